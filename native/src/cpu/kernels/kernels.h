@@ -1,0 +1,234 @@
+// The one face of the CPU kernels: packed types, activations, matmul, attention, rows, element-wise, sampling.
+//
+// Rules that hold for every function here:
+//  - No kernel starts a thread, allocates, throws, or reads the environment. The caller owns threads and
+//    scratch, and cuts the work into ranges (rows, tokens, heads). Any cut gives bit-for-bit the same result.
+//  - Weights are GGUF blocks read in place. Nothing is read outside [w, w + rows * row_bytes).
+//  - Row-major everywhere: weights [n][k], activations [t][k], results [t][n].
+//  - All sizes are elements unless the name says bytes.
+//
+// How a packed product is computed (why it is closer to the exact model than 8-bit activations):
+// activations become 16-bit integers with one scale per 256 values ("chunk"), products are summed exactly in
+// 32-bit integers inside a chunk, and each chunk is added in f32. Decode and prompt share this format, so
+// token-by-token and whole-prompt runs differ only by the order of a few f32 additions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rlx::kernels {
+
+// ---------------------------------------------------------------------------------------------- types
+
+enum class Type : uint8_t { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k };
+inline constexpr size_t kTypeCount = 13;
+
+struct TypeInfo {
+  const char* name;
+  uint32_t block;  // elements per block
+  uint32_t bytes;  // bytes per block
+};
+
+inline constexpr TypeInfo kTypeInfo[kTypeCount] = {
+    {"f32", 1, 4},      {"f16", 1, 2},      {"bf16", 1, 2},     {"q8_0", 32, 34},   {"q4_0", 32, 18},
+    {"q4_1", 32, 20},   {"q5_0", 32, 22},   {"q5_1", 32, 24},   {"q2_k", 256, 84},  {"q3_k", 256, 110},
+    {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210},
+};
+
+constexpr const TypeInfo& type_info(Type t) { return kTypeInfo[static_cast<size_t>(t)]; }
+// Bytes of one row of k elements; k must be a multiple of the block.
+constexpr size_t row_bytes(Type t, size_t k) { return k / type_info(t).block * type_info(t).bytes; }
+constexpr bool is_float(Type t) { return t <= Type::bf16; }
+
+// ------------------------------------------------------------------------------------------ activations
+
+// Elements per activation chunk (one scale each).
+inline constexpr size_t kChunk = 256;
+constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; }
+
+// Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
+// packed types may share one buffer when the kinds are equal.
+enum class ActKind : uint8_t { f32, i16_block32, i16_block256 };
+constexpr ActKind act_kind(Type t) {
+  return is_float(t) ? ActKind::f32 : (type_info(t).block == 32 ? ActKind::i16_block32 : ActKind::i16_block256);
+}
+
+// Size of a prepared buffer for `tokens` rows of k; 64-byte aligned memory is asked for.
+size_t act_bytes(ActKind kind, size_t k, size_t tokens);
+
+struct PrepareArgs {
+  ActKind kind;
+  const float* x;      // [tokens][ldx]
+  size_t ldx;
+  size_t k;
+  size_t tokens;       // rows of the whole buffer (the layout depends on it)
+  size_t t0, t1;       // token range to write now
+  size_t chunk0, chunk1;  // chunk range to write now: 0 .. chunks_of(k)
+  void* act;
+};
+
+// ---------------------------------------------------------------------------------------------- matmul
+
+enum class Glu : uint8_t { none, silu, gelu_tanh, gelu_erf, relu };
+
+// y[t][n] = glu( scale * dot(w[n], x[t]) + bias[n] ) (* the same of w2) + add[t][n]
+// With glu != none and w2 set: y = act(w·x + bias) * (w2·x + bias2) + add. y may alias add.
+struct MatmulArgs {
+  Type type;
+  const void* w;          // row 0 of the matrix (not row n0)
+  size_t row_bytes;       // distance of rows in w
+  size_t k;
+  size_t n0, n1;          // rows to compute now
+  const void* act;        // prepared for act_kind(type), `tokens` rows
+  size_t tokens;          // rows of the prepared buffer
+  size_t t0, t1;          // tokens to compute now
+  float* y;
+  size_t ldy;
+  float scale = 1.0f;
+  const float* bias = nullptr;
+  const float* add = nullptr;
+  size_t ldadd = 0;
+  // Second matrix of a gated pair.
+  Glu glu = Glu::none;
+  Type type2 = Type::f32;
+  const void* w2 = nullptr;
+  size_t row_bytes2 = 0;
+  const void* act2 = nullptr;
+  const float* bias2 = nullptr;
+};
+
+// Rows per work item that cost nothing extra: cut n ranges at multiples of this.
+inline constexpr size_t kRowStep = 32;
+// From this many tokens on, `matmul` goes through the tiled (prompt) path.
+size_t gemm_min_tokens(Type t);
+// Private scratch of one thread for any `matmul` call (64-byte aligned). 0 tokens = upper bound for all.
+size_t matmul_scratch_bytes(size_t tokens);
+
+// ------------------------------------------------------------------------------------------- attention
+
+// Causal attention over a cache [kv_heads][capacity][head_dim] that already holds the new tokens:
+// token i (0..tokens) sees keys 0 .. past + i. GQA: q head h reads kv head h / (heads / kv_heads).
+struct AttentionArgs {
+  const float* q;               // element (t, h, d) at q[t*q_token_stride + h*q_head_stride + d]
+  size_t q_token_stride, q_head_stride;
+  Type kv_type;                 // f32 | f16
+  const void* k;
+  const void* v;
+  size_t kv_head_stride;        // elements between kv heads: capacity * head_dim
+  size_t heads, kv_heads, head_dim;  // head_dim: any multiple of 8, at most kMaxHeadDim
+  size_t tokens, past;
+  float scale;                  // usually 1/sqrt(head_dim)
+  float softcap = 0.0f;         // 0 = off; else softcap * tanh(s / softcap)
+  size_t window = 0;            // 0 = off; else only the last `window` keys, the token's own included
+  bool causal = true;           // false: every token sees all past + tokens keys
+  float* out;                   // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
+  size_t out_token_stride, out_head_stride;
+};
+inline constexpr size_t kMaxHeadDim = 512;
+
+// Prompt: one work item = (kv head, tokens t0..t1); cut t at multiples of kAttentionTokenStep.
+inline constexpr size_t kAttentionTokenStep = 64;
+size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads / kv_heads
+
+// Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys, whatever
+// the number of threads, so results do not depend on it. When there is one split, pass partial = nullptr
+// and the result goes to `out`; else all splits first, a barrier, then attention_combine per kv head.
+inline constexpr size_t kKeySplit = 1024;
+constexpr size_t key_splits(size_t keys) { return keys == 0 ? 1 : (keys + kKeySplit - 1) / kKeySplit; }
+// Floats of one partial item: (head_dim + 2) per (token, head of the group), rounded up.
+size_t attention_partial_floats(const AttentionArgs& a);
+
+// ------------------------------------------------------------------------------- rows and element-wise
+
+struct RopeArgs {
+  float* x;                     // in place; element (t, h, d) at x[t*token_stride + h*head_stride + d]
+  size_t token_stride, head_stride;
+  size_t heads, head_dim, rotary_dim;  // the first rotary_dim (even) of each head turn, the rest stay
+  const float* cos;             // [tokens][rotary_dim / 2], factors and magnitudes already inside
+  const float* sin;
+  size_t t0, t1;
+  bool interleaved;             // true: pairs (2i, 2i+1); false (NeoX): (i, i + rotary_dim/2)
+};
+
+enum class Unary : uint8_t {
+  neg, abs, sign, square, sqrt, rsqrt, reciprocal, exp, log, sin, cos, tanh, sigmoid, silu, gelu_tanh, gelu_erf,
+  relu, softplus, erf, floor, ceil, round_even
+};
+enum class Binary : uint8_t { add, sub, mul, div, min, max };
+enum class Reduce : uint8_t { sum, max, min, sum_squares };
+
+struct TopEntry {
+  float value;
+  uint32_t index;
+};
+
+// ------------------------------------------------------------------------------------------- dispatch
+
+enum class Isa : uint8_t { scalar, avx2, avx512, neon, neon_dot, neon_i8mm };
+
+// The table of one instruction set. All pointers are always set.
+struct Dispatch {
+  Isa isa;
+  const char* name;  // "scalar", "avx2", "avx512", "neon", "neon-dot", "neon-i8mm"
+
+  // y[0..k) = exact values of one packed row, bit-for-bit ggml's dequantize_row_*. k multiple of the block.
+  void (*dequantize)(Type, const void* row, float* y, size_t k);
+  void (*f32_to_f16)(const float* x, uint16_t* y, size_t n);  // round to nearest even
+  void (*f16_to_f32)(const uint16_t* x, float* y, size_t n);
+  void (*f32_to_bf16)(const float* x, uint16_t* y, size_t n);  // round to nearest even, NaN stays NaN
+  void (*bf16_to_f32)(const uint16_t* x, float* y, size_t n);
+
+  void (*prepare)(const PrepareArgs&);
+  void (*matmul)(const MatmulArgs&, void* scratch);
+
+  void (*attention_prompt)(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
+  void (*attention_decode)(const AttentionArgs&, size_t kv_head, size_t key0, size_t key1, float* partial,
+                           void* scratch);
+  // partials: `splits` items of attention_partial_floats(a), in key order, for this kv head.
+  void (*attention_combine)(const AttentionArgs&, size_t kv_head, const float* partials, size_t splits);
+
+  // y[r] = x[r] / sqrt(mean(x[r]^2) + eps) * weight; rows r0..r1 of length n; y may be x. weight may be null.
+  // A per-head norm (q_norm, k_norm) is the same with n = head_dim.
+  void (*rms_norm)(const float* x, size_t ldx, const float* weight, float eps, float* y, size_t ldy, size_t r0,
+                   size_t r1, size_t n);
+  void (*layer_norm)(const float* x, size_t ldx, const float* weight, const float* bias, float eps, float* y,
+                     size_t ldy, size_t r0, size_t r1, size_t n);
+  void (*rope)(const RopeArgs&);
+  // Softmax of each row of scale * x; y may be x.
+  void (*softmax)(const float* x, size_t ldx, float scale, float* y, size_t ldy, size_t r0, size_t r1, size_t n);
+  // log(sum(exp(x))) of one row: log-probabilities without a second pass.
+  float (*log_sum_exp)(const float* x, size_t n);
+
+  void (*unary)(Unary, const float* x, float* y, size_t n);
+  // stride 0 broadcasts a scalar, 1 is contiguous.
+  void (*binary)(Binary, const float* a, size_t stride_a, const float* b, size_t stride_b, float* y, size_t n);
+  void (*glu)(Glu, const float* gate, const float* up, float* y, size_t n);
+  // y[r] = reduction of row r.
+  void (*reduce)(Reduce, const float* x, size_t ldx, float* y, size_t r0, size_t r1, size_t n);
+
+  // Index of the largest value (lowest index on ties; NaN never wins); n >= 1.
+  size_t (*argmax)(const float* x, size_t n);
+  // The `count` largest values, sorted from large to small (lower index first on ties). Returns min(count, n)
+  // minus any NaN.
+  size_t (*top_k)(const float* x, size_t n, TopEntry* out, size_t count);
+};
+
+// What this processor and this build can run, best last. Returns the count (at most 6).
+size_t available_isas(Isa* out);
+Isa best_isa();
+const char* isa_name(Isa);
+// The ISA of a name as in RLX_KERNEL_DISPATCH; false if the name is unknown.
+bool parse_isa(const char* name, Isa* out);
+// nullptr when this build or this processor lacks it.
+const Dispatch* dispatch_for(Isa);
+// The best table. `forced` may be null; a forced table that is not available gives nullptr.
+const Dispatch* dispatch(const char* forced);
+
+// For the support report: one line per (kernel, type) with how the chosen table runs it.
+struct KernelNote {
+  const char* kernel;  // "matmul q4_k"
+  const char* how;     // "int16 activations, vpdpwssd"
+};
+size_t kernel_notes(Isa, const KernelNote** out);
+
+}  // namespace rlx::kernels
