@@ -1,0 +1,48 @@
+// Running other programs from the scripts: one way to print a step, one way to run, one way to ask.
+import { spawn, spawnSync } from "node:child_process";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The top of the repository. */
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+
+/** Programs that npm installed are started by their script, which works without a shell on every system. */
+function environment(extra) {
+  return { ...process.env, npm_config_yes: "false", ...extra };
+}
+
+/** Runs a program with its output on our own terminal; resolves to the exit code (128 + n after a signal). */
+export function run(command, args, { cwd = root, env = {}, quiet = false, timeoutMs } = {}) {
+  return new Promise((done) => {
+    const child = spawn(command, args, {
+      cwd,
+      env: environment(env),
+      stdio: quiet ? ["ignore", "ignore", "ignore"] : ["ignore", "inherit", "inherit"],
+      timeout: timeoutMs,
+    });
+    child.on("error", (error) => {
+      if (!quiet) console.error(`${command}: ${error.message}`);
+      done(127);
+    });
+    child.on("close", (code, signal) => done(code ?? (signal ? 143 : 1)));
+  });
+}
+
+/** Runs a program and keeps what it prints. */
+export function runCaptured(command, args, { cwd = root, env = {}, timeoutMs } = {}) {
+  return new Promise((done) => {
+    const child = spawn(command, args, { cwd, env: environment(env), stdio: ["ignore", "pipe", "pipe"], timeout: timeoutMs });
+    let output = "";
+    child.stdout.on("data", (part) => (output += part));
+    child.stderr.on("data", (part) => (output += part));
+    child.on("error", (error) => done({ code: 127, output: error.message }));
+    child.on("close", (code, signal) => done({ code: code ?? (signal ? 143 : 1), output }));
+  });
+}
+
+/** Can this program be started at all? */
+export function hasProgram(command, args = ["--version"]) {
+  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
+}
+
+export const isCi = Boolean(process.env["CI"]) && process.env["CI"] !== "false";

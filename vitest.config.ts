@@ -1,0 +1,42 @@
+// Which test runs where. A file's name says what it needs:
+//   name.test.ts         nothing but Node: runs in `npm run check`
+//   name.native.test.ts  the built addon
+//   name.oracle.test.ts  the Python oracle or llama.cpp
+//   name.slow.test.ts    minutes, not seconds
+// The last three run in `npm test` only. How the oracles are used: docs/testing.md.
+import { defineConfig } from "vitest/config";
+
+const special = ["**/*.native.test.ts", "**/*.oracle.test.ts", "**/*.slow.test.ts"];
+const outside = ["**/node_modules/**", "out/**", "e2e/**", ".venv/**", "native/build*/**"];
+
+export default defineConfig({
+  test: {
+    // Two cores serve everything, so one worker less than the default leaves the machine usable.
+    maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: { name: "unit", include: ["{main,renderer,app,proto}/**/*.test.{ts,tsx}"], exclude: [...outside, ...special] },
+      },
+      { extends: true, test: { name: "tools", include: ["scripts/**/*.test.ts"], exclude: outside, testTimeout: 60_000 } },
+      {
+        extends: true,
+        test: { name: "native", include: ["**/*.native.test.ts"], exclude: outside, testTimeout: 60_000 },
+      },
+      {
+        extends: true,
+        test: {
+          name: "oracle",
+          include: ["**/*.oracle.test.ts"],
+          exclude: outside,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: { name: "slow", include: ["**/*.slow.test.ts"], exclude: outside, testTimeout: 600_000, hookTimeout: 120_000 },
+      },
+    ],
+  },
+});
