@@ -1,0 +1,1 @@
+"""The sample model and the random-weight models that tests and benchmarks use."""
