@@ -1,0 +1,29 @@
+/**
+ * What an op file sees of the CPU backend: a writer of native plan instructions.
+ * Only types: op files have no run-time tie to any backend.
+ */
+import type { Dim } from "../../ir/dim.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { CpuKernel } from "./kernels.ts";
+
+export interface CpuValue {
+  readonly id: number;
+  readonly type: TensorType;
+}
+
+/** Numbers and sizes of an instruction; symbols are bound when the plan runs. */
+export type KernelParams = Readonly<Record<string, Dim | readonly Dim[] | boolean>>;
+
+export interface CpuEmitter {
+  /** One instruction. Inputs and outputs are row-major and contiguous. */
+  readonly instr: (
+    kernel: CpuKernel,
+    inputs: readonly CpuValue[],
+    outputs: readonly TensorType[],
+    params?: KernelParams,
+  ) => readonly CpuValue[];
+  /** As `instr`, for kernels with one output. */
+  readonly one: (kernel: CpuKernel, inputs: readonly CpuValue[], output: TensorType, params?: KernelParams) => CpuValue;
+  /** The same memory under another shape. */
+  readonly view: (value: CpuValue, type: TensorType) => CpuValue;
+}

@@ -1,0 +1,79 @@
+/**
+ * The one error class of the engine, and the two helpers that turn impossible states into it.
+ * Messages read "[who] what is wrong: got …, expected …"; `hint` says what to do next.
+ */
+import type { ErrorCode } from "./codes.ts";
+import { ERROR_CODES } from "./codes.ts";
+
+/** Plain data that may cross a process boundary. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+export interface ErrorInit {
+  readonly hint?: string;
+  readonly details?: { readonly [key: string]: Json };
+  readonly cause?: unknown;
+}
+
+/** The form an error takes on the wire, in logs and in `--json` output. */
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+  readonly details?: { readonly [key: string]: Json };
+}
+
+export class WorkbenchError extends Error {
+  override readonly name = "WorkbenchError";
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly details: { readonly [key: string]: Json } | undefined;
+
+  constructor(code: ErrorCode, message: string, init: ErrorInit = {}) {
+    super(message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.code = code;
+    this.hint = init.hint;
+    this.details = init.details;
+  }
+}
+
+/** Asserts what can only be false through our own fault. */
+export function invariant(condition: unknown, message: string): asserts condition {
+  if (condition === false || condition === undefined || condition === null)
+    throw new WorkbenchError("BUG_INVARIANT", `[invariant] ${message}`, {
+      hint: "This is a fault of the workbench; please report it.",
+    });
+}
+
+/** Ends a switch over a union: a new variant becomes a compile error here. */
+export function assertNever(value: never): never {
+  throw new WorkbenchError("BUG_INVARIANT", `[invariant] unhandled case ${JSON.stringify(value)}`);
+}
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === "string" && (ERROR_CODES as readonly string[]).includes(value);
+}
+
+/** Any thrown value in wire form; what we did not foresee becomes BUG_UNEXPECTED, with its message kept. */
+export function toWireError(error: unknown): WireError {
+  if (error instanceof WorkbenchError)
+    return {
+      code: error.code,
+      message: error.message,
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+      ...(error.details === undefined ? {} : { details: error.details }),
+    };
+  if (error instanceof Error && error.name === "AbortError") return { code: "CANCELLED", message: "Cancelled." };
+  return { code: "BUG_UNEXPECTED", message: error instanceof Error ? error.message : String(error) };
+}
+
+export function fromWireError(wire: WireError): WorkbenchError {
+  return new WorkbenchError(wire.code, wire.message, {
+    ...(wire.hint === undefined ? {} : { hint: wire.hint }),
+    ...(wire.details === undefined ? {} : { details: wire.details }),
+  });
+}
+
+/** Throws CANCELLED when the signal has fired; long loops call it between steps. */
+export function throwIfCancelled(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new WorkbenchError("CANCELLED", "Cancelled.");
+}

@@ -1,0 +1,211 @@
+/**
+ * The only way to make a graph: every node added is checked against the op table and typed by its `infer`,
+ * so an ill-typed graph cannot be built.
+ */
+import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
+import type { AttrRecord } from "./attributes.ts";
+import { checkAttrs } from "./attributes.ts";
+import { canonicalDim } from "./dim.ts";
+import type { Graph, GraphOutput, GraphState, LeafOp, Node, NodeId, Origin, Value } from "./graph.ts";
+import { hashTensor } from "./hash.ts";
+import type { HostTensor } from "./hostTensor.ts";
+import type { OpTable } from "./opTable.ts";
+import type { TensorType } from "./type.ts";
+import { formatType, sameType } from "./type.ts";
+
+export interface ApplyOptions {
+  readonly label?: string;
+  readonly regions?: readonly Graph[];
+  /** Given by the rewriter; the builder makes its own otherwise. */
+  readonly origins?: readonly Origin[];
+  readonly passes?: readonly string[];
+}
+
+/** A param's place in its file. */
+export interface ParamSource {
+  /** WeightSource identity. */
+  readonly file: string;
+  readonly tensor: string;
+}
+
+const canonicalType = (type: TensorType): TensorType => ({ dtype: type.dtype, shape: type.shape.map(canonicalDim) });
+
+export class GraphBuilder {
+  readonly table: OpTable;
+  readonly name: string;
+  #nodes: Node[] = [];
+  #inputs: NodeId[] = [];
+  #outputs: GraphOutput[] = [];
+  #states = new Map<string, GraphState>();
+  #constants = new Map<string, HostTensor>();
+  #params = new Map<string, Value>();
+  #names = new Set<string>();
+  #scope: string[] = [];
+  #limits: Record<string, number> = {};
+
+  constructor(table: OpTable, name: string) {
+    this.table = table;
+    this.name = name;
+  }
+
+  /** Runs `build` with a scope pushed: nodes made inside remember it. */
+  scoped<T>(scope: string, build: () => T): T {
+    this.#scope.push(scope);
+    try {
+      return build();
+    } finally {
+      this.#scope.pop();
+    }
+  }
+
+  limitSymbol(symbol: string, size: number): void {
+    this.#limits[symbol] = size;
+  }
+
+  input(name: string, type: TensorType, options: ApplyOptions = {}): Value {
+    this.#claim(name);
+    const value = this.#leaf("input", { name }, type, options);
+    this.#inputs.push(value.node);
+    return value;
+  }
+
+  /** A weight. The same name twice is the same node. */
+  param(name: string, type: TensorType, source: ParamSource, options: ApplyOptions = {}): Value {
+    const known = this.#params.get(name);
+    if (known) {
+      if (!sameType(this.typeOf(known), canonicalType(type)))
+        throw new WorkbenchError(
+          "IR_TYPE",
+          `[param] ${name} was ${formatType(this.typeOf(known))}, now ${formatType(type)}`,
+        );
+      return known;
+    }
+    const value = this.#leaf("param", { name, file: source.file, tensor: source.tensor }, type, {
+      label: name,
+      ...options,
+    });
+    this.#params.set(name, value);
+    return value;
+  }
+
+  constant(tensor: HostTensor, options: ApplyOptions = {}): Value {
+    const data = hashTensor(tensor);
+    this.#constants.set(data, tensor);
+    return this.#leaf("constant", { data }, { dtype: tensor.dtype, shape: tensor.shape }, options);
+  }
+
+  /** A state read: its next value is `setState`, itself until then. */
+  state(name: string, type: TensorType, options: ApplyOptions = {}): Value {
+    this.#claim(name);
+    const value = this.#leaf("state", { name }, type, { label: name, ...options });
+    this.#states.set(name, { name, input: value.node, output: value });
+    return value;
+  }
+
+  setState(name: string, value: Value): void {
+    const state = this.#states.get(name);
+    if (!state)
+      throw new WorkbenchError(
+        "IR_STRUCTURE",
+        `[state] no state "${name}": got ${[...this.#states.keys()].join(", ")}`,
+      );
+    const before = this.#node(state.input).outputs[0];
+    const after = this.typeOf(value);
+    if (before === undefined || !sameType(before, after))
+      throw new WorkbenchError(
+        "IR_TYPE",
+        `[state] "${name}" changes type: got ${formatType(after)}, expected ${before ? formatType(before) : "nothing"}`,
+      );
+    this.#states.set(name, { ...state, output: value });
+  }
+
+  output(name: string, value: Value): void {
+    this.#claim(`out:${name}`);
+    this.typeOf(value);
+    this.#outputs.push({ name, value });
+  }
+
+  apply(op: string, inputs: readonly Value[], attrs: AttrRecord = {}, options: ApplyOptions = {}): readonly Value[] {
+    const spec = this.table.get(op);
+    if (!spec) throw new WorkbenchError("IR_STRUCTURE", `[${op}] no such op in the table`);
+    const { min, max } = spec.arityRange;
+    if (inputs.length < min || inputs.length > max)
+      throw new WorkbenchError(
+        "IR_STRUCTURE",
+        `[${op}] inputs: got ${inputs.length}, expected ${min === max ? min : `${min}..${max}`}`,
+      );
+    const checked = checkAttrs(op, spec.schema, attrs);
+    const regions = options.regions ?? [];
+    const outputs = spec
+      .inferTypes(
+        inputs.map((v) => this.typeOf(v)),
+        checked,
+        regions,
+      )
+      .map(canonicalType);
+    return this.#push(op, inputs, checked, outputs, options);
+  }
+
+  typeOf(value: Value): TensorType {
+    const type = this.#node(value.node).outputs[value.output];
+    if (!type) throw new WorkbenchError("IR_STRUCTURE", `[graph] no output ${value.output} of node ${value.node}`);
+    return type;
+  }
+
+  /** The data of a `constant` value, for rules that need it. */
+  constantOf(value: Value): HostTensor | undefined {
+    const data = this.#node(value.node).attrs["data"];
+    return typeof data === "string" && this.#node(value.node).op === "constant" ? this.#constants.get(data) : undefined;
+  }
+
+  finish(): Graph {
+    return {
+      name: this.name,
+      nodes: this.#nodes,
+      inputs: this.#inputs,
+      outputs: this.#outputs,
+      states: [...this.#states.values()],
+      constants: this.#constants,
+      symbolLimits: this.#limits,
+    };
+  }
+
+  #node(id: NodeId): Node {
+    const node = this.#nodes[id];
+    invariant(node, `node ${id} is not in graph ${this.name}`);
+    return node;
+  }
+
+  #claim(name: string): void {
+    if (this.#names.has(name)) throw new WorkbenchError("IR_STRUCTURE", `[graph] the name "${name}" is taken`);
+    this.#names.add(name);
+  }
+
+  #leaf(op: LeafOp, attrs: AttrRecord, type: TensorType, options: ApplyOptions): Value {
+    const [value] = this.#push(op, [], attrs, [canonicalType(type)], options);
+    invariant(value, "a leaf has one output");
+    return value;
+  }
+
+  #push(
+    op: string,
+    inputs: readonly Value[],
+    attrs: AttrRecord,
+    outputs: readonly TensorType[],
+    options: ApplyOptions,
+  ): readonly Value[] {
+    const id = this.#nodes.length as NodeId;
+    const origins = options.origins ?? [{ scope: this.#scope.join("/"), label: options.label ?? op, source: id }];
+    this.#nodes.push({
+      id,
+      op,
+      inputs,
+      attrs,
+      outputs,
+      origins,
+      passes: options.passes ?? [],
+      regions: options.regions ?? [],
+    });
+    return outputs.map((_, output) => ({ node: id, output }));
+  }
+}

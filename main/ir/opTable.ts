@@ -1,0 +1,41 @@
+/** What the IR needs to know of ops; `main/ops` implements it, so that arrows point down. */
+import type { AnyAttrSchema, AttrRecord } from "./attributes.ts";
+import type { Graph } from "./graph.ts";
+import type { TensorType } from "./type.ts";
+
+export const TRAITS = [
+  "pure",
+  "elementwise",
+  "commutative",
+  "idempotent",
+  "view",
+  "reduction",
+  "random",
+  "fused",
+  "host",
+] as const;
+export type Trait = (typeof TRAITS)[number];
+
+export interface ArityRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+export interface OpSpec {
+  readonly name: string;
+  readonly summary: string;
+  readonly arityRange: ArityRange;
+  readonly schema: AnyAttrSchema;
+  readonly traits: readonly Trait[];
+  /** Types in, types out; throws IR_TYPE or IR_SHAPE with the op name in brackets. */
+  readonly inferTypes: (
+    inputs: readonly TensorType[],
+    attrs: AttrRecord,
+    regions: readonly Graph[],
+  ) => readonly TensorType[];
+}
+
+export interface OpTable {
+  readonly get: (name: string) => OpSpec | undefined;
+  readonly names: readonly string[];
+}

@@ -1,0 +1,233 @@
+/**
+ * One op, one value. `defineOp` holds everything that is known of an op, in this order:
+ * name, summary, arity, attributes, shape inference, reference (float64: the meaning of the op), gradient and
+ * batching rules, traits, one entry per backend, samples (small inputs: they are the tests).
+ * A stable backend without an entry is a compile error; "unsupported" is data with a reason.
+ */
+import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
+import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
+import type { AnyAttrSchema, AttrRecord, AttrSchema, NoAttrs } from "../ir/attributes.ts";
+import type { Bindings } from "../ir/dim.ts";
+import type { Graph, Value } from "../ir/graph.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import type { ArityRange, OpSpec, Trait } from "../ir/opTable.ts";
+import type { TensorType } from "../ir/type.ts";
+import type { OpBuilder } from "./opBuilder.ts";
+
+/** "2-3": two inputs and an optional third. */
+export type Arity = 0 | 1 | 2 | 3 | 4 | 5 | 6 | "1-2" | "2-3" | "3-4" | "3-5" | "3-6" | "4-7" | "variadic";
+
+interface Tuples<T> {
+  0: readonly [];
+  1: readonly [T];
+  2: readonly [T, T];
+  3: readonly [T, T, T];
+  4: readonly [T, T, T, T];
+  5: readonly [T, T, T, T, T];
+  6: readonly [T, T, T, T, T, T];
+  "1-2": readonly [T, T?];
+  "2-3": readonly [T, T, T?];
+  "3-4": readonly [T, T, T, T?];
+  "3-5": readonly [T, T, T, T?, T?];
+  "3-6": readonly [T, T, T, T?, T?, T?];
+  "4-7": readonly [T, T, T, T, T?, T?, T?];
+  variadic: readonly T[];
+}
+export type InputsOf<A extends Arity, T> = Tuples<T>[A];
+
+/** "one": the builder returns a value; "many": a list of values. */
+export type OutputCount = "one" | "many";
+
+export const STABLE_BACKENDS = ["cpu", "coreml"] as const;
+export const EXPERIMENTAL_BACKENDS = ["mlx", "webgpu"] as const;
+export type StableBackend = (typeof STABLE_BACKENDS)[number];
+export type ExperimentalBackend = (typeof EXPERIMENTAL_BACKENDS)[number];
+export type Backend = StableBackend | ExperimentalBackend;
+
+interface BackendTypes {
+  cpu: { emitter: CpuEmitter; value: CpuValue };
+  coreml: { emitter: CoremlEmitter; value: MilValue };
+  mlx: { emitter: never; value: never };
+  webgpu: { emitter: never; value: never };
+}
+
+/** What a `when` or an emit rule may ask of the node. */
+export interface NodeInfo<Attrs> {
+  readonly inputs: readonly TensorType[];
+  readonly outputs: readonly TensorType[];
+  readonly attrs: Attrs;
+}
+
+export type Lowering<E, V, Attrs, A extends Arity> =
+  | {
+      readonly kind: "native";
+      readonly emit: (emitter: E, inputs: InputsOf<A, V>, attrs: Attrs, node: NodeInfo<Attrs>) => V | readonly V[];
+      /** true, or why this node (dtype, rank, symbolic size) cannot be lowered so. */
+      readonly when?: (node: NodeInfo<Attrs>) => true | string;
+    }
+  | {
+      readonly kind: "decompose";
+      readonly via: (
+        g: OpBuilder,
+        inputs: InputsOf<A, Value>,
+        attrs: Attrs,
+        node: NodeInfo<Attrs>,
+      ) => Value | readonly Value[];
+    }
+  | { readonly kind: "unsupported"; readonly reason: string };
+
+export type Backends<Attrs, A extends Arity> = {
+  readonly [B in StableBackend]: Lowering<BackendTypes[B]["emitter"], BackendTypes[B]["value"], Attrs, A>;
+} & {
+  readonly [B in ExperimentalBackend]?: Lowering<BackendTypes[B]["emitter"], BackendTypes[B]["value"], Attrs, A>;
+};
+
+export const unsupported = (reason: string): { readonly kind: "unsupported"; readonly reason: string } => ({
+  kind: "unsupported",
+  reason,
+});
+
+export interface VjpContext<Attrs, A extends Arity> {
+  readonly g: OpBuilder;
+  readonly inputs: InputsOf<A, Value>;
+  readonly outputs: readonly Value[];
+  /** Cotangent of each output; undefined where nothing depends on it. */
+  readonly cotangents: readonly (Value | undefined)[];
+  /** The first cotangent, for ops with one output. */
+  readonly ct: Value;
+  readonly attrs: Attrs;
+  readonly node: NodeInfo<Attrs>;
+}
+
+/** One cotangent per input; undefined where no gradient flows (integer operands, indices). */
+export type Gradient<Attrs, A extends Arity> =
+  | { readonly kind: "vjp"; readonly rule: (context: VjpContext<Attrs, A>) => readonly (Value | undefined)[] }
+  | { readonly kind: "nondifferentiable"; readonly reason: string };
+
+export const nondifferentiable = (reason: string): { readonly kind: "nondifferentiable"; readonly reason: string } => ({
+  kind: "nondifferentiable",
+  reason,
+});
+
+export interface VmapContext<Attrs, A extends Arity> {
+  readonly g: OpBuilder;
+  /** Batched operands carry the batch axis in front. */
+  readonly inputs: InputsOf<A, Value>;
+  readonly batched: readonly boolean[];
+  /** Size of the batch axis. */
+  readonly size: TensorType["shape"][number];
+  readonly attrs: Attrs;
+  /** The unbatched node. */
+  readonly node: NodeInfo<Attrs>;
+}
+
+/** "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with the batch axis in front. */
+export type Batching<Attrs, A extends Arity> =
+  | { readonly kind: "elementwise" }
+  | { readonly kind: "rule"; readonly rule: (context: VmapContext<Attrs, A>) => Value | readonly Value[] }
+  | { readonly kind: "unsupported"; readonly reason: string };
+
+/** A small input that drives every automatic test of the op. */
+export interface Sample<Attrs> {
+  readonly title: string;
+  readonly inputs: readonly SampleInput[];
+  readonly attrs: Attrs;
+  /** For symbolic samples: sizes to run with. */
+  readonly bindings?: Bindings;
+  /** false where finite differences do not apply (kinks, integers). */
+  readonly differentiable?: false;
+}
+
+export interface SampleInput {
+  /** May hold symbols; then `shape` of the data follows from the sample's bindings. */
+  readonly type: TensorType;
+  /** Values; or a seeded fill. */
+  readonly fill:
+    | { readonly kind: "values"; readonly data: readonly number[] }
+    | { readonly kind: "normal"; readonly seed: number; readonly scale?: number; readonly offset?: number }
+    | { readonly kind: "uniform"; readonly seed: number; readonly low: number; readonly high: number }
+    | { readonly kind: "integers"; readonly seed: number; readonly low: number; readonly high: number };
+}
+
+export interface Op<
+  Name extends string = string,
+  Attrs = NoAttrs,
+  A extends Arity = Arity,
+  O extends OutputCount = "one",
+> {
+  readonly name: Name;
+  readonly summary: string;
+  readonly arity: A;
+  readonly outputs: O;
+  readonly attributes: AttrSchema<Attrs>;
+  readonly infer: (
+    inputs: InputsOf<A, TensorType>,
+    attrs: Attrs,
+    regions: readonly Graph[],
+  ) => O extends "one" ? TensorType : readonly TensorType[];
+  /** Slow, obvious, float64. Inputs and outputs are host tensors with static shapes. */
+  readonly reference: (
+    inputs: InputsOf<A, HostTensor>,
+    attrs: Attrs,
+    outputTypes: readonly TensorType[],
+  ) => O extends "one" ? HostTensor : readonly HostTensor[];
+  readonly gradient: Gradient<Attrs, A>;
+  readonly batching: Batching<Attrs, A>;
+  readonly traits: readonly Trait[];
+  readonly backends: Backends<Attrs, A>;
+  readonly samples: readonly Sample<Attrs>[];
+}
+
+/** Identity at run time; its type does the work. */
+export const defineOp = <Name extends string, Attrs, A extends Arity, O extends OutputCount>(
+  op: Op<Name, Attrs, A, O>,
+): Op<Name, Attrs, A, O> => op;
+
+/** Any op, with its types forgotten: for tables and loops over ops. Attributes were checked against the schema. */
+export interface AnyOp extends OpSpec {
+  readonly outputCount: OutputCount;
+  readonly reference: (
+    inputs: readonly HostTensor[],
+    attrs: AttrRecord,
+    outputTypes: readonly TensorType[],
+  ) => readonly HostTensor[];
+  readonly gradient: Gradient<AttrRecord, "variadic">;
+  readonly batching: Batching<AttrRecord, "variadic">;
+  readonly backends: Backends<AttrRecord, "variadic">;
+  readonly samples: readonly Sample<AttrRecord>[];
+}
+
+const MANY = Number.MAX_SAFE_INTEGER;
+export function arityRange(arity: Arity): ArityRange {
+  if (arity === "variadic") return { min: 1, max: MANY };
+  if (typeof arity === "number") return { min: arity, max: arity };
+  const [min, max] = arity.split("-").map(Number);
+  return { min: min ?? 0, max: max ?? min ?? 0 };
+}
+
+const asList = <T>(value: T | readonly T[]): readonly T[] =>
+  Array.isArray(value) ? (value as readonly T[]) : [value as T];
+
+/**
+ * Forgets the types of one op. Sound because the builder checks arity and attributes before any rule runs;
+ * the casts are the only place where that promise is spent.
+ */
+export function eraseOp<Name extends string, Attrs, A extends Arity, O extends OutputCount>(
+  op: Op<Name, Attrs, A, O>,
+): AnyOp {
+  const erased = op as unknown as Op<Name, AttrRecord, "variadic", OutputCount>;
+  return {
+    name: op.name,
+    summary: op.summary,
+    arityRange: arityRange(op.arity),
+    schema: op.attributes as unknown as AnyAttrSchema,
+    traits: op.traits,
+    outputCount: op.outputs,
+    inferTypes: (inputs, attrs, regions) => asList(erased.infer(inputs, attrs, regions)),
+    reference: (inputs, attrs, types) => asList(erased.reference(inputs, attrs, types)),
+    gradient: erased.gradient,
+    batching: erased.batching,
+    backends: erased.backends,
+    samples: erased.samples,
+  };
+}

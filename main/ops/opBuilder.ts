@@ -1,0 +1,26 @@
+/** The typed builder `g`: one method per op, derived from the op list, so that wrong attributes or arity do not compile. */
+import type { NoAttrs } from "../ir/attributes.ts";
+import type { GraphBuilder } from "../ir/builder.ts";
+import type { Value } from "../ir/graph.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import type { TensorType } from "../ir/type.ts";
+import type { Arity, InputsOf, Op, OutputCount } from "./defineOp.ts";
+import type { OpList } from "./index.ts";
+
+type Result<O extends OutputCount> = O extends "one" ? Value : readonly Value[];
+
+type Method<D> =
+  D extends Op<string, infer Attrs, infer A extends Arity, infer O extends OutputCount>
+    ? keyof Attrs extends never
+      ? (inputs: InputsOf<A, Value>, attrs?: NoAttrs, label?: string) => Result<O>
+      : (inputs: InputsOf<A, Value>, attrs: Attrs, label?: string) => Result<O>
+    : never;
+
+export type OpMethods = { readonly [K in keyof OpList]: Method<OpList[K]> };
+
+export interface OpBuilder extends OpMethods {
+  readonly constant: (tensor: HostTensor) => Value;
+  readonly typeOf: (value: Value) => TensorType;
+  /** The builder underneath, for leaves, scopes and ops by name. */
+  readonly graph: Pick<GraphBuilder, "apply" | "typeOf" | "constant">;
+}
