@@ -1,24 +1,52 @@
 /**
- * What an op file sees of the CoreML backend: a writer of MIL operations.
- * Only types: op files have no run-time tie to any backend.
+ * What an op file sees of the CoreML backend: a writer of MIL operators. Only types, so op files have no run-time tie
+ * to this backend; the recipes that several ops share are in `rules.ts`.
+ *
+ * Element types: every IR float becomes `emitter.float` (fp16 or fp32, by profile), every integer int32, bool stays.
  */
-import type { HostTensor } from "../../ir/hostTensor.ts";
+import type { ElementType } from "../../ir/dtype.ts";
 import type { TensorType } from "../../ir/type.ts";
+import type { MilArgs, MilOpName } from "./mil/ops.generated.ts";
+import type { MilDtype, MilOpset, MilValue } from "./mil/types.ts";
 
-export interface MilValue {
-  readonly name: string;
-  readonly type: TensorType;
-}
-
-export type MilArgument =
-  MilValue | readonly MilValue[] | number | boolean | string | readonly number[] | readonly boolean[];
+export type { MilArgs, MilOpName } from "./mil/ops.generated.ts";
+export type { MilDtype, MilOpset, MilValue } from "./mil/types.ts";
 
 export interface CoremlEmitter {
-  /** The dtype floats are computed in. */
-  readonly floatType: "f16" | "f32";
-  /** One MIL operation with one output; defaulted arguments are filled in. Types of outputs are inferred and checked. */
-  readonly op: (type: string, args: Readonly<Record<string, MilArgument>>) => MilValue;
-  /** One MIL operation with several outputs (topk, split). */
-  readonly ops: (type: string, args: Readonly<Record<string, MilArgument>>) => readonly MilValue[];
-  readonly constant: (tensor: HostTensor) => MilValue;
+  /** Element type of float arithmetic in this program. */
+  readonly float: "fp16" | "fp32";
+  readonly opset: MilOpset;
+  /** One MIL operator with one output. Literals become constants; optional arguments with a default are written out. */
+  readonly op: <N extends MilOpName>(type: N, args: MilArgs[N]) => MilValue;
+  /** One MIL operator with several outputs (`split`, `topk`). `count` where the operator does not tell it. */
+  readonly ops: <N extends MilOpName>(type: N, args: MilArgs[N], count?: number) => readonly MilValue[];
+  readonly constant: (dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>) => MilValue;
+  /** The MIL element type that stands for an IR element type. */
+  readonly dtypeOf: (type: ElementType) => MilDtype;
+  /** No operator when the type is right already. */
+  readonly cast: (x: MilValue, dtype: MilDtype) => MilValue;
+  /** x · weightᵀ (+ bias): weight [out, in], plain or packed. */
+  readonly linear: (x: MilValue, weight: MilValue, bias?: MilValue) => MilValue;
+  /** Rows of a table [rows, columns], plain or packed, by int32 ids: ids.shape + [columns]. */
+  readonly rows: (table: MilValue, ids: MilValue) => MilValue;
+  /** A weight, plain or packed, as a plain tensor. Costs operators for split forms: prefer `linear` and `rows`. */
+  readonly dense: (weight: MilValue) => MilValue;
+  /** Writes `values` [heads, T, size] into `cache` [heads, capacity, size] at position `past` (int32 scalar): the cache after. */
+  readonly appendToCache: (cache: MilValue, values: MilValue, past: MilValue) => MilValue;
+  /** Fixed sizes of a value; a dimension unknown until run time is an error that names `who`. */
+  readonly sizes: (x: MilValue, who: string) => readonly number[];
+}
+
+/** The part of a node that a rule may look at. */
+export interface RuleNode<Attrs> {
+  readonly inputs: readonly TensorType[];
+  readonly outputs: readonly TensorType[];
+  readonly attrs: Attrs;
+}
+
+/** Structurally `Lowering<CoremlEmitter, …>` of main/ops, which this folder must not import. */
+export interface CoremlRule<Inputs, Attrs> {
+  readonly kind: "native";
+  readonly emit: (emitter: CoremlEmitter, inputs: Inputs, attrs: Attrs, node: RuleNode<Attrs>) => MilValue | readonly MilValue[];
+  readonly when?: (node: RuleNode<Attrs>) => true | string;
 }

@@ -1,0 +1,60 @@
+/**
+ * Lowering recipes that op files share: each returns the `coreml` entry of an op definition.
+ * `when` answers for one node: true, or why CoreML cannot run it.
+ */
+import { isFloat as isFloatType, isPacked } from "../../ir/dtype.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { CoremlRule, MilArgs, MilOpName, MilValue, RuleNode } from "./emitter.ts";
+
+type One = readonly [MilValue];
+type Two = readonly [MilValue, MilValue];
+
+/** Operators of one argument `x` and nothing else. */
+type UnaryName = { [N in MilOpName]: Record<"x", MilValue> extends MilArgs[N] ? N : never }[MilOpName];
+type BinaryName = { [N in MilOpName]: Record<"x" | "y", MilValue> extends MilArgs[N] ? N : never }[MilOpName];
+
+/** MIL tensors have at most five dimensions. */
+export const MAX_RANK = 5;
+
+/** Limits that hold for every operator: rank, and element types that CoreML has no arithmetic for. */
+export function generalLimits(node: RuleNode<unknown>): true | string {
+  for (const type of [...node.inputs, ...node.outputs]) {
+    if (type.shape.length > MAX_RANK) return `CoreML tensors have at most ${MAX_RANK} dimensions, this one has ${type.shape.length}`;
+    if (type.dtype === "c64") return "CoreML has no complex numbers";
+    if (type.dtype === "f64") return "CoreML has no float64 arithmetic";
+    if (type.dtype === "i64" || type.dtype === "u32") return `CoreML has no ${type.dtype} arithmetic`;
+  }
+  return true;
+}
+
+const firstReason = (...answers: readonly (true | string)[]): true | string => answers.find((a) => a !== true) ?? true;
+
+const floatOnly = (what: string, type: TensorType | undefined): true | string =>
+  type === undefined || isFloatType(type.dtype) || isPacked(type.dtype) ? true : `${what} takes floats, this operand is ${type.dtype}`;
+
+/** `milUnary("sin")`: one operator on one float operand. */
+export const milUnary = (type: UnaryName): CoremlRule<One, unknown> => ({
+  kind: "native",
+  emit: (e, [x]) => e.op(type, { x } as MilArgs[UnaryName]),
+  when: (node) => firstReason(generalLimits(node), floatOnly(type, node.inputs[0])),
+});
+
+/** `milBinary("add")`: element-wise with NumPy broadcasting, both operands of one type. */
+export const milBinary = (type: BinaryName): CoremlRule<Two, unknown> => ({
+  kind: "native",
+  emit: (e, [x, y]) => e.op(type, { x, y } as MilArgs[BinaryName]),
+  when: (node) => {
+    const boolean = node.inputs.some((t) => t.dtype === "bool") && !type.startsWith("logical_");
+    return firstReason(generalLimits(node), boolean ? `${type} takes numbers, this operand is bool: cast first` : true);
+  },
+});
+
+/** `e => …` with the limits that every operator has, and more of one's own. */
+export const milNative = <Inputs, Attrs>(
+  emit: CoremlRule<Inputs, Attrs>["emit"],
+  when: (node: RuleNode<Attrs>) => true | string = () => true,
+): CoremlRule<Inputs, Attrs> => ({
+  kind: "native",
+  emit,
+  when: (node) => firstReason(generalLimits(node), when(node)),
+});
