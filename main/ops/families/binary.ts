@@ -1,5 +1,4 @@
 /** What element-wise binary ops share: inference, reference loop, gradient reduction, backend rules, samples. */
-import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -63,10 +62,7 @@ export const cpuBinary = (kernel: CpuKernel): Lowering<CpuEmitter, CpuValue, NoA
   emit: (e, [a, b], _attrs, node) => e.instr(kernel, [a, b], node.outputs),
 });
 
-export const milBinary = (type: string): Lowering<CoremlEmitter, MilValue, NoAttrs, 2> => ({
-  kind: "native",
-  emit: (e, [x, y]) => e.op(type, { x, y }),
-});
+export { milBinary } from "../../backends/coreml/rules.ts";
 
 const normal = (seed: number, shape: TensorType["shape"]): Sample<NoAttrs>["inputs"][number] => ({
   type: tensor("f32", shape),
