@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import { opTable } from "../ops/index.ts";
+import { GraphBuilder } from "./builder.ts";
+import type { Graph, Node, NodeId } from "./graph.ts";
+import { graphHash } from "./hash.ts";
+import { hostTensor } from "./hostTensor.ts";
+import { printGraph } from "./print.ts";
+import { prune, rewrite } from "./rewrite.ts";
+import { specialize } from "./specialize.ts";
+import { tensor } from "./type.ts";
+import { verify } from "./verify.ts";
+
+function sumGraph(constant = 2): Graph {
+  const b = new GraphBuilder(opTable, "sum");
+  const x = b.input("x", tensor("f32", ["T", 3]));
+  const w = b.param("w", tensor("f32", [3]), { file: "f", tensor: "w" });
+  const c = b.constant(hostTensor("f32", [1], [constant]));
+  const s = b.state("s", tensor("f32", ["T", 3]));
+  const y = b.scoped("block", () => {
+    const [xw] = b.apply("add", [x, w], {}, { label: "xw" });
+    const [sum] = b.apply("add", [xw ?? x, c]);
+    return sum ?? x;
+  });
+  const [next] = b.apply("add", [s, y]);
+  b.apply("add", [x, x], {}, { label: "unused" });
+  b.setState("s", next ?? y);
+  b.output("y", y);
+  return b.finish();
+}
+
+describe("builder", () => {
+  it("types what it adds and refuses what it cannot type", () => {
+    const b = new GraphBuilder(opTable, "g");
+    const x = b.input("x", tensor("f32", ["T", 3]));
+    const bad = b.input("bad", tensor("f32", [2]));
+    const half = b.input("half", tensor("f16", ["T", 3]));
+    expect(() => b.apply("add", [x, bad])).toThrow(expect.objectContaining({ code: "IR_SHAPE" }));
+    expect(() => b.apply("add", [x, half])).toThrow(expect.objectContaining({ code: "IR_TYPE" }));
+    expect(() => b.apply("add", [x])).toThrow(expect.objectContaining({ code: "IR_STRUCTURE" }));
+    expect(() => b.apply("no_such_op", [x])).toThrow(expect.objectContaining({ code: "IR_STRUCTURE" }));
+    expect(() => b.apply("add", [x, x], { axis: 1 })).toThrow(expect.objectContaining({ code: "IR_ATTRIBUTE" }));
+    expect(() => b.input("x", tensor("f32", []))).toThrow(expect.objectContaining({ code: "IR_STRUCTURE" }));
+    b.state("s", tensor("f32", [2]));
+    expect(() => b.setState("s", x)).toThrow(expect.objectContaining({ code: "IR_TYPE" }));
+  });
+});
+
+describe("verifier", () => {
+  it("has nothing to say of a built graph", () => expect(verify(opTable, sumGraph())).toEqual([]));
+
+  it("finds every fault at once", () => {
+    const graph = sumGraph();
+    const break_ = (id: number, change: Partial<Node>): Graph => ({
+      ...graph,
+      nodes: graph.nodes.map((node) => (node.id === id ? { ...node, ...change } : node)),
+    });
+    const add = graph.nodes.find((node) => node.op === "add");
+    const id = add?.id ?? 0;
+    expect(verify(opTable, break_(id, { op: "nope" }))).toHaveLength(1);
+    expect(verify(opTable, break_(id, { outputs: [tensor("f32", [9])] })).some((f) => f.code === "IR_TYPE")).toBe(true);
+    expect(verify(opTable, break_(id, { inputs: [{ node: 99 as NodeId, output: 0 }] })).length).toBeGreaterThan(1);
+    expect(verify(opTable, break_(id, { attrs: { wrong: 1 } })).map((f) => f.code)).toEqual(["IR_ATTRIBUTE"]);
+    expect(verify(opTable, { ...graph, constants: new Map() })).toHaveLength(1);
+    expect(
+      verify(opTable, { ...graph, outputs: [{ name: "y", value: { node: 99 as NodeId, output: 0 } }] }),
+    ).toHaveLength(1);
+  });
+});
+
+describe("hash", () => {
+  it("is the same for the same graph and differs in every detail that matters", () => {
+    expect(graphHash(sumGraph())).toBe(graphHash(sumGraph()));
+    expect(graphHash(sumGraph(3))).not.toBe(graphHash(sumGraph()));
+    const graph = sumGraph();
+    expect(graphHash({ ...graph, outputs: [] })).not.toBe(graphHash(graph));
+    expect(graphHash({ ...graph, name: "other" })).toBe(graphHash(graph));
+  });
+});
+
+describe("rewrite", () => {
+  it("returns the same object when nothing changes", () => {
+    const graph = sumGraph();
+    expect(rewrite(opTable, graph, "none", () => undefined).graph).toBe(graph);
+  });
+
+  it("drops dead nodes and says where the others went", () => {
+    const graph = sumGraph();
+    const { graph: pruned, moved, changed } = prune(opTable, graph, "dead code");
+    expect(changed).toBe(1);
+    expect(pruned.nodes).toHaveLength(graph.nodes.length - 1);
+    expect(moved[graph.nodes.length - 1]).toBe(-1);
+    expect(verify(opTable, pruned)).toEqual([]);
+  });
+
+  it("carries origins and the names of passes", () => {
+    const graph = sumGraph();
+    const result = rewrite(opTable, graph, "double", (node, map, replace) => {
+      const [a, b] = node.inputs;
+      if (node.op !== "add" || node.origins[0]?.label !== "xw" || !a || !b) return undefined;
+      const replacement = replace();
+      const [sum] = replacement.apply("add", [map(a), map(b)]);
+      return sum ? replacement.apply("add", [sum, map(b)]) : undefined;
+    });
+    const made = result.graph.nodes.filter((node) => node.passes.includes("double"));
+    expect(made).toHaveLength(2);
+    for (const node of made) expect(node.origins).toEqual([{ scope: "block", label: "xw", source: 4 }]);
+  });
+});
+
+describe("specialise", () => {
+  it("binds symbols everywhere and re-types", () => {
+    const graph = specialize(opTable, sumGraph(), { T: 5 });
+    expect(verify(opTable, graph)).toEqual([]);
+    expect(
+      graph.nodes
+        .flatMap((node) => node.outputs.flatMap((type) => type.shape))
+        .filter((dim) => typeof dim === "string"),
+    ).toEqual([]);
+  });
+});
+
+describe("print", () => {
+  it("is one line a node, with origins", () => {
+    expect(printGraph(sumGraph())).toMatchInlineSnapshot(`
+      "graph "sum" {
+        %0 = input() {name: "x"} : f32[T,3]  // input
+        %1 = param() {name: "w", file: "f", tensor: "w"} : f32[3]  // w
+        %2 = constant() {data: "df818ab7a80506c9f13373bc8169626c"} : f32[1]  // constant
+        %3 = state() {name: "s"} : f32[T,3]  // s
+        %4 = add(%0, %1) : f32[T,3]  // block xw
+        %5 = add(%4, %2) : f32[T,3]  // block add
+        %6 = add(%3, %5) : f32[T,3]  // add
+        %7 = add(%0, %0) : f32[T,3]  // unused
+        next "s" = %6
+        return "y" = %5
+      }"
+    `);
+  });
+});
