@@ -1,0 +1,157 @@
+/**
+ * Frames as bytes, for a WebSocket: `[u32 length of JSON][JSON][zeros to 8][tail 0][zeros to 8][tail 1]…`, little-endian.
+ * Typed arrays travel as tails, so there is no base64 and no copy by element; in the JSON `{"$b": i}` stands for tail i, and
+ * an object of the user's with such a key is wrapped as `{"$o": …}`. Every length is checked before it is used.
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+
+const ARRAY_TYPES = {
+  i8: Int8Array,
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  f32: Float32Array,
+  f64: Float64Array,
+} as const;
+type ArrayTag = keyof typeof ARRAY_TYPES;
+type WireArray = InstanceType<(typeof ARRAY_TYPES)[ArrayTag]>;
+
+export interface CodecLimits {
+  readonly maxBytes: number;
+  readonly maxJsonBytes: number;
+  readonly maxTails: number;
+}
+export const DEFAULT_LIMITS: CodecLimits = { maxBytes: 256 << 20, maxJsonBytes: 64 << 20, maxTails: 4096 };
+/** What a server accepts: requests are small, uploads come in pieces of at most 8 MiB. */
+export const REQUEST_LIMITS: CodecLimits = { maxBytes: 16 << 20, maxJsonBytes: 8 << 20, maxTails: 64 };
+
+const LENGTH_BYTES = 4;
+const ALIGN = 8;
+const MAX_DEPTH = 64;
+const align = (offset: number): number => Math.ceil(offset / ALIGN) * ALIGN;
+
+/** The JSON part: the frame with its placeholders, and the type and byte length of each tail. */
+interface Envelope {
+  readonly f: unknown;
+  readonly b: readonly (readonly [string, number])[];
+}
+
+export function encodeFrame(frame: unknown): Uint8Array<ArrayBuffer> {
+  const tails: WireArray[] = [];
+  const tags: (readonly [ArrayTag, number])[] = [];
+  const f = pack(frame, tails, tags, 0);
+  const json = new TextEncoder().encode(JSON.stringify({ f, b: tags } satisfies Envelope));
+  let size = LENGTH_BYTES + json.byteLength;
+  for (const tail of tails) size = align(size) + tail.byteLength;
+  const bytes = new Uint8Array(size);
+  new DataView(bytes.buffer).setUint32(0, json.byteLength, true);
+  bytes.set(json, LENGTH_BYTES);
+  let offset = LENGTH_BYTES + json.byteLength;
+  for (const tail of tails) {
+    offset = align(offset);
+    bytes.set(new Uint8Array(tail.buffer, tail.byteOffset, tail.byteLength), offset);
+    offset += tail.byteLength;
+  }
+  return bytes;
+}
+
+function pack(value: unknown, tails: WireArray[], tags: (readonly [ArrayTag, number])[], depth: number): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > MAX_DEPTH) throw fail(`nested deeper than ${MAX_DEPTH}`);
+  if (ArrayBuffer.isView(value)) {
+    const array = value as WireArray;
+    const tag = tagOf(array);
+    if (tag === undefined) throw fail("an array type that the wire does not carry");
+    tags.push([tag, array.byteLength]);
+    return { $b: tails.push(array) - 1 };
+  }
+  if (Array.isArray(value)) return value.map((item) => pack(item, tails, tags, depth + 1));
+  // `fromEntries` defines own properties, so a key such as __proto__ stays an ordinary key.
+  const packed = Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, pack(item, tails, tags, depth + 1)]),
+  );
+  return Object.hasOwn(packed, "$b") || Object.hasOwn(packed, "$o") ? { $o: packed } : packed;
+}
+
+function tagOf(array: WireArray): ArrayTag | undefined {
+  for (const [tag, type] of Object.entries(ARRAY_TYPES))
+    if (array.constructor === type || array instanceof type) return tag as ArrayTag;
+  return undefined;
+}
+
+export function decodeFrame(bytes: Uint8Array, limits: CodecLimits = DEFAULT_LIMITS): unknown {
+  if (bytes.byteLength > limits.maxBytes) throw fail(`${bytes.byteLength} bytes, at most ${limits.maxBytes}`);
+  if (bytes.byteLength < LENGTH_BYTES) throw fail(`${bytes.byteLength} bytes are too few`);
+  const jsonLength = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
+  if (jsonLength > limits.maxJsonBytes || LENGTH_BYTES + jsonLength > bytes.byteLength)
+    throw fail(`a JSON part of ${jsonLength} bytes in ${bytes.byteLength}`);
+  const envelope = parseJson(bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + jsonLength));
+  const tails = readTails(bytes, LENGTH_BYTES + jsonLength, envelope.b, limits);
+  const used = new Set<number>();
+  const frame = unpack(envelope.f, tails, used, 0);
+  if (used.size !== tails.length) throw fail("a binary part that nothing refers to");
+  return frame;
+}
+
+function parseJson(bytes: Uint8Array): Envelope {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw fail("the JSON part does not parse");
+  }
+  if (typeof value !== "object" || value === null || !("f" in value) || !("b" in value) || !Array.isArray(value.b))
+    throw fail("the JSON part is not an envelope");
+  return { f: value.f, b: value.b as Envelope["b"] };
+}
+
+function readTails(bytes: Uint8Array, from: number, tags: readonly unknown[], limits: CodecLimits): WireArray[] {
+  if (tags.length > limits.maxTails) throw fail(`${tags.length} binary parts, at most ${limits.maxTails}`);
+  let offset = from;
+  const tails: WireArray[] = [];
+  for (const tag of tags) {
+    if (!Array.isArray(tag)) throw fail("a binary part without type and length");
+    const [name, byteLength] = tag as readonly unknown[];
+    if (typeof name !== "string" || !Object.hasOwn(ARRAY_TYPES, name)) throw fail("a binary part of unknown type");
+    if (typeof byteLength !== "number" || !Number.isSafeInteger(byteLength) || byteLength < 0)
+      throw fail("a binary part of bad length");
+    offset = align(offset);
+    if (offset + byteLength > bytes.byteLength) throw fail("a binary part runs past the end");
+    tails.push(readArray(name as ArrayTag, bytes, offset, byteLength));
+    offset += byteLength;
+  }
+  if (offset !== bytes.byteLength) throw fail(`${bytes.byteLength - offset} bytes too many`);
+  return tails;
+}
+
+/** A copy of its own: the message buffer of a WebSocket need not be aligned, and is reused by some. */
+function readArray(tag: ArrayTag, bytes: Uint8Array, offset: number, byteLength: number): WireArray {
+  const type = ARRAY_TYPES[tag];
+  if (byteLength % type.BYTES_PER_ELEMENT !== 0) throw fail("a binary part of a broken number of elements");
+  return new type(bytes.slice(offset, offset + byteLength).buffer);
+}
+
+function unpack(value: unknown, tails: readonly WireArray[], used: Set<number>, depth: number): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > MAX_DEPTH) throw fail(`nested deeper than ${MAX_DEPTH}`);
+  if (Array.isArray(value)) return value.map((item) => unpack(item, tails, used, depth + 1));
+  const keys = Object.keys(value);
+  if (keys.length === 1 && keys[0] === "$b") {
+    const index = (value as { readonly $b: unknown }).$b;
+    const tail = typeof index === "number" ? tails[index] : undefined;
+    if (tail === undefined || used.has(index as number))
+      throw fail("a reference to a binary part that is not there or taken");
+    used.add(index as number);
+    return tail;
+  }
+  const inner = keys.length === 1 && keys[0] === "$o" ? (value as { readonly $o: unknown }).$o : value;
+  if (typeof inner !== "object" || inner === null || Array.isArray(inner))
+    throw fail("a wrapped value that is not an object");
+  return Object.fromEntries(Object.entries(inner).map(([key, item]) => [key, unpack(item, tails, used, depth + 1)]));
+}
+
+function fail(what: string): WorkbenchError {
+  return new WorkbenchError("CONTRACT_FRAME", `[contract] bad message: ${what}`);
+}

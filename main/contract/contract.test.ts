@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { contract } from "./contract.ts";
+import { DEVICES, deviceCode, deviceOf } from "./views/common.ts";
+
+describe("the contract", () => {
+  it("accepts what a first window sends, with defaults filled in", () => {
+    expect(contract.calls["model.tensors"].input.parse({ model: "m1" })).toEqual({
+      model: "m1",
+      query: "",
+      sort: "file",
+      descending: false,
+      offset: 0,
+      limit: 100,
+    });
+    const run = contract.streams["run.start"].input.parse({
+      model: "m1",
+      prompt: { kind: "completion", text: "Once" },
+    });
+    expect(run).toMatchObject({ device: "cpu", maxTokens: 512, sampling: { temperature: 0.7, seed: null } });
+  });
+
+  it("refuses pages, paths and pieces beyond its limits", () => {
+    expect(contract.calls["model.tensors"].input.safeParse({ model: "m1", limit: 1001 }).success).toBe(false);
+    expect(contract.calls["model.open"].input.safeParse({ source: { kind: "path", path: "" } }).success).toBe(false);
+    const chunk = { upload: "u", offset: 0, bytes: new Uint8Array((8 << 20) + 1) };
+    expect(contract.calls["upload.chunk"].input.safeParse(chunk).success).toBe(false);
+    expect(contract.calls["upload.chunk"].input.safeParse({ ...chunk, bytes: [1, 2] }).success).toBe(false);
+  });
+
+  it("has names of the form area.verb, none in two tables", () => {
+    const names = [...Object.keys(contract.calls), ...Object.keys(contract.streams)];
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[a-z]+\.[a-zA-Z]+$/);
+  });
+
+  it("maps device codes both ways", () => {
+    for (const name of DEVICES) expect(deviceOf(deviceCode(name))).toBe(name);
+    expect(deviceOf(200)).toBe("none");
+  });
+});

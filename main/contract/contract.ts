@@ -1,0 +1,180 @@
+/**
+ * The one contract between the engine and whoever uses it: every call, stream and event with its schemas.
+ * Adding a call is one entry here and one handler in the engine; nothing else crosses. Tensors and weights never do.
+ */
+import { z } from "zod";
+import { call, event, stream } from "./define.ts";
+import type {
+  CallInput,
+  CallOutput,
+  EngineClient as ClientOf,
+  Handlers as HandlersOf,
+  StreamInput,
+  StreamItem,
+  CallName,
+  StreamName,
+} from "./define.ts";
+import { modelId, page, phase, targetSpec } from "./views/common.ts";
+import { doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
+import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
+import {
+  graphKey,
+  graphView,
+  nodeView,
+  overlayKind,
+  overlayView,
+  passDiff,
+  passList,
+  textPage,
+} from "./views/graph.ts";
+import {
+  headerNeed,
+  locateResult,
+  metadataPage,
+  metadataValue,
+  modelSource,
+  overview,
+  recent,
+  TENSOR_SORTS,
+  tensorPage,
+  uploadChunk,
+  uploadStarted,
+} from "./views/model.ts";
+import { routeComparison, routeView, targetList } from "./views/route.ts";
+import {
+  benchInput,
+  benchItem,
+  chatMessage,
+  hybridInput,
+  hybridView,
+  profileInput,
+  profileItem,
+  runInput,
+  runItem,
+  templateView,
+} from "./views/run.ts";
+
+const nothing = z.object({});
+const ok = z.object({ ok: z.literal(true) });
+const ofModel = z.object({ model: modelId });
+const path = z.string().min(1).max(4096);
+const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+export const contract = {
+  /** Raised when a change would break an older window; both sides compare it when they meet. */
+  version: 1,
+  calls: {
+    "engine.info": call(nothing, engineInfo),
+    "engine.status": call(nothing, engineStatus),
+    "doctor.run": call(nothing, doctorReport),
+
+    "recents.list": call(nothing, z.object({ recents: z.array(recent) })),
+    "recents.add": call(z.object({ path }), ok),
+    "recents.remove": call(z.object({ path }), ok),
+
+    "model.open": call(z.object({ source: modelSource }), overview),
+    "model.close": call(ofModel, ok),
+    /** The overview again, for another context length or target. */
+    "model.overview": call(
+      z.object({
+        model: modelId,
+        context: z.number().int().min(1).max(1_048_576).nullable().default(null),
+        target: targetSpec.nullable().default(null),
+      }),
+      overview,
+    ),
+    "model.metadata": call(z.object({ model: modelId, query: z.string().max(200).default(""), ...page }), metadataPage),
+    "model.metadataValue": call(
+      z.object({ model: modelId, key: z.string().min(1).max(65_535), ...page }),
+      metadataValue,
+    ),
+    "model.tensors": call(
+      z.object({
+        model: modelId,
+        query: z.string().max(200).default(""),
+        sort: z.enum(TENSOR_SORTS).default("file"),
+        descending: z.boolean().default(false),
+        ...page,
+      }),
+      tensorPage,
+    ),
+
+    /** A dropped file without a path: the engine asks for ranges until it has the header, then opens `{kind: "header"}`. */
+    "header.begin": call(z.object({ name: z.string().min(1).max(1024), size: fileSize }), headerNeed),
+    "header.feed": call(
+      z.object({ header: z.string().min(1).max(64), offset: fileSize, bytes: uploadChunk.shape.bytes }),
+      headerNeed,
+    ),
+    /** Looks for the whole file of a header-only model by name, size and header hash, in known folders and the one given. */
+    "model.locate": call(z.object({ model: modelId, folder: path.nullable().default(null) }), locateResult),
+    /** Gives a header-only model its data; the handle stays. Fails when size or header hash differ. */
+    "model.attach": call(z.object({ model: modelId, source: modelSource }), overview),
+    "upload.begin": call(z.object({ name: z.string().min(1).max(1024), size: fileSize }), uploadStarted),
+    /** Pieces in order; the answer is the back-pressure. */
+    "upload.chunk": call(uploadChunk, z.object({ receivedBytes: z.number() })),
+    "upload.finish": call(z.object({ upload: z.string().min(1).max(64) }), ok),
+    "upload.cancel": call(z.object({ upload: z.string().min(1).max(64) }), ok),
+
+    "graph.get": call(graphKey, graphView),
+    "graph.node": call(
+      z.object({ key: graphKey, node: z.number().int().min(0), target: targetSpec.nullable().default(null) }),
+      nodeView,
+    ),
+    "graph.overlay": call(z.object({ key: graphKey, kind: overlayKind, target: targetSpec }), overlayView),
+    "passes.list": call(z.object({ model: modelId, phase, target: targetSpec }), passList),
+    "passes.diff": call(
+      z.object({
+        model: modelId,
+        phase,
+        target: targetSpec,
+        index: z.number().int().min(0).max(1000),
+        full: z.boolean().default(false),
+      }),
+      passDiff,
+    ),
+    "text.page": call(
+      z.object({
+        key: graphKey,
+        language: z.enum(["rlx-ir", "mil"]),
+        target: targetSpec,
+        firstLine: z.number().int().min(0).default(0),
+        lines: z.number().int().min(1).max(20_000).default(5000),
+      }),
+      textPage,
+    ),
+
+    "targets.list": call(nothing, targetList),
+    "route.get": call(z.object({ model: modelId, target: targetSpec, phase }), routeView),
+    "route.compare": call(
+      z.object({ model: modelId, phase, targets: z.array(targetSpec).min(1).max(16) }),
+      routeComparison,
+    ),
+
+    "chat.template": call(
+      z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null) }),
+      templateView,
+    ),
+    /** Runs a demo graph once through its segments. */
+    "hybrid.run": call(hybridInput, hybridView),
+
+    "export.plan": call(exportModel, exportPlan),
+  },
+  streams: {
+    "run.start": stream(runInput, runItem),
+    "bench.run": stream(benchInput, benchItem),
+    "profile.run": stream(profileInput, profileItem),
+    "export.start": stream(exportInput, exportItem),
+  },
+  events: {
+    "engine.status": event(engineStatus),
+    "engine.notice": event(notice),
+  },
+};
+
+export type Contract = typeof contract;
+export type EngineHandlers = HandlersOf<Contract>;
+export type EngineClient = ClientOf<Contract>;
+export type Input<K extends CallName<Contract>> = CallInput<Contract, K>;
+export type Output<K extends CallName<Contract>> = CallOutput<Contract, K>;
+export type StreamInputOf<K extends StreamName<Contract>> = StreamInput<Contract, K>;
+export type StreamItemOf<K extends StreamName<Contract>> = StreamItem<Contract, K>;

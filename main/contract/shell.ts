@@ -1,0 +1,27 @@
+/**
+ * What a shell around the window can do beyond the contract: dialogs, file paths of drops, menus. Electron's preload exposes it
+ * as `window.workbench`; in a browser there is none, and the window offers a path box and the file picker instead. Types only.
+ */
+export const SHELL_VERSION = 1;
+
+/** The message that carries the engine's port from the preload into the page: `event.data` is this, `event.ports[0]` the port. */
+export const PORT_MESSAGE = "workbench:engine-port";
+
+export interface ShellBridge {
+  readonly version: typeof SHELL_VERSION;
+  readonly platform: "darwin" | "linux" | "win32";
+  /** Asks for a (new) engine port; it arrives as a window message with PORT_MESSAGE. Again after the engine was lost. */
+  requestPort(): void;
+  /** The file's path, or "" when the file has none. */
+  pathForFile(file: unknown): string;
+  openModelDialog(): Promise<string | null>;
+  /** Where to write the package; null when the user changed their mind. */
+  savePackageDialog(suggestedPath: string): Promise<string | null>;
+  showInFolder(path: string): void;
+  /** Menu items and system events, by command id of the window's registry. Returns the way to stop listening. */
+  onCommand(listener: (command: string) => void): () => void;
+  /** Files that the system asked to open: Finder, the Dock icon, the command line. */
+  onOpenFile(listener: (path: string) => void): () => void;
+  /** Title, and the file it stands for. */
+  setDocument(title: string, path: string | null): void;
+}

@@ -1,0 +1,101 @@
+/** What all views share: a number that says how it was obtained, an answer to "can I?", typed arrays as schema leaves. */
+import { z } from "zod";
+import type { View } from "../define.ts";
+
+/**
+ * exact: read from the file or counted · measured: by a clock or a counter here · attributed: a measured total shared out ·
+ * predicted: by our rules · planned: by the system's own plan · simulated: by our simulator of the device.
+ */
+export const TRUTHS = ["exact", "measured", "attributed", "predicted", "planned", "simulated"] as const;
+export const truth = z.enum(TRUTHS);
+export type Truth = z.output<typeof truth>;
+
+export const UNITS = [
+  "bytes",
+  "seconds",
+  "tokens/s",
+  "bytes/s",
+  "flops",
+  "flops/s",
+  "share",
+  "count",
+  "bits",
+  "ratio",
+] as const;
+export const unit = z.enum(UNITS);
+export type Unit = z.output<typeof unit>;
+
+/** A number for a person. `low`/`high`: the range of a prediction or the 95 % interval of a measurement. `basis`: how we know. */
+export const figure = z.object({
+  value: z.number(),
+  low: z.number().nullable(),
+  high: z.number().nullable(),
+  unit,
+  truth,
+  basis: z.string(),
+});
+export type Figure = View<typeof figure>;
+
+/** "Can I …?": yes, or the reason in a sentence and what to do about it. */
+export const ability = z.discriminatedUnion("ok", [
+  z.object({ ok: z.literal(true) }),
+  z.object({
+    ok: z.literal(false),
+    code: z.string(),
+    sentence: z.string(),
+    hint: z.string().nullable(),
+    /** What the window can offer: find the file by path or folder, or send it here. */
+    offer: z.enum(["none", "locate-or-upload"]),
+  }),
+]);
+export type Ability = View<typeof ability>;
+
+/** A label and its value as text, for property lists. */
+export const fact = z.object({ label: z.string(), value: z.string() });
+export type Fact = View<typeof fact>;
+
+/** One row of an arithmetic that is shown: "2 048 tokens × 28 layers × …". */
+export const sumRow = z.object({ label: z.string(), arithmetic: z.string().nullable(), value: figure });
+export type SumRow = View<typeof sumRow>;
+
+export const modelId = z.string().min(1).max(64);
+export const phase = z.enum(["prefill", "decode"]);
+export type Phase = z.output<typeof phase>;
+
+/** Where an op can run, in the order of the byte codes used by columns: index = code. */
+export const DEVICES = ["none", "ane", "gpu", "cpu", "host"] as const;
+export const device = z.enum(DEVICES);
+export type Device = z.output<typeof device>;
+export const deviceCode = (name: Device): number => DEVICES.indexOf(name);
+export const deviceOf = (code: number): Device => DEVICES[code] ?? "none";
+
+export const page = {
+  offset: z.number().int().min(0).default(0),
+  limit: z.number().int().min(1).max(1000).default(100),
+};
+
+export const u8 = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "expected a Uint8Array");
+export const u32 = z.custom<Uint32Array>((value) => value instanceof Uint32Array, "expected a Uint32Array");
+export const i32 = z.custom<Int32Array>((value) => value instanceof Int32Array, "expected an Int32Array");
+export const f32 = z.custom<Float32Array>((value) => value instanceof Float32Array, "expected a Float32Array");
+export const f64 = z.custom<Float64Array>((value) => value instanceof Float64Array, "expected a Float64Array");
+
+/** The CoreML target a prediction is for. No routing number without one. */
+export const targetSpec = z.object({
+  chip: z.string().min(1).max(32),
+  os: z.string().min(1).max(32),
+  units: z.enum(["cpu-ane", "cpu-gpu", "all", "cpu"]),
+  profile: z.enum(["auto", "gpu", "ane", "exact"]),
+  context: z.number().int().min(1).max(1_048_576),
+});
+export type TargetSpec = View<typeof targetSpec>;
+
+/** Progress of a long call: a named phase, elapsed time, and a fraction only where one is known. */
+export const phaseItem = z.object({
+  kind: z.literal("phase"),
+  name: z.string(),
+  sentence: z.string(),
+  fraction: z.number().min(0).max(1).nullable(),
+  elapsedSeconds: z.number(),
+});
+export type PhaseItem = View<typeof phaseItem>;

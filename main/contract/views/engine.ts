@@ -1,0 +1,82 @@
+/** The engine about itself: the machine, its devices, its memory and jobs, and the doctor's findings. */
+import { z } from "zod";
+import type { View } from "../define.ts";
+import { figure } from "./common.ts";
+
+export const RUN_DEVICES = ["cpu", "coreml-sim", "coreml", "mlx", "webgpu"] as const;
+export const runDevice = z.enum(RUN_DEVICES);
+export type RunDevice = z.output<typeof runDevice>;
+
+export const deviceInfo = z.object({
+  id: runDevice,
+  title: z.string(),
+  available: z.boolean(),
+  /** What it is here, or what is missing and how to get it. */
+  sentence: z.string(),
+});
+export type DeviceInfo = View<typeof deviceInfo>;
+
+/** What the first screen offers besides files. */
+export const offer = z.object({
+  id: z.string(),
+  kind: z.enum(["sample", "header-only", "demo-graph"]),
+  title: z.string(),
+  sentence: z.string(),
+  bytes: z.number(),
+});
+export type Offer = View<typeof offer>;
+
+export const engineInfo = z.object({
+  version: z.string(),
+  contractVersion: z.number(),
+  platform: z.enum(["darwin", "linux", "win32", "other"]),
+  osTitle: z.string(),
+  chip: z.string(),
+  cpu: z.object({ cores: z.number(), threads: z.number(), features: z.array(z.string()), kernels: z.string() }),
+  memory: z.object({ totalBytes: z.number(), freeBytes: z.number() }),
+  /** Read bandwidth of this machine, once something has measured it. */
+  readBandwidth: figure.nullable(),
+  devices: z.array(deviceInfo),
+  offers: z.array(offer),
+});
+export type EngineInfo = View<typeof engineInfo>;
+
+export const job = z.object({
+  id: z.string(),
+  kind: z.enum(["run", "bench", "profile", "export", "compile", "upload", "hybrid"]),
+  title: z.string(),
+  phase: z.string(),
+  fraction: z.number().nullable(),
+  elapsedSeconds: z.number(),
+});
+export type Job = View<typeof job>;
+
+/** Sent when something changes and at least every two seconds while a job runs. */
+export const engineStatus = z.object({
+  engineBytes: z.number(),
+  freeBytes: z.number(),
+  totalBytes: z.number(),
+  jobs: z.array(job),
+});
+export type EngineStatus = View<typeof engineStatus>;
+
+export const notice = z.object({
+  level: z.enum(["info", "warning", "error"]),
+  code: z.string().nullable(),
+  sentence: z.string(),
+  hint: z.string().nullable(),
+});
+export type Notice = View<typeof notice>;
+
+export const doctorReport = z.object({
+  checks: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      state: z.enum(["ok", "warning", "missing", "info"]),
+      sentence: z.string(),
+      hint: z.string().nullable(),
+    }),
+  ),
+});
+export type DoctorReport = View<typeof doctorReport>;

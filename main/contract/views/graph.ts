@@ -1,0 +1,190 @@
+/**
+ * The graph as it crosses once: flat typed arrays over node indices in program order, one string table, a tree of groups.
+ * Everything that changes later (device, time, bytes) is an overlay: one column over the same indices.
+ */
+import { z } from "zod";
+import type { View } from "../define.ts";
+import { device, f32, fact, figure, i32, modelId, phase, targetSpec, truth, u32, u8 } from "./common.ts";
+
+/** initial: as the model file builds it · pass: after that many passes · legal: after legalisation for the target. */
+export const stage = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("initial") }),
+  z.object({ kind: z.literal("pass"), index: z.number().int().min(0).max(1000) }),
+  z.object({ kind: z.literal("legal"), target: targetSpec }),
+]);
+export type Stage = View<typeof stage>;
+export const graphKey = z.object({ model: modelId, stage, phase });
+export type GraphKey = View<typeof graphKey>;
+
+/** Bits of `nodes.flags`. */
+export const NODE_FLAGS = { input: 1, output: 2, param: 4, constant: 8, state: 16, fused: 32, view: 64 } as const;
+export const GROUP_KINDS = ["model", "repeat", "block", "part"] as const;
+
+export const graphView = z.object({
+  key: graphKey,
+  title: z.string(),
+  nodeCount: z.number(),
+  edgeCount: z.number(),
+  /** Index 0 is always "". */
+  strings: z.array(z.string()),
+  nodes: z.object({
+    /** Stable across stages for a node that survives. */
+    id: u32,
+    /** String indices: the op, a short name within its group, the type of its first output, the packed type of its weight. */
+    op: u32,
+    name: u32,
+    type: u32,
+    weight: u32,
+    /** Index into `groups`. */
+    group: u32,
+    flags: u8,
+  }),
+  /** Inputs in CSR form: those of node i are edges start[i] … start[i+1]-1. */
+  edges: z.object({
+    start: u32,
+    /** Producing node index and its output number. */
+    source: u32,
+    output: u8,
+    /** String index of the value's type. */
+    type: u32,
+    /** Bytes of the value; 0 when its size is not known. */
+    bytes: f32,
+  }),
+  /**
+   * Group 0 is the model. A `repeat` group holds blocks ×N; equal `structure` means equal in ops, types and wiring, so that
+   * the window folds runs of equal blocks and marks the odd ones out.
+   */
+  groups: z.object({
+    parent: i32,
+    kind: u8,
+    name: u32,
+    structure: u32,
+    /** Nodes of a group, descendants included, are contiguous in program order where the model allows it. */
+    firstNode: u32,
+    nodeCount: u32,
+    /** String index of what makes it differ from its siblings ("attention on GPU", "q6_k"), or 0. */
+    note: u32,
+  }),
+});
+export type GraphView = View<typeof graphView>;
+
+export const OVERLAYS = ["device", "segment", "time", "bytes", "type"] as const;
+export const overlayKind = z.enum(OVERLAYS);
+export type OverlayKind = z.output<typeof overlayKind>;
+/** One number per node index. device: a code of DEVICES · segment: its index, -1 none · type: legend index · else a quantity. */
+export const overlayView = z.object({
+  key: graphKey,
+  kind: overlayKind,
+  truth,
+  basis: z.string(),
+  values: f32,
+  legend: z.array(z.string()),
+});
+export type OverlayView = View<typeof overlayView>;
+
+export const ruleHit = z.object({
+  id: z.string(),
+  verdict: z.enum(["hard", "soft", "cost", "neighbour", "host"]),
+  sentence: z.string(),
+  source: z.string(),
+});
+export type RuleHit = View<typeof ruleHit>;
+
+/** The answer to "Why here?". */
+export const placement = z.object({
+  device,
+  truth,
+  target: targetSpec,
+  supported: z.array(device),
+  sentence: z.string(),
+  /** Reasons in order of weight; those that exclude a device name it in the sentence. */
+  rules: z.array(ruleHit),
+  fix: z.string().nullable(),
+  segment: z.number().nullable(),
+});
+export type Placement = View<typeof placement>;
+
+export const nodeValue = z.object({
+  label: z.string(),
+  type: z.string(),
+  from: z.number().nullable(),
+  fromName: z.string(),
+});
+export const nodeWeight = z.object({
+  tensor: z.string(),
+  type: z.string(),
+  shape: z.array(z.number()),
+  bytes: z.number(),
+  /** How the target stores it ("blockwise int4, 4.6 bits"), when it is known. */
+  lowered: z.string().nullable(),
+});
+/** One link of the chain GGUF tensor → IR op → each pass → MIL op → segment. */
+export const originStep = z.object({
+  kind: z.enum(["tensor", "source", "pass", "node", "mil", "segment"]),
+  text: z.string(),
+  /** The pass index, the segment index or the node id it refers to. */
+  ref: z.number().nullable(),
+});
+export type OriginStep = View<typeof originStep>;
+
+export const nodeView = z.object({
+  key: graphKey,
+  node: z.number(),
+  id: z.number(),
+  op: z.string(),
+  name: z.string(),
+  path: z.string(),
+  /** The op's own one-sentence summary. */
+  summary: z.string(),
+  placement: placement.nullable(),
+  inputs: z.array(nodeValue),
+  outputs: z.array(nodeValue),
+  attributes: z.array(fact),
+  cost: z.array(z.object({ label: z.string(), value: figure })),
+  weights: z.array(nodeWeight),
+  origin: z.array(originStep),
+  /** Its lines in the MIL program, when it has been lowered. */
+  mil: z.object({ text: z.string(), firstLine: z.number() }).nullable(),
+});
+export type NodeView = View<typeof nodeView>;
+
+export const passView = z.object({
+  index: z.number(),
+  name: z.string(),
+  reason: z.string(),
+  changed: z.boolean(),
+  nodesBefore: z.number(),
+  nodesAfter: z.number(),
+  time: figure,
+  hits: z.number(),
+  /** Where a pattern nearly matched and why it did not. */
+  misses: z.array(z.object({ where: z.string(), why: z.string(), node: z.number().nullable() })),
+});
+export type PassView = View<typeof passView>;
+export const passList = z.object({ model: modelId, phase, passes: z.array(passView), total: figure });
+export type PassList = View<typeof passList>;
+
+/** Both texts of a pass; long unchanged stretches are left out unless `full` was asked for. */
+export const passDiff = z.object({
+  index: z.number(),
+  beforeTitle: z.string(),
+  afterTitle: z.string(),
+  before: z.string(),
+  after: z.string(),
+  elidedLines: z.number(),
+  addedIds: u32,
+  removedIds: u32,
+  changedIds: u32,
+});
+export type PassDiff = View<typeof passDiff>;
+
+/** A page of a program's text; `nodes[i]` is the node index that line i belongs to, or -1. */
+export const textPage = z.object({
+  language: z.enum(["rlx-ir", "mil"]),
+  title: z.string(),
+  totalLines: z.number(),
+  firstLine: z.number(),
+  text: z.string(),
+  nodes: i32,
+});
+export type TextPage = View<typeof textPage>;

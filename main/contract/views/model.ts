@@ -1,0 +1,177 @@
+/** A model as it is opened: where it comes from, the overview, its metadata and tensors, recents, dropped files and uploads. */
+import { z } from "zod";
+import type { View } from "../define.ts";
+import { ability, fact, figure, modelId, sumRow, targetSpec, u8 } from "./common.ts";
+
+/**
+ * path: a file the engine can reach · offer: one of `engineInfo.offers` · header: a dropped file whose header was fed ·
+ * upload: a dropped file that was sent whole.
+ */
+export const modelSource = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("path"), path: z.string().min(1).max(4096) }),
+  z.object({ kind: z.literal("offer"), id: z.string().min(1).max(64) }),
+  z.object({ kind: z.literal("header"), header: z.string().min(1).max(64) }),
+  z.object({ kind: z.literal("upload"), upload: z.string().min(1).max(64) }),
+]);
+export type ModelSource = View<typeof modelSource>;
+
+export const fileView = z.object({
+  name: z.string(),
+  /** null when the file lies on the other side of a browser and was not found here. */
+  path: z.string().nullable(),
+  bytes: z.number(),
+  parts: z.number(),
+  format: z.string(),
+  headerHash: z.string(),
+  tensorCount: z.number(),
+  metadataCount: z.number(),
+  openedIn: figure,
+});
+export type FileView = View<typeof fileView>;
+
+export const mixRow = z.object({
+  type: z.string(),
+  tensors: z.number(),
+  parameters: z.number(),
+  bytes: z.number(),
+  share: z.number(),
+});
+export type MixRow = View<typeof mixRow>;
+
+export const fitView = z.object({
+  machine: z.string(),
+  context: z.number(),
+  rows: z.array(sumRow),
+  total: figure,
+  available: figure,
+  verdict: z.enum(["fits", "tight", "too-big"]),
+  sentence: z.string(),
+});
+export type FitView = View<typeof fitView>;
+
+export const speedView = z.object({
+  machine: z.string(),
+  generate: figure,
+  /** Seconds to read `promptTokens` tokens. */
+  prompt: figure,
+  promptTokens: z.number(),
+  rows: z.array(sumRow),
+  sentence: z.string(),
+});
+export type SpeedView = View<typeof speedView>;
+
+/** The weights in each CoreML profile, side by side: size, error, and a sentence. */
+export const profileChoice = z.object({
+  profile: z.enum(["gpu", "ane", "exact"]),
+  title: z.string(),
+  bytes: figure,
+  ratioToFile: z.number(),
+  error: figure.nullable(),
+  sentence: z.string(),
+  chosenFor: z.string().nullable(),
+});
+export type ProfileChoice = View<typeof profileChoice>;
+
+export const overview = z.object({
+  model: modelId,
+  kind: z.enum(["model", "header-only", "demo-graph"]),
+  title: z.string(),
+  /** The quantisation in one word ("Q4_K_M"), or what stands for it. */
+  variant: z.string(),
+  sentence: z.string(),
+  architecture: z.string(),
+  file: fileView.nullable(),
+  parameters: z.number(),
+  bitsPerWeight: z.number().nullable(),
+  mix: z.array(mixRow),
+  mixSentence: z.string().nullable(),
+  facts: z.array(fact),
+  context: z.object({ trained: z.number().nullable(), chosen: z.number() }),
+  hasChatTemplate: z.boolean(),
+  fit: fitView.nullable(),
+  speed: speedView.nullable(),
+  profiles: z.array(profileChoice),
+  canGraph: ability,
+  canRun: ability,
+  canExport: ability,
+  warnings: z.array(z.string()),
+  target: targetSpec,
+  /** What the command line calls this model: a quoted path, `--sample`, … ; null when only the window has it. */
+  argument: z.string().nullable(),
+});
+export type Overview = View<typeof overview>;
+
+export const metadataRow = z.object({
+  key: z.string(),
+  type: z.string(),
+  /** Number of elements of an array; null for a single value. */
+  count: z.number().nullable(),
+  preview: z.string(),
+  whole: z.boolean(),
+});
+export type MetadataRow = View<typeof metadataRow>;
+export const metadataPage = z.object({ total: z.number(), matched: z.number(), rows: z.array(metadataRow) });
+export type MetadataPage = View<typeof metadataPage>;
+/** A page of one value: elements of an array, or (for a long text) pieces of it that join without a separator. */
+export const metadataValue = z.object({
+  key: z.string(),
+  type: z.string(),
+  total: z.number(),
+  offset: z.number(),
+  items: z.array(z.string()),
+});
+export type MetadataValue = View<typeof metadataValue>;
+
+export const TENSOR_SORTS = ["file", "name", "type", "parameters", "bytes", "layer"] as const;
+export const tensorRow = z.object({
+  name: z.string(),
+  /** Row-major, as the graph sees it (GGUF's order reversed). */
+  shape: z.array(z.number()),
+  type: z.string(),
+  parameters: z.number(),
+  bytes: z.number(),
+  bitsPerWeight: z.number(),
+  layer: z.number().nullable(),
+  role: z.string(),
+  part: z.number(),
+  offset: z.number(),
+});
+export type TensorRow = View<typeof tensorRow>;
+export const tensorPage = z.object({
+  total: z.number(),
+  matched: z.number(),
+  matchedBytes: z.number(),
+  rows: z.array(tensorRow),
+});
+export type TensorPage = View<typeof tensorPage>;
+
+export const recent = z.object({
+  path: z.string(),
+  name: z.string(),
+  folder: z.string(),
+  bytes: z.number(),
+  openedAt: z.number(),
+  exists: z.boolean(),
+});
+export type Recent = View<typeof recent>;
+
+/** The next range of a dropped file that the engine wants, or the news that the header is complete. */
+export const headerNeed = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("more"), header: z.string(), offset: z.number(), length: z.number() }),
+  z.object({ kind: z.literal("ready"), header: z.string(), foundPath: z.string().nullable() }),
+]);
+export type HeaderNeed = View<typeof headerNeed>;
+
+export const locateResult = z.object({
+  path: z.string().nullable(),
+  searched: z.array(z.string()),
+  sentence: z.string(),
+});
+export type LocateResult = View<typeof locateResult>;
+
+export const uploadStarted = z.object({ upload: z.string(), chunkBytes: z.number() });
+export const uploadChunk = z.object({
+  upload: z.string().min(1).max(64),
+  offset: z.number().int().min(0),
+  bytes: u8.refine((bytes) => bytes.byteLength <= 8 << 20, "at most 8 MiB in one piece"),
+});

@@ -1,0 +1,91 @@
+/** Routing for a named target: the ribbon, the segments, the hops between them, shares by device, and targets to choose from. */
+import { z } from "zod";
+import type { View } from "../define.ts";
+import { device, f32, figure, phase, targetSpec, truth, u32, u8 } from "./common.ts";
+import { graphKey } from "./graph.ts";
+
+export const segmentView = z.object({
+  index: z.number(),
+  device,
+  title: z.string(),
+  ops: z.number(),
+  firstNode: z.number(),
+  lastNode: z.number(),
+  workShare: z.number(),
+  bytesIn: z.number(),
+  bytesOut: z.number(),
+  inputs: z.array(z.string()),
+  outputs: z.array(z.string()),
+  /** Why the program is cut before this segment. */
+  why: z.string(),
+});
+export type SegmentView = View<typeof segmentView>;
+
+export const hopView = z.object({
+  fromSegment: z.number(),
+  toSegment: z.number(),
+  from: device,
+  to: device,
+  values: z.number(),
+  bytes: z.number(),
+  seconds: figure,
+});
+export type HopView = View<typeof hopView>;
+
+export const deviceShare = z.object({
+  device,
+  ops: z.number(),
+  workShare: z.number(),
+  seconds: figure.nullable(),
+  note: z.string().nullable(),
+});
+export type DeviceShare = View<typeof deviceShare>;
+
+export const routeView = z.object({
+  /** The legal graph whose node indices the columns use. */
+  key: graphKey,
+  target: targetSpec,
+  targetTitle: z.string(),
+  phase,
+  truth,
+  strings: z.array(z.string()),
+  /** Per node: device code, share of the estimated work, deciding rule and its sentence (string indices). */
+  nodes: z.object({ device: u8, work: f32, rule: u32, reason: u32 }),
+  /** The program in order as stretches of one device within one group: what the ribbon draws. */
+  runs: z.object({ device: u8, work: f32, ops: u32, firstNode: u32, segment: u32 }),
+  segments: z.array(segmentView),
+  hops: z.array(hopView),
+  devices: z.array(deviceShare),
+  bytesPerStep: figure,
+  sentence: z.string(),
+});
+export type RouteView = View<typeof routeView>;
+
+export const choice = z.object({ id: z.string(), title: z.string(), sentence: z.string() });
+export const targetList = z.object({
+  chips: z.array(choice),
+  oses: z.array(choice),
+  units: z.array(choice),
+  profiles: z.array(choice),
+  /** This machine, when it is a Mac that CoreML runs on. */
+  here: targetSpec.nullable(),
+  initial: targetSpec,
+});
+export type TargetList = View<typeof targetList>;
+
+export const routeComparison = z.object({
+  rows: z.array(
+    z.object({
+      target: targetSpec,
+      title: z.string(),
+      truth,
+      devices: z.array(deviceShare),
+      segments: z.number(),
+      hops: z.number(),
+      bytesPerStep: figure,
+      seconds: figure,
+      packageBytes: figure.nullable(),
+    }),
+  ),
+});
+export type RouteComparison = View<typeof routeComparison>;

@@ -1,0 +1,223 @@
+/** Running: chat and completion as a stream, benchmarks, profiles, and the hybrid run of a demo graph. */
+import { z } from "zod";
+import type { View } from "../define.ts";
+import { device, f32, f64, figure, modelId, phaseItem, targetSpec, truth, u32, u8 } from "./common.ts";
+import { runDevice } from "./engine.ts";
+
+export const sampling = z.object({
+  temperature: z.number().min(0).max(10).default(0.7),
+  topK: z.number().int().min(0).max(1_000_000).default(40),
+  topP: z.number().min(0).max(1).default(0.95),
+  minP: z.number().min(0).max(1).default(0),
+  repeatPenalty: z.number().min(0.1).max(10).default(1),
+  repeatLast: z.number().int().min(0).max(1_000_000).default(64),
+  /** null: a fresh one, reported in the `start` item. */
+  seed: z.number().int().min(0).max(4_294_967_295).nullable().default(null),
+});
+export type Sampling = View<typeof sampling>;
+
+export const chatMessage = z.object({
+  role: z.enum(["system", "user", "assistant"]),
+  content: z.string().max(4_000_000),
+});
+export type ChatMessage = View<typeof chatMessage>;
+
+export const runInput = z.object({
+  model: modelId,
+  device: runDevice.default("cpu"),
+  prompt: z.discriminatedUnion("kind", [
+    z.object({ kind: z.literal("chat"), messages: z.array(chatMessage).min(1).max(10_000) }),
+    z.object({ kind: z.literal("completion"), text: z.string().max(4_000_000) }),
+  ]),
+  sampling: sampling.prefault({}),
+  stop: z.array(z.string().min(1).max(1000)).max(64).default([]),
+  maxTokens: z.number().int().min(1).max(1_048_576).default(512),
+  context: z.number().int().min(1).max(1_048_576).nullable().default(null),
+  threads: z.number().int().min(1).max(1024).nullable().default(null),
+  /** How many alternatives to report for each token. */
+  alternatives: z.number().int().min(0).max(20).default(5),
+});
+
+export const tokenView = z.object({
+  id: z.number(),
+  /** May be empty: a token can hold half a character. */
+  text: z.string(),
+  logprob: z.number(),
+  top: z.array(z.object({ id: z.number(), text: z.string(), logprob: z.number() })),
+});
+export type TokenView = View<typeof tokenView>;
+
+export const runStats = z.object({
+  promptTokens: z.number(),
+  /** Tokens of the prompt that were still in the cache. */
+  reusedTokens: z.number(),
+  promptSeconds: figure,
+  promptRate: figure.nullable(),
+  firstTokenSeconds: figure.nullable(),
+  generated: z.number(),
+  /** Over the whole answer, and over the last second. */
+  rate: figure.nullable(),
+  rateNow: figure.nullable(),
+  contextUsed: z.number(),
+  contextSize: z.number(),
+  cacheBytes: z.number(),
+});
+export type RunStats = View<typeof runStats>;
+
+export const runItem = z.discriminatedUnion("kind", [
+  phaseItem,
+  z.object({
+    kind: z.literal("start"),
+    device: runDevice,
+    truth,
+    seed: z.number(),
+    promptTokens: z.number(),
+    promptText: z.string(),
+  }),
+  z.object({ kind: z.literal("token"), token: tokenView }),
+  z.object({ kind: z.literal("stats"), stats: runStats }),
+  z.object({
+    kind: z.literal("done"),
+    reason: z.enum(["stop", "length", "cancelled", "context-full"]),
+    sentence: z.string(),
+    stats: runStats,
+  }),
+]);
+export type RunItem = View<typeof runItem>;
+
+export const templateView = z.object({
+  present: z.boolean(),
+  sentence: z.string(),
+  source: z.string(),
+  /** The conversation that was given, as the model would read it. */
+  rendered: z.string().nullable(),
+});
+export type TemplateView = View<typeof templateView>;
+
+export const benchInput = z.object({
+  model: modelId,
+  device: runDevice.default("cpu"),
+  promptTokens: z.number().int().min(0).max(1_048_576).default(512),
+  generateTokens: z.number().int().min(0).max(1_048_576).default(128),
+  repeats: z.number().int().min(1).max(1000).default(5),
+  warmup: z.number().int().min(0).max(100).default(1),
+  threads: z.number().int().min(1).max(1024).nullable().default(null),
+});
+
+export const benchTest = z.object({
+  test: z.enum(["pp", "tg"]),
+  tokens: z.number(),
+  /** Tokens per second of each repeat; the figure is their median with its 95 % interval. */
+  samples: z.array(z.number()),
+  rate: figure,
+  mean: z.number(),
+  stddev: z.number(),
+});
+export type BenchTest = View<typeof benchTest>;
+export const benchItem = z.discriminatedUnion("kind", [
+  phaseItem,
+  z.object({
+    kind: z.literal("sample"),
+    test: z.enum(["pp", "tg"]),
+    index: z.number(),
+    warmup: z.boolean(),
+    seconds: z.number(),
+    rate: z.number(),
+  }),
+  z.object({
+    kind: z.literal("done"),
+    device: runDevice,
+    truth,
+    tests: z.array(benchTest),
+    machine: z.string(),
+    threads: z.number(),
+    kernels: z.string(),
+    /** "other load: run flagged" and the like. */
+    notes: z.array(z.string()),
+    /** The same in llama-bench's own JSON. */
+    json: z.string(),
+  }),
+]);
+export type BenchItem = View<typeof benchItem>;
+
+export const profileInput = z.object({
+  model: modelId,
+  device: runDevice.default("cpu"),
+  promptTokens: z.number().int().min(1).max(65_536).default(64),
+  generateTokens: z.number().int().min(1).max(4096).default(16),
+  threads: z.number().int().min(1).max(1024).nullable().default(null),
+});
+
+export const profileRow = z.object({
+  op: z.string(),
+  device,
+  count: z.number(),
+  seconds: z.number(),
+  share: z.number(),
+  bytes: z.number(),
+  /** Achieved bytes per second and its share of this machine's measured roof; null where bytes say nothing. */
+  bandwidth: z.number().nullable(),
+  roofShare: z.number().nullable(),
+});
+export type ProfileRow = View<typeof profileRow>;
+
+export const profileView = z.object({
+  device: runDevice,
+  truth,
+  machine: z.string(),
+  sentence: z.string(),
+  /** Bytes per second that this machine reads at most. */
+  roof: figure.nullable(),
+  strings: z.array(z.string()),
+  lanes: z.array(z.object({ title: z.string(), device })),
+  /** One step is a prompt chunk or one generated token; times in seconds from the start. */
+  steps: z.object({ start: f64, seconds: f32, tokens: u32, decode: u8 }),
+  /** One slice is one instruction of the plan; it executes the node ids `nodes[nodeStart[i] … nodeStart[i+1]-1]`. */
+  slices: z.object({
+    start: f64,
+    seconds: f32,
+    lane: u8,
+    step: u32,
+    op: u32,
+    label: u32,
+    bytes: f64,
+    nodeStart: u32,
+    nodes: u32,
+  }),
+  prefill: z.object({ seconds: figure, rows: z.array(profileRow) }),
+  decode: z.object({ seconds: figure, rows: z.array(profileRow) }),
+});
+export type ProfileView = View<typeof profileView>;
+export const profileItem = z.discriminatedUnion("kind", [
+  phaseItem,
+  z.object({ kind: z.literal("done"), profile: profileView }),
+]);
+export type ProfileItem = View<typeof profileItem>;
+
+/** One run of a demo graph through its segments: simulator for the device, CPU engine for the host. */
+export const hybridInput = z.object({
+  model: modelId,
+  target: targetSpec,
+  seed: z.number().int().min(0).max(4_294_967_295).default(1),
+});
+export const hybridView = z.object({
+  truth,
+  target: targetSpec,
+  sentence: z.string(),
+  segments: z.array(
+    z.object({
+      index: z.number(),
+      device,
+      title: z.string(),
+      seconds: figure,
+      bytesIn: z.number(),
+      bytesOut: z.number(),
+    }),
+  ),
+  outputs: z.array(
+    z.object({ name: z.string(), type: z.string(), min: z.number(), max: z.number(), mean: z.number(), values: f32 }),
+  ),
+  /** The same graph by the reference evaluator or the CPU engine alone. */
+  agreement: z.object({ against: z.string(), relativeRms: figure, sentence: z.string() }),
+});
+export type HybridView = View<typeof hybridView>;
