@@ -1,3 +1,106 @@
-/** Names of the native kernels. A test checks that the addon exports each, and that each is used by an op. */
-export const CPU_KERNELS = ["add"] as const;
+/**
+ * The native kernels by name, with what each takes. A test checks that the addon exports exactly these names.
+ *
+ * Conventions: inputs and outputs are row-major and contiguous; `axis` counts from 0 (no negatives); parameters are
+ * numbers, sizes with symbols, lists of them, or booleans. Kernels compute in f32 unless the line says otherwise;
+ * the emitter casts f16 and bf16 operands to f32 and back around a kernel that does not take them.
+ *   any = every plain dtype of 1, 2, 4 or 8 bytes (data is only moved) · num = f32, i32
+ */
+export const CPU_KERNELS = [
+  // Element by element, NumPy broadcasting. (a, b) num → same dtype.
+  "add",
+  "sub",
+  "mul",
+  "div", // i32: towards zero; a zero divisor gives 0
+  "max",
+  "min",
+  "pow", // f32
+  "mod", // C fmod: the sign of a
+  "atan2", // f32
+  // (a, b) num or bool → bool.
+  "eq",
+  "ne",
+  "lt",
+  "le",
+  "gt",
+  "ge",
+  // (a, b) bool → bool; (a) bool → bool.
+  "logical_and",
+  "logical_or",
+  "logical_xor",
+  "logical_not",
+  // (condition bool, a, b) with broadcasting, any → dtype of a.
+  "where",
+  // (x) num for neg, abs, sign, square; f32 for the others.
+  "neg",
+  "abs",
+  "sign",
+  "square",
+  "sqrt",
+  "rsqrt",
+  "reciprocal",
+  "exp",
+  "log",
+  "sin",
+  "cos",
+  "tan",
+  "atan",
+  "tanh",
+  "sigmoid",
+  "silu",
+  "gelu", // exact, erf
+  "gelu_tanh",
+  "relu",
+  "softplus",
+  "erf",
+  "floor",
+  "ceil",
+  "round", // half to even
+  "cast", // (x) any to any; float to int truncates and saturates; to bool: nonzero
+  // (x) num → {axes: list}; the output type says whether axes are kept. sum, mean, prod of i32 wrap or truncate.
+  "reduce_sum",
+  "reduce_mean",
+  "reduce_max",
+  "reduce_min",
+  "reduce_prod",
+  "argmax", // (x) num {axis} → i32, lowest index on ties
+  "argmin",
+  "softmax", // (x) {axis}
+  "log_softmax", // (x) {axis}
+  "cumsum", // (x) num {axis, exclusive, reverse}
+  "topk", // (x) num {k} over the last axis → values, i32 indices; largest first, lowest index on ties
+  // Data movement.
+  "copy", // (x) any: same bytes under another type (reshape)
+  "transpose", // (x) any {perm}
+  "expand", // (x) any: broadcast to the output type
+  "narrow", // (x) any {axis, start}: the length is the output's
+  "concat", // (x...) any {axis}
+  "gather", // (table, indices i32) any {axis}: dims before axis ++ indices ++ dims after; a packed table: axis 0 → f32
+  "scatter_add", // (base, indices i32, updates) num {axis: 0}: base + updates at the rows named
+  "pad", // (x, value scalar) any {before: list, after: list}
+  "slice", // (x) any {starts, steps}: steps may be negative
+  "iota", // () num {axis}: 0, 1, 2 … along axis
+  "fill", // (scalar) any: the same value everywhere
+  "dequantize", // (w packed) → f32
+  // Products.
+  "matmul", // (a [..,M,K], b [..,K,N]) f32 {transposeA, transposeB} with batch broadcasting
+  "linear", // (x [..,K] f32, w [N,K] f32, f16, bf16 or packed, bias [N]?) → [..,N]
+  "swiglu_linear", // (x, wGate, wUp) {activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}: act(x·gateᵀ) * (x·upᵀ)
+  "glu", // (gate, up) {activation}: act(gate) * up
+  // Norms over the last axis.
+  "rms_norm", // (x, weight?) {eps}
+  "layer_norm", // (x, weight?, bias?) {eps}
+  "group_norm", // (x [N,C,...], weight [C]?, bias [C]?) {groups, eps}
+  // Attention. Layouts: q, k, v [T, heads, head_dim]; caches [kv_heads, capacity, head_dim] f32 or f16.
+  "rope", // (x [T, H, D], cos [T, rotary/2], sin [T, rotary/2]) {interleaved, rotary}
+  "rope_tables", // (past i32[], factors f32[rotary/2]) {base, rotary, ...}: cos, sin [T, rotary/2], see rope.cpp
+  "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can
+  "attention", // (q, k cache, v cache, past i32[]) {scale, softcap, window, causal} → [T, heads, head_dim]
+  "attention_general", // (q [..,Hq,Sq,D], k [..,Hkv,Sk,D], v [..,Hkv,Sk,Dv], mask?) {scale, softcap, window, mask}: 0 none, 1 causal, 2 sliding window, 3 keep [B,Sk], 4 bias [B,H,Sq,Sk]
+  // Sequences and signals.
+  "fft", // (x [..,2N]: re block, im block) {inverse, norm: 0 backward, 1 forward, 2 ortho}
+  "lstm", // (x [B,S,I], wIh, wHh, bias, h0?, c0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h, c
+  "gru", // (x, wIh, wHh, bIh, bHh, h0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h
+  "rnn", // (x, wIh, wHh, bias, h0?) {hidden, layers, bidirectional, relu} → [B,S,D·hidden], h
+] as const;
 export type CpuKernel = (typeof CPU_KERNELS)[number];
