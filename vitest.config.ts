@@ -27,6 +27,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "oracle",
+          // One worker keeps one Python process for all its files.
+          isolate: false,
           include: ["**/*.oracle.test.ts"],
           exclude: outside,
           testTimeout: 120_000,

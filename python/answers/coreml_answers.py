@@ -1,0 +1,58 @@
+"""coremltools: does a package hold together, and what does a MIL operation compute."""
+
+import logging
+import warnings
+
+logging.disable(logging.ERROR)
+warnings.filterwarnings("ignore")
+
+import coremltools as ct
+import numpy as np
+from coremltools.converters.mil.mil import Builder as mb
+from coremltools.converters.mil.mil import types
+
+import validate_mlpackage
+
+
+def validate(path, frontend=True, fake_weights=False):
+    """Every finding of validate_mlpackage.py on a package: {errors, warnings, rows: [severity, layer, where, text]}."""
+    report, _, _ = validate_mlpackage.validate(path, frontend, fake_weights)
+    return {"errors": report.count("E"), "warnings": report.count("W"), "rows": [list(row) for row in report.rows]}
+
+
+def mil_eval(op, inputs, opset="iOS18"):
+    """One MIL operation on constant inputs, by coremltools' own value inference.
+
+    Gives one {value, dtype, shape} per output; value is null where coremltools has no evaluation for this op."""
+    results = []
+
+    @mb.program(input_specs=[], opset_version=getattr(ct.target, opset))
+    def program():
+        out = getattr(mb, op)(**{name: _argument(value) for name, value in inputs.items()})
+        outputs = list(out) if isinstance(out, (list, tuple)) else [out]
+        values = [item.val for item in outputs]
+        if all(value is None for value in values) and hasattr(outputs[0].op, "materialized_val_inference"):
+            made = outputs[0].op.materialized_val_inference()
+            values = list(made) if isinstance(made, (list, tuple)) else [made]
+        for item, value in zip(outputs, values):
+            results.append({"value": _plain(value), "dtype": types.builtin_to_string(item.dtype), "shape": list(item.shape)})
+        return mb.const(val=np.float32(0))
+
+    return results
+
+
+def package_text(path, opset=None):
+    """The programs of a package as coremltools reads them back, printed."""
+    _, _, program = validate_mlpackage.validate(path)
+    return None if program is None else str(program)
+
+
+def _argument(value):
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def _plain(value):
+    if value is None or isinstance(value, str):
+        return value
+    array = np.asarray(value)
+    return None if array.dtype == object or array.dtype.kind in "US" else array

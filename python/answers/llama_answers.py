@@ -1,0 +1,111 @@
+"""llama.cpp: tokenizers, logits, greedy text and timings of a file."""
+
+import os
+import time
+
+import numpy as np
+
+import llama
+
+_models = {}
+
+
+def info(path, vocab_only=False):
+    """Name, sizes, special tokens and chat template."""
+    return _model(path, vocab_only).info()
+
+
+def tokenize(path, texts, add_special=True, parse_special=True, vocab_only=True):
+    """Token ids of many texts (strings or bytes)."""
+    model = _model(path, vocab_only)
+    return [np.asarray(model.tokenize(text, add_special, parse_special), dtype=np.int32) for text in texts]
+
+
+def pieces(path, tokens, special=True, vocab_only=True):
+    """The bytes of each token, as a list of lists of numbers would be large: one bytes value each."""
+    model = _model(path, vocab_only)
+    return [model.piece(int(token), special) for token in tokens]
+
+
+def detokenize(path, tokens, remove_special=False, unparse_special=True, vocab_only=True):
+    """The bytes of a whole sequence."""
+    return _model(path, vocab_only).detokenize([int(t) for t in tokens], remove_special, unparse_special)
+
+
+def logits(path, tokens, options=None):
+    """Raw logits [tokens, vocabulary] at every position. options: cache, flash, threads, repack, capacity."""
+    return _with_context(path, options, len(tokens), lambda ctx: ctx.decode([int(t) for t in tokens]))
+
+
+def logprobs(path, tokens, options=None):
+    """Log-probabilities [tokens, vocabulary] at every position, in float64."""
+    return llama.log_softmax(logits(path, tokens, options))
+
+
+def generate(path, tokens, count, options=None, stop_at_end=True):
+    """Greedy continuation as token ids."""
+    prompt = [int(t) for t in tokens]
+    run = lambda ctx: np.asarray(ctx.generate(prompt, count, stop_at_end), dtype=np.int32)
+    return _with_context(path, options, len(prompt) + count, run)
+
+
+def bench(path, prompt=512, generate=64, repeats=3, options=None):
+    """Seconds per run of prompt processing and of generation, after one warm-up each (f16 cache, flash attention)."""
+    chosen = {"cache": "f16", "flash": True, **(options or {})}
+
+    def run(ctx):
+        n = ctx.model.n_vocab
+        tokens = [(7 * i * i + 13 * i + 5) % n for i in range(max(prompt, 1))]
+        result = {"promptSeconds": [], "generateSeconds": []}
+        if prompt:
+            ctx.time_prompt(tokens)
+            result["promptSeconds"] = [ctx.time_prompt(tokens) for _ in range(repeats)]
+        if generate:
+            ctx.time_generation(tokens[:1], 4)
+            result["generateSeconds"] = [ctx.time_generation(tokens[:1], generate) for _ in range(repeats)]
+        return result
+
+    return _with_context(path, chosen, prompt + generate + 8, run)
+
+
+def first_token(path, tokens, options=None):
+    """Seconds of loading (a fresh model, not the kept one) and from there to the first token."""
+    start = time.perf_counter()
+    model = llama.Model(path, repack=(options or {}).get("repack", True))
+    loaded = time.perf_counter()
+    try:
+        ctx = llama.Context(model, len(tokens) + 8, (options or {}).get("threads", 2), "f16", True)
+        try:
+            token = ctx.generate([int(t) for t in tokens], 1)[0]
+        finally:
+            ctx.close()
+    finally:
+        model.close()
+    return {"loadSeconds": loaded - start, "tokenSeconds": time.perf_counter() - loaded, "token": token}
+
+
+def forget(path=None):
+    """Frees one model or all of them (models are kept between questions)."""
+    for key in [key for key in _models if path is None or key[0] == path]:
+        _models.pop(key).close()
+    return None
+
+
+def _model(path, vocab_only=False, repack=True):
+    stat = os.stat(path)
+    key = (path, vocab_only, repack, stat.st_mtime_ns, stat.st_size)
+    if key not in _models:
+        if len(_models) >= 3:
+            _models.pop(next(iter(_models))).close()
+        _models[key] = llama.Model(path, vocab_only, repack)
+    return _models[key]
+
+
+def _with_context(path, options, length, run):
+    chosen = dict(options or {})
+    model = _model(path, False, chosen.pop("repack", True))
+    ctx = llama.Context(model, chosen.pop("capacity", None) or (length + 63) // 64 * 64, **chosen)
+    try:
+        return run(ctx)
+    finally:
+        ctx.close()
