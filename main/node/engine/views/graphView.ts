@@ -125,7 +125,13 @@ function packedWeight(graph: Graph, node: Node): string {
 function differenceNote(
   graph: Graph,
   of: Uint32Array,
-  groups: readonly { readonly kind: string; readonly parent: number; readonly structure: number; readonly firstNode: number; readonly nodeCount: number }[],
+  groups: readonly {
+    readonly kind: string;
+    readonly parent: number;
+    readonly structure: number;
+    readonly firstNode: number;
+    readonly nodeCount: number;
+  }[],
   index: number,
 ): string {
   const group = groups[index];

@@ -40,7 +40,9 @@ export function scopeOf(node: Node): readonly string[] {
 }
 
 export function groupTree(graph: Graph): GroupTree {
-  const groups: Group[] = [{ name: graph.name, parent: -1, kind: "model", structure: 0, firstNode: 0, nodeCount: 0, note: "" }];
+  const groups: Group[] = [
+    { name: graph.name, parent: -1, kind: "model", structure: 0, firstNode: 0, nodeCount: 0, note: "" },
+  ];
   const byPath = new Map<string, number>();
   const open = (parent: number, name: string, kind: Group["kind"]): number => {
     const key = `${parent}/${name}`;

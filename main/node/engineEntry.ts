@@ -1,0 +1,14 @@
+/**
+ * The engine as a process of its own: Electron forks it as a utility process and hands it MessagePorts, `rlx serve` forks it as a
+ * plain child and relays each socket's messages over the fork's channel.
+ */
+import { createEngine } from "./engine/engine.ts";
+import { serveChildChannel } from "./serve/childChannel.ts";
+import { serveParentPort } from "./serve/parentPort.ts";
+import { readSettings } from "./settings.ts";
+
+const engine = createEngine({ settings: readSettings(process.env) });
+if (!serveParentPort(engine) && !serveChildChannel(engine)) {
+  process.stderr.write("The engine is started by the app or by `rlx serve`; on its own it has nobody to talk to.\n");
+  process.exitCode = 2;
+}

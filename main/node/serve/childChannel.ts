@@ -1,0 +1,52 @@
+/** The engine's end of a fork's channel: one contract port per socket of the supervisor. */
+import { decodeFrame, encodeFrame, REQUEST_LIMITS } from "../../contract/codec.ts";
+import type { PortInbox } from "../../contract/port.ts";
+import { createInbox } from "../../contract/port.ts";
+import { toWireError } from "../../diagnostics/errors.ts";
+import type { Connectable } from "../engine/connection.ts";
+import type { FromEngine } from "./messages.ts";
+import { isToEngine } from "./messages.ts";
+
+/** False when this process was not forked with a channel. */
+export function serveChildChannel(engine: Connectable): boolean {
+  const send = process.send?.bind(process);
+  if (!send) return false;
+  const inboxes = new Map<number, PortInbox>();
+  const tell = (message: FromEngine): void => {
+    if (process.connected) send(message);
+  };
+  const end = (socket: number, reason: string): void => {
+    inboxes.get(socket)?.end(reason);
+    inboxes.delete(socket);
+  };
+  process.on("message", (message: unknown) => {
+    if (!isToEngine(message)) return;
+    const { socket } = message;
+    if (message.t === "close") end(socket, "the window closed the connection");
+    else if (message.t === "open") {
+      const inbox = createInbox();
+      inboxes.set(socket, inbox);
+      engine.connect({
+        send: (frame) => tell({ t: "frame", socket, bytes: encodeFrame(frame) }),
+        onMessage: inbox.onMessage,
+        onClose: inbox.onClose,
+        close: (reason) => {
+          tell({ t: "close", socket, reason });
+          end(socket, reason);
+        },
+      });
+    } else {
+      try {
+        inboxes.get(socket)?.receive(decodeFrame(message.bytes, REQUEST_LIMITS));
+      } catch (error) {
+        const { message: reason } = toWireError(error);
+        tell({ t: "close", socket, reason });
+        end(socket, reason);
+      }
+    }
+  });
+  // The supervisor is gone: nobody is left to work for.
+  process.on("disconnect", () => process.exit(0));
+  tell({ t: "ready" });
+  return true;
+}

@@ -1,0 +1,96 @@
+/**
+ * The supervisor's hold on the engine: one child process, started when first needed, restarted when it dies. Sockets are told
+ * that the engine was lost; the window says so and connects again.
+ */
+import type { ChildProcess } from "node:child_process";
+import { fork } from "node:child_process";
+import type { FromEngine, ToEngine } from "./messages.ts";
+import { isFromEngine } from "./messages.ts";
+
+export interface SocketEnd {
+  readonly frame: (bytes: Uint8Array) => void;
+  /** `lost`: the engine died; otherwise it ended this connection for the reason given. */
+  readonly close: (reason: string, lost: boolean) => void;
+}
+
+export interface EngineProcess {
+  /** Connects a socket; the answer sends a frame to the engine or leaves. */
+  connect(end: SocketEnd): { readonly send: (bytes: Uint8Array) => void; readonly leave: () => void };
+  readonly pid: () => number | undefined;
+  stop(): void;
+}
+
+export interface EngineProcessOptions {
+  readonly entry: string;
+  readonly execArgv?: readonly string[];
+  readonly onLost?: (reason: string) => void;
+}
+
+export function createEngineProcess(options: EngineProcessOptions): EngineProcess {
+  const ends = new Map<number, SocketEnd>();
+  let child: ChildProcess | undefined;
+  let stopping = false;
+  let nextSocket = 1;
+
+  const receive = (message: unknown): void => {
+    if (!isFromEngine(message)) return;
+    const known: FromEngine = message;
+    if (known.t === "frame") ends.get(known.socket)?.frame(known.bytes);
+    else if (known.t === "close") {
+      ends.get(known.socket)?.close(known.reason, false);
+      ends.delete(known.socket);
+    }
+  };
+
+  const lose = (dead: ChildProcess, reason: string): void => {
+    if (child !== dead) return;
+    child = undefined;
+    const left = [...ends.values()];
+    ends.clear();
+    for (const end of left) end.close(reason, true);
+    if (!stopping) options.onLost?.(reason);
+  };
+
+  const started = (): ChildProcess => {
+    if (child) return child;
+    const next = fork(options.entry, [], {
+      serialization: "advanced",
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      execArgv: [...(options.execArgv ?? [])],
+    });
+    next.on("message", receive);
+    next.on("error", (error) => lose(next, error.message));
+    next.on("exit", (code, signal) =>
+      lose(next, signal ? `the engine was ended by ${signal}` : `the engine ended with code ${code ?? "?"}`),
+    );
+    child = next;
+    return next;
+  };
+
+  const tell = (message: ToEngine): void => {
+    const engine = started();
+    if (engine.connected) engine.send(message);
+  };
+
+  return {
+    connect(end) {
+      const socket = nextSocket++;
+      ends.set(socket, end);
+      tell({ t: "open", socket });
+      return {
+        send: (bytes) => {
+          if (ends.has(socket)) tell({ t: "frame", socket, bytes });
+        },
+        leave: () => {
+          if (ends.delete(socket) && child) tell({ t: "close", socket });
+        },
+      };
+    },
+    pid: () => child?.pid,
+    stop() {
+      stopping = true;
+      child?.kill();
+      child = undefined;
+    },
+  };
+}

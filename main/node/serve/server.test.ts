@@ -1,0 +1,145 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { decodeFrame, encodeFrame } from "../../contract/codec.ts";
+import { CLOSE_CODES, SOCKET_PATH, SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../contract/transport.ts";
+import type { Serving } from "./server.ts";
+import { startServer } from "./server.ts";
+import { fileWithin } from "./staticFiles.ts";
+
+let folder: string;
+let server: Serving;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "serve-test-"));
+  await writeFile(join(folder, "index.html"), "<!doctype html><title>window</title>");
+  server = await startServer({
+    port: 0,
+    rendererFolder: folder,
+    engineEntry: fileURLToPath(new URL("testEngine.ts", import.meta.url)),
+    execArgv: ["--import", "tsx"],
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true });
+});
+
+const protocols = (token: string): string[] => [SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX + token];
+const origin = (): string => `http://127.0.0.1:${server.port}`;
+
+function open(init: { token?: string; origin?: string; path?: string; host?: string } = {}): WebSocket {
+  return new WebSocket(
+    `ws://127.0.0.1:${server.port}${init.path ?? SOCKET_PATH}`,
+    protocols(init.token ?? server.token),
+    {
+      origin: init.origin ?? origin(),
+      ...(init.host === undefined ? {} : { headers: { host: init.host } }),
+    },
+  );
+}
+
+const refusedWith = (socket: WebSocket): Promise<number | undefined> =>
+  new Promise((resolve) => {
+    socket.on("unexpected-response", (_request, response) => {
+      resolve(response.statusCode);
+      socket.terminate();
+    });
+    socket.on("error", () => undefined);
+    socket.on("open", () => resolve(undefined));
+  });
+
+const nextFrame = (socket: WebSocket): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    socket.once("message", (data: Buffer) => resolve(decodeFrame(data)));
+    socket.once("close", (code, reason) => reject(new Error(`closed ${code} ${reason.toString()}`)));
+  });
+
+const closed = (socket: WebSocket): Promise<{ code: number; reason: string }> =>
+  new Promise((resolve) => socket.once("close", (code, reason) => resolve({ code, reason: reason.toString() })));
+
+const get = (
+  path: string,
+  headers: Record<string, string> = {},
+  method = "GET",
+): Promise<{ status: number; headers: NodeJS.Dict<string | string[]> }> =>
+  new Promise((resolve, reject) => {
+    const request = httpRequest({ host: "127.0.0.1", port: server.port, path, method, headers }, (response) => {
+      response.resume();
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers }));
+    });
+    request.on("error", reject);
+    request.end();
+  });
+
+describe("files", () => {
+  it("come with a strict policy", async () => {
+    const { status, headers } = await get("/");
+    expect(status).toBe(200);
+    expect(headers["content-security-policy"]).toContain("default-src 'none'; script-src 'self';");
+    expect(headers["x-content-type-options"]).toBe("nosniff");
+  });
+
+  it("stay inside the folder", async () => {
+    for (const path of ["/../x", "/%2e%2e/x", "/..%2f..%2fetc/passwd", "/%00", "/a\\..\\b", "/%zz", "//etc/passwd"])
+      expect(fileWithin("/srv/window", path)?.startsWith("/srv/window/") ?? true, path).toBe(true);
+    expect((await get("/../../etc/passwd")).status).toBe(404);
+    expect((await get("/%2e%2e%2f%2e%2e%2fetc%2fpasswd")).status).toBe(404);
+  });
+
+  it("are not for other hosts or methods", async () => {
+    expect((await get("/", { host: "evil.example" })).status).toBe(421);
+    expect((await get("/", {}, "POST")).status).toBe(405);
+  });
+});
+
+describe("sockets", () => {
+  it("refuse a wrong token, origin, host or path", async () => {
+    expect(await refusedWith(open({ token: "wrong" }))).toBe(401);
+    expect(await refusedWith(open({ token: "" }))).toBe(401);
+    expect(await refusedWith(open({ origin: "http://evil.example" }))).toBe(403);
+    expect(await refusedWith(open({ origin: `http://127.0.0.1:${server.port + 1}` }))).toBe(403);
+    expect(await refusedWith(open({ path: "/other" }))).toBe(404);
+    expect(await refusedWith(open({ host: "evil.example" }))).toBe(421);
+  });
+
+  it("carry the contract", async () => {
+    const socket = open();
+    expect(await nextFrame(socket)).toEqual({ t: "hello", version: 1 });
+    socket.send(encodeFrame({ t: "req", id: 1, kind: "call", method: "echo", input: { text: "hi" }, credit: 0 }));
+    expect(await nextFrame(socket)).toEqual({ t: "res", id: 1, value: { text: "hi" } });
+    socket.terminate();
+  });
+
+  it("end when a frame is not one", async () => {
+    for (const bad of [new Uint8Array([1, 2]), new Uint8Array(64).fill(255), encodeFrame({ t: "nonsense" }), "text"]) {
+      const socket = open();
+      await nextFrame(socket);
+      socket.send(bad);
+      expect((await closed(socket)).code).toBe(CLOSE_CODES.badFrame);
+    }
+    const socket = open();
+    await nextFrame(socket);
+    socket.send(new Uint8Array(17 << 20));
+    expect((await closed(socket)).code).toBe(1009);
+  });
+
+  it("are told when the engine is lost, and get a new one within two seconds", async () => {
+    const socket = open();
+    await nextFrame(socket);
+    const before = server.engine.pid();
+    const end = closed(socket);
+    socket.send(encodeFrame({ t: "req", id: 1, kind: "call", method: "die", input: {}, credit: 0 }));
+    expect(await end).toEqual({ code: CLOSE_CODES.engineLost, reason: "the engine ended with code 7" });
+    const again = open();
+    const started = performance.now();
+    expect(await nextFrame(again)).toEqual({ t: "hello", version: 1 });
+    expect(performance.now() - started).toBeLessThan(2000);
+    expect(server.engine.pid()).not.toBe(before);
+    again.terminate();
+  });
+});

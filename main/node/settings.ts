@@ -1,0 +1,97 @@
+/**
+ * Every environment variable the engine reads, in one place; docs/environment.md is checked against this list.
+ * A value that is not understood is an error that says what is, never silently the default.
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+
+export const DISPATCH_POLICIES = ["prefer-native", "force-common", "force-native"] as const;
+export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
+export const COREML_UNITS = ["cpu", "gpu", "all", "cpu-ane"] as const;
+export type CoremlUnits = (typeof COREML_UNITS)[number];
+
+export interface Settings {
+  /** Log each compile step and pass to stderr. */
+  readonly verbose: boolean;
+  /** Whether legalisation may use native rules, must decompose, or must not. */
+  readonly dispatch: DispatchPolicy;
+  /** Print the dispatch report after each compile. */
+  readonly dispatchReport: boolean;
+  readonly coremlUnits: CoremlUnits;
+  /** Bake weights to f16 on export instead of keeping them packed. */
+  readonly coremlHostDequant: boolean;
+  /** Overrides the folder of caches, recents and calibration. */
+  readonly home: string | null;
+  /** Overrides where the native addon is looked for. */
+  readonly addon: string | null;
+}
+
+type Variable<T> = {
+  readonly name: string;
+  readonly expects: string;
+  readonly read: (text: string) => T | undefined;
+  readonly initial: T;
+};
+
+const flag = (name: string): Variable<boolean> => ({
+  name,
+  expects: "1 or 0",
+  read: (text) =>
+    ["1", "true", "yes", "on"].includes(text)
+      ? true
+      : ["0", "false", "no", "off", ""].includes(text)
+        ? false
+        : undefined,
+  initial: false,
+});
+
+const oneOf = <const T extends string>(name: string, values: readonly T[], initial: T): Variable<T> => ({
+  name,
+  expects: `one of ${values.join(", ")}`,
+  read: (text) => values.find((value) => value === text),
+  initial,
+});
+
+const path = (name: string): Variable<string | null> => ({
+  name,
+  expects: "a path",
+  read: (text) => (text === "" ? null : text),
+  initial: null,
+});
+
+export const VARIABLES = {
+  verbose: flag("RLX_VERBOSE"),
+  dispatch: oneOf("RLX_KERNEL_DISPATCH", DISPATCH_POLICIES, "prefer-native"),
+  dispatchReport: flag("RLX_DISPATCH_REPORT"),
+  coremlUnits: oneOf("RLX_COREML_UNITS", COREML_UNITS, "cpu-ane"),
+  coremlHostDequant: flag("RLX_COREML_HOST_DEQUANT"),
+  home: path("RLX_HOME"),
+  addon: path("RLX_ADDON"),
+} as const satisfies { readonly [K in keyof Settings]: Variable<Settings[K]> };
+
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+  const read = <T>(variable: Variable<T>): T => {
+    const text = environment[variable.name]?.trim();
+    if (text === undefined) return variable.initial;
+    const value = variable.read(
+      text.toLowerCase() === text || variable.expects === "a path" ? text : text.toLowerCase(),
+    );
+    if (value === undefined)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[${variable.name}] got ${JSON.stringify(text)}, expected ${variable.expects}`,
+        {
+          hint: `Unset ${variable.name} or give it one of these values.`,
+        },
+      );
+    return value;
+  };
+  return {
+    verbose: read(VARIABLES.verbose),
+    dispatch: read(VARIABLES.dispatch),
+    dispatchReport: read(VARIABLES.dispatchReport),
+    coremlUnits: read(VARIABLES.coremlUnits),
+    coremlHostDequant: read(VARIABLES.coremlHostDequant),
+    home: read(VARIABLES.home),
+    addon: read(VARIABLES.addon),
+  };
+}
