@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { allGroups, classify, foldGraph, usualClass } from "./fold.ts";
+import type { Shown } from "./fold.ts";
+import {
+  childrenOf,
+  consumersOf,
+  createGraphModel,
+  groupName,
+  nodeName,
+  opName,
+  pathOf,
+  producersOf,
+} from "./graphModel.ts";
+
+const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const view = decoderGraph({ ...QWEN_SHAPE, layers: 6, oddLayers: [3] }, key);
+const model = createGraphModel(view);
+const groupNamed = (name: string): number =>
+  Array.from(view.groups.parent.keys()).find((g) => groupName(view, g) === name)!;
+const nodesOf = (op: string): number[] =>
+  Array.from({ length: view.nodeCount }, (_, n) => n).filter((n) => opName(view, n) === op);
+
+function say(shown: readonly Shown[]): string[] {
+  return shown.map((item) => {
+    switch (item.kind) {
+      case "op":
+        return opName(view, item.node);
+      case "group":
+        return groupName(view, item.group);
+      case "stack":
+        return `${groupName(view, item.groups[0]!)}..${groupName(view, item.groups.at(-1)!)}`;
+      case "frame":
+        return `${groupName(view, item.group)}{${say(item.items).join(" ")}}`;
+    }
+  });
+}
+
+describe("the graph model", () => {
+  it("keeps children in program order and hides parameters", () => {
+    const top = [...childrenOf(model, 0)].map((code) => (code < 0 ? groupName(view, ~code) : opName(view, code)));
+    expect(top).toEqual(["input", "input", "positions", "rope_table", "embedding", "blocks", "head"]);
+    for (const node of nodesOf("param")) expect(model.hidden[node]).toBe(1);
+  });
+
+  it("finds producers, consumers and the groups around a node", () => {
+    const attention = nodesOf("attention")[2]!;
+    expect([...producersOf(model, attention)].map((n) => opName(view, n))).toEqual([
+      "rope",
+      "kv_append",
+      "kv_append",
+      "input",
+    ]);
+    expect([...consumersOf(model, attention)].map((n) => nodeName(view, n))).toEqual(["attn_output"]);
+    expect(pathOf(view, attention).map((g) => groupName(view, g))).toEqual(["model", "blocks", "block 2", "attention"]);
+  });
+
+  it("knows what is read from everywhere", () => {
+    expect(model.shared[nodesOf("rope_table")[0]!]).toBe(1);
+    expect(model.shared[nodesOf("attention")[0]!]).toBe(0);
+  });
+});
+
+describe("folding", () => {
+  const classes = classify(model, null);
+
+  it("stacks equal blocks and leaves the odd one out", () => {
+    expect(say(foldGraph(model, { open: new Set(), classes }))).toEqual([
+      "input",
+      "input",
+      "positions",
+      "rope_table",
+      "embedding",
+      "block 0..block 2",
+      "block 3",
+      "block 4..block 5",
+      "head",
+    ]);
+    expect(usualClass(model, groupNamed("blocks"), classes)).toBe(classes[groupNamed("block 0")]);
+  });
+
+  it("splits an opened block out of its stack", () => {
+    const open = new Set([groupNamed("block 1")]);
+    expect(say(foldGraph(model, { open, classes })).slice(5, 9)).toEqual([
+      "block 0",
+      "block 1{attention add feed-forward add}",
+      "block 2",
+      "block 3",
+    ]);
+  });
+
+  it("does not let a block hide whose nodes run elsewhere", () => {
+    const device = new Uint8Array(view.nodeCount).fill(1);
+    device[nodesOf("attention")[5]!] = 2;
+    const byDevice = classify(model, device);
+    expect(say(foldGraph(model, { open: new Set(), classes: byDevice })).slice(5)).toEqual([
+      "block 0..block 2",
+      "block 3",
+      "block 4",
+      "block 5",
+      "head",
+    ]);
+  });
+
+  it("opens everything", () => {
+    const count = (items: readonly Shown[]): number =>
+      items.reduce((n, item) => n + (item.kind === "frame" ? count(item.items) : 1), 0);
+    const hidden = model.hidden.reduce((a, b) => a + b, 0);
+    expect(count(foldGraph(model, { open: allGroups(model), classes }))).toBe(view.nodeCount - hidden);
+  });
+});

@@ -1,0 +1,113 @@
+/**
+ * What a group shows: its items, with stretches of equal blocks as one stack, and open groups as frames.
+ * A stack opens by splitting its first block off; any block can be split out of the middle the same way.
+ */
+import { groupKind } from "./graphModel.ts";
+import type { GraphModel } from "./graphModel.ts";
+import { childrenOf, isGroup } from "./graphModel.ts";
+
+export type Shown =
+  | { readonly kind: "op"; readonly node: number }
+  | { readonly kind: "group"; readonly group: number }
+  /** Equal blocks `first` … `last`, in the order of the program. */
+  | { readonly kind: "stack"; readonly groups: readonly number[] }
+  | { readonly kind: "frame"; readonly group: number; readonly items: readonly Shown[] };
+
+export interface FoldState {
+  readonly open: ReadonlySet<number>;
+  /** Per group: groups of equal class look alike and may be stacked. */
+  readonly classes: Uint32Array;
+}
+
+/** Everything that is shown, from the model down. A `repeat` group has no frame of its own: its blocks stand in line. */
+export function foldGraph(model: GraphModel, state: FoldState): readonly Shown[] {
+  return foldItems(model, 0, state);
+}
+
+function foldItems(model: GraphModel, group: number, state: FoldState): readonly Shown[] {
+  const shown: Shown[] = [];
+  for (const code of childrenOf(model, group)) {
+    if (!isGroup(code)) {
+      if (model.hidden[code] === 0) shown.push({ kind: "op", node: code });
+      continue;
+    }
+    const child = ~code;
+    if (groupKind(model.view, child) === "repeat") shown.push(...foldRepeat(model, child, state));
+    else if (state.open.has(child)) shown.push({ kind: "frame", group: child, items: foldItems(model, child, state) });
+    else shown.push({ kind: "group", group: child });
+  }
+  return shown;
+}
+
+function foldRepeat(model: GraphModel, repeat: number, state: FoldState): readonly Shown[] {
+  const shown: Shown[] = [];
+  let stack: number[] = [];
+  const flush = (): void => {
+    const [first] = stack;
+    if (first !== undefined)
+      shown.push(stack.length === 1 ? { kind: "group", group: first } : { kind: "stack", groups: stack });
+    stack = [];
+  };
+  for (const code of childrenOf(model, repeat)) {
+    if (!isGroup(code)) {
+      flush();
+      if (model.hidden[code] === 0) shown.push({ kind: "op", node: code });
+      continue;
+    }
+    const block = ~code;
+    const last = stack.at(-1);
+    if (state.open.has(block)) {
+      flush();
+      shown.push({ kind: "frame", group: block, items: foldItems(model, block, state) });
+      continue;
+    }
+    if (last !== undefined && state.classes[last] !== state.classes[block]) flush();
+    stack.push(block);
+  }
+  flush();
+  return shown;
+}
+
+/**
+ * Classes by structure and by what a column says of each node (the device): a block whose attention runs elsewhere must
+ * not hide in a stack. Linear in nodes and groups.
+ */
+export function classify(model: GraphModel, column: ArrayLike<number> | null): Uint32Array {
+  const { view } = model;
+  const groupCount = view.groups.parent.length;
+  const hashes = new Uint32Array(groupCount);
+  if (column !== null)
+    for (let node = 0; node < view.nodeCount; node++)
+      if (model.hidden[node] === 0) addTo(hashes, view, view.nodes.group[node] ?? 0, column[node] ?? 0);
+  const numbers = new Map<string, number>();
+  return Uint32Array.from({ length: groupCount }, (_, group) => {
+    const key = `${view.groups.structure[group] ?? 0}/${hashes[group] ?? 0}`;
+    const known = numbers.get(key) ?? numbers.size;
+    numbers.set(key, known);
+    return known;
+  });
+}
+
+/** Mixes a value into a group and those around it; order matters, so equal mixes mean equal sequences (up to a hash). */
+function addTo(hashes: Uint32Array, view: GraphModel["view"], group: number, value: number): void {
+  for (let at = group, depth = 0; at >= 0 && depth < 64; at = view.groups.parent[at] ?? -1, depth++)
+    hashes[at] = Math.imul((hashes[at] ?? 0) ^ (value + 1), 0x01000193) + 0x9e3779b9;
+}
+
+/** The class that most blocks of a repeat have: the others are the odd ones out. */
+export function usualClass(model: GraphModel, repeat: number, classes: Uint32Array): number | null {
+  const counts = new Map<number, number>();
+  for (const code of childrenOf(model, repeat)) {
+    if (!isGroup(code)) continue;
+    const of = classes[~code] ?? 0;
+    counts.set(of, (counts.get(of) ?? 0) + 1);
+  }
+  let best: number | null = null;
+  for (const [of, n] of counts) if (best === null || n > (counts.get(best) ?? 0)) best = of;
+  return best;
+}
+
+/** All groups that can be opened, for "show everything". */
+export function allGroups(model: GraphModel): ReadonlySet<number> {
+  return new Set(Array.from(model.view.groups.parent.keys()).slice(1));
+}

@@ -1,0 +1,73 @@
+/** Which boxes lie in a rectangle: a uniform grid in CSR form. Large boxes (frames) are kept apart. */
+export interface Boxed {
+  readonly x: Float32Array;
+  readonly y: Float32Array;
+  readonly w: Float32Array;
+  readonly h: Float32Array;
+}
+export interface Rect {
+  readonly x: number;
+  readonly y: number;
+  readonly w: number;
+  readonly h: number;
+}
+
+export interface GridIndex {
+  /** Boxes that touch the rectangle, in ascending order. */
+  query(rect: Rect): number[];
+  /** The last (topmost) box that holds the point, or -1. */
+  hit(x: number, y: number): number;
+}
+
+const CELL = 512;
+/** A box over more cells than this is looked at in every query instead. */
+const MAX_CELLS = 16;
+
+export function createGridIndex(boxes: Boxed): GridIndex {
+  const count = boxes.x.length;
+  const cellOf = (value: number): number => Math.floor(value / CELL);
+  const cells = new Map<number, number[]>();
+  const large: number[] = [];
+  // Rows and columns may be negative; 2^20 cells to each side are more than a picture can have.
+  const key = (column: number, row: number): number => (row + 0x100000) * 0x200000 + (column + 0x100000);
+  for (let box = 0; box < count; box++) {
+    const [x, y, w, h] = [boxes.x[box] ?? 0, boxes.y[box] ?? 0, boxes.w[box] ?? 0, boxes.h[box] ?? 0];
+    const [left, right, top, bottom] = [cellOf(x), cellOf(x + w), cellOf(y), cellOf(y + h)];
+    if ((right - left + 1) * (bottom - top + 1) > MAX_CELLS) {
+      large.push(box);
+      continue;
+    }
+    for (let row = top; row <= bottom; row++)
+      for (let column = left; column <= right; column++) {
+        const list = cells.get(key(column, row));
+        if (list === undefined) cells.set(key(column, row), [box]);
+        else list.push(box);
+      }
+  }
+  const touches = (box: number, rect: Rect): boolean =>
+    (boxes.x[box] ?? 0) <= rect.x + rect.w &&
+    (boxes.x[box] ?? 0) + (boxes.w[box] ?? 0) >= rect.x &&
+    (boxes.y[box] ?? 0) <= rect.y + rect.h &&
+    (boxes.y[box] ?? 0) + (boxes.h[box] ?? 0) >= rect.y;
+
+  const query = (rect: Rect): number[] => {
+    const found = large.filter((box) => touches(box, rect));
+    const [left, right, top, bottom] = [
+      cellOf(rect.x),
+      cellOf(rect.x + rect.w),
+      cellOf(rect.y),
+      cellOf(rect.y + rect.h),
+    ];
+    // A rectangle over more cells than there are: walk the cells that exist.
+    const walk = (list: readonly number[]): void => {
+      for (const box of list) if (touches(box, rect)) found.push(box);
+    };
+    if ((right - left + 1) * (bottom - top + 1) > cells.size) for (const list of cells.values()) walk(list);
+    else
+      for (let row = top; row <= bottom; row++)
+        for (let column = left; column <= right; column++) walk(cells.get(key(column, row)) ?? []);
+    found.sort((a, b) => a - b);
+    return found.filter((box, i) => box !== found[i - 1]);
+  };
+  return { query, hit: (x, y) => query({ x, y, w: 0, h: 0 }).at(-1) ?? -1 };
+}

@@ -1,0 +1,314 @@
+/**
+ * Layered layout of one frame: near-linear, stable, and in program order wherever that is as good as anything else.
+ *   1. rank by longest path; sources move down to their first consumer
+ *   2. edges over more than LONG_SPAN ranks are cut (the caller draws stubs); the others get a bend in each rank they cross
+ *   3. four barycentre sweeps with program order as tie-break, then swaps of neighbours that remove crossings
+ *   4. x by pool-adjacent-violators: the nearest placement to each node's neighbours that keeps the order and the gaps
+ * Members are numbered in program order; IN and OUT are the frame's own ports, at its top and bottom centre.
+ */
+export const IN = -1;
+export const OUT = -2;
+export const LONG_SPAN = 8;
+
+export interface LocalSize {
+  readonly width: number;
+  readonly height: number;
+  /** Room to the right that goes with the box, for stubs. */
+  readonly right: number;
+}
+export interface LocalEdge {
+  readonly from: number;
+  readonly to: number;
+}
+export interface LocalLayout {
+  /** Centre x relative to the frame's axis, top y relative to its first rank. */
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  /** Half the width to both sides of the axis, and the height of all ranks. */
+  readonly halfWidth: number;
+  readonly height: number;
+  /** Per edge: x, y, x, y … in the same coordinates; empty when it was cut or runs against program order. */
+  readonly routes: readonly Float64Array[];
+  readonly cut: Uint8Array;
+  readonly back: Uint8Array;
+}
+
+const GAP_X = 28;
+const GAP_Y = 36;
+const BEND_WIDTH = 10;
+const SWEEPS = 4;
+const MAX_SWAP_EDGES = 4000;
+
+/** The graph that is placed: members, ports and bends, with edges between neighbouring ranks only. */
+interface Layers {
+  readonly rank: number[];
+  readonly order: number[];
+  readonly width: number[];
+  readonly right: number[];
+  readonly height: number[];
+  readonly isBend: boolean[];
+  readonly up: number[][];
+  readonly down: number[][];
+  readonly ranks: number[][];
+}
+
+export function layoutLayered(sizes: readonly LocalSize[], edges: readonly LocalEdge[]): LocalLayout {
+  const count = sizes.length;
+  const cut = new Uint8Array(edges.length);
+  const back = new Uint8Array(edges.length);
+  edges.forEach(({ from, to }, i) => {
+    if (from >= 0 && to >= 0 && to <= from) back[i] = 1;
+  });
+  const hasIn = edges.some(({ from }) => from === IN);
+  const hasOut = edges.some(({ to }) => to === OUT);
+  const inNode = count;
+  const outNode = count + (hasIn ? 1 : 0);
+  const id = (end: number): number => (end === IN ? inNode : end === OUT ? outNode : end);
+
+  const rank = rankMembers(count, edges, back, hasIn);
+  const outRank = Math.max(0, ...maxOf(rank)) + 1;
+  const layers: Layers = { rank, order: [], width: [], right: [], height: [], isBend: [], up: [], down: [], ranks: [] };
+  const addNode = (r: number, width: number, right: number, height: number, order: number, bend: boolean): number => {
+    const node = layers.width.length;
+    layers.rank[node] = r;
+    layers.width.push(width);
+    layers.right.push(right);
+    layers.height.push(height);
+    layers.order.push(order);
+    layers.isBend.push(bend);
+    layers.up.push([]);
+    layers.down.push([]);
+    (layers.ranks[r] ??= []).push(node);
+    return node;
+  };
+  sizes.forEach((size, i) => addNode(rank[i] ?? 0, size.width, size.right, size.height, i, false));
+  if (hasIn) addNode(0, BEND_WIDTH, 0, 0, -1, true);
+  if (hasOut) addNode(outRank, BEND_WIDTH, 0, 0, count, true);
+  for (let r = 0; r < layers.ranks.length; r++) layers.ranks[r] ??= [];
+
+  const connect = (a: number, b: number): void => {
+    layers.down[a]?.push(b);
+    layers.up[b]?.push(a);
+  };
+  const bendsOf: number[][] = edges.map(({ from, to }, i) => {
+    if (back[i] === 1) return [];
+    const [a, b] = [id(from), id(to)];
+    const [first, last] = [layers.rank[a] ?? 0, layers.rank[b] ?? 0];
+    if (last - first > LONG_SPAN) {
+      cut[i] = 1;
+      return [];
+    }
+    const bends: number[] = [];
+    // A bend stands where the farther end's program order says, so that parallel edges start without crossings.
+    for (let r = first + 1; r < last; r++) bends.push(addNode(r, BEND_WIDTH, 0, 0, (layers.order[a] ?? 0) + 0.5, true));
+    [a, ...bends, b].reduce((previous, next) => (connect(previous, next), next));
+    return bends;
+  });
+
+  orderRanks(layers, edges.length);
+  const x = placeX(layers);
+  const axis = hasIn ? (x[inNode] ?? 0) : hasOut ? (x[outNode] ?? 0) : middle(x, layers);
+  for (let node = 0; node < x.length; node++) x[node] = (x[node] ?? 0) - axis;
+
+  const { top, bottom, height } = rankRows(layers);
+  const y = Float64Array.from({ length: count }, (_, i) => {
+    const r = layers.rank[i] ?? 0;
+    return (top[r] ?? 0) + ((bottom[r] ?? 0) - (top[r] ?? 0) - (layers.height[i] ?? 0)) / 2;
+  });
+  const routes = edges.map(({ from, to }, i) => {
+    if (back[i] === 1 || cut[i] === 1) return new Float64Array(0);
+    const points: number[] = [];
+    const [a, b] = [id(from), id(to)];
+    points.push(x[a] ?? 0, from === IN ? 0 : (y[a] ?? 0) + (layers.height[a] ?? 0));
+    for (const bend of bendsOf[i] ?? []) {
+      const r = layers.rank[bend] ?? 0;
+      points.push(x[bend] ?? 0, top[r] ?? 0, x[bend] ?? 0, bottom[r] ?? 0);
+    }
+    points.push(x[b] ?? 0, to === OUT ? height : (y[b] ?? 0));
+    return Float64Array.from(points);
+  });
+  return { x: x.slice(0, count), y, halfWidth: extent(x, layers), height, routes, cut, back };
+}
+
+/** `Math.max(...array)` overflows the stack on large frames. */
+function maxOf(values: readonly number[]): readonly [number] {
+  let max = 0;
+  for (const value of values) if (value > max) max = value;
+  return [max];
+}
+
+function rankMembers(count: number, edges: readonly LocalEdge[], back: Uint8Array, hasIn: boolean): number[] {
+  const first = hasIn ? 1 : 0;
+  const rank = new Array<number>(count).fill(first);
+  const out: number[][] = Array.from({ length: count }, () => []);
+  const readers = new Uint32Array(count);
+  edges.forEach(({ from, to }, i) => {
+    if (back[i] === 1 || from < 0 || to < 0) {
+      if (from === IN && to >= 0) readers[to] = (readers[to] ?? 0) + 1;
+      return;
+    }
+    out[from]?.push(to);
+    readers[to] = (readers[to] ?? 0) + 1;
+  });
+  // Program order is a topological order, so one pass suffices.
+  for (let i = 0; i < count; i++)
+    for (const to of out[i] ?? []) rank[to] = Math.max(rank[to] ?? first, (rank[i] ?? first) + 1);
+  for (let i = 0; i < count; i++) {
+    const targets = out[i] ?? [];
+    if (readers[i] !== 0 || targets.length === 0) continue;
+    let nearest = Infinity;
+    for (const to of targets) nearest = Math.min(nearest, rank[to] ?? first);
+    rank[i] = Math.max(first, nearest - 1);
+  }
+  return rank;
+}
+
+function orderRanks(layers: Layers, edgeCount: number): void {
+  const position: number[] = [];
+  const number = (row: readonly number[]): void => row.forEach((node, i) => (position[node] = i));
+  for (const row of layers.ranks) {
+    row.sort((a, b) => (layers.order[a] ?? 0) - (layers.order[b] ?? 0));
+    number(row);
+  }
+  const sweep = (row: number[], links: readonly number[][]): void => {
+    const keys = new Map<number, number>();
+    for (const node of row) {
+      const near = links[node] ?? [];
+      let sum = 0;
+      for (const other of near) sum += position[other] ?? 0;
+      keys.set(node, near.length === 0 ? (position[node] ?? 0) : sum / near.length);
+    }
+    row.sort((a, b) => (keys.get(a) ?? 0) - (keys.get(b) ?? 0) || (layers.order[a] ?? 0) - (layers.order[b] ?? 0));
+    number(row);
+  };
+  for (let i = 0; i < SWEEPS; i++) {
+    if (i % 2 === 0) for (let r = 1; r < layers.ranks.length; r++) sweep(layers.ranks[r] ?? [], layers.up);
+    else for (let r = layers.ranks.length - 2; r >= 0; r--) sweep(layers.ranks[r] ?? [], layers.down);
+  }
+  if (edgeCount <= MAX_SWAP_EDGES) for (let i = 0; i < 3; i++) if (!swapNeighbours(layers, position)) break;
+}
+
+/** Swaps neighbours where that removes crossings with the ranks above and below. */
+function swapNeighbours(layers: Layers, position: number[]): boolean {
+  let swapped = false;
+  for (const row of layers.ranks)
+    for (let i = 0; i + 1 < row.length; i++) {
+      const [a, b] = [row[i] ?? 0, row[i + 1] ?? 0];
+      const now = crossings(layers, position, a, b);
+      if (now === 0 || crossings(layers, position, b, a) >= now) continue;
+      row[i] = b;
+      row[i + 1] = a;
+      position[a] = i + 1;
+      position[b] = i;
+      swapped = true;
+    }
+  return swapped;
+}
+
+/** Crossings between the edges of `left` and of `right` when they stand in this order. */
+function crossings(layers: Layers, position: readonly number[], left: number, right: number): number {
+  let n = 0;
+  for (const links of [layers.up, layers.down])
+    for (const a of links[left] ?? [])
+      for (const b of links[right] ?? []) if ((position[a] ?? 0) > (position[b] ?? 0)) n += 1;
+  return n;
+}
+
+function placeX(layers: Layers): Float64Array {
+  const x = new Float64Array(layers.width.length);
+  for (const row of layers.ranks) place(layers, row, x, () => 0);
+  const mean = (node: number, links: readonly number[][]): number | null => {
+    const near = links[node] ?? [];
+    if (near.length === 0) return null;
+    let sum = 0;
+    let weight = 0;
+    for (const other of near) {
+      // Bends pull harder: a long edge should be straight.
+      const w = layers.isBend[other] === true && layers.isBend[node] === true ? 4 : 1;
+      sum += w * (x[other] ?? 0);
+      weight += w;
+    }
+    return sum / weight;
+  };
+  const { ranks } = layers;
+  for (let i = 0; i < 3; i++) {
+    for (let r = 1; r < ranks.length; r++) place(layers, ranks[r] ?? [], x, (node) => mean(node, layers.up));
+    for (let r = ranks.length - 2; r >= 0; r--) place(layers, ranks[r] ?? [], x, (node) => mean(node, layers.down));
+  }
+  for (let r = 1; r < ranks.length; r++)
+    place(layers, ranks[r] ?? [], x, (node) => {
+      const [up, down] = [mean(node, layers.up), mean(node, layers.down)];
+      // The way in wins: a chain that comes straight down stays straight.
+      return up === null ? down : down === null ? up : 0.75 * up + 0.25 * down;
+    });
+  return x;
+}
+
+/** Least-squares placement of one rank in its order with minimal gaps: pools of nodes that would overlap move as one. */
+function place(layers: Layers, row: readonly number[], x: Float64Array, wish: (node: number) => number | null): void {
+  interface Pool {
+    weight: number;
+    sum: number;
+    readonly members: number[];
+  }
+  const pools: Pool[] = [];
+  let offset = 0;
+  const offsets: number[] = [];
+  row.forEach((node, i) => {
+    const before = row[i - 1];
+    if (before !== undefined)
+      offset += (layers.width[before] ?? 0) / 2 + (layers.right[before] ?? 0) + GAP_X + (layers.width[node] ?? 0) / 2;
+    offsets.push(offset);
+    const target = wish(node);
+    const weight = target === null ? 0.01 : 1;
+    pools.push({ weight, sum: weight * ((target ?? x[node] ?? 0) - offset), members: [i] });
+    for (
+      let last = pools.at(-1), previous = pools.at(-2);
+      last !== undefined && previous !== undefined;
+      last = pools.at(-1), previous = pools.at(-2)
+    ) {
+      if (previous.sum / previous.weight <= last.sum / last.weight) break;
+      pools.pop();
+      previous.weight += last.weight;
+      previous.sum += last.sum;
+      previous.members.push(...last.members);
+    }
+  });
+  for (const pool of pools)
+    for (const i of pool.members) {
+      const node = row[i];
+      if (node !== undefined) x[node] = pool.sum / pool.weight + (offsets[i] ?? 0);
+    }
+}
+
+function rankRows(layers: Layers): { top: number[]; bottom: number[]; height: number } {
+  const top: number[] = [];
+  const bottom: number[] = [];
+  let y = 0;
+  layers.ranks.forEach((row, r) => {
+    let height = 0;
+    for (const node of row) height = Math.max(height, layers.height[node] ?? 0);
+    top[r] = y;
+    bottom[r] = y + height;
+    y += height + (r + 1 < layers.ranks.length ? GAP_Y : 0);
+  });
+  return { top, bottom, height: y };
+}
+
+function extent(x: Float64Array, layers: Layers): number {
+  let half = 0;
+  for (let node = 0; node < x.length; node++) {
+    const side = (layers.width[node] ?? 0) / 2;
+    half = Math.max(half, (x[node] ?? 0) + side + (layers.right[node] ?? 0), side - (x[node] ?? 0));
+  }
+  return half;
+}
+
+function middle(x: Float64Array, layers: Layers): number {
+  let [low, high] = [Infinity, -Infinity];
+  for (let node = 0; node < x.length; node++) {
+    low = Math.min(low, (x[node] ?? 0) - (layers.width[node] ?? 0) / 2);
+    high = Math.max(high, (x[node] ?? 0) + (layers.width[node] ?? 0) / 2 + (layers.right[node] ?? 0));
+  }
+  return x.length === 0 ? 0 : (low + high) / 2;
+}

@@ -1,0 +1,241 @@
+/**
+ * Lays out everything that is shown, from the innermost frame outwards. Frames whose small graphs are equal share one layout,
+ * so that four hundred equal blocks cost as much as one.
+ */
+import type { FoldState } from "./fold.ts";
+import { foldGraph } from "./fold.ts";
+import type { GraphModel } from "./graphModel.ts";
+import { nodeName } from "./graphModel.ts";
+import type { LocalLayout, LocalSize } from "./layered.ts";
+import { IN, layoutLayered, OUT } from "./layered.ts";
+import type { Lifted, Piece } from "./lift.ts";
+import { BOX_KINDS, lift } from "./lift.ts";
+import type { Scene } from "./scene.ts";
+import { EDGE_KINDS, STUB_HEIGHT } from "./scene.ts";
+
+export const CARD_WIDTH = 224;
+export const CARD_HEIGHT = { op: 50, group: 56, stack: 56 } as const;
+/** Room above a stack for its stacked edges. */
+const STACK_LIP = 9;
+const FRAME_HEADER = 44;
+const FRAME_FOOTER = 20;
+const FRAME_SIDE = 22;
+const MAX_STUBS = 2;
+const STUB_GAP = 14;
+
+interface PlacedFrame {
+  readonly members: readonly number[];
+  readonly pieces: readonly Piece[];
+  readonly local: LocalLayout;
+}
+
+export function layoutScene(model: GraphModel, state: FoldState): Scene {
+  const lifted = lift(model, foldGraph(model, state));
+  const sizes = new Map<number, LocalSize>();
+  const frames = new Map<number, PlacedFrame>();
+  const cache = new Map<string, LocalLayout>();
+  const extraStubs = new Map<number, number[]>();
+
+  const measure = (frame: number): LocalSize => {
+    const members = lifted.members.get(frame) ?? [];
+    for (const box of members) sizes.set(box, sizeOf(box));
+    const number = new Map(members.map((box, i) => [box, i]));
+    const pieces = lifted.pieces.get(frame) ?? [];
+    const local = layoutOnce(
+      members.map((box) => sizes.get(box) ?? { width: 0, height: 0, right: 0 }),
+      pieces.map(({ from, to }) => ({
+        from: from === IN ? IN : (number.get(from) ?? 0),
+        to: to === OUT ? OUT : (number.get(to) ?? 0),
+      })),
+      cache,
+    );
+    frames.set(frame, { members, pieces, local });
+    pieces.forEach((piece, i) => {
+      if (local.cut[i] === 1 && piece.to !== OUT)
+        extraStubs.set(piece.to, [...(extraStubs.get(piece.to) ?? []), piece.source]);
+    });
+    return {
+      width: 2 * (local.halfWidth + FRAME_SIDE),
+      height: FRAME_HEADER + local.height + FRAME_FOOTER,
+      right: 0,
+    };
+  };
+  const sizeOf = (box: number): LocalSize => {
+    const kind = lifted.boxes.kind[box];
+    if (kind === BOX_KINDS.frame) return measure(box);
+    const right = stubRoom(model, lifted.stubs.get(box) ?? []);
+    if (kind === BOX_KINDS.op) return { width: CARD_WIDTH, height: CARD_HEIGHT.op, right };
+    if (kind === BOX_KINDS.group) return { width: CARD_WIDTH, height: CARD_HEIGHT.group, right };
+    return { width: CARD_WIDTH, height: CARD_HEIGHT.stack + STACK_LIP, right };
+  };
+  const whole = measure(-1);
+  return assemble(model, lifted, frames, sizes, extraStubs, whole);
+}
+
+function layoutOnce(
+  sizes: readonly LocalSize[],
+  edges: readonly { from: number; to: number }[],
+  cache: Map<string, LocalLayout>,
+): LocalLayout {
+  const key = `${sizes.map((s) => `${s.width},${s.height},${s.right}`).join(";")}|${edges.map((e) => `${e.from}>${e.to}`).join(";")}`;
+  const known = cache.get(key);
+  if (known !== undefined) return known;
+  const layout = layoutLayered(sizes, edges);
+  cache.set(key, layout);
+  return layout;
+}
+
+/** About six pixels a letter at 11 px, and the rounded ends. */
+const stubWidth = (text: string): number => Math.min(130, 18 + 6.2 * text.length);
+
+function stubRoom(model: GraphModel, sources: readonly number[]): number {
+  let room = 0;
+  for (const source of sources.slice(0, MAX_STUBS))
+    room = Math.max(room, STUB_GAP + stubWidth(nodeName(model.view, source)));
+  return room;
+}
+
+function assemble(
+  model: GraphModel,
+  lifted: Lifted,
+  frames: ReadonlyMap<number, PlacedFrame>,
+  sizes: ReadonlyMap<number, LocalSize>,
+  extraStubs: ReadonlyMap<number, readonly number[]>,
+  whole: LocalSize,
+): Scene {
+  const boxCount = lifted.boxes.kind.length;
+  const [x, y, w, h] = [
+    new Float32Array(boxCount),
+    new Float32Array(boxCount),
+    new Float32Array(boxCount),
+    new Float32Array(boxCount),
+  ];
+  const edges: { piece: Piece; from: number; to: number; points: readonly number[]; kind: number }[] = [];
+
+  const place = (frame: number, axis: number, top: number): void => {
+    const placed = frames.get(frame);
+    if (placed === undefined) return;
+    const { members, pieces, local } = placed;
+    members.forEach((box, i) => {
+      const size = sizes.get(box) ?? { width: 0, height: 0, right: 0 };
+      const lip = lifted.boxes.kind[box] === BOX_KINDS.stack ? STACK_LIP : 0;
+      const centre = axis + (local.x[i] ?? 0);
+      const at = top + (local.y[i] ?? 0);
+      x[box] = centre - size.width / 2;
+      y[box] = at + lip;
+      w[box] = size.width;
+      h[box] = size.height - lip;
+      if (lifted.boxes.kind[box] === BOX_KINDS.frame) place(box, centre, at + FRAME_HEADER);
+    });
+    pieces.forEach((piece, i) => {
+      const route = local.routes[i] ?? new Float64Array(0);
+      const points: number[] = [];
+      for (let k = 0; k < route.length; k += 2) points.push(axis + (route[k] ?? 0), top + (route[k + 1] ?? 0));
+      // A port lies on the frame's border, above its header or below its footer.
+      if (frame >= 0 && points.length >= 4) {
+        if (piece.from === IN) points[1] = y[frame] ?? 0;
+        if (piece.to === OUT) points[points.length - 1] = (y[frame] ?? 0) + (h[frame] ?? 0);
+      }
+      if (local.back[i] === 1) points.push(...backRoute(piece, x, y, w, h));
+      if (points.length < 4) return;
+      const kind = local.back[i] === 1 ? EDGE_KINDS.back : piece.state ? EDGE_KINDS.state : EDGE_KINDS.plain;
+      edges.push({
+        piece,
+        from: piece.from === IN ? frame : piece.from,
+        to: piece.to === OUT ? frame : piece.to,
+        points,
+        kind,
+      });
+    });
+  };
+  // The frame around everything has neither header nor border.
+  place(-1, 0, 0);
+
+  const edgeStart = new Uint32Array(edges.length + 1);
+  edges.forEach(({ points }, i) => (edgeStart[i + 1] = (edgeStart[i] ?? 0) + points.length / 2));
+  const points = new Float32Array(2 * (edgeStart[edges.length] ?? 0));
+  edges.forEach((edge, i) => points.set(edge.points, 2 * (edgeStart[i] ?? 0)));
+  return {
+    boxCount,
+    kind: Uint8Array.from(lifted.boxes.kind),
+    ref: Int32Array.from(lifted.boxes.ref),
+    last: Int32Array.from(lifted.boxes.last),
+    parent: Int32Array.from(lifted.boxes.parent),
+    depth: Uint8Array.from(lifted.boxes.depth),
+    x,
+    y,
+    w,
+    h,
+    boxOfNode: lifted.boxOfNode,
+    edgeCount: edges.length,
+    edgeStart,
+    points,
+    edgeKind: Uint8Array.from(edges, ({ kind }) => kind),
+    edgeInner: Uint8Array.from(edges, ({ piece }) => (piece.inner ? 1 : 0)),
+    edgeFrom: Int32Array.from(edges, ({ from }) => from),
+    edgeTo: Int32Array.from(edges, ({ to }) => to),
+    edgeSource: Uint32Array.from(edges, ({ piece }) => piece.source),
+    edgeTarget: Uint32Array.from(edges, ({ piece }) => piece.target),
+    edgeBytes: Float32Array.from(edges, ({ piece }) => piece.bytes),
+    edgeValues: Uint32Array.from(edges, ({ piece }) => piece.values),
+    ...placeStubs(model, lifted, extraStubs, { x, y, w, h }),
+    width: whole.width - 2 * FRAME_SIDE,
+    height: whole.height - FRAME_HEADER - FRAME_FOOTER,
+  };
+}
+
+/** Against program order: out at the side, up, and in again. */
+function backRoute(
+  piece: Piece,
+  x: Float32Array,
+  y: Float32Array,
+  w: Float32Array,
+  h: Float32Array,
+): readonly number[] {
+  const { from, to } = piece;
+  const side = Math.min(x[from] ?? 0, x[to] ?? 0) - 24;
+  const fromY = (y[from] ?? 0) + (h[from] ?? 0) / 2;
+  const toY = (y[to] ?? 0) + (h[to] ?? 0) / 2;
+  return [x[from] ?? 0, fromY, side, fromY, side, toY, Math.min(x[to] ?? 0, (x[to] ?? 0) + (w[to] ?? 0)), toY];
+}
+
+type StubColumns = Pick<Scene, "stubCount" | "stubBox" | "stubNode" | "stubMore" | "stubX" | "stubY" | "stubW">;
+
+function placeStubs(
+  model: GraphModel,
+  lifted: Lifted,
+  extra: ReadonlyMap<number, readonly number[]>,
+  { x, y, w, h }: Pick<Scene, "x" | "y" | "w" | "h">,
+): StubColumns {
+  const rows: { box: number; node: number; more: number; x: number; y: number; w: number }[] = [];
+  for (let box = 0; box < lifted.boxes.kind.length; box++) {
+    const sources = [...(lifted.stubs.get(box) ?? []), ...(extra.get(box) ?? [])];
+    if (sources.length === 0) continue;
+    const shown = sources.slice(0, MAX_STUBS);
+    // A frame's stubs hang outside its upper right corner, a card's are centred on its right side.
+    const isFrame = lifted.boxes.kind[box] === BOX_KINDS.frame;
+    const total = shown.length * STUB_HEIGHT + (shown.length - 1) * 4;
+    const first = isFrame ? (y[box] ?? 0) + 10 : (y[box] ?? 0) + ((h[box] ?? 0) - total) / 2;
+    shown.forEach((node, i) => {
+      const more = i === shown.length - 1 ? sources.length - shown.length : 0;
+      const width = stubWidth(nodeName(model.view, node) + (more > 0 ? ` +${more}` : ""));
+      rows.push({
+        box,
+        node,
+        more,
+        x: (x[box] ?? 0) + (w[box] ?? 0) + STUB_GAP,
+        y: first + i * (STUB_HEIGHT + 4),
+        w: width,
+      });
+    });
+  }
+  return {
+    stubCount: rows.length,
+    stubBox: Int32Array.from(rows, (row) => row.box),
+    stubNode: Int32Array.from(rows, (row) => row.node),
+    stubMore: Uint16Array.from(rows, (row) => row.more),
+    stubX: Float32Array.from(rows, (row) => row.x),
+    stubY: Float32Array.from(rows, (row) => row.y),
+    stubW: Float32Array.from(rows, (row) => row.w),
+  };
+}

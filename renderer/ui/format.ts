@@ -1,0 +1,158 @@
+/**
+ * Numbers and units as text. Decimal units (MB = 10⁶), a narrow no-break space in thousands and before units, three
+ * significant digits for quantities; `~` before what was not measured or counted.
+ */
+import type { Figure, Truth, Unit } from "../../main/contract/views/common.ts";
+
+/** U+202F: keeps a number and its unit together. */
+export const THIN = "\u202f";
+const MINUS = "\u2212";
+
+export function count(value: number): string {
+  const text = Math.abs(Math.round(value)).toString();
+  // Four digits stay together, as printers do.
+  const grouped = text.length <= 4 ? text : text.replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
+  return value < 0 ? MINUS + grouped : grouped;
+}
+
+/** Three significant digits without an exponent. */
+export function significant(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return "–";
+  const magnitude = Math.abs(value);
+  if (magnitude === 0) return "0";
+  if (magnitude >= 10 ** digits) return count(value);
+  const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(magnitude)));
+  const text = magnitude.toFixed(Math.min(decimals, 9));
+  return value < 0 ? MINUS + text : text;
+}
+
+interface Step {
+  readonly at: number;
+  readonly unit: string;
+}
+const BYTES: readonly Step[] = [
+  { at: 1e12, unit: "TB" },
+  { at: 1e9, unit: "GB" },
+  { at: 1e6, unit: "MB" },
+  { at: 1e3, unit: "KB" },
+];
+const PARAMETERS: readonly Step[] = [
+  { at: 1e12, unit: "T" },
+  { at: 1e9, unit: "B" },
+  { at: 1e6, unit: "M" },
+  { at: 1e3, unit: "K" },
+];
+
+/** 999.6 would be written "1000": then the next unit is the right one. */
+function scaled(value: number, steps: readonly Step[], base: string): string {
+  const rounded = Number(value.toPrecision(3));
+  const step = steps.find(({ at }) => Math.abs(rounded) >= at);
+  if (step === undefined) return count(value) + (base === "" ? "" : THIN + base);
+  return significant(rounded / step.at) + THIN + step.unit;
+}
+
+export const bytes = (value: number): string => scaled(value, BYTES, "B");
+export const parameters = (value: number): string => scaled(value, PARAMETERS, "");
+
+export function seconds(value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  const magnitude = Math.abs(value);
+  if (magnitude === 0) return `0${THIN}s`;
+  if (magnitude < 1e-3) return significant(value * 1e6) + THIN + "µs";
+  if (magnitude < 1) return significant(value * 1e3) + THIN + "ms";
+  if (magnitude < 120) return significant(value) + THIN + "s";
+  const whole = Math.round(value);
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 120) return `${minutes}${THIN}min ${(whole % 60).toString().padStart(2, "0")}${THIN}s`;
+  return `${Math.floor(minutes / 60)}${THIN}h ${(minutes % 60).toString().padStart(2, "0")}${THIN}min`;
+}
+
+/** A share of one as a percentage: "< 1 %" rather than a false zero. */
+export function share(value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  const percent = value * 100;
+  if (percent === 0) return `0${THIN}%`;
+  if (percent > 0 && percent < 1) return `<${THIN}1${THIN}%`;
+  if (percent > 99 && percent < 100) return `>${THIN}99${THIN}%`;
+  return Math.round(percent) + THIN + "%";
+}
+
+export const rate = (value: number): string => `${significant(value)}${THIN}t/s`;
+export const bandwidth = (value: number): string => bytes(value) + "/s";
+
+function flops(value: number): string {
+  return (
+    scaled(
+      value,
+      [
+        { at: 1e12, unit: "T" },
+        { at: 1e9, unit: "G" },
+        { at: 1e6, unit: "M" },
+      ],
+      "",
+    ) + "FLOP"
+  );
+}
+
+export function quantity(value: number, unit: Unit): string {
+  switch (unit) {
+    case "bytes":
+      return bytes(value);
+    case "seconds":
+      return seconds(value);
+    case "tokens/s":
+      return rate(value);
+    case "bytes/s":
+      return bandwidth(value);
+    case "flops":
+      return flops(value);
+    case "flops/s":
+      return flops(value) + "/s";
+    case "share":
+      return share(value);
+    case "count":
+      return count(value);
+    case "bits":
+      return `${significant(value)}${THIN}bits`;
+    case "ratio":
+      return significant(value);
+  }
+}
+
+/** What needs a `~`: everything that is not a clock's or a file's own word. */
+export const isApproximate = (truth: Truth): boolean => truth !== "exact" && truth !== "measured";
+
+export function figureText(figure: Figure): string {
+  return (isApproximate(figure.truth) ? "~" : "") + quantity(figure.value, figure.unit);
+}
+
+/** "110–140" for a prediction with a range, so that it does not look more certain than it is. */
+export function rangeText(figure: Figure): string {
+  const { low, high, unit } = figure;
+  if (low === null || high === null || figure.truth === "measured" || low === high) return figureText(figure);
+  const split = (text: string): readonly [string, string] => {
+    const at = text.lastIndexOf(THIN);
+    return at < 0 || /\d$/.test(text) ? [text, ""] : [text.slice(0, at), text.slice(at)];
+  };
+  const [lowNumber, lowUnit] = split(quantity(low, unit));
+  const [highNumber, highUnit] = split(quantity(high, unit));
+  return lowUnit === highUnit
+    ? `${lowNumber}–${highNumber}${highUnit}`
+    : `${lowNumber}${lowUnit} – ${highNumber}${highUnit}`;
+}
+
+/** Half the interval of a measurement: "± 0.3". */
+export function spreadText(figure: Figure): string {
+  if (figure.low === null || figure.high === null || figure.truth !== "measured") return "";
+  return `±${THIN}${significant((figure.high - figure.low) / 2, 2)}`;
+}
+
+export const signed = (value: number): string => (value > 0 ? "+" : "") + count(value);
+
+export function shape(dims: readonly number[]): string {
+  return dims.join("×");
+}
+
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
