@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { cacheBytes, fitForecast, speedForecast } from "./forecast.ts";
+import { machineFor } from "./machines.ts";
+
+/** The published shape of Qwen3-0.6B as a Q4_K_M file. */
+const shape = {
+  weightBytes: 395e6,
+  bytesPerToken: 395e6,
+  activeParameters: 596e6,
+  layers: 28,
+  width: 1024,
+  feedForward: 3072,
+  kvHeads: 8,
+  headDim: 128,
+  vocabulary: 151_936,
+};
+const m4 = machineFor("m4");
+
+describe("forecast", () => {
+  it("counts the cache as llama.cpp does: 2 048 tokens of Qwen3-0.6B are 224 MiB in f16", () => {
+    expect(cacheBytes(shape, 2048)).toBe(224 * 2 ** 20);
+  });
+
+  it("adds up, and says yes, just, or no with the way out", () => {
+    if (!m4) throw new Error("no M4");
+    const fits = fitForecast(shape, m4, 2048, 40_960);
+    expect(fits.total.value).toBeCloseTo(fits.rows.reduce((sum, row) => sum + row.value.value, 0));
+    expect(fits.verdict).toBe("fits");
+    expect(fits.sentence).toContain("40\u202f960");
+    const big = fitForecast({ ...shape, weightBytes: 30e9 }, m4, 2048, null);
+    expect(big.verdict).toBe("too-big");
+    expect(big.sentence).toContain("smaller quantisation");
+    expect(fitForecast({ ...shape, weightBytes: 17e9 }, m4, 8192, null).verdict).toBe("tight");
+    expect(fitForecast(shape, m4, 200_000, null).sentence).toMatch(/A context of .* would fit/);
+  });
+
+  it("is bound by bandwidth when writing", () => {
+    if (!m4) throw new Error("no M4");
+    const speed = speedForecast(shape, m4);
+    expect(speed.generate.high).toBeCloseTo((120e9 * 0.85) / 395e6);
+    expect(speed.generate.low).toBeLessThan(speed.generate.value);
+    expect(speed.prompt.low ?? 0).toBeLessThan(speed.prompt.value);
+  });
+
+  it("falls back to the plain chip of a generation", () => {
+    expect(machineFor("m3-nonsense")?.title).toBe("M3, 16 GB");
+    expect(machineFor("x1")).toBeUndefined();
+  });
+});

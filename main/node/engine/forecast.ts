@@ -1,0 +1,181 @@
+/**
+ * Will it fit, and how fast: arithmetic over the model's shape and a machine's published numbers, with every row shown.
+ * Writing a token reads every weight once, so it is bound by bandwidth; reading a prompt is bound by arithmetic.
+ */
+import type { Figure, SumRow } from "../../contract/views/common.ts";
+import type { FitView, SpeedView } from "../../contract/views/model.ts";
+import type { Machine } from "./machines.ts";
+
+export interface ModelShape {
+  readonly weightBytes: number;
+  /** Weights read for one token: all but the rows of the embedding that are not used. */
+  readonly bytesPerToken: number;
+  /** Weights that take part in a multiplication for each token. */
+  readonly activeParameters: number;
+  readonly layers: number;
+  readonly width: number;
+  readonly feedForward: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  readonly vocabulary: number;
+}
+
+/** Bytes of one cached number (f16). */
+const CACHE_BYTES = 2;
+/** Prompt tokens handled at once: what the activation memory is planned for. */
+const CHUNK = 512;
+/** The engine itself: program, tokenizer, graph. */
+const ENGINE_BYTES = 60e6;
+/** Share of memory a Mac leaves to one program by default before it swaps. */
+const USABLE_SHARE = 0.75;
+/** What engines reach of the published bandwidth while writing, and of the published rate while reading. */
+const BANDWIDTH_REACH = { low: 0.55, high: 0.85 };
+const RATE_REACH = { low: 0.25, high: 0.5 };
+
+export const figure = (
+  value: number,
+  unit: Figure["unit"],
+  truth: Figure["truth"],
+  basis: string,
+  range: { readonly low?: number; readonly high?: number } = {},
+): Figure => ({
+  value,
+  low: range.low ?? null,
+  high: range.high ?? null,
+  unit,
+  truth,
+  basis,
+});
+
+const grouped = (n: number): string => String(Math.round(n)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0)} GB`;
+
+export const cacheBytes = (shape: ModelShape, context: number): number =>
+  context * shape.layers * 2 * shape.kvHeads * shape.headDim * CACHE_BYTES;
+
+export function fitForecast(
+  shape: ModelShape,
+  machine: Machine,
+  context: number,
+  trainedContext: number | null,
+): FitView {
+  const cache = cacheBytes(shape, context);
+  const activations = CHUNK * 4 * (4 * shape.width + 3 * shape.feedForward) + 4 * shape.vocabulary + ENGINE_BYTES;
+  const row = (
+    label: string,
+    arithmetic: string | null,
+    bytes: number,
+    truth: Figure["truth"],
+    basis: string,
+  ): SumRow => ({
+    label,
+    arithmetic,
+    value: figure(bytes, "bytes", truth, basis),
+  });
+  const total = shape.weightBytes + cache + activations;
+  const available = machine.memoryBytes * USABLE_SHARE;
+  const verdict = total <= available * 0.85 ? "fits" : total <= available ? "tight" : "too-big";
+  const perToken = cacheBytes(shape, 1);
+  const largest = Math.floor((available * 0.85 - shape.weightBytes - activations) / perToken);
+  return {
+    machine: machine.title,
+    context,
+    rows: [
+      row("Weights, packed", null, shape.weightBytes, "exact", "the tensors of the file"),
+      row(
+        "KV cache",
+        `${grouped(context)} tokens × ${shape.layers} layers × 2 × ${shape.kvHeads} × ${shape.headDim} × ${CACHE_BYTES} B`,
+        cache,
+        "predicted",
+        "keys and values in f16",
+      ),
+      row(
+        "Activations and engine",
+        null,
+        activations,
+        "predicted",
+        `a prompt chunk of ${CHUNK} tokens and the program itself`,
+      ),
+    ],
+    total: figure(total, "bytes", "predicted", "the sum of the rows"),
+    available: figure(
+      available,
+      "bytes",
+      "predicted",
+      `${USABLE_SHARE * 100} % of ${machine.title}: what macOS leaves to one program`,
+    ),
+    verdict,
+    sentence: fitSentence(verdict, total, available, largest, perToken, trainedContext),
+  };
+}
+
+function fitSentence(
+  verdict: FitView["verdict"],
+  total: number,
+  available: number,
+  largest: number,
+  perToken: number,
+  trained: number | null,
+): string {
+  if (verdict === "too-big")
+    return `No: it needs ${gigabytes(total)} of the ${gigabytes(available)} that are free to use. ${largest > 0 ? `A context of ${grouped(largest)} tokens would fit.` : "A smaller quantisation would be needed."}`;
+  const room = trained !== null && largest >= trained ? trained : largest;
+  const grow = ` The context could grow to ${grouped(room)} tokens (${gigabytes(room * perToken)}).`;
+  return verdict === "fits"
+    ? `Yes, with ${gigabytes(available - total)} to spare.${grow}`
+    : `Just: ${gigabytes(available - total)} to spare. Close other programs first.`;
+}
+
+export function speedForecast(shape: ModelShape, machine: Machine, promptTokens = 1000): SpeedView {
+  const rate = (reach: number): number => (machine.bandwidth * reach) / shape.bytesPerToken;
+  const flops = 2 * shape.activeParameters * promptTokens;
+  const seconds = (reach: number): number => flops / (machine.gpuFlops * reach);
+  const middle = (range: { readonly low: number; readonly high: number }): number => (range.low + range.high) / 2;
+  return {
+    machine: machine.title,
+    generate: figure(
+      rate(middle(BANDWIDTH_REACH)),
+      "tokens/s",
+      "predicted",
+      "bytes per token against memory bandwidth",
+      {
+        low: rate(BANDWIDTH_REACH.low),
+        high: rate(BANDWIDTH_REACH.high),
+      },
+    ),
+    prompt: figure(
+      seconds(middle(RATE_REACH)),
+      "seconds",
+      "predicted",
+      "arithmetic against the published rate of the GPU",
+      {
+        low: seconds(RATE_REACH.high),
+        high: seconds(RATE_REACH.low),
+      },
+    ),
+    promptTokens,
+    rows: [
+      {
+        label: "Read for one token",
+        arithmetic: "every weight once, one row of the embedding",
+        value: figure(shape.bytesPerToken, "bytes", "exact", "the tensors of the file"),
+      },
+      {
+        label: "Memory bandwidth",
+        arithmetic: `${BANDWIDTH_REACH.low * 100}–${BANDWIDTH_REACH.high * 100} % of it is reached`,
+        value: figure(machine.bandwidth, "bytes/s", "exact", `published for ${machine.title}`),
+      },
+      {
+        label: `Arithmetic of ${grouped(promptTokens)} tokens`,
+        arithmetic: `2 × ${grouped(shape.activeParameters / 1e6)} M × ${grouped(promptTokens)}`,
+        value: figure(flops, "flops", "exact", "two operations per weight and token"),
+      },
+      {
+        label: "Rate of the GPU",
+        arithmetic: `${RATE_REACH.low * 100}–${RATE_REACH.high * 100} % of it is reached`,
+        value: figure(machine.gpuFlops, "flops/s", "exact", `published for ${machine.title}`),
+      },
+    ],
+    sentence: `Writing is bound by memory: ${gigabytes(shape.bytesPerToken)} per token against ${gigabytes(machine.bandwidth)} per second. Run it once and the forecast can be laid beside what was measured.`,
+  };
+}
