@@ -1,0 +1,120 @@
+/**
+ * Where bytes come from: one small interface over files, dropped files, uploads and memory.
+ * A read gives exactly the bytes that were asked for or fails with a code; nobody sees a short read.
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import { throwIfCancelled } from "../diagnostics/errors.ts";
+
+export interface ByteSource {
+  /** What people call it: a file name without its folder. */
+  readonly name: string;
+  readonly byteLength: number;
+  /** Exactly `length` bytes from `offset`; the caller owns the result. */
+  readonly read: (offset: number, length: number, signal?: AbortSignal) => Promise<Uint8Array>;
+  readonly close: () => Promise<void>;
+}
+
+/** Finds the file next to this one that has the given name; undefined when there is none. */
+export type SiblingOpener = (name: string) => Promise<ByteSource | undefined>;
+
+/** Every source checks a request the same way before it touches the medium. */
+export function checkRange(
+  source: { readonly name: string; readonly byteLength: number },
+  offset: number,
+  length: number,
+) {
+  const sane = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0;
+  if (sane && offset + length <= source.byteLength) return;
+  throw new WorkbenchError(
+    "INPUT_TRUNCATED",
+    `[${source.name}] read past the end: got bytes ${offset} to ${offset + length}, expected at most ${source.byteLength}`,
+    { hint: "The file is shorter than it says; download or copy it again." },
+  );
+}
+
+/** Bytes that are already in memory. Reads are copies, as they are for files. */
+export function memorySource(name: string, bytes: Uint8Array): ByteSource {
+  const self = {
+    name,
+    byteLength: bytes.byteLength,
+    async read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
+      throwIfCancelled(signal);
+      checkRange(self, offset, length);
+      return bytes.slice(offset, offset + length);
+    },
+    async close(): Promise<void> {},
+  };
+  return self;
+}
+
+/** Counts what goes through it: tests use it to prove that a file is read lazily. */
+export interface ReadMeter extends ByteSource {
+  readonly bytesRead: () => number;
+  readonly reads: () => number;
+  /** End of the furthest byte that was read. */
+  readonly furthest: () => number;
+}
+
+export function meteredSource(source: ByteSource): ReadMeter {
+  let bytes = 0;
+  let count = 0;
+  let end = 0;
+  return {
+    name: source.name,
+    byteLength: source.byteLength,
+    async read(offset, length, signal) {
+      bytes += length;
+      count += 1;
+      end = Math.max(end, offset + length);
+      return source.read(offset, length, signal);
+    },
+    close: source.close,
+    bytesRead: () => bytes,
+    reads: () => count,
+    furthest: () => end,
+  };
+}
+
+/**
+ * Keeps the most recently used windows of a source, so that many small reads near each other cost one large one.
+ * A request longer than a window goes straight through.
+ */
+export function cachedSource(source: ByteSource, windowBytes = 1 << 20, windows = 8): ByteSource {
+  const kept = new Map<number, Promise<Uint8Array>>();
+  const windowAt = (index: number, signal?: AbortSignal): Promise<Uint8Array> => {
+    const known = kept.get(index);
+    kept.delete(index);
+    const start = index * windowBytes;
+    const loaded = known ?? source.read(start, Math.min(windowBytes, source.byteLength - start), signal);
+    kept.set(index, loaded);
+    // A failed or cancelled read must not be remembered as the window's content.
+    if (known === undefined) loaded.catch(() => kept.get(index) === loaded && kept.delete(index));
+    for (const oldest of kept.keys()) {
+      if (kept.size <= windows) break;
+      kept.delete(oldest);
+    }
+    return loaded;
+  };
+  return {
+    name: source.name,
+    byteLength: source.byteLength,
+    async read(offset, length, signal) {
+      throwIfCancelled(signal);
+      checkRange(source, offset, length);
+      if (length > windowBytes) return source.read(offset, length, signal);
+      const out = new Uint8Array(length);
+      for (let done = 0; done < length;) {
+        const index = Math.floor((offset + done) / windowBytes);
+        const inside = offset + done - index * windowBytes;
+        const piece = (await windowAt(index, signal)).subarray(inside, inside + length - done);
+        out.set(piece, done);
+        done += piece.length;
+      }
+      return out;
+    },
+    async close() {
+      kept.clear();
+      await source.close();
+    },
+  };
+}

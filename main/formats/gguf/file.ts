@@ -1,0 +1,161 @@
+/**
+ * An open GGUF: its keys and its tensor table, over one file, over the parts of a split one, or over a header that has
+ * no data at all. Tensor bytes are read when somebody asks for them, and only the range that was asked for.
+ */
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import { hashBytes } from "../../ir/hash.ts";
+import type { ByteSource } from "../byteSource.ts";
+import type { GgufHeader } from "./header.ts";
+import { quote } from "./header.ts";
+import { Metadata } from "./metadata.ts";
+import type { GgmlType } from "./types.ts";
+
+export interface GgufTensor {
+  readonly name: string;
+  readonly type: GgmlType;
+  /** As the file has them, the fastest dimension first. */
+  readonly dims: readonly number[];
+  /** Row-major, as the graph sees it: `dims` reversed. */
+  readonly shape: readonly number[];
+  readonly elements: number;
+  readonly byteLength: number;
+  /** Which part of a split file holds it, from 0. */
+  readonly part: number;
+  /** From the beginning of that part's file. */
+  readonly offset: number;
+}
+
+export interface GgufPart {
+  readonly name: string;
+  readonly byteLength: number;
+  readonly dataStart: number;
+}
+
+export interface TensorRange {
+  /** From the beginning of the tensor. */
+  readonly offset?: number;
+  readonly length?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A header and where its bytes come from; undefined when there are none. */
+export interface OpenPart {
+  readonly header: GgufHeader;
+  readonly source: ByteSource;
+}
+
+export class GgufFile {
+  readonly name: string;
+  readonly version: 2 | 3;
+  readonly alignment: number;
+  readonly metadata: Metadata;
+  readonly tensors: readonly GgufTensor[];
+  readonly parts: readonly GgufPart[];
+  /** All parts together; for a header-only model what the file would have. */
+  readonly byteLength: number;
+  /** False for a model that is only a header: everything but running works. */
+  readonly hasData: boolean;
+  readonly #open: readonly OpenPart[];
+  readonly #byName: ReadonlyMap<string, GgufTensor>;
+  #headerHash: string | undefined;
+
+  constructor(open: readonly OpenPart[], hasData: boolean) {
+    const first = open[0];
+    invariant(first !== undefined, "a GGUF has at least one part");
+    this.#open = open;
+    this.name = first.source.name;
+    this.version = first.header.version;
+    this.alignment = first.header.alignment;
+    this.metadata = new Metadata(this.name, first.header.entries);
+    this.tensors = open.flatMap(({ header }, part) => tensorsOf(header, part));
+    this.parts = open.map(({ header, source }) => ({
+      name: source.name,
+      byteLength: hasData ? source.byteLength : virtualBytes(header),
+      dataStart: header.dataStart,
+    }));
+    this.byteLength = this.parts.reduce((sum, part) => sum + part.byteLength, 0);
+    this.hasData = hasData;
+    this.#byName = new Map(this.tensors.map((tensor) => [tensor.name, tensor]));
+  }
+
+  tensor(name: string): GgufTensor | undefined {
+    return this.#byName.get(name);
+  }
+
+  requireTensor(name: string): GgufTensor {
+    const tensor = this.tensor(name);
+    if (tensor !== undefined) return tensor;
+    throw new WorkbenchError("INPUT_MISSING_TENSOR", `[${this.name}] the tensor ${quote(name)} is missing`, {
+      hint: "The file is incomplete, or its architecture is not the one it names.",
+      details: { tensor: name },
+    });
+  }
+
+  async readTensor(tensor: GgufTensor, range: TensorRange = {}): Promise<Uint8Array> {
+    const offset = range.offset ?? 0;
+    const length = range.length ?? tensor.byteLength - offset;
+    if (!this.hasData)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[${this.name}] this model is a header without data: ${quote(tensor.name)} cannot be read`,
+        {
+          hint: "Open a file with weights to run the model or to look at its values.",
+        },
+      );
+    invariant(
+      offset >= 0 && length >= 0 && offset + length <= tensor.byteLength,
+      `range ${offset}+${length} of tensor ${tensor.name}`,
+    );
+    const source = this.#open[tensor.part]?.source;
+    invariant(source !== undefined, `part ${tensor.part} of ${this.name}`);
+    return source.read(tensor.offset + offset, length, range.signal);
+  }
+
+  /** The header of one part as it lies in its file. */
+  headerBytes(part = 0): Uint8Array {
+    const open = this.#open[part];
+    invariant(open !== undefined, `part ${part} of ${this.name}`);
+    return open.header.bytes;
+  }
+
+  /** MurmurHash3 (128 bits) over the header and the size of every part: cheap, and never touches tensor data. */
+  get headerHash(): string {
+    this.#headerHash ??=
+      this.parts.length === 1
+        ? hashBytes(this.headerBytes())
+        : hashBytes(
+            new TextEncoder().encode(
+              this.#open.map((p, i) => `${hashBytes(p.header.bytes)}:${this.parts[i]?.byteLength ?? 0}`).join(),
+            ),
+          );
+    return this.#headerHash;
+  }
+
+  /** What the graph and caches know the weights by: size and header, not contents. */
+  get identity(): string {
+    return `${this.byteLength.toString(16)}-${this.headerHash}${this.hasData ? "" : "-header"}`;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#open.map((part) => part.source.close()));
+  }
+}
+
+function tensorsOf(header: GgufHeader, part: number): GgufTensor[] {
+  return header.tensors.map((info) => ({
+    name: info.name,
+    type: info.type,
+    dims: info.dims,
+    shape: info.dims.toReversed(),
+    elements: info.elements,
+    byteLength: info.byteLength,
+    part,
+    offset: header.dataStart + info.dataOffset,
+  }));
+}
+
+const virtualBytes = (header: GgufHeader): number =>
+  header.tensors.reduce(
+    (end, info) => Math.max(end, header.dataStart + info.dataOffset + info.byteLength),
+    header.dataStart,
+  );

@@ -1,0 +1,124 @@
+/**
+ * Every tensor type a GGUF file can name: its number, block size, and which of our element types it is.
+ * Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
+ */
+import type { ElementType } from "../../ir/dtype.ts";
+
+export interface GgmlType {
+  readonly id: number;
+  /** As ggml writes it, in lower case: "q4_k". */
+  readonly name: string;
+  /** Elements of a block, along the first (fastest) dimension. */
+  readonly blockSize: number;
+  readonly blockBytes: number;
+  /** The element type the graph knows it by; undefined when a file with it can be inspected but not run. */
+  readonly element: ElementType | undefined;
+}
+
+const type = (id: number, name: string, blockSize: number, blockBytes: number, element?: ElementType): GgmlType => ({
+  id,
+  name,
+  blockSize,
+  blockBytes,
+  element,
+});
+
+export const GGML_TYPES: readonly GgmlType[] = [
+  type(0, "f32", 1, 4, "f32"),
+  type(1, "f16", 1, 2, "f16"),
+  type(2, "q4_0", 32, 18, "q4_0"),
+  type(3, "q4_1", 32, 20, "q4_1"),
+  type(6, "q5_0", 32, 22, "q5_0"),
+  type(7, "q5_1", 32, 24, "q5_1"),
+  type(8, "q8_0", 32, 34, "q8_0"),
+  type(9, "q8_1", 32, 36),
+  type(10, "q2_k", 256, 84, "q2_k"),
+  type(11, "q3_k", 256, 110, "q3_k"),
+  type(12, "q4_k", 256, 144, "q4_k"),
+  type(13, "q5_k", 256, 176, "q5_k"),
+  type(14, "q6_k", 256, 210, "q6_k"),
+  type(15, "q8_k", 256, 292, "q8_k"),
+  type(16, "iq2_xxs", 256, 66),
+  type(17, "iq2_xs", 256, 74),
+  type(18, "iq3_xxs", 256, 98),
+  type(19, "iq1_s", 256, 50),
+  type(20, "iq4_nl", 32, 18, "iq4_nl"),
+  type(21, "iq3_s", 256, 110),
+  type(22, "iq2_s", 256, 82),
+  type(23, "iq4_xs", 256, 136),
+  type(24, "i8", 1, 1, "i8"),
+  type(25, "i16", 1, 2, "i16"),
+  type(26, "i32", 1, 4, "i32"),
+  type(27, "i64", 1, 8, "i64"),
+  type(28, "f64", 1, 8, "f64"),
+  type(29, "iq1_m", 256, 56),
+  type(30, "bf16", 1, 2, "bf16"),
+  type(34, "tq1_0", 256, 54),
+  type(35, "tq2_0", 256, 66),
+  type(39, "mxfp4", 32, 17),
+  type(40, "nvfp4", 64, 36),
+  type(41, "q1_0", 128, 18),
+  type(42, "q2_0", 64, 18),
+];
+
+const BY_ID: ReadonlyMap<number, GgmlType> = new Map(GGML_TYPES.map((t) => [t.id, t]));
+const BY_NAME: ReadonlyMap<string, GgmlType> = new Map(GGML_TYPES.map((t) => [t.name, t]));
+
+/** Types that ggml once had and took back, with what files of today use instead. */
+const REMOVED: ReadonlyMap<number, string> = new Map([
+  [4, "q4_2"],
+  [5, "q4_3"],
+  [31, "q4_0_4_4"],
+  [32, "q4_0_4_8"],
+  [33, "q4_0_8_8"],
+  [36, "iq4_nl_4_4"],
+  [37, "iq4_nl_4_8"],
+  [38, "iq4_nl_8_8"],
+]);
+
+export const ggmlTypeById = (id: number): GgmlType | undefined => BY_ID.get(id);
+export const ggmlTypeByName = (name: string): GgmlType | undefined => BY_NAME.get(name.toLowerCase());
+export const removedGgmlType = (id: number): string | undefined => REMOVED.get(id);
+
+/** Bytes of `elements` values laid out in whole blocks. */
+export const packedBytes = (type: GgmlType, elements: number): number => (elements / type.blockSize) * type.blockBytes;
+
+export const bitsPerElement = (type: GgmlType): number => (type.blockBytes * 8) / type.blockSize;
+
+/** `general.file_type` (llama.cpp's ftype): the name people give a whole file. */
+const FILE_TYPES: ReadonlyMap<number, string> = new Map([
+  [0, "F32"],
+  [1, "F16"],
+  [2, "Q4_0"],
+  [3, "Q4_1"],
+  [7, "Q8_0"],
+  [8, "Q5_0"],
+  [9, "Q5_1"],
+  [10, "Q2_K"],
+  [11, "Q3_K_S"],
+  [12, "Q3_K_M"],
+  [13, "Q3_K_L"],
+  [14, "Q4_K_S"],
+  [15, "Q4_K_M"],
+  [16, "Q5_K_S"],
+  [17, "Q5_K_M"],
+  [18, "Q6_K"],
+  [19, "IQ2_XXS"],
+  [20, "IQ2_XS"],
+  [21, "Q2_K_S"],
+  [22, "IQ3_XS"],
+  [23, "IQ3_XXS"],
+  [24, "IQ1_S"],
+  [25, "IQ4_NL"],
+  [26, "IQ3_S"],
+  [27, "IQ3_M"],
+  [28, "IQ2_S"],
+  [29, "IQ2_M"],
+  [30, "IQ4_XS"],
+  [31, "IQ1_M"],
+  [32, "BF16"],
+  [36, "TQ1_0"],
+  [37, "TQ2_0"],
+  [38, "MXFP4_MOE"],
+]);
+export const fileTypeName = (ftype: number): string | undefined => FILE_TYPES.get(ftype);
