@@ -1,0 +1,93 @@
+/**
+ * Every command of the window, once: the palette, the shortcuts and the menus of the shell are made from this list.
+ * `Mod` is Command on a Mac and Control elsewhere. Scope `graph`: single keys, only while the canvas has the focus.
+ */
+export interface CommandDefinition {
+  readonly id: string;
+  readonly title: string;
+  readonly menu: "File" | "Edit" | "View" | "Navigate" | "Model" | "Help" | null;
+  readonly keys: readonly string[];
+  readonly scope: "window" | "graph";
+  /** False: a browser keeps this key for itself (reload, tabs), so only the shell binds the first one. */
+  readonly browser: boolean;
+}
+
+const command = <const I extends string>(
+  id: I,
+  title: string,
+  menu: CommandDefinition["menu"],
+  keys: readonly string[] = [],
+  part: Partial<Pick<CommandDefinition, "scope" | "browser">> = {},
+): CommandDefinition & { readonly id: I } => ({ id, title, menu, keys, scope: "window", browser: true, ...part });
+
+const graph = { scope: "graph" } as const;
+const shellOnly = { browser: false } as const;
+
+export const COMMANDS = [
+  command("file.open", "Open…", "File", ["Mod+O"]),
+  command("file.openPath", "Open a path…", "File"),
+  command("file.openSample", "Open the sample model", "File"),
+  command("file.close", "Close the model", "File", ["Mod+Shift+W"]),
+  command("file.export", "Export an .mlpackage…", "File", ["Mod+E"]),
+  command("edit.find", "Find", "Edit", ["Mod+F"]),
+  command("edit.copyCommand", "Copy as command", "Edit", ["Mod+Shift+C"], shellOnly),
+  command("view.palette", "Commands", "View", ["Mod+K"]),
+  command("view.overview", "Overview", "View", ["Mod+1", "Alt+1"]),
+  command("view.tensors", "Tensors", "View", ["Mod+2", "Alt+2"]),
+  command("view.graph", "Graph", "View", ["Mod+3", "Alt+3"]),
+  command("view.pipeline", "Pipeline", "View", ["Mod+4", "Alt+4"]),
+  command("view.run", "Run", "View", ["Mod+5", "Alt+5"]),
+  command("view.bench", "Bench", "View", ["Mod+6", "Alt+6"]),
+  command("view.profile", "Profile", "View", ["Mod+7", "Alt+7"]),
+  command("view.export", "Export", "View", ["Mod+8", "Alt+8"]),
+  command("view.navigator", "Show or hide the navigator", "View", ["Mod+0", "Alt+0"]),
+  command("view.inspector", "Show or hide the inspector", "View", ["Mod+Alt+0", "Alt+9"]),
+  command("view.theme", "Switch between light, dark and automatic", "View"),
+  command("model.run", "Run", "Model", ["Mod+R", "Mod+Enter"], shellOnly),
+  command("model.stop", "Stop", "Model", ["Mod+."]),
+  command("model.bench", "Start the benchmark", "Model", ["Mod+Shift+B"]),
+  command("model.profile", "Record a profile", "Model", ["Mod+I"]),
+  command("model.phase", "Switch between reading and writing", "Model", ["Mod+Shift+P"], shellOnly),
+  command("navigate.previousPass", "Previous pass that changed something", "Navigate", ["Shift+["], graph),
+  command("navigate.nextPass", "Next pass that changed something", "Navigate", ["Shift+]"], graph),
+  command("navigate.nextHop", "Next hop between devices", "Navigate", ["N"], graph),
+  command("navigate.previousHop", "Previous hop between devices", "Navigate", ["Shift+N"], graph),
+  command("graph.fit", "Fit everything", "Navigate", ["F"], graph),
+  command("graph.fitSelection", "Fit the selection", "Navigate", ["Shift+F"], graph),
+  command("graph.zoomIn", "Zoom in", "Navigate", ["+"], graph),
+  command("graph.zoomOut", "Zoom out", "Navigate", ["-"], graph),
+  command("graph.open", "Open the selected group", "Navigate", ["Enter"], graph),
+  command("graph.up", "Up one level", "Navigate", ["Escape"], graph),
+  command("graph.expandAll", "Show every op", "Navigate", ["Shift+E"], graph),
+  command("graph.foldAll", "Fold everything", "Navigate", ["Shift+Q"], graph),
+  command("graph.byDevice", "Colour by device", "Navigate", ["D"], graph),
+  command("graph.bySegment", "Colour by segment", "Navigate", ["S"], graph),
+  command("graph.byTime", "Colour by time", "Navigate", ["T"], graph),
+  command("graph.byBytes", "Colour by bytes", "Navigate", ["B"], graph),
+  command("graph.byType", "Colour by type", "Navigate", ["Y"], graph),
+  command("graph.isolateAne", "Only the Neural Engine", "Navigate", ["A"], graph),
+  command("graph.isolateGpu", "Only the GPU", "Navigate", ["G"], graph),
+  command("graph.isolateCpu", "Only the CPU", "Navigate", ["C"], graph),
+  command("graph.isolateHost", "Only host code", "Navigate", ["H"], graph),
+  command("help.doctor", "Check this machine", "Help"),
+  command("help.shortcuts", "Keyboard shortcuts", "Help", ["Mod+/"]),
+] as const;
+
+export type CommandId = (typeof COMMANDS)[number]["id"];
+
+/** A key as a person reads it: symbols on a Mac, words elsewhere. */
+export function keyText(keys: string, mac: boolean): string {
+  const parts = keys.split(/(?<=.)\+/);
+  const symbols: { readonly [part: string]: string } = mac
+    ? { Mod: "⌘", Shift: "⇧", Alt: "⌥", Enter: "↩", Escape: "esc" }
+    : { Mod: "Ctrl", Escape: "Esc" };
+  return parts.map((part) => symbols[part] ?? part).join(mac ? "" : "+");
+}
+
+/** The same for Electron's menus. */
+export function accelerator(keys: string): string {
+  return keys
+    .split(/(?<=.)\+/)
+    .map((part) => (part === "Mod" ? "CommandOrControl" : part === "Escape" ? "Esc" : part === "+" ? "Plus" : part))
+    .join("+");
+}
