@@ -1,0 +1,311 @@
+/**
+ * Builds a MIL function operator by operator, each checked against the operator table: arguments known and complete,
+ * element types allowed, shared type letters equal, constants constant. Every optional argument that has a default is
+ * written out (CoreML itself wants them), and equal operators on equal operands are made once.
+ */
+import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
+import { inferOutputs } from "./infer.ts";
+import type { NameTable } from "./names.ts";
+import type { MilArgs, MilOpName } from "./ops.generated.ts";
+import { requireVersion } from "./opTable.ts";
+import type {
+  MilArgument,
+  MilBinding,
+  MilConstant,
+  MilDtype,
+  MilFallback,
+  MilFunction,
+  MilNamed,
+  MilOperation,
+  MilOpset,
+  MilOpVersion,
+  MilType,
+  MilValue,
+} from "./types.ts";
+import { elementCount, isFloat, tensorType, typeText } from "./types.ts";
+
+type Literal = number | boolean | string | readonly number[] | readonly boolean[];
+type Given = MilValue | Literal | readonly MilValue[] | undefined;
+
+/** Constants up to this size keep their data for shape inference and folding of equal ones. */
+const SMALL_CONSTANT = 64;
+
+const isValue = (given: unknown): given is MilValue => typeof given === "object" && given !== null && "constness" in given;
+const isValueList = (given: Given): given is readonly MilValue[] => Array.isArray(given) && given.length > 0 && isValue(given[0]);
+
+/** Resolved arguments of one operator, by name. */
+export type Resolved = ReadonlyMap<string, readonly MilValue[]>;
+
+export type ConstexprName = Extract<MilOpName, `constexpr_${string}`>;
+/** What `op` makes; constants and constexprs have methods of their own. */
+export type BuildableOp = Exclude<MilOpName, ConstexprName | "const">;
+
+const byName = (name: string): MilBinding => ({ kind: "name", name });
+
+export class MilFunctionBuilder {
+  readonly name: string;
+  readonly opset: MilOpset;
+  readonly #names: NameTable;
+  readonly #inputs: MilNamed[] = [];
+  readonly #operations: MilOperation[] = [];
+  readonly #outputs: string[] = [];
+  readonly #constants = new Map<string, MilValue>();
+  readonly #made = new Map<string, readonly MilValue[]>();
+  #origins: readonly number[] = [];
+  #label = "";
+
+  constructor(name: string, opset: MilOpset, names: NameTable) {
+    this.name = name;
+    this.opset = opset;
+    this.#names = names;
+  }
+
+  /** Operators made by `build` remember these IR nodes and take names from the label. */
+  from<T>(origins: readonly number[], label: string, build: () => T): T {
+    const [oldOrigins, oldLabel] = [this.#origins, this.#label];
+    this.#origins = origins;
+    this.#label = label;
+    try {
+      return build();
+    } finally {
+      this.#origins = oldOrigins;
+      this.#label = oldLabel;
+    }
+  }
+
+  /** A function input or state; its name is part of the model's interface and stays as wished or fails. */
+  input(wish: string, type: MilType): MilValue {
+    const name = this.#names.claim(wish);
+    this.#inputs.push({ name, type });
+    return { name, type, constness: "no" };
+  }
+
+  /** Makes a value a function output under a name of its own (an `identity` where needed). */
+  output(wish: string, value: MilValue): string {
+    invariant(value.type.kind === "tensor", `output ${wish} is a state`);
+    const type = value.type;
+    const name = this.#names.claim(wish);
+    this.#operations.push(this.#operation("identity", name, [["x", [byName(value.name)]]], [{ name, type }]));
+    this.#outputs.push(name);
+    return name;
+  }
+
+  finish(): MilFunction {
+    return { name: this.name, opset: this.opset, inputs: this.#inputs, operations: this.#operations, outputs: this.#outputs };
+  }
+
+  op<N extends BuildableOp>(type: N, args: MilArgs[N]): MilValue {
+    const outputs = this.ops(type, args);
+    const [only] = outputs;
+    if (only === undefined || outputs.length !== 1)
+      throw new WorkbenchError("BUG_INVARIANT", `[${type}] has ${outputs.length} outputs, expected one`);
+    return only;
+  }
+
+  ops<N extends BuildableOp>(type: N, args: MilArgs[N]): readonly MilValue[] {
+    const version = requireVersion(type, this.opset);
+    const given = new Map<string, Given>(Object.entries(args as Readonly<Record<string, Given>>));
+    const resolved = this.#resolve(type, version, given);
+    checkDomains(type, version, resolved);
+    const types = inferOutputs(type, resolved);
+    const key = `${type}(${[...resolved].map(([k, vs]) => `${k}=${vs.map((v) => v.name).join(",")}`).join(";")})`;
+    const known = type === "read_state" ? undefined : this.#made.get(key);
+    if (known !== undefined) return known;
+    const wish = this.#label === "" ? type : `${this.#label}_${type}`;
+    const outputs = types.map((t): MilValue => ({ name: this.#names.claim(wish), type: t, constness: "no" }));
+    const bindings = [...resolved].map(([argument, values]) => [argument, values.map((v) => byName(v.name))] as const);
+    this.#operations.push(this.#operation(type, outputs[0]?.name ?? wish, bindings, outputs.map(({ name, type: t }) => ({ name, type: t }))));
+    this.#made.set(key, outputs);
+    return outputs;
+  }
+
+  /** A constexpr operator: its operands are literal values (mostly blob records), its result a compile-time constant. */
+  constexpr(type: ConstexprName, operands: readonly (readonly [string, MilConstant])[], wish: string): MilValue {
+    const version = requireVersion(type, this.opset);
+    const values = new Map(
+      operands.map(([name, constant]): [string, readonly MilValue[]] => [name, [{ name, type: constant.type, constness: "const", constant }]]),
+    );
+    for (const argument of version.args)
+      if (argument.optional !== true && !values.has(argument.name)) fail(type, `argument ${argument.name} is missing`);
+    checkDomains(type, version, values);
+    const [out] = inferOutputs(type, values);
+    invariant(out, `${type} has an output`);
+    const name = this.#names.claim(wish);
+    const bindings = operands.map(([argument, value]) => [argument, [{ kind: "value", value } as const]] as const);
+    this.#operations.push({ ...this.#operation(type, name, bindings, [{ name, type: out }]), origins: [] });
+    return { name, type: out, constness: "constexpr" };
+  }
+
+  /** `write_state` has no outputs and is ordered by position. */
+  writeState(state: MilValue, data: MilValue): void {
+    const { type } = state;
+    const matches = data.type.kind === "tensor" && data.type.dtype === type.dtype && data.type.shape.join() === type.shape.join();
+    if (type.kind !== "state" || !matches)
+      throw new WorkbenchError("BUG_INVARIANT", `[write_state] got ${typeText(data.type)} for ${typeText(type)}`);
+    const name = this.#names.claim(`${state.name}_write`);
+    const inputs: MilOperation["inputs"] = [
+      ["input", [byName(state.name)]],
+      ["data", [byName(data.name)]],
+    ];
+    this.#operations.push(this.#operation("write_state", name, inputs, []));
+  }
+
+  /** A constant written into the program. Equal small ones are one. */
+  constant(dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>, wish = "c"): MilValue {
+    const count = elementCount(shape);
+    invariant(values.length === count, `constant ${dtype}[${shape.join()}] has ${values.length} values`);
+    return this.#constant({ type: tensorType(dtype, shape), data: { kind: "numbers", values } }, wish);
+  }
+
+  /** A constant in the weight file, by the offset of its record. */
+  blob(dtype: MilDtype, shape: readonly number[], offset: number, wish: string): MilValue {
+    return this.#constant({ type: tensorType(dtype, shape), data: { kind: "blob", offset } }, wish);
+  }
+
+  text(value: string): MilValue {
+    return this.#constant({ type: tensorType("string", []), data: { kind: "text", text: value } }, sanitizeText(value));
+  }
+
+  #operation(
+    type: string,
+    name: string,
+    inputs: MilOperation["inputs"],
+    outputs: readonly MilNamed[],
+    value?: MilConstant,
+  ): MilOperation {
+    return { type, name, inputs, outputs, origins: this.#origins, ...(value === undefined ? {} : { value }) };
+  }
+
+  #constant(constant: MilConstant, wish: string): MilValue {
+    const key = constantKey(constant);
+    const known = key === undefined ? undefined : this.#constants.get(key);
+    if (known !== undefined) return known;
+    const name = this.#names.claim(wish);
+    this.#operations.push({ ...this.#operation("const", name, [], [{ name, type: constant.type }], constant), origins: [] });
+    const value: MilValue = { name, type: constant.type, constness: "const", constant };
+    if (key !== undefined) this.#constants.set(key, value);
+    return value;
+  }
+
+  #resolve(type: string, version: MilOpVersion, given: ReadonlyMap<string, Given>): Resolved {
+    const known = new Set(version.args.map((a) => a.name));
+    for (const [name, value] of given)
+      if (value !== undefined && !known.has(name))
+        fail(type, `unknown argument ${name} in ${this.opset}: it takes ${[...known].join(", ")}`);
+    const out = new Map<string, readonly MilValue[]>();
+    // Values first: literals take their element type from them.
+    for (const argument of version.args) {
+      const value = given.get(argument.name);
+      if (isValueList(value)) out.set(argument.name, value);
+      else if (isValue(value)) out.set(argument.name, [value]);
+    }
+    for (const argument of version.args) {
+      const value = given.get(argument.name);
+      if (out.has(argument.name)) continue;
+      if (value !== undefined && !isValue(value) && !isValueList(value))
+        out.set(argument.name, [this.#literal(type, argument, value, version, out)]);
+      else if (argument.fallback !== undefined) {
+        const literal = fallbackLiteral(type, argument.fallback, out);
+        if (literal !== undefined) out.set(argument.name, [this.#literal(type, argument, literal, version, out)]);
+      } else if (argument.optional !== true) fail(type, `argument ${argument.name} is missing`);
+    }
+    // Table order, whatever the order they were given in.
+    return new Map(version.args.flatMap((a) => { const v = out.get(a.name); return v === undefined ? [] : [[a.name, v] as const]; }));
+  }
+
+  #literal(type: string, argument: MilArgument, literal: Literal, version: MilOpVersion, known: Resolved): MilValue {
+    if (typeof literal === "string") return this.text(literal);
+    const dtype = literalDtype(type, argument, literal, version, known);
+    const numbers = Array.isArray(literal) ? literal.map(Number) : [Number(literal)];
+    return this.constant(dtype, Array.isArray(literal) ? [numbers.length] : [], numbers, argument.name);
+  }
+}
+
+const sanitizeText = (text: string): string => `s_${text}`;
+
+function fail(type: string, what: string): never {
+  throw new WorkbenchError("BUG_INVARIANT", `[${type}] ${what}`);
+}
+
+/** Equal keys mean equal constants; undefined for big ones, which are never compared. */
+function constantKey(constant: MilConstant): string | undefined {
+  const { data } = constant;
+  const head = typeText(constant.type);
+  switch (data.kind) {
+    case "blob":
+      return `${head}@${data.offset}`;
+    case "text":
+      return `${head}"${data.text}"`;
+    case "packed":
+      return undefined;
+    case "numbers": {
+      if (data.values.length > SMALL_CONSTANT) return isAllZero(data.values) ? `${head}:zeros` : undefined;
+      return `${head}:${Array.from(data.values, (v) => (Object.is(v, -0) ? "-0" : String(v))).join()}`;
+    }
+  }
+}
+
+function isAllZero(values: ArrayLike<number>): boolean {
+  for (let i = 0; i < values.length; i++) if (!Object.is(values[i], 0)) return false;
+  return true;
+}
+
+/** A literal's element type: that of a value with the same type letter, else of `x` where allowed, else the natural one. */
+function literalDtype(type: string, argument: MilArgument, literal: Literal, version: MilOpVersion, known: Resolved): MilDtype {
+  const allowed = argument.types ?? [];
+  const one = Array.isArray(literal) ? (literal as readonly (number | boolean)[])[0] : literal;
+  if (typeof one === "boolean") return "bool";
+  if (argument.domain !== undefined)
+    for (const other of version.args) {
+      if (other.domain !== argument.domain) continue;
+      const dtype = known.get(other.name)?.[0]?.type.dtype;
+      if (dtype !== undefined) return dtype;
+    }
+  for (const other of ["x", "input", "values", "weight"]) {
+    const dtype = known.get(other)?.[0]?.type.dtype;
+    if (dtype !== undefined && isFloat(dtype) && allowed.includes(dtype)) return dtype;
+  }
+  const natural = allowed.includes("int32") ? "int32" : allowed[0];
+  if (natural === undefined) fail(type, `argument ${argument.name} cannot be a literal`);
+  return natural;
+}
+
+/** The default as a literal; undefined where it cannot be told (and is then left out). */
+function fallbackLiteral(type: string, fallback: MilFallback, known: Resolved): Literal | undefined {
+  const rank = (name: string): number => known.get(name)?.[0]?.type.shape.length ?? 0;
+  switch (fallback.kind) {
+    case "value":
+      return fallback.value;
+    case "spatial":
+      return new Array<number>(Math.max(0, rank("x") - 2)).fill(fallback.value);
+    case "spatialPads":
+      return new Array<number>(2 * Math.max(0, rank("x") - 2)).fill(fallback.value);
+    case "allAxes":
+      return Array.from({ length: rank("x") }, (_, i) => i);
+    case "zeroBias":
+      return new Array<number>(known.get("weight")?.[0]?.type.shape[0] ?? 0).fill(0);
+    case "mustGive":
+      return fail(type, "an argument whose default depends on data must be given");
+  }
+}
+
+/** Element types allowed, shared letters equal, constants constant. */
+function checkDomains(type: string, version: MilOpVersion, resolved: Resolved): void {
+  const letters = new Map<string, MilDtype>();
+  for (const argument of version.args) {
+    for (const value of resolved.get(argument.name) ?? []) {
+      if (argument.kind === "state" ? value.type.kind !== "state" : value.type.kind === "state")
+        fail(type, `argument ${argument.name} is ${typeText(value.type)}`);
+      if (value.weight !== undefined && value.constness === "no")
+        fail(type, `argument ${argument.name} is the planned weight ${value.weight.name}: use linear, rows or dense`);
+      const { dtype } = value.type;
+      if (argument.types !== undefined && !argument.types.includes(dtype))
+        fail(type, `argument ${argument.name} is ${dtype}, allowed ${argument.types.join(", ")}`);
+      if (argument.constant === true && value.constness === "no") fail(type, `argument ${argument.name} must be constant, ${value.name} is computed`);
+      if (argument.domain === undefined) continue;
+      const before = letters.get(argument.domain);
+      if (before === undefined) letters.set(argument.domain, dtype);
+      else if (before !== dtype) fail(type, `argument ${argument.name} is ${dtype}, the others ${before}`);
+    }
+  }
+}

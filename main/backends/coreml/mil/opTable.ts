@@ -1,0 +1,26 @@
+/** Look-ups in the generated operator table: the version of an operator that an opset sees. */
+import { WorkbenchError } from "../../../diagnostics/errors.ts";
+import type { MilOpName } from "./ops.generated.ts";
+import { MIL_OPS } from "./ops.generated.ts";
+import type { MilOpset, MilOpVersion } from "./types.ts";
+import { MIL_OPSETS } from "./types.ts";
+
+export function isMilOp(name: string): name is MilOpName {
+  return Object.hasOwn(MIL_OPS, name);
+}
+
+/** The newest signature that is not newer than the opset; undefined when the operator came later. */
+export function versionOf(name: MilOpName, opset: MilOpset): MilOpVersion | undefined {
+  const versions: readonly MilOpVersion[] = MIL_OPS[name];
+  return versions.findLast((version) => version.since <= MIL_OPSETS[opset].ios);
+}
+
+/** As `versionOf`, or an error that says from which opset on the operator exists. */
+export function requireVersion(name: MilOpName, opset: MilOpset): MilOpVersion {
+  const version = versionOf(name, opset);
+  if (version !== undefined) return version;
+  const versions: readonly MilOpVersion[] = MIL_OPS[name];
+  throw new WorkbenchError("UNSUPPORTED_OP", `[${name}] not in ${opset}: it exists from iOS ${versions[0]?.since ?? "?"} on`, {
+    hint: "Choose a newer opset (a later macOS as the target).",
+  });
+}

@@ -1,0 +1,129 @@
+/** A MIL program as protobuf messages: how each value, type and operator is written. */
+import { invariant } from "../../../diagnostics/errors.ts";
+import type { CoreML } from "../generated/proto.js";
+import { halvesFromFloats } from "../half.ts";
+import type { MilBinding, MilConstant, MilDim, MilDtype, MilFunction, MilNamed, MilOperation, MilProgram, MilType } from "./types.ts";
+import { MIL_DTYPES, tensorType } from "./types.ts";
+
+type Message = CoreML.Specification.MILSpec.Program.$Properties;
+type ValueMessage = CoreML.Specification.MILSpec.Value.$Properties;
+type TypeMessage = CoreML.Specification.MILSpec.ValueType.$Properties;
+type TensorMessage = CoreML.Specification.MILSpec.TensorType.$Properties;
+
+/** Where every blob reference points. */
+export const BLOB_FILE = "@model_path/weights/weight.bin";
+
+const dimension = (dim: MilDim): CoreML.Specification.MILSpec.Dimension.$Properties =>
+  dim === null ? { unknown: { variadic: false } } : { constant: { size: dim } };
+
+const tensorMessage = (dtype: MilDtype, shape: readonly MilDim[]): TensorMessage => ({
+  dataType: MIL_DTYPES[dtype].proto,
+  rank: shape.length,
+  dimensions: shape.map(dimension),
+});
+
+export function typeMessage(type: MilType): TypeMessage {
+  const tensor: TypeMessage = { tensorType: tensorMessage(type.dtype, type.shape) };
+  return type.kind === "state" ? { stateType: { wrappedType: tensor } } : tensor;
+}
+
+/** Little-endian packed bytes of a constant whose element type has no list of its own in the schema. */
+function packBytes(dtype: MilDtype, values: ArrayLike<number>): Uint8Array {
+  switch (dtype) {
+    case "fp16":
+      return bytesOf(halvesFromFloats(values));
+    case "int8":
+    case "uint8":
+      return Uint8Array.from(values, (v) => v & 0xff);
+    case "uint32":
+      return bytesOf(Uint32Array.from(values));
+    default:
+      return packBits(MIL_DTYPES[dtype].bits, values);
+  }
+}
+
+const bytesOf = (array: Uint16Array | Uint32Array): Uint8Array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+/** One bit stream, least significant bit first, no row padding. */
+export function packBits(bits: number, values: ArrayLike<number>): Uint8Array {
+  const out = new Uint8Array(Math.ceil((values.length * bits) / 8));
+  const mask = (1 << bits) - 1;
+  for (let i = 0; i < values.length; i++) {
+    const at = i * bits;
+    const shifted = ((values[i] ?? 0) & mask) << (at & 7);
+    out[at >> 3] = (out[at >> 3] ?? 0) | shifted;
+    if ((at & 7) + bits > 8) out[(at >> 3) + 1] = (out[(at >> 3) + 1] ?? 0) | (shifted >> 8);
+  }
+  return out;
+}
+
+function tensorValue(constant: MilConstant): CoreML.Specification.MILSpec.TensorValue.$Properties {
+  const { data, type } = constant;
+  if (data.kind === "text") return { strings: { values: [data.text] } };
+  if (data.kind === "packed") return { bytes: { values: data.bytes } };
+  invariant(data.kind === "numbers", "a blob is not an immediate value");
+  const values = Array.from(data.values);
+  switch (type.dtype) {
+    case "fp32":
+      return { floats: { values } };
+    case "int32":
+    case "int16":
+    case "uint16":
+      return { ints: { values } };
+    case "bool":
+      return { bools: { values: values.map((v) => v !== 0) } };
+    default:
+      return { bytes: { values: packBytes(type.dtype, values) } };
+  }
+}
+
+export function valueMessage(constant: MilConstant): ValueMessage {
+  const { data } = constant;
+  const type = typeMessage(constant.type);
+  if (data.kind === "blob") return { type, blobFileValue: { fileName: BLOB_FILE, offset: data.offset } };
+  return { type, immediateValue: { tensor: tensorValue(constant) } };
+}
+
+const text = (value: string): ValueMessage => valueMessage({ type: tensorType("string", []), data: { kind: "text", text: value } });
+
+const named = (value: MilNamed): CoreML.Specification.MILSpec.NamedValueType.$Properties => ({
+  name: value.name,
+  type: typeMessage(value.type),
+});
+
+const binding = (b: MilBinding): CoreML.Specification.MILSpec.Argument.Binding.$Properties =>
+  b.kind === "name" ? { name: b.name } : { value: valueMessage(b.value) };
+
+function operationMessage(op: MilOperation): CoreML.Specification.MILSpec.Operation.$Properties {
+  const inputs: Record<string, CoreML.Specification.MILSpec.Argument.$Properties> = {};
+  for (const [argument, bindings] of op.inputs) inputs[argument] = { arguments: bindings.map(binding) };
+  const attributes: Record<string, ValueMessage> = { name: text(op.name) };
+  if (op.value !== undefined) attributes["val"] = valueMessage(op.value);
+  return { type: op.type, inputs, outputs: op.outputs.map(named), attributes };
+}
+
+function functionMessage(f: MilFunction): CoreML.Specification.MILSpec.Function.$Properties {
+  return {
+    inputs: f.inputs.map(named),
+    opset: f.opset,
+    block_specializations: { [f.opset]: { outputs: [...f.outputs], operations: f.operations.map(operationMessage) } },
+  };
+}
+
+/** The `buildInfo` dictionary, the only program attribute that tools accept. */
+function buildInfo(pairs: Readonly<Record<string, string>>): ValueMessage {
+  const string: TypeMessage = { tensorType: tensorMessage("string", []) };
+  return {
+    type: { dictionaryType: { keyType: string, valueType: string } },
+    immediateValue: {
+      dictionary: { values: Object.keys(pairs).sort().map((key) => ({ key: text(key), value: text(pairs[key] ?? "") })) },
+    },
+  };
+}
+
+export function programMessage(program: MilProgram): Message {
+  const functions: Record<string, CoreML.Specification.MILSpec.Function.$Properties> = {};
+  for (const f of program.functions) functions[f.name] = functionMessage(f);
+  const info = Object.keys(program.buildInfo).length > 0;
+  return { version: 1, functions, ...(info ? { attributes: { buildInfo: buildInfo(program.buildInfo) } } : {}) };
+}

@@ -1,0 +1,110 @@
+/**
+ * How a model weight is stored in a package: which `constexpr` form each GGUF type takes under which profile.
+ *
+ * - `gpu`: blockwise codes with fp16 scales, packed as in the file or nearly so. Types with a minimum per block
+ *   (Q4_1, Q4_K, Q5_1, Q5_K) are a centred split, w = s·(q − c) + r: symmetric codes and a small fp16 matrix r per block,
+ *   because a float offset of `constexpr_blockwise_shift_scale` has never been seen to work on a device.
+ * - `ane`: fp16, decompressed at export. The Neural Engine takes no per-block scales.
+ * - `exact`: fp32 scales and offsets: the file's own float32 values to 1e-7, for CPU and GPU.
+ */
+import type { ElementType, PackedType } from "../../../ir/dtype.ts";
+import { WorkbenchError } from "../../../diagnostics/errors.ts";
+import type { MilDtype } from "../mil/types.ts";
+import { MIL_DTYPES } from "../mil/types.ts";
+
+export const WEIGHT_PROFILES = ["gpu", "ane", "exact"] as const;
+export type WeightProfile = (typeof WEIGHT_PROFILES)[number];
+
+export type WeightForm =
+  | { readonly kind: "plain"; readonly dtype: "fp16" | "fp32" }
+  /** scale · (codes − offset); without offset it is 0. */
+  | {
+      readonly kind: "blockwise";
+      readonly codes: "int8" | "uint8" | "uint4";
+      readonly block: number;
+      readonly scale: "fp16" | "fp32";
+      readonly offset?: "uint4" | "fp32";
+    }
+  /** scale · codes + rest, where rest is one number per block and is applied by the consumer. */
+  | { readonly kind: "split"; readonly codes: "int4" | "int8"; readonly block: number };
+
+/** A value stored for a weight, as a suffix of its record's name. */
+export type WeightPart = "data" | "scale" | "offset" | "rest";
+
+export interface PartInfo {
+  readonly part: WeightPart;
+  readonly dtype: MilDtype;
+  readonly shape: readonly number[];
+}
+
+const BLOCKS: { readonly [T in PackedType]?: number } = { q4_0: 32, q4_1: 32, q5_0: 32, q5_1: 32, q8_0: 32, q4_k: 32, q5_k: 32, q6_k: 16 };
+
+/** Packed types that have a form; the rest are refused by name. */
+export const MAPPED_TYPES: readonly PackedType[] = Object.keys(BLOCKS) as PackedType[];
+
+export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
+  switch (type) {
+    case "f32":
+    case "f16":
+    case "bf16":
+    case "f64":
+      return { kind: "plain", dtype: profile === "exact" ? "fp32" : "fp16" };
+    case "q8_0":
+    case "q5_0":
+    case "q6_k":
+      return packed(type, profile, (scale, block) => ({ kind: "blockwise", codes: "int8", block, scale }));
+    case "q4_0":
+      return packed(type, profile, (scale, block) => ({ kind: "blockwise", codes: "uint4", block, scale, offset: "uint4" }));
+    case "q4_1":
+    case "q4_k":
+      return withMinimum(type, profile, "uint4", "int4");
+    case "q5_1":
+    case "q5_k":
+      return withMinimum(type, profile, "uint8", "int8");
+    default:
+      throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] no mapping for ${type} weights: got ${type}, expected f32, f16, bf16, ${MAPPED_TYPES.join(", ")}`);
+  }
+}
+
+function packed(type: PackedType, profile: WeightProfile, make: (scale: "fp16" | "fp32", block: number) => WeightForm): WeightForm {
+  return profile === "ane" ? { kind: "plain", dtype: "fp16" } : make(profile === "exact" ? "fp32" : "fp16", BLOCKS[type] ?? 32);
+}
+
+function withMinimum(type: PackedType, profile: WeightProfile, whole: "uint4" | "uint8", centred: "int4" | "int8"): WeightForm {
+  const block = BLOCKS[type] ?? 32;
+  if (profile === "ane") return { kind: "plain", dtype: "fp16" };
+  return profile === "exact"
+    ? { kind: "blockwise", codes: whole, block, scale: "fp32", offset: "fp32" }
+    : { kind: "split", codes: centred, block };
+}
+
+/** What is stored for a [rows, columns] weight of a form. Weights of another rank are plain. */
+export function partsOf(form: WeightForm, shape: readonly number[]): readonly PartInfo[] {
+  if (form.kind === "plain") return [{ part: "data", dtype: form.dtype, shape }];
+  const columns = shape.at(-1) ?? 1;
+  const perBlock = [...shape.slice(0, -1), columns / form.block];
+  const data: PartInfo = { part: "data", dtype: form.codes, shape };
+  if (form.kind === "split")
+    return [data, { part: "scale", dtype: "fp16", shape: perBlock }, { part: "rest", dtype: "fp16", shape: perBlock }];
+  const scale: PartInfo = { part: "scale", dtype: form.scale, shape: perBlock };
+  return form.offset === undefined ? [data, scale] : [data, scale, { part: "offset", dtype: form.offset, shape: perBlock }];
+}
+
+/** Bits per weight of a form. */
+export function bitsPerWeight(form: WeightForm): number {
+  if (form.kind === "plain") return MIL_DTYPES[form.dtype].bits;
+  const perBlock = form.kind === "split" ? 32 : MIL_DTYPES[form.scale].bits + (form.offset === undefined ? 0 : MIL_DTYPES[form.offset].bits);
+  return MIL_DTYPES[form.codes].bits + perBlock / form.block;
+}
+
+/** "int4 centred, fp16 scale and rest per 32": for reports. */
+export function formText(form: WeightForm): string {
+  switch (form.kind) {
+    case "plain":
+      return form.dtype;
+    case "split":
+      return `${form.codes} centred, fp16 scale and rest per ${form.block}`;
+    case "blockwise":
+      return `${form.codes}, ${form.scale} scale${form.offset === undefined ? "" : ` and ${form.offset} offset`} per ${form.block}`;
+  }
+}

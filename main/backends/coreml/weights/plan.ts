@@ -1,0 +1,93 @@
+/**
+ * Which weights a package holds, in what form and where in the weight file. Planning needs names, types and shapes only,
+ * so a program can be built (and shown) for a file whose data is not there; `write.ts` fills in the data.
+ */
+import type { ElementType } from "../../../ir/dtype.ts";
+import { blockLayout, isPacked } from "../../../ir/dtype.ts";
+import { invariant } from "../../../diagnostics/errors.ts";
+import type { BlobPlan, BlobRecord } from "../blob.ts";
+import type { MilDtype } from "../mil/types.ts";
+import { elementCount } from "../mil/types.ts";
+import type { WeightForm, WeightPart, WeightProfile } from "./forms.ts";
+import { formFor, partsOf } from "./forms.ts";
+
+/** A weight of the model, by the name of its tensor. */
+export interface WeightTensor {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly shape: readonly number[];
+}
+
+export interface PlannedPart {
+  readonly part: WeightPart;
+  readonly dtype: MilDtype;
+  readonly shape: readonly number[];
+  readonly record: BlobRecord;
+}
+
+export interface PlannedWeight extends WeightTensor {
+  readonly form: WeightForm;
+  readonly parts: readonly PlannedPart[];
+}
+
+/** A constant of the graph itself, kept in memory until it is written. */
+export interface InlineConstant {
+  readonly record: BlobRecord;
+  readonly bytes: Uint8Array;
+}
+
+export class WeightPlan {
+  readonly profile: WeightProfile;
+  readonly blob: BlobPlan;
+  readonly #weights = new Map<string, PlannedWeight>();
+  readonly #inline = new Map<string, InlineConstant>();
+
+  constructor(profile: WeightProfile, blob: BlobPlan) {
+    this.profile = profile;
+    this.blob = blob;
+  }
+
+  /** The same tensor twice is stored once, whatever uses it. */
+  weight(tensor: WeightTensor): PlannedWeight {
+    const known = this.#weights.get(tensor.name);
+    if (known !== undefined) {
+      invariant(known.type === tensor.type && known.shape.join() === tensor.shape.join(), `weight ${tensor.name} has two types`);
+      return known;
+    }
+    const form = formFor(tensor.type, this.profile);
+    const parts = partsOf(form, tensor.shape).map(
+      (info): PlannedPart => ({ ...info, record: this.blob.place(`${tensor.name}/${info.part}`, info.dtype, elementCount(info.shape)) }),
+    );
+    const planned: PlannedWeight = { ...tensor, form, parts };
+    this.#weights.set(tensor.name, planned);
+    return planned;
+  }
+
+  /** A constant that is known now; equal keys are one record. */
+  inline(key: string, dtype: MilDtype, count: number, bytes: () => Uint8Array): BlobRecord {
+    const known = this.#inline.get(key);
+    if (known !== undefined) return known.record;
+    const record = this.blob.place(`inline/${key}`, dtype, count);
+    this.#inline.set(key, { record, bytes: bytes() });
+    return record;
+  }
+
+  get weights(): readonly PlannedWeight[] {
+    return [...this.#weights.values()];
+  }
+
+  get inlines(): readonly InlineConstant[] {
+    return [...this.#inline.values()];
+  }
+}
+
+/** Bytes of some elements of a tensor in the model file. */
+export function fileBytes(type: ElementType, count: number): number {
+  const layout = blockLayout(type);
+  return (count / layout.elements) * layout.bytes;
+}
+
+/** Elements in a row: what a block never crosses. */
+export function rowElements(tensor: WeightTensor): number {
+  return tensor.shape.length === 0 ? 1 : isPacked(tensor.type) || tensor.shape.length > 1 ? (tensor.shape.at(-1) ?? 1) : elementCount(tensor.shape);
+}

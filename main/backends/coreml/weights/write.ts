@@ -1,0 +1,189 @@
+/**
+ * Streams the planned weights into the weight file: a few megabytes at a time, reading ahead while converting and writing
+ * behind, so that memory stays flat whatever the size. Measures, per weight, what the mapping cost.
+ */
+import { throwIfCancelled } from "../../../diagnostics/errors.ts";
+import type { PositionedSink } from "../blob.ts";
+import { elementCount, packedByteLength } from "../mil/types.ts";
+import type { ConversionFacts, ConvertedRows, Dequantize } from "./convert.ts";
+import { RowConverter, foldFor, newFacts, reconstruct } from "./convert.ts";
+import { bitsPerWeight, formText } from "./forms.ts";
+import type { PlannedWeight, WeightPlan } from "./plan.ts";
+import { fileBytes, rowElements } from "./plan.ts";
+
+/** The model file's side: bytes of a tensor, and what they mean. */
+export interface WeightBytes {
+  /** Bytes [offset, offset + length) of a tensor's data. */
+  read(tensor: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
+  readonly dequantize: Dequantize;
+}
+
+export interface WeightReport {
+  readonly name: string;
+  readonly type: string;
+  readonly shape: readonly number[];
+  /** "int4 centred, fp16 scale and rest per 32". */
+  readonly form: string;
+  readonly bitsPerWeight: number;
+  readonly storedBytes: number;
+  readonly fileBytes: number;
+  /** ‖W′ − W‖ / ‖W‖ over the rows measured. */
+  readonly rmsError: number;
+  readonly rowsMeasured: number;
+  readonly rows: number;
+  /** The stored scales are 2^fold times the file's; the program multiplies by 2^-fold. */
+  readonly fold: number;
+}
+
+export interface WriteOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (doneBytes: number, totalBytes: number, tensor: string) => void;
+}
+
+const CHUNK_BYTES = 4 << 20;
+/** Rows per tensor whose error is measured exactly, spread over it evenly. */
+const MEASURED_ROWS = 16;
+
+interface Job {
+  readonly weight: PlannedWeight;
+  readonly state: TensorState;
+  readonly firstRow: number;
+  readonly rows: number;
+}
+
+/** What is gathered about one tensor while its rows go by. */
+interface TensorState {
+  readonly fold: number;
+  readonly facts: ConversionFacts;
+  readonly rows: number;
+  readonly columns: number;
+  readonly measureEvery: number;
+  measured: number;
+  error: number;
+  energy: number;
+}
+
+function stateFor(weight: PlannedWeight, fold: number): TensorState {
+  const columns = rowElements(weight);
+  const rows = elementCount(weight.shape) / columns;
+  return { fold, facts: newFacts(), rows, columns, measureEvery: Math.max(1, Math.floor(rows / MEASURED_ROWS)), measured: 0, error: 0, energy: 0 };
+}
+
+/** Whole rows, an even number of them, so that packed nibbles of two runs never share a byte. */
+function* jobsOf(weight: PlannedWeight, state: TensorState): Generator<Job> {
+  const rowBytes = fileBytes(weight.type, state.columns);
+  const perJob = Math.max(8, Math.floor(CHUNK_BYTES / rowBytes / 8) * 8);
+  for (let firstRow = 0; firstRow < state.rows; firstRow += perJob)
+    yield { weight, state, firstRow, rows: Math.min(perJob, state.rows - firstRow) };
+}
+
+/** Writes every planned weight and inline constant; the order of reports is the order of the plan. */
+export async function writeWeights(plan: WeightPlan, source: WeightBytes, sink: PositionedSink, options: WriteOptions = {}): Promise<readonly WeightReport[]> {
+  for (const inline of plan.inlines) await sink.write(inline.record.dataOffset, inline.bytes);
+  const states = new Map(plan.weights.map((w) => [w.name, stateFor(w, 0)]));
+  const total = plan.weights.reduce((sum, w) => sum + fileBytes(w.type, elementCount(w.shape)), 0);
+  const progress = { done: 0, total };
+  await run(plan.weights.flatMap((w) => [...jobsOf(w, required(states, w.name))]), source, sink, options, progress);
+  for (const weight of plan.weights) {
+    const first = required(states, weight.name);
+    const fold = weight.form.kind === "plain" && weight.form.dtype === "fp32" ? 0 : foldFor(first.facts, tensorEnergy(first));
+    if (fold === 0) continue;
+    const again = stateFor(weight, fold);
+    states.set(weight.name, again);
+    progress.total += fileBytes(weight.type, elementCount(weight.shape));
+    await run([...jobsOf(weight, again)], source, sink, options, progress);
+  }
+  return plan.weights.map((w) => report(w, required(states, w.name)));
+}
+
+const tensorEnergy = (state: TensorState): number => (state.measured === 0 ? 0 : (state.energy / state.measured) * state.rows);
+
+function required(states: ReadonlyMap<string, TensorState>, name: string): TensorState {
+  return states.get(name) ?? stateFor({ name, type: "f32", shape: [], form: { kind: "plain", dtype: "fp32" }, parts: [] }, 0);
+}
+
+/** Two converters alternate, so that one's buffers can still be on their way to disk while the other works. */
+async function run(jobs: readonly Job[], source: WeightBytes, sink: PositionedSink, options: WriteOptions, progress: { done: number; total: number }): Promise<void> {
+  const writing: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
+  let converters: (RowConverter | undefined)[] = [undefined, undefined];
+  let owner: TensorState | undefined;
+  let next = jobs[0] === undefined ? undefined : readJob(jobs[0], source, options.signal);
+  try {
+    for (const [i, job] of jobs.entries()) {
+      throwIfCancelled(options.signal);
+      const bytes = (await next) ?? new Uint8Array(0);
+      const following = jobs[i + 1];
+      next = following === undefined ? undefined : readJob(following, source, options.signal);
+      // A failure of the read ahead is met when it is awaited, not before.
+      next?.catch(() => undefined);
+      const { weight, state } = job;
+      if (owner !== state) {
+        converters = [undefined, undefined];
+        owner = state;
+      }
+      const slot = i % 2;
+      await writing[slot];
+      const converter = (converters[slot] ??= new RowConverter(weight.type, weight.form, state.fold, source.dequantize, state.facts));
+      measure(job, bytes, source.dequantize);
+      const parts = converter.convert(bytes, job.rows * state.columns);
+      writing[slot] = writeParts(job, parts, sink);
+      writing[slot].catch(() => undefined);
+      progress.done += bytes.length;
+      options.onProgress?.(progress.done, progress.total, weight.name);
+    }
+    await Promise.all(writing);
+  } finally {
+    await Promise.allSettled([...writing, next]);
+  }
+}
+
+function readJob(job: Job, source: WeightBytes, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  const rowBytes = fileBytes(job.weight.type, job.state.columns);
+  return source.read(job.weight.name, job.firstRow * rowBytes, job.rows * rowBytes, signal);
+}
+
+async function writeParts(job: Job, parts: ConvertedRows, sink: PositionedSink): Promise<void> {
+  const { weight, state } = job;
+  for (const part of weight.parts) {
+    const bytes = parts.get(part.part);
+    const perRow = elementCount(part.shape) / state.rows;
+    if (bytes !== undefined) await sink.write(part.record.dataOffset + packedByteLength(part.dtype, job.firstRow * perRow), bytes);
+  }
+}
+
+/** The error of a few whole rows: converted once more, decompressed as CoreML would, compared with the file's own values. */
+function measure(job: Job, bytes: Uint8Array, dequantize: Dequantize): void {
+  const { weight, state } = job;
+  const rowBytes = fileBytes(weight.type, state.columns);
+  for (let row = job.firstRow; row < job.firstRow + job.rows; row++) {
+    if (row % state.measureEvery !== 0 || state.measured >= MEASURED_ROWS) continue;
+    const at = (row - job.firstRow) * rowBytes;
+    const one = bytes.slice(at, at + rowBytes);
+    const exact = dequantize(weight.type, one, state.columns);
+    const parts = new RowConverter(weight.type, weight.form, state.fold, dequantize).convert(one, state.columns);
+    const stored = reconstruct(weight.form, parts, state.columns, state.fold);
+    for (let i = 0; i < state.columns; i++) {
+      const value = exact[i] ?? 0;
+      const difference = (stored[i] ?? 0) - value;
+      state.error += difference * difference;
+      state.energy += value * value;
+    }
+    state.measured += 1;
+  }
+}
+
+function report(weight: PlannedWeight, state: TensorState): WeightReport {
+  return {
+    name: weight.name,
+    type: weight.type,
+    shape: weight.shape,
+    form: formText(weight.form),
+    bitsPerWeight: bitsPerWeight(weight.form),
+    storedBytes: weight.parts.reduce((sum, p) => sum + p.record.byteLength, 0),
+    fileBytes: fileBytes(weight.type, elementCount(weight.shape)),
+    rmsError: state.energy === 0 ? 0 : Math.sqrt(state.error / state.energy),
+    rowsMeasured: state.measured,
+    rows: state.rows,
+    fold: state.fold,
+  };
+}
