@@ -1,0 +1,121 @@
+/**
+ * The header of a file that only the window can read: the reader asks a source for ranges, the source passes each request on to
+ * the window and waits for the bytes. Done when the header has parsed; the parsed file has a header but no data.
+ */
+import { randomBytes } from "node:crypto";
+import type { HeaderNeed } from "../../contract/views/model.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { ByteSource } from "../../formats/byteSource.ts";
+import { checkRange } from "../../formats/byteSource.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { openGguf } from "../../formats/gguf/open.ts";
+
+interface Request {
+  readonly offset: number;
+  readonly length: number;
+  readonly give: (bytes: Uint8Array) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** What happens next: the reader wants bytes, or it is finished. */
+type Step = { readonly kind: "need"; readonly request: Request } | { readonly kind: "done"; readonly file: GgufFile };
+
+interface Feed {
+  readonly name: string;
+  readonly size: number;
+  step: Promise<Step>;
+  request: Request | undefined;
+  file: GgufFile | undefined;
+}
+
+export interface Headers {
+  begin(name: string, size: number): Promise<HeaderNeed>;
+  feed(header: string, offset: number, bytes: Uint8Array): Promise<HeaderNeed>;
+  /** The finished header; it is handed out once. */
+  take(header: string): GgufFile;
+}
+
+/** Headers that were begun and left; the oldest goes first. */
+const MOST = 16;
+
+export function createHeaders(findWhole: (file: GgufFile) => Promise<string | null>): Headers {
+  const feeds = new Map<string, Feed>();
+
+  const answer = async (id: string, feed: Feed): Promise<HeaderNeed> => {
+    const step = await feed.step.catch((error: unknown) => {
+      feeds.delete(id);
+      throw error;
+    });
+    if (step.kind === "need") {
+      feed.request = step.request;
+      return { kind: "more", header: id, offset: step.request.offset, length: step.request.length };
+    }
+    feed.file = step.file;
+    return { kind: "ready", header: id, foundPath: await findWhole(step.file) };
+  };
+
+  return {
+    begin(name, size) {
+      for (const [old, feed] of feeds) {
+        if (feeds.size < MOST) break;
+        feed.request?.fail(new WorkbenchError("CANCELLED", "Another file was dropped."));
+        feeds.delete(old);
+      }
+      const id = randomBytes(12).toString("hex");
+      const feed = startFeed(name, size);
+      feeds.set(id, feed);
+      return answer(id, feed);
+    },
+    async feed(id, offset, bytes) {
+      const feed = feeds.get(id);
+      const request = feed?.request;
+      if (!feed || !request) throw new WorkbenchError("HANDLE_UNKNOWN", "[header] nobody waits for these bytes", { hint: "Drop the file again." });
+      if (offset !== request.offset || bytes.byteLength !== request.length)
+        throw new WorkbenchError("INPUT_ARGUMENT", `[header] got ${bytes.byteLength} bytes at ${offset}, expected ${request.length} at ${request.offset}`);
+      feed.request = undefined;
+      request.give(bytes);
+      return answer(id, feed);
+    },
+    take(id) {
+      const file = feeds.get(id)?.file;
+      if (!file) throw new WorkbenchError("HANDLE_UNKNOWN", "[header] this header is not complete", { hint: "Drop the file again." });
+      feeds.delete(id);
+      return file;
+    },
+  };
+}
+
+function startFeed(name: string, size: number): Feed {
+  let announce: (step: Step) => void = () => undefined;
+  let refuse: (error: unknown) => void = () => undefined;
+  const feed: Feed = { name, size, step: Promise.resolve({ kind: "need" } as never), request: undefined, file: undefined };
+  const renew = (): void => {
+    feed.step = new Promise<Step>((resolve, reject) => {
+      announce = resolve;
+      refuse = reject;
+    });
+    // The step is always awaited by the call that feeds it; until then a rejection must not count as unhandled.
+    feed.step.catch(() => undefined);
+  };
+  renew();
+  const source: ByteSource = {
+    name,
+    byteLength: size,
+    async read(offset, length) {
+      checkRange(source, offset, length);
+      return new Promise<Uint8Array>((resolve, reject) => {
+        const give = (bytes: Uint8Array): void => {
+          renew();
+          resolve(bytes);
+        };
+        announce({ kind: "need", request: { offset, length, give, fail: reject } });
+      });
+    },
+    close: async () => undefined,
+  };
+  openGguf(source).then(
+    (file) => announce({ kind: "done", file }),
+    (error: unknown) => refuse(error),
+  );
+  return feed;
+}
