@@ -33,8 +33,29 @@ export interface CoremlEmitter {
   readonly dense: (weight: MilValue) => MilValue;
   /** Writes `values` [heads, T, size] into `cache` [heads, capacity, size] at position `past` (int32 scalar): the cache after. */
   readonly appendToCache: (cache: MilValue, values: MilValue, past: MilValue) => MilValue;
+  /** Attention over keys that may be a cache in any of its forms; masks and angle tables are made once per function. */
+  readonly attention: (args: AttentionArgs) => MilValue;
+  /** cos and sin of (past + row) · frequency, each [rows, frequencies], computed in fp32 and given in `float`. */
+  readonly angles: (past: MilValue, rows: number, frequencies: ArrayLike<number> | MilValue) => { readonly cos: MilValue; readonly sin: MilValue };
   /** Fixed sizes of a value; a dimension unknown until run time is an error that names `who`. */
   readonly sizes: (x: MilValue, who: string) => readonly number[];
+}
+
+export interface AttentionArgs {
+  /** [heads, T, size] */
+  readonly query: MilValue;
+  /** [kv_heads, S, size]; heads is a multiple of kv_heads. */
+  readonly key: MilValue;
+  readonly value: MilValue;
+  /** int32 scalar: with it, row i sees keys <= past + i. Without, row i sees keys <= i + S - T when `causal`. */
+  readonly past?: MilValue | undefined;
+  readonly causal: boolean;
+  /** Multiplies the scores. */
+  readonly scale: number;
+  /** c · tanh(score / c) before the mask. */
+  readonly softcap?: number | undefined;
+  /** Row at position p sees keys > p - window only. */
+  readonly window?: number | undefined;
 }
 
 /** The part of a node that a rule may look at. */
