@@ -12,8 +12,15 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 
 function ioError(path: string, cause: unknown): WorkbenchError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  const hint = code === "ENOSPC" ? "The disk is full: free some space or choose another folder." : "Choose a folder that can be written to.";
-  return new WorkbenchError("ENV_IO", `[export] cannot write ${basename(path)}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause, hint });
+  const hint =
+    code === "ENOSPC"
+      ? "The disk is full: free some space or choose another folder."
+      : "Choose a folder that can be written to.";
+  return new WorkbenchError(
+    "ENV_IO",
+    `[export] cannot write ${basename(path)}: ${cause instanceof Error ? cause.message : String(cause)}`,
+    { cause, hint },
+  );
 }
 
 async function guarded<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -126,12 +133,16 @@ export function packageReader(root: string): PackageReader {
         byteLength: size,
         async read(offset, length) {
           if (offset + length > size)
-            throw new WorkbenchError("INPUT_TRUNCATED", `[${basename(root)}] ${path} ends at ${size}, wanted ${offset}..${offset + length}`);
+            throw new WorkbenchError(
+              "INPUT_TRUNCATED",
+              `[${basename(root)}] ${path} ends at ${size}, wanted ${offset}..${offset + length}`,
+            );
           const bytes = new Uint8Array(length);
           let done = 0;
           while (done < length) {
             const { bytesRead } = await handle.read(bytes, done, length - done, offset + done);
-            if (bytesRead === 0) throw new WorkbenchError("INPUT_CHANGED", `[${basename(root)}] ${path} shrank while it was read`);
+            if (bytesRead === 0)
+              throw new WorkbenchError("INPUT_CHANGED", `[${basename(root)}] ${path} shrank while it was read`);
             done += bytesRead;
           }
           return bytes;

@@ -69,16 +69,25 @@ export function createHeaders(findWhole: (file: GgufFile) => Promise<string | nu
     async feed(id, offset, bytes) {
       const feed = feeds.get(id);
       const request = feed?.request;
-      if (!feed || !request) throw new WorkbenchError("HANDLE_UNKNOWN", "[header] nobody waits for these bytes", { hint: "Drop the file again." });
+      if (!feed || !request)
+        throw new WorkbenchError("HANDLE_UNKNOWN", "[header] nobody waits for these bytes", {
+          hint: "Drop the file again.",
+        });
       if (offset !== request.offset || bytes.byteLength !== request.length)
-        throw new WorkbenchError("INPUT_ARGUMENT", `[header] got ${bytes.byteLength} bytes at ${offset}, expected ${request.length} at ${request.offset}`);
+        throw new WorkbenchError(
+          "INPUT_ARGUMENT",
+          `[header] got ${bytes.byteLength} bytes at ${offset}, expected ${request.length} at ${request.offset}`,
+        );
       feed.request = undefined;
       request.give(bytes);
       return answer(id, feed);
     },
     take(id) {
       const file = feeds.get(id)?.file;
-      if (!file) throw new WorkbenchError("HANDLE_UNKNOWN", "[header] this header is not complete", { hint: "Drop the file again." });
+      if (!file)
+        throw new WorkbenchError("HANDLE_UNKNOWN", "[header] this header is not complete", {
+          hint: "Drop the file again.",
+        });
       feeds.delete(id);
       return file;
     },
@@ -88,7 +97,13 @@ export function createHeaders(findWhole: (file: GgufFile) => Promise<string | nu
 function startFeed(name: string, size: number): Feed {
   let announce: (step: Step) => void = () => undefined;
   let refuse: (error: unknown) => void = () => undefined;
-  const feed: Feed = { name, size, step: Promise.resolve({ kind: "need" } as never), request: undefined, file: undefined };
+  const feed: Feed = {
+    name,
+    size,
+    step: Promise.resolve({ kind: "need" } as never),
+    request: undefined,
+    file: undefined,
+  };
   const renew = (): void => {
     feed.step = new Promise<Step>((resolve, reject) => {
       announce = resolve;

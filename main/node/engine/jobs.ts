@@ -12,7 +12,10 @@ export interface Jobs {
 }
 
 export function createJobs(changed: () => void): Jobs {
-  const running = new Map<string, { kind: Job["kind"]; title: string; phase: string; fraction: number | null; since: number }>();
+  const running = new Map<
+    string,
+    { kind: Job["kind"]; title: string; phase: string; fraction: number | null; since: number }
+  >();
   let next = 1;
   return {
     start(kind, title) {

@@ -7,7 +7,10 @@ import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import type { Recent } from "../../contract/views/model.ts";
 
-const schema = z.object({ version: z.literal(1), recents: z.array(z.object({ path: z.string(), openedAt: z.number() })) });
+const schema = z.object({
+  version: z.literal(1),
+  recents: z.array(z.object({ path: z.string(), openedAt: z.number() })),
+});
 const MOST = 50;
 
 export interface Recents {
@@ -47,7 +50,14 @@ export function createRecents(folder: string): Recents {
         Promise.all(
           (await read()).map(async ({ path, openedAt }) => {
             const found = await stat(path).catch(() => undefined);
-            return { path, name: basename(path), folder: dirname(path), bytes: found?.size ?? 0, openedAt, exists: found !== undefined };
+            return {
+              path,
+              name: basename(path),
+              folder: dirname(path),
+              bytes: found?.size ?? 0,
+              openedAt,
+              exists: found !== undefined,
+            };
           }),
         ),
       ),

@@ -43,7 +43,10 @@ export function createUploads(): Uploads {
   const open_ = new Map<string, Open>();
   const find = (id: string): Open => {
     const found = open_.get(id);
-    if (!found) throw new WorkbenchError("HANDLE_UNKNOWN", `[upload] there is no upload ${JSON.stringify(id)}`, { hint: "Drop the file again." });
+    if (!found)
+      throw new WorkbenchError("HANDLE_UNKNOWN", `[upload] there is no upload ${JSON.stringify(id)}`, {
+        hint: "Drop the file again.",
+      });
     return found;
   };
   const drop = async (id: string): Promise<void> => {
@@ -59,9 +62,13 @@ export function createUploads(): Uploads {
       const { bavail, bsize } = await statfs(folder);
       if (bavail * bsize < size * 1.02) {
         await rm(folder, { recursive: true, force: true });
-        throw new WorkbenchError("ENV_IO", `[upload] ${name} needs ${size} bytes, the temporary folder has ${bavail * bsize}`, {
-          hint: "Copy the file to this machine and open it by its path.",
-        });
+        throw new WorkbenchError(
+          "ENV_IO",
+          `[upload] ${name} needs ${size} bytes, the temporary folder has ${bavail * bsize}`,
+          {
+            hint: "Copy the file to this machine and open it by its path.",
+          },
+        );
       }
       const path = join(folder, basename(name) || "upload.gguf");
       const upload = randomBytes(12).toString("hex");
@@ -71,7 +78,10 @@ export function createUploads(): Uploads {
     async chunk(id, offset, bytes) {
       const entry = find(id);
       if (entry.finished || offset !== entry.received || offset + bytes.byteLength > entry.size)
-        throw new WorkbenchError("INPUT_ARGUMENT", `[upload] piece at ${offset} of ${bytes.byteLength} bytes: expected one at ${entry.received} within ${entry.size}`);
+        throw new WorkbenchError(
+          "INPUT_ARGUMENT",
+          `[upload] piece at ${offset} of ${bytes.byteLength} bytes: expected one at ${entry.received} within ${entry.size}`,
+        );
       await entry.handle.write(bytes, 0, bytes.byteLength, offset);
       entry.received += bytes.byteLength;
       return entry.received;
@@ -79,7 +89,11 @@ export function createUploads(): Uploads {
     async finish(id) {
       const entry = find(id);
       if (entry.received !== entry.size)
-        throw new WorkbenchError("INPUT_TRUNCATED", `[upload] ${entry.name}: got ${entry.received} bytes, expected ${entry.size}`, { hint: "Drop the file again." });
+        throw new WorkbenchError(
+          "INPUT_TRUNCATED",
+          `[upload] ${entry.name}: got ${entry.received} bytes, expected ${entry.size}`,
+          { hint: "Drop the file again." },
+        );
       if (entry.finished) return;
       entry.finished = true;
       await entry.handle.close();

@@ -45,6 +45,8 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "permissions-policy": "camera=(), microphone=(), geolocation=()",
 };
 
+export const mimeType = (extension: string): string => TYPES[extension] ?? "application/octet-stream";
+
 /** The file a URL path means inside `folder`, or undefined when it points elsewhere. */
 export function fileWithin(folder: string, urlPath: string): string | undefined {
   let decoded: string;
@@ -74,7 +76,7 @@ export async function serveStatic(
   }
   response.writeHead(200, {
     ...SECURITY_HEADERS,
-    "content-type": TYPES[extname(file)] ?? "application/octet-stream",
+    "content-type": mimeType(extname(file)),
     "content-length": found.size,
     // Built assets carry a hash in their name; the page itself must be fresh.
     "cache-control": file.includes("assets") ? "public, max-age=31536000, immutable" : "no-cache",

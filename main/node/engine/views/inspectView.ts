@@ -1,5 +1,10 @@
 /** Pages of a file's keys and tensors: filtered and sorted here, so that the window never holds them all. */
-import type { MetadataPage, MetadataValue as MetadataValueView, TensorPage, TensorRow } from "../../../contract/views/model.ts";
+import type {
+  MetadataPage,
+  MetadataValue as MetadataValueView,
+  TensorPage,
+  TensorRow,
+} from "../../../contract/views/model.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { GgufFile, GgufTensor } from "../../../formats/gguf/file.ts";
 import { arrayLength, describeKind, elementText, previewValue } from "../../../formats/gguf/metadata.ts";
@@ -20,13 +25,21 @@ export function metadataPage(file: GgufFile, query: string, page: Page): Metadat
   const matching =
     wanted === ""
       ? entries
-      : entries.filter((e) => e.key.toLowerCase().includes(wanted) || previewValue(e.value, PREVIEW).toLowerCase().includes(wanted));
+      : entries.filter(
+          (e) => e.key.toLowerCase().includes(wanted) || previewValue(e.value, PREVIEW).toLowerCase().includes(wanted),
+        );
   return {
     total: entries.length,
     matched: matching.length,
     rows: matching.slice(page.offset, page.offset + page.limit).map(({ key, value }) => {
       const preview = previewValue(value, PREVIEW);
-      return { key, type: describeKind(value), count: arrayLength(value) ?? null, preview, whole: !preview.endsWith("…") };
+      return {
+        key,
+        type: describeKind(value),
+        count: arrayLength(value) ?? null,
+        preview,
+        whole: !preview.endsWith("…"),
+      };
     }),
   };
 }
@@ -45,7 +58,9 @@ export function metadataValue(file: GgufFile, key: string, page: Page): Metadata
     return { ...base, total: count, items };
   }
   const text = elementText(value, 0);
-  const pieces = Array.from({ length: Math.max(1, Math.ceil(text.length / PIECE)) }, (_, i) => text.slice(i * PIECE, (i + 1) * PIECE));
+  const pieces = Array.from({ length: Math.max(1, Math.ceil(text.length / PIECE)) }, (_, i) =>
+    text.slice(i * PIECE, (i + 1) * PIECE),
+  );
   return { ...base, total: pieces.length, items: pieces.slice(page.offset, page.offset + page.limit) };
 }
 
@@ -77,9 +92,14 @@ const ORDERS: Readonly<Record<Exclude<Sort, "file">, (a: TensorRow, b: TensorRow
   layer: (a, b) => (a.layer ?? -1) - (b.layer ?? -1) || text(a.role, b.role),
 };
 
-export function tensorPage(file: GgufFile, options: Page & { readonly query: string; readonly sort: Sort; readonly descending: boolean }): TensorPage {
+export function tensorPage(
+  file: GgufFile,
+  options: Page & { readonly query: string; readonly sort: Sort; readonly descending: boolean },
+): TensorPage {
   const wanted = options.query.trim().toLowerCase();
-  const matching = file.tensors.filter((t) => wanted === "" || t.name.toLowerCase().includes(wanted) || t.type.name.includes(wanted));
+  const matching = file.tensors.filter(
+    (t) => wanted === "" || t.name.toLowerCase().includes(wanted) || t.type.name.includes(wanted),
+  );
   const rows = matching.map(tensorRow);
   if (options.sort !== "file") rows.sort(ORDERS[options.sort]);
   if (options.descending) rows.reverse();

@@ -1,0 +1,12 @@
+/** Names of the few messages between preload and shell. The engine's contract does not pass here: it has its own port. */
+export const CHANNELS = {
+  requestPort: "shell:request-port",
+  port: "shell:port",
+  engineLost: "shell:engine-lost",
+  openDialog: "shell:open-dialog",
+  saveDialog: "shell:save-dialog",
+  showInFolder: "shell:show-in-folder",
+  setDocument: "shell:set-document",
+  command: "shell:command",
+  openFile: "shell:open-file",
+} as const;

@@ -1,0 +1,108 @@
+/** A fake `electron` for tests: records what the shell asks for, and lets a test play the system's part. */
+import { EventEmitter } from "node:events";
+
+type Listener = (...args: readonly unknown[]) => unknown;
+
+export class FakePage extends EventEmitter {
+  readonly sent: (readonly unknown[])[] = [];
+  openHandler: ((details: { readonly url: string }) => { readonly action: string }) | undefined;
+  destroyed = false;
+  send(...args: readonly unknown[]): void {
+    this.sent.push(args);
+  }
+  postMessage(...args: readonly unknown[]): void {
+    this.sent.push(args);
+  }
+  isDestroyed(): boolean {
+    return this.destroyed;
+  }
+  setWindowOpenHandler(handler: (details: { readonly url: string }) => { readonly action: string }): void {
+    this.openHandler = handler;
+  }
+}
+
+export class FakeWindow extends EventEmitter {
+  static readonly all: FakeWindow[] = [];
+  readonly webContents = new FakePage();
+  readonly options: { readonly webPreferences: Readonly<Record<string, unknown>> };
+  shown = false;
+  url = "";
+  title = "";
+  constructor(options: FakeWindow["options"]) {
+    super();
+    this.options = options;
+    FakeWindow.all.push(this);
+  }
+  static getAllWindows(): FakeWindow[] {
+    return FakeWindow.all;
+  }
+  static getFocusedWindow(): null {
+    return null;
+  }
+  static fromWebContents(page: FakePage): FakeWindow | null {
+    return FakeWindow.all.find((window) => window.webContents === page) ?? null;
+  }
+  show(): void {
+    this.shown = true;
+  }
+  async loadURL(url: string): Promise<void> {
+    this.url = url;
+  }
+  setTitle(title: string): void {
+    this.title = title;
+  }
+}
+
+export class FakeUtility extends EventEmitter {
+  static readonly all: FakeUtility[] = [];
+  readonly posted: (readonly unknown[])[] = [];
+  killed = false;
+  postMessage(...args: readonly unknown[]): void {
+    this.posted.push(args);
+  }
+  kill(): void {
+    this.killed = true;
+    this.emit("exit", 0);
+  }
+}
+
+export class FakeIpc {
+  readonly listeners = new Map<string, Listener>();
+  readonly handlers = new Map<string, Listener>();
+  on(channel: string, listener: Listener): void {
+    this.listeners.set(channel, listener);
+  }
+  handle(channel: string, listener: Listener): void {
+    this.handlers.set(channel, listener);
+  }
+}
+
+export const opened: string[] = [];
+
+export const fakeElectron = {
+  app: Object.assign(new EventEmitter(), {
+    addRecentDocument: (path: string) => opened.push(`recent ${path}`),
+    enableSandbox: () => opened.push("sandbox"),
+  }),
+  BrowserWindow: FakeWindow,
+  dialog: {
+    showOpenDialog: async () => ({ filePaths: ["/models/a.gguf"], canceled: false }),
+    showSaveDialog: async () => ({ filePath: "", canceled: true }),
+  },
+  MessageChannelMain: class {
+    readonly port1 = "port1";
+    readonly port2 = "port2";
+  },
+  nativeTheme: { shouldUseDarkColors: true },
+  shell: {
+    openExternal: async (url: string): Promise<void> => void opened.push(url),
+    showItemInFolder: (path: string) => opened.push(`show ${path}`),
+  },
+  utilityProcess: {
+    fork: () => {
+      const utility = new FakeUtility();
+      FakeUtility.all.push(utility);
+      return utility;
+    },
+  },
+};

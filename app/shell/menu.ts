@@ -1,0 +1,48 @@
+/** The menu bar, made from the window's own command list: one place for titles and shortcuts. */
+import type { MenuItemConstructorOptions } from "electron";
+import { accelerator, COMMANDS } from "../../main/contract/commands.ts";
+import type { CommandDefinition } from "../../main/contract/commands.ts";
+
+type MenuTitle = NonNullable<CommandDefinition["menu"]>;
+const ORDER: readonly MenuTitle[] = ["File", "Edit", "View", "Navigate", "Model", "Help"];
+
+/** Roles that the system provides, placed after our own items. */
+const ROLES: Readonly<Record<MenuTitle, readonly MenuItemConstructorOptions[]>> = {
+  File: [{ role: "recentDocuments", submenu: [{ role: "clearRecentDocuments" }] }, { role: "close" }],
+  Edit: [
+    { role: "undo" },
+    { role: "redo" },
+    { type: "separator" },
+    { role: "cut" },
+    { role: "copy" },
+    { role: "paste" },
+    { role: "selectAll" },
+  ],
+  View: [{ role: "togglefullscreen" }, { role: "toggleDevTools" }],
+  Navigate: [],
+  Model: [],
+  Help: [],
+};
+
+export function menuTemplate(send: (command: string) => void, mac: boolean): MenuItemConstructorOptions[] {
+  const menus = ORDER.map((title): MenuItemConstructorOptions => {
+    const own = (COMMANDS as readonly CommandDefinition[])
+      .filter((command) => command.menu === title)
+      .map((command) => menuItem(command, send));
+    const roles = ROLES[title];
+    return { label: title, submenu: roles.length === 0 ? own : [...own, { type: "separator" }, ...roles] };
+  });
+  const help = menus.pop();
+  const rest: MenuItemConstructorOptions[] = [{ role: "windowMenu" }, ...(help ? [help] : [])];
+  return mac ? [{ role: "appMenu" }, ...menus, ...rest] : [...menus, ...rest];
+}
+
+function menuItem(command: CommandDefinition, send: (command: string) => void): MenuItemConstructorOptions {
+  const [keys] = command.keys;
+  return {
+    label: command.title,
+    click: () => send(command.id),
+    // Single keys belong to the canvas while it has the focus; the menu shows them without taking them.
+    ...(keys === undefined ? {} : { accelerator: accelerator(keys), registerAccelerator: command.scope === "window" }),
+  };
+}

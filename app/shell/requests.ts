@@ -1,0 +1,64 @@
+/** The few things a page may ask of the shell. Each request is checked: it comes from our page, and it has the shape it should have. */
+import { isAbsolute } from "node:path";
+import type { IpcMain, IpcMainEvent, IpcMainInvokeEvent } from "electron";
+import { app, BrowserWindow, dialog, shell } from "electron";
+import { CHANNELS } from "../channels.ts";
+import type { EngineHost } from "./engineHost.ts";
+import { isTrustedSender } from "./security.ts";
+
+const windowOf = (event: IpcMainEvent | IpcMainInvokeEvent): BrowserWindow | null =>
+  BrowserWindow.fromWebContents(event.sender);
+const isPath = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= 4096 && isAbsolute(value) && !value.includes("\0");
+
+export function handleRequests(ipc: Pick<IpcMain, "on" | "handle">, engine: EngineHost): void {
+  const onTrusted = (channel: string, act: (event: IpcMainEvent, ...args: readonly unknown[]) => void): void => {
+    ipc.on(channel, (event, ...args: readonly unknown[]) => {
+      if (isTrustedSender(event.senderFrame)) act(event, ...args);
+    });
+  };
+  const answerTrusted = (
+    channel: string,
+    answer: (event: IpcMainInvokeEvent, ...args: readonly unknown[]) => Promise<string | null>,
+  ): void => {
+    ipc.handle(channel, (event, ...args: readonly unknown[]) => {
+      if (!isTrustedSender(event.senderFrame)) throw new Error(`[shell] ${channel} from a page that is not ours`);
+      return answer(event, ...args);
+    });
+  };
+
+  onTrusted(CHANNELS.requestPort, (event) => engine.connect(event.sender));
+  onTrusted(CHANNELS.showInFolder, (_event, path) => {
+    if (isPath(path)) shell.showItemInFolder(path);
+  });
+  onTrusted(CHANNELS.setDocument, (event, title, path) => {
+    const window = windowOf(event);
+    if (!window || typeof title !== "string") return;
+    window.setTitle(title.slice(0, 200));
+    if (process.platform === "darwin") window.setRepresentedFilename(isPath(path) ? path : "");
+    if (isPath(path)) app.addRecentDocument(path);
+  });
+  answerTrusted(CHANNELS.openDialog, async (event) => {
+    const options = {
+      properties: ["openFile" as const],
+      filters: [
+        { name: "GGUF model", extensions: ["gguf"] },
+        { name: "All files", extensions: ["*"] },
+      ],
+    };
+    const window = windowOf(event);
+    const { filePaths } = await (window ? dialog.showOpenDialog(window, options) : dialog.showOpenDialog(options));
+    return filePaths[0] ?? null;
+  });
+  answerTrusted(CHANNELS.saveDialog, async (event, suggested) => {
+    const options = {
+      ...(typeof suggested === "string" ? { defaultPath: suggested.slice(0, 4096) } : {}),
+      filters: [{ name: "CoreML package", extensions: ["mlpackage"] }],
+    };
+    const window = windowOf(event);
+    const { filePath, canceled } = await (window
+      ? dialog.showSaveDialog(window, options)
+      : dialog.showSaveDialog(options));
+    return canceled || filePath === "" ? null : filePath;
+  });
+}

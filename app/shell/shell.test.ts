@@ -1,0 +1,241 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { IpcMain, Session, WebContents } from "electron";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { COMMANDS } from "../../main/contract/commands.ts";
+import { CHANNELS } from "../channels.ts";
+import { fakeElectron, FakeIpc, FakePage, FakeUtility, FakeWindow, opened } from "./fakeElectron.ts";
+
+vi.mock("electron", () => fakeElectron);
+const { createEngineHost } = await import("./engineHost.ts");
+const { menuTemplate } = await import("./menu.ts");
+const { createOpenFiles, filesOf } = await import("./openFiles.ts");
+const { registerScheme, respond } = await import("./protocol.ts");
+const { handleRequests } = await import("./requests.ts");
+const { hardenApp, hardenContents, hardenSession, isAllowedOutside, isOurPage, isTrustedSender } =
+  await import("./security.ts");
+const { createWindow } = await import("./window.ts");
+
+const asContents = (page: FakePage): WebContents => page as unknown as WebContents;
+beforeEach(() => {
+  opened.length = 0;
+  FakeWindow.all.length = 0;
+  FakeUtility.all.length = 0;
+});
+
+describe("the window", () => {
+  it("is sandboxed, isolated and on our own protocol", () => {
+    createWindow("/preload.cjs");
+    const [window] = FakeWindow.all;
+    expect(window?.options.webPreferences).toMatchObject({
+      contextIsolation: true,
+      sandbox: true,
+      nodeIntegration: false,
+      nodeIntegrationInWorker: false,
+      webSecurity: true,
+      webviewTag: false,
+      navigateOnDragDrop: false,
+    });
+    expect(window?.url).toBe("workbench://app/index.html");
+    expect(window?.shown).toBe(false);
+    window?.emit("ready-to-show");
+    expect(window?.shown).toBe(true);
+  });
+});
+
+describe("security", () => {
+  it("knows our page by its parsed address", () => {
+    expect(isOurPage("workbench://app/index.html#x")).toBe(true);
+    for (const url of [
+      "workbench://app.evil/",
+      "workbench://evil/app",
+      "https://app/",
+      "file:///etc/passwd",
+      "workbench:app",
+      "",
+      "javascript:alert(1)",
+    ])
+      expect(isOurPage(url), url).toBe(false);
+  });
+
+  it("lets only listed https hosts out", () => {
+    expect(isAllowedOutside("https://huggingface.co/models")).toBe(true);
+    for (const url of [
+      "http://huggingface.co/",
+      "https://huggingface.co.evil.example/",
+      "https://user:pw@huggingface.co/",
+      "https://huggingface.co:8443/",
+      "file:///Applications/Calculator.app",
+      "smb://huggingface.co/share",
+    ])
+      expect(isAllowedOutside(url), url).toBe(false);
+  });
+
+  it("stops navigation, windows and webviews", () => {
+    const page = new FakePage();
+    hardenContents(asContents(page));
+    for (const name of ["will-navigate", "will-redirect", "will-frame-navigate"]) {
+      const leave = { url: "https://evil.example/", preventDefault: vi.fn() };
+      page.emit(name, leave);
+      expect(leave.preventDefault, name).toHaveBeenCalledOnce();
+      const stay = { url: "workbench://app/index.html", preventDefault: vi.fn() };
+      page.emit(name, stay);
+      expect(stay.preventDefault, name).not.toHaveBeenCalled();
+    }
+    const webview = { preventDefault: vi.fn() };
+    page.emit("will-attach-webview", webview);
+    expect(webview.preventDefault).toHaveBeenCalledOnce();
+    expect(page.openHandler?.({ url: "https://evil.example/" })).toEqual({ action: "deny" });
+    expect(opened).toEqual([]);
+    expect(page.openHandler?.({ url: "https://github.com/x" })).toEqual({ action: "deny" });
+    expect(opened).toEqual(["https://github.com/x"]);
+  });
+
+  it("denies every permission and every request that leaves the app", () => {
+    const set: Record<string, (...args: readonly unknown[]) => unknown> = {};
+    const record = (name: string) => (handler: (...args: readonly unknown[]) => unknown) => void (set[name] = handler);
+    hardenSession({
+      setPermissionRequestHandler: record("request"),
+      setPermissionCheckHandler: record("check"),
+      setDevicePermissionHandler: record("device"),
+      webRequest: { onBeforeRequest: record("web") },
+    } as unknown as Session);
+    const decide = vi.fn();
+    set["request"]?.({}, "media", decide);
+    expect(decide).toHaveBeenCalledWith(false);
+    expect(set["check"]?.()).toBe(false);
+    expect(set["device"]?.()).toBe(false);
+    for (const [url, cancel] of [
+      ["https://evil.example/x.js", true],
+      ["http://127.0.0.1/", true],
+      ["workbench://app/a.js", false],
+      ["blob:workbench://app/1", false],
+    ] as const) {
+      const answer = vi.fn();
+      set["web"]?.({ url }, answer);
+      expect(answer, url).toHaveBeenCalledWith({ cancel });
+    }
+  });
+
+  it("sandboxes every process", () => {
+    hardenApp(fakeElectron.app as never);
+    expect(opened).toContain("sandbox");
+  });
+});
+
+describe("requests", () => {
+  const setUp = (): { readonly ipc: FakeIpc; readonly connect: ReturnType<typeof vi.fn>; readonly page: FakePage } => {
+    const ipc = new FakeIpc();
+    const connect = vi.fn();
+    handleRequests(ipc as unknown as IpcMain, { connect, stop: () => undefined });
+    const window = new FakeWindow({ webPreferences: {} });
+    return { ipc, connect, page: window.webContents };
+  };
+  const ours = { url: "workbench://app/index.html", parent: null };
+
+  it("count only from the top frame of our page", async () => {
+    const { ipc, connect, page } = setUp();
+    for (const senderFrame of [null, { url: "https://evil.example/", parent: null }, { ...ours, parent: {} }]) {
+      expect(isTrustedSender(senderFrame)).toBe(false);
+      ipc.listeners.get(CHANNELS.requestPort)?.({ sender: page, senderFrame });
+      ipc.listeners.get(CHANNELS.showInFolder)?.({ sender: page, senderFrame }, "/etc/passwd");
+      expect(() => ipc.handlers.get(CHANNELS.openDialog)?.({ sender: page, senderFrame })).toThrow(/not ours/);
+    }
+    expect(connect).not.toHaveBeenCalled();
+    expect(opened).toEqual([]);
+    ipc.listeners.get(CHANNELS.requestPort)?.({ sender: page, senderFrame: ours });
+    expect(connect).toHaveBeenCalledWith(page);
+    expect(await ipc.handlers.get(CHANNELS.openDialog)?.({ sender: page, senderFrame: ours })).toBe("/models/a.gguf");
+    expect(await ipc.handlers.get(CHANNELS.saveDialog)?.({ sender: page, senderFrame: ours }, "x")).toBeNull();
+  });
+
+  it("ignore what has not the right shape", () => {
+    const { ipc, page } = setUp();
+    const event = { sender: page, senderFrame: ours };
+    for (const bad of [7, "relative", "/a\0b", `/${"x".repeat(5000)}`, undefined])
+      ipc.listeners.get(CHANNELS.showInFolder)?.(event, bad);
+    expect(opened).toEqual([]);
+    ipc.listeners.get(CHANNELS.setDocument)?.(event, "t".repeat(500), "/models/a.gguf");
+    expect(FakeWindow.fromWebContents(page)?.title).toHaveLength(200);
+    expect(opened).toEqual(["recent /models/a.gguf"]);
+  });
+});
+
+describe("the engine's process", () => {
+  it("starts when asked for, is reported lost, and starts anew", () => {
+    const log = vi.fn();
+    const host = createEngineHost("/engine.js", log);
+    const page = new FakePage();
+    expect(FakeUtility.all).toHaveLength(0);
+    host.connect(asContents(page));
+    expect(FakeUtility.all[0]?.posted).toEqual([[{ t: "window" }, ["port1"]]]);
+    expect(page.sent).toEqual([[CHANNELS.port, null, ["port2"]]]);
+    FakeUtility.all[0]?.emit("exit", 9);
+    expect(log).toHaveBeenCalledWith("the engine ended with code 9");
+    expect(page.sent.at(-1)).toEqual([CHANNELS.engineLost]);
+    host.connect(asContents(page));
+    expect(FakeUtility.all).toHaveLength(2);
+    host.stop();
+    expect(FakeUtility.all[1]?.killed).toBe(true);
+    expect(log).toHaveBeenCalledOnce();
+  });
+});
+
+describe("the protocol", () => {
+  it("serves the folder and nothing else", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "shell-test-"));
+    await writeFile(join(folder, "index.html"), "<title>x</title>");
+    const get = (url: string, method = "GET"): Promise<Response> => respond(new Request(url, { method }), folder);
+    const page = await get("workbench://app/index.html");
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-type")).toContain("text/html");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect((await get("workbench://app/%2e%2e%2fsecret")).status).toBe(404);
+    expect((await get("workbench://other/index.html")).status).toBe(403);
+    expect((await get("workbench://app/index.html", "POST")).status).toBe(403);
+    await rm(folder, { recursive: true });
+  });
+
+  it("is a standard, secure scheme", () => {
+    const register = vi.fn();
+    registerScheme({ registerSchemesAsPrivileged: register });
+    expect(register.mock.calls[0]?.[0]).toMatchObject([
+      { scheme: "workbench", privileges: { standard: true, secure: true } },
+    ]);
+  });
+});
+
+describe("the menu", () => {
+  it("has every command that names a menu, with its shortcut", () => {
+    const sent: string[] = [];
+    const menus = menuTemplate((command) => sent.push(command), true);
+    const items = menus.flatMap((menu) => (Array.isArray(menu.submenu) ? menu.submenu : []));
+    for (const command of COMMANDS.filter((c) => c.menu !== null)) {
+      const own = menus.find((menu) => menu.label === command.menu)?.submenu;
+      const item = (Array.isArray(own) ? own : []).find((entry) => entry.label === command.title);
+      expect(item, command.title).toBeDefined();
+      item?.click?.(undefined as never, undefined as never, undefined as never);
+      expect(sent.at(-1)).toBe(command.id);
+    }
+    expect(items.find((item) => item.label === "Commands")?.accelerator).toBe("CommandOrControl+K");
+  });
+});
+
+describe("files from the system", () => {
+  it("wait for somebody to give them to", () => {
+    const files = createOpenFiles();
+    files.open("/a.gguf");
+    const received: string[] = [];
+    files.deliverTo((path) => received.push(path));
+    files.open("/b.gguf");
+    expect(received).toEqual(["/a.gguf", "/b.gguf"]);
+  });
+
+  it("are the existing .gguf arguments", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "shell-test-"));
+    await writeFile(join(folder, "m.gguf"), "");
+    expect(filesOf(["--flag", "m.gguf", "missing.gguf", "."], folder)).toEqual([join(folder, "m.gguf")]);
+    await rm(folder, { recursive: true });
+  });
+});
