@@ -1,0 +1,187 @@
+/** What a header says about its model, and the sentences for those we have no graph for. */
+import { describe, expect, it } from "vitest";
+import { readArchitecture, requireArchitecture } from "./architecture.ts";
+import type { Architecture } from "./architecture.ts";
+import { describeModel, layerOf, roleOf } from "./describe.ts";
+import { numberEntry, numbersEntry, stringEntry, withEntries } from "./encode.ts";
+import type { GgufFile } from "./file.ts";
+import { ggmlTypeByName } from "./types.ts";
+import type { MetadataEntry } from "./values.ts";
+import { weightSourceOf } from "./weightSource.ts";
+import { makeHeaderOnly } from "./write.ts";
+import type { TensorShape } from "./write.ts";
+
+const u32 = (key: string, value: number): MetadataEntry => numberEntry(key, "u32", value);
+const shape = (name: string, type: string, dims: number[]): TensorShape => ({
+  name,
+  type: ggmlTypeByName(type)!,
+  dims,
+});
+
+const base = (name: string): MetadataEntry[] => [
+  stringEntry("general.architecture", name),
+  stringEntry("general.name", "A test"),
+  u32("general.file_type", 15),
+  u32(`${name}.block_count`, 2),
+  u32(`${name}.context_length`, 4096),
+  u32(`${name}.embedding_length`, 256),
+  u32(`${name}.feed_forward_length`, 512),
+  u32(`${name}.attention.head_count`, 4),
+  u32(`${name}.attention.head_count_kv`, 2),
+  numberEntry(`${name}.attention.layer_norm_rms_epsilon`, "f32", 1e-6),
+];
+const tensors = [
+  shape("token_embd.weight", "q6_k", [256, 1000]),
+  shape("blk.0.attn_q.weight", "q4_k", [256, 256]),
+  shape("blk.0.attn_q.bias", "f32", [256]),
+  shape("blk.0.attn_q_norm.weight", "f32", [64]),
+];
+const file = (
+  name: string,
+  changes: Readonly<Record<string, MetadataEntry | undefined>> = {},
+  more: readonly TensorShape[] = [],
+): Promise<GgufFile> =>
+  makeHeaderOnly("t.gguf", { entries: withEntries(base(name), changes), tensors: [...tensors, ...more] });
+const architecture = async (...given: Parameters<typeof file>): Promise<Architecture> =>
+  requireArchitecture(await file(...given));
+
+describe("the architecture", () => {
+  it("is read with its defaults", async () => {
+    expect(await architecture("llama")).toEqual({
+      name: "llama",
+      family: "llama",
+      layers: 2,
+      width: 256,
+      feedForward: 512,
+      heads: 4,
+      kvHeads: 2,
+      headDim: 64,
+      rope: {
+        dims: 64,
+        base: 10_000,
+        pairing: "adjacent",
+        scaling: { kind: "none" },
+        attentionFactor: 1,
+        factorsTensor: undefined,
+      },
+      normEpsilon: Math.fround(1e-6),
+      vocabulary: 1000,
+      context: 4096,
+      tiedEmbedding: true,
+      biases: { qkv: true, attentionOutput: false, feedForward: false },
+      qkNorm: true,
+    });
+  });
+
+  it("has as many key heads as heads when it does not say", async () => {
+    expect((await architecture("llama", { "llama.attention.head_count_kv": undefined })).kvHeads).toBe(4);
+  });
+
+  it("takes per-layer lists when the layers agree", async () => {
+    const key = "llama.attention.head_count_kv";
+    expect((await architecture("llama", { [key]: numbersEntry(key, "u32", [1, 1]) })).kvHeads).toBe(1);
+    const differing = readArchitecture(await file("llama", { [key]: numbersEntry(key, "u32", [1, 2]) }));
+    expect(differing).toMatchObject({ kind: "unsupported" });
+  });
+
+  it("takes head sizes that are not width / heads", async () => {
+    const key = "qwen3.attention.key_length";
+    const read = await architecture("qwen3", { [key]: u32(key, 128) });
+    expect([read.headDim, read.rope.dims, read.rope.pairing]).toEqual([128, 128, "halves"]);
+  });
+
+  it("reads the rope scalings of real files", async () => {
+    const scaling = (type: string | undefined, factor: number | undefined) => ({
+      ...(type === undefined ? {} : { "qwen2.rope.scaling.type": stringEntry("qwen2.rope.scaling.type", type) }),
+      ...(factor === undefined
+        ? {}
+        : { "qwen2.rope.scaling.factor": numberEntry("qwen2.rope.scaling.factor", "f32", factor) }),
+    });
+    const rope = async (type: string | undefined, factor?: number) =>
+      (await architecture("qwen2", scaling(type, factor))).rope;
+    expect((await rope("none", 4)).scaling).toEqual({ kind: "none" });
+    expect((await rope("linear", 4)).scaling).toEqual({ kind: "linear", factor: 4 });
+    expect((await rope("linear")).scaling).toEqual({ kind: "none" });
+    expect((await rope(undefined, 4)).scaling).toEqual({ kind: "linear", factor: 4 });
+    const yarn = await rope("yarn", 4);
+    expect(yarn.scaling).toEqual({ kind: "yarn", factor: 4, originalContext: 4096, betaFast: 32, betaSlow: 1 });
+    expect(yarn.attentionFactor).toBeCloseTo(1.1386, 4);
+    expect(readArchitecture(await file("qwen2", scaling("longrope", 4)))).toMatchObject({ kind: "unsupported" });
+    const factors = await architecture("llama", {}, [shape("rope_freqs.weight", "f32", [32])]);
+    expect(factors.rope.factorsTensor).toBe("rope_freqs.weight");
+  });
+
+  it("names what it does not know", async () => {
+    const other = readArchitecture(await file("mamba"));
+    expect(other).toMatchObject({ kind: "unsupported", name: "mamba" });
+    expect(other.kind === "unsupported" && other.sentence).toContain('"mamba" is not supported yet');
+    const experts = readArchitecture(await file("llama", { "llama.expert_count": u32("llama.expert_count", 8) }));
+    expect(experts.kind === "unsupported" && experts.sentence).toContain("mixture of experts (8 of them)");
+    const moe = readArchitecture(
+      await file("qwen3moe", { "qwen3moe.expert_count": u32("qwen3moe.expert_count", 128) }),
+    );
+    expect(moe.kind === "unsupported" && moe.sentence).toMatch(
+      /"qwen3moe" is not supported yet.*mixture of experts \(128/u,
+    );
+    const nameless = readArchitecture(await file("llama", { "general.architecture": undefined }));
+    expect(nameless).toMatchObject({ kind: "unsupported", name: undefined });
+  });
+
+  it("is broken when a key that all have is missing", async () => {
+    const reading = readArchitecture(await file("llama", { "llama.block_count": undefined }));
+    expect(reading.kind === "broken" && reading.error.code).toBe("INPUT_MISSING_KEY");
+    expect(reading.kind === "broken" && reading.error.message).toContain("llama.block_count");
+  });
+});
+
+describe("the overview", () => {
+  it("counts parameters, bytes and types", async () => {
+    const described = describeModel(await file("llama"));
+    expect(described.title).toBe("A test");
+    expect(described.variant).toBe("Q4_K_M");
+    expect(described.parameters).toBe(256_000 + 65_536 + 256 + 64);
+    expect(described.mix.map((share) => [share.type, share.tensors, share.bytes])).toEqual([
+      ["q6_k", 1, 210_000],
+      ["q4_k", 1, 36_864],
+      ["f32", 2, 1280],
+    ]);
+    expect(described.mix.reduce((sum, share) => sum + share.share, 0)).toBeCloseTo(1, 12);
+    expect(described.bitsPerWeight).toBeCloseTo((248_144 * 8) / 321_856, 10);
+    expect(described.context).toBe(4096);
+  });
+
+  it("warns of types that cannot run", async () => {
+    const described = describeModel(await file("llama", {}, [shape("x", "iq2_xxs", [256])]));
+    expect(described.warnings.join()).toContain("IQ2_XXS");
+  });
+
+  it("never fails on keys of a wrong type", async () => {
+    const described = describeModel(
+      await file("llama", {
+        "general.name": u32("general.name", 3),
+        "general.file_type": stringEntry("general.file_type", "x"),
+      }),
+    );
+    expect(described.title).toBe("t");
+    expect(described.variant).toBe("Q6_K");
+  });
+});
+
+describe("names of tensors", () => {
+  it("tell layer and role", () => {
+    expect(layerOf("blk.17.ffn_up.weight")).toBe(17);
+    expect(layerOf("output.weight")).toBeUndefined();
+    expect(roleOf("blk.17.ffn_up.weight")).toBe("ffn_up.weight");
+  });
+});
+
+describe("the weight source", () => {
+  it("gives the graph types in row-major order and refuses those it cannot run", async () => {
+    const opened = await file("llama", {}, [shape("x", "iq2_xxs", [256])]);
+    const weights = weightSourceOf(opened);
+    expect(weights.identity).toBe(opened.identity);
+    expect(weights.tensorType("token_embd.weight")).toEqual({ dtype: "q6_k", shape: [1000, 256] });
+    expect(weights.tensorType("nothing")).toBeUndefined();
+    expect(() => weights.tensorType("x")).toThrowError(/iq2_xxs/u);
+  });
+});

@@ -1,0 +1,150 @@
+/**
+ * The overview of a file in numbers: what it calls itself, how many parameters in which types, and what reads its text.
+ * Made from the header alone.
+ */
+import { readArchitecture } from "./architecture.ts";
+import type { ArchitectureReading } from "./architecture.ts";
+import type { GgufFile, GgufTensor } from "./file.ts";
+import { bitsPerElement, fileTypeName } from "./types.ts";
+import type { GgmlType } from "./types.ts";
+
+export interface TypeShare {
+  readonly type: string;
+  readonly tensors: number;
+  readonly parameters: number;
+  readonly bytes: number;
+  readonly bitsPerWeight: number;
+  /** Part of all tensor bytes, 0 to 1. */
+  readonly share: number;
+  /** Whether the graph can use it. */
+  readonly runs: boolean;
+}
+
+export interface TokenizerSummary {
+  /** tokenizer.ggml.model: "llama" (SentencePiece), "gpt2" (byte-level BPE), … */
+  readonly model: string;
+  readonly pre: string | undefined;
+  readonly tokens: number;
+  readonly merges: number;
+  readonly hasChatTemplate: boolean;
+}
+
+export interface ModelDescription {
+  readonly title: string;
+  /** "Q4_K_M" as the file names itself, or the type with most bytes, or what the mix is. */
+  readonly variant: string;
+  readonly architecture: ArchitectureReading;
+  readonly parameters: number;
+  readonly tensorBytes: number;
+  readonly bitsPerWeight: number | undefined;
+  /** Most bytes first. */
+  readonly mix: readonly TypeShare[];
+  readonly context: number | undefined;
+  readonly tokenizer: TokenizerSummary | undefined;
+  /** Things about the file that a person should know before trusting it. */
+  readonly warnings: readonly string[];
+}
+
+export function describeModel(file: GgufFile): ModelDescription {
+  const mix = typeShares(file.tensors);
+  const parameters = file.tensors.reduce((sum, tensor) => sum + tensor.elements, 0);
+  const tensorBytes = file.tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+  const architecture = readArchitecture(file);
+  return {
+    title: text(file, "general.name") ?? text(file, "general.basename") ?? file.name.replace(/\.gguf$/u, ""),
+    variant: variantOf(file, mix),
+    architecture,
+    parameters,
+    tensorBytes,
+    bitsPerWeight: parameters === 0 ? undefined : (tensorBytes * 8) / parameters,
+    mix,
+    context: contextOf(file, architecture),
+    tokenizer: tokenizerSummary(file),
+    warnings: warningsOf(file, mix),
+  };
+}
+
+export function typeShares(tensors: readonly GgufTensor[]): TypeShare[] {
+  const byType = new Map<GgmlType, GgufTensor[]>();
+  for (const tensor of tensors) {
+    const members = byType.get(tensor.type);
+    if (members === undefined) byType.set(tensor.type, [tensor]);
+    else members.push(tensor);
+  }
+  const total = tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+  return [...byType]
+    .map(([type, members]) => {
+      const bytes = members.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+      return {
+        type: type.name,
+        tensors: members.length,
+        parameters: members.reduce((sum, tensor) => sum + tensor.elements, 0),
+        bytes,
+        bitsPerWeight: bitsPerElement(type),
+        share: total === 0 ? 0 : bytes / total,
+        runs: type.element !== undefined,
+      };
+    })
+    .toSorted((a, b) => b.bytes - a.bytes);
+}
+
+/** The layer a tensor belongs to; undefined for embeddings, final norm and output. */
+export function layerOf(tensorName: string): number | undefined {
+  const match = /^blk\.(\d{1,6})\./u.exec(tensorName);
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}
+
+/** "attn_q.weight" of "blk.3.attn_q.weight". */
+export const roleOf = (tensorName: string): string => tensorName.replace(/^blk\.\d{1,6}\./u, "");
+
+function variantOf(file: GgufFile, mix: readonly TypeShare[]): string {
+  const ftype = file.metadata.get("general.file_type");
+  const named = ftype?.kind === "number" ? fileTypeName(ftype.value) : undefined;
+  return named ?? mix[0]?.type.toUpperCase() ?? "no tensors";
+}
+
+function contextOf(file: GgufFile, reading: ArchitectureReading): number | undefined {
+  if (reading.kind === "known") return reading.architecture.context;
+  const value = reading.name === undefined ? undefined : file.metadata.get(`${reading.name}.context_length`);
+  return value?.kind === "number" ? value.value : undefined;
+}
+
+function tokenizerSummary(file: GgufFile): TokenizerSummary | undefined {
+  const model = text(file, "tokenizer.ggml.model");
+  if (model === undefined) return undefined;
+  const length = (key: string): number => {
+    const value = file.metadata.get(key);
+    return value?.kind === "strings" ? value.strings.length : 0;
+  };
+  return {
+    model,
+    pre: text(file, "tokenizer.ggml.pre"),
+    tokens: length("tokenizer.ggml.tokens"),
+    merges: length("tokenizer.ggml.merges"),
+    hasChatTemplate: text(file, "tokenizer.chat_template") !== undefined,
+  };
+}
+
+function warningsOf(file: GgufFile, mix: readonly TypeShare[]): string[] {
+  const warnings: string[] = [];
+  const notRunning = mix.filter((share) => !share.runs).map((share) => share.type.toUpperCase());
+  if (notRunning.length > 0) warnings.push(`Tensors of type ${notRunning.join(", ")} can be inspected but not run.`);
+  if (file.tensors.length === 0) warnings.push("The file has no tensors: only its vocabulary and keys can be used.");
+  const model = text(file, "tokenizer.ggml.model");
+  if (model === "gpt2" && !file.metadata.has("tokenizer.ggml.pre"))
+    warnings.push(
+      "The file does not name its pre-tokenizer; text is split by the default rules, which may be the wrong ones.",
+    );
+  const name = text(file, "general.architecture");
+  const window = name === undefined ? undefined : file.metadata.get(`${name}.attention.sliding_window`);
+  if (window?.kind === "number" && window.value > 0)
+    warnings.push(
+      `The file names a sliding window of ${window.value} positions, which is not applied: attention sees everything.`,
+    );
+  return warnings;
+}
+
+/** A text key; a key of another type counts as absent here, for an overview must not fail on it. */
+function text(file: GgufFile, key: string): string | undefined {
+  return file.metadata.get(key)?.kind === "string" ? file.metadata.optionalString(key) : undefined;
+}
