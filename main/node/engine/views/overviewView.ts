@@ -1,0 +1,161 @@
+/** The overview of an open model: what it is, whether it fits, how fast it may be, and what can be done with it here. */
+import type { Ability, Fact, TargetSpec } from "../../../contract/views/common.ts";
+import type { FileView, MixRow, Overview, ProfileChoice } from "../../../contract/views/model.ts";
+import type { Architecture } from "../../../formats/gguf/architecture.ts";
+import type { ModelDescription } from "../../../formats/gguf/describe.ts";
+import type { GgufFile } from "../../../formats/gguf/file.ts";
+import type { ModelShape } from "../forecast.ts";
+import { figure, fitForecast, speedForecast } from "../forecast.ts";
+import type { Machine } from "../machines.ts";
+
+export const CAN: Ability = { ok: true };
+
+export const cannot = (code: string, sentence: string, hint: string | null = null, offer: "none" | "locate-or-upload" = "none"): Ability => ({
+  ok: false,
+  code,
+  sentence,
+  hint,
+  offer,
+});
+
+export interface FileOverviewInput {
+  readonly model: string;
+  readonly kind: "model" | "header-only";
+  readonly file: GgufFile;
+  readonly description: ModelDescription;
+  readonly path: string | null;
+  readonly argument: string | null;
+  readonly openedInSeconds: number;
+  readonly target: TargetSpec;
+  readonly machine: Machine;
+  readonly profiles: readonly ProfileChoice[];
+  readonly canGraph: Ability;
+  readonly canRun: Ability;
+  readonly canExport: Ability;
+}
+
+const grouped = (n: number): string => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+
+export function millions(parameters: number): string {
+  if (parameters >= 1e9) return `${(parameters / 1e9).toFixed(parameters >= 1e10 ? 1 : 2)} B`;
+  if (parameters >= 1e6) return `${(parameters / 1e6).toFixed(parameters >= 1e8 ? 0 : 1)} M`;
+  return grouped(parameters);
+}
+
+export function diskSize(bytes: number): string {
+  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(2)} GB`;
+  return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(bytes >= 1e8 ? 0 : 1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`;
+}
+
+export function fileOverview(input: FileOverviewInput): Overview {
+  const { file, description } = input;
+  const reading = description.architecture;
+  const architecture = reading.kind === "known" ? reading.architecture : undefined;
+  const shape = architecture ? modelShape(file, architecture, description.tensorBytes) : undefined;
+  const context = input.target.context;
+  return {
+    model: input.model,
+    kind: input.kind,
+    title: description.title,
+    variant: description.variant,
+    sentence: whatItIs(description, architecture, file, input.kind),
+    architecture: reading.kind === "known" ? reading.architecture.name : (reading.name ?? "not named"),
+    file: fileView(input),
+    parameters: description.parameters,
+    bitsPerWeight: description.bitsPerWeight ?? null,
+    mix: description.mix.map(
+      (row): MixRow => ({ type: row.type.toUpperCase(), tensors: row.tensors, parameters: row.parameters, bytes: row.bytes, share: row.share }),
+    ),
+    mixSentence: mixSentence(description),
+    facts: architecture ? architectureFacts(architecture, description) : tokenizerFacts(description),
+    context: { trained: description.context ?? null, chosen: context },
+    hasChatTemplate: description.tokenizer?.hasChatTemplate ?? false,
+    fit: shape ? fitForecast(shape, input.machine, context, description.context ?? null) : null,
+    speed: shape ? speedForecast(shape, input.machine) : null,
+    profiles: [...input.profiles],
+    canGraph: input.canGraph,
+    canRun: input.canRun,
+    canExport: input.canExport,
+    warnings: [...description.warnings],
+    target: input.target,
+    argument: input.argument,
+  };
+}
+
+function fileView(input: FileOverviewInput): FileView {
+  const { file } = input;
+  return {
+    name: file.name,
+    path: input.path,
+    bytes: file.byteLength,
+    parts: file.parts.length,
+    format: `GGUF ${file.version}`,
+    headerHash: file.headerHash,
+    tensorCount: file.tensors.length,
+    metadataCount: file.metadata.size,
+    openedIn: figure(input.openedInSeconds, "seconds", "measured", "from the call to the parsed header, once"),
+  };
+}
+
+/** What one token reads, and what takes part in multiplications: an untied embedding is read one row at a time. */
+export function modelShape(file: GgufFile, architecture: Architecture, weightBytes: number): ModelShape {
+  const embedding = file.tensor("token_embd.weight");
+  const lookupOnly = architecture.tiedEmbedding || !embedding ? { bytes: 0, elements: 0 } : { bytes: embedding.byteLength, elements: embedding.elements };
+  const parameters = file.tensors.reduce((sum, tensor) => sum + tensor.elements, 0);
+  return {
+    weightBytes,
+    bytesPerToken: weightBytes - lookupOnly.bytes,
+    activeParameters: parameters - lookupOnly.elements,
+    layers: architecture.layers,
+    width: architecture.width,
+    feedForward: architecture.feedForward,
+    kvHeads: architecture.kvHeads,
+    headDim: architecture.headDim,
+    vocabulary: architecture.vocabulary,
+  };
+}
+
+function whatItIs(description: ModelDescription, architecture: Architecture | undefined, file: GgufFile, kind: "model" | "header-only"): string {
+  const size = `${millions(description.parameters)} parameters${description.bitsPerWeight === undefined ? "" : ` at ${description.bitsPerWeight.toFixed(1)} bits each`}`;
+  const place = kind === "header-only" ? `${diskSize(file.byteLength)} if it had its data` : `${diskSize(file.byteLength)} on disk`;
+  const reading = description.architecture;
+  if (architecture) return `A dense decoder of ${architecture.layers} layers. ${size}, ${place}.`;
+  if (reading.kind === "broken") return `${reading.error.message} ${size}, ${place}.`;
+  return `${reading.kind === "unsupported" ? reading.sentence : ""} ${size}, ${place}.`;
+}
+
+function mixSentence(description: ModelDescription): string | null {
+  const [most, second] = description.mix;
+  if (!most) return null;
+  const share = (value: number): string => `${Math.round(value * 100)} %`;
+  if (!second) return `Everything is ${most.type.toUpperCase()}.`;
+  return `${share(most.share)} of the bytes are ${most.type.toUpperCase()}, ${share(second.share)} ${second.type.toUpperCase()}.`;
+}
+
+function tokenizerFacts(description: ModelDescription): Fact[] {
+  const tokenizer = description.tokenizer;
+  if (!tokenizer) return [{ label: "vocabulary", value: "none in the file" }];
+  const kind = tokenizer.model === "llama" ? "SentencePiece" : tokenizer.model === "gpt2" ? `BPE ${tokenizer.pre ?? ""}`.trim() : tokenizer.model;
+  return [
+    { label: "vocabulary", value: `${grouped(tokenizer.tokens)} ${kind}` },
+    { label: "chat template", value: tokenizer.hasChatTemplate ? "yes" : "no" },
+  ];
+}
+
+function architectureFacts(architecture: Architecture, description: ModelDescription): Fact[] {
+  const { rope } = architecture;
+  const scaling =
+    rope.factorsTensor !== undefined ? "llama3 factors" : rope.scaling.kind === "none" ? "none" : `${rope.scaling.kind} × ${rope.scaling.factor}`;
+  return [
+    { label: "architecture", value: architecture.name },
+    { label: "layers × width", value: `${architecture.layers} × ${architecture.width}` },
+    { label: "feed-forward", value: grouped(architecture.feedForward) },
+    { label: "heads, kv heads", value: `${architecture.heads}, ${architecture.kvHeads}` },
+    { label: "head size", value: String(architecture.headDim) },
+    { label: "rope base", value: grouped(architecture.rope.base) },
+    { label: "rope scaling", value: scaling },
+    { label: "context", value: grouped(architecture.context) },
+    ...tokenizerFacts(description),
+    { label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" },
+  ];
+}
