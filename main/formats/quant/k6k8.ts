@@ -1,0 +1,54 @@
+/**
+ * Q6_K: 256 values in 16 groups of 16, each with a signed 8-bit scale: x = (d · sc) · (q − 32).
+ * Two halves of 128 values; in half h, 64 bytes hold low nibbles and 32 bytes the two high bits:
+ * value k·32 + i (k 0-3) has its nibble in byte (k & 1)·32 + i, the upper half of it when k ≥ 2, and its two high bits
+ * at bit 2k of high byte i.
+ *
+ * Q8_K: 256 signed bytes and one f32 scale (ggml's form of activations; files rarely carry it).
+ */
+import { f16At } from "./half.ts";
+import { signed } from "./format.ts";
+import type { BlockFormat } from "./format.ts";
+
+const fround = Math.fround;
+
+export const q6_k: BlockFormat = {
+  type: "q6_k",
+  blockSize: 256,
+  blockBytes: 210,
+  layout: "128 bytes: low four bits · 64 bytes: high two bits · 16 × i8 scale · f16 d",
+  dequantize(bytes, from, out, to, blocks) {
+    const scales = signed(bytes);
+    for (let b = 0; b < blocks; b++, from += 210) {
+      const d = f16At(bytes, from + 208);
+      for (let half = 0; half < 2; half++) {
+        const low = from + half * 64;
+        const high = from + 128 + half * 32;
+        for (let k = 0; k < 4; k++) {
+          const nibbles = low + (k & 1) * 32;
+          const shift = (k >> 1) * 4;
+          for (let i = 0; i < 32; i++) {
+            const scale = scales[from + 192 + half * 8 + k * 2 + (i >> 4)] ?? 0;
+            const q = (((bytes[nibbles + i] ?? 0) >> shift) & 15) | ((((bytes[high + i] ?? 0) >> (2 * k)) & 3) << 4);
+            out[to++] = fround(d * scale) * (q - 32);
+          }
+        }
+      }
+    }
+  },
+};
+
+export const q8_k: BlockFormat = {
+  type: "q8_k",
+  blockSize: 256,
+  blockBytes: 292,
+  layout: "f32 d · 256 × i8 q · 16 × i16 sums of 16 q each (not needed to unpack)",
+  dequantize(bytes, from, out, to, blocks) {
+    const q = signed(bytes);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    for (let b = 0; b < blocks; b++, from += 292, to += 256) {
+      const d = view.getFloat32(from, true);
+      for (let i = 0; i < 256; i++) out[to + i] = d * (q[from + 4 + i] ?? 0);
+    }
+  },
+};
