@@ -44,7 +44,7 @@ def write_file(writer: GGUFWriter, target: Path, entries: list[Entry]) -> None:
     for entry in entries:
         written = 0
         for piece in entry.pieces:
-            out.write(memoryview(np.ascontiguousarray(piece)).cast("B"))
+            out.write(np.ascontiguousarray(piece).data.cast("B"))
             written += piece.nbytes
         if written != entry.size:
             raise RuntimeError(f"[sample] write {entry.name}: got {written} bytes, expected {entry.size}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from .shapes import ModelShape
+from .shapes import ModelShape, tensors
 
 Parameters = dict[str, jax.Array]
 
@@ -31,8 +31,6 @@ class _Block:
 
 def initial(shape: ModelShape, seed: int) -> Parameters:
     """Weights under their GGUF names: matrices [out, in], norms 1, residual outputs small."""
-    from .shapes import tensors
-
     key = jax.random.PRNGKey(seed)
     parameters: Parameters = {}
     for tensor in tensors(shape):

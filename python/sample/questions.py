@@ -184,9 +184,9 @@ def opposites(rng: random.Random) -> Question:
 def capitals(rng: random.Random) -> Question:
     country, city = rng.choice(list(world.CAPITALS.items()))
     if rng.random() < 0.3:
-        wordings = (f"{city} is the capital of which country?", f"Which country has the capital {city}?",
-                    f"What country is {city} the capital of?")
-        return _worded("capitals", city, wordings, f"{city} is the capital of {country}.", rng)
+        inverse = (f"{city} is the capital of which country?", f"Which country has the capital {city}?",
+                   f"What country is {city} the capital of?")
+        return _worded("capitals", city, inverse, f"{city} is the capital of {country}.", rng)
     wordings = (
         f"What is the capital of {country}?", f"What is the capital city of {country}?",
         f"Tell me the capital of {country}.", f"Which city is the capital of {country}?",
