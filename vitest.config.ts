@@ -16,9 +16,16 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "unit", include: ["{main,renderer,app,proto}/**/*.test.{ts,tsx}"], exclude: [...outside, ...special] },
+        test: {
+          name: "unit",
+          include: ["{main,renderer,app,proto}/**/*.test.{ts,tsx}"],
+          exclude: [...outside, ...special],
+        },
       },
-      { extends: true, test: { name: "tools", include: ["scripts/**/*.test.ts"], exclude: outside, testTimeout: 60_000 } },
+      {
+        extends: true,
+        test: { name: "tools", include: ["scripts/**/*.test.ts"], exclude: outside, testTimeout: 60_000 },
+      },
       {
         extends: true,
         test: { name: "native", include: ["**/*.native.test.ts"], exclude: outside, testTimeout: 60_000 },
@@ -37,7 +44,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "slow", include: ["**/*.slow.test.ts"], exclude: outside, testTimeout: 600_000, hookTimeout: 120_000 },
+        test: {
+          name: "slow",
+          include: ["**/*.slow.test.ts"],
+          exclude: outside,
+          testTimeout: 600_000,
+          hookTimeout: 120_000,
+        },
       },
     ],
   },

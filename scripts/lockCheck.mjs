@@ -7,11 +7,17 @@ import { pathToFileURL } from "node:url";
 const needed = ["darwin-arm64", "linux-x64"];
 
 /** Packages that ship one binary package per platform; each must be locked for every system we run on. */
-const perPlatform = [/^@oxlint\/binding-/, /^@oxlint-tsgolint\//, /^@typescript\//, /^@rolldown\/binding-/, /^lightningcss-/];
+const perPlatform = [
+  /^@oxlint\/binding-/,
+  /^@oxlint-tsgolint\//,
+  /^@typescript\//,
+  /^@rolldown\/binding-/,
+  /^lightningcss-/,
+];
 
 /** Is `name` reachable from the package at `from` by Node's own lookup (walking up the node_modules folders)? */
 function isLocked(packages, from, name) {
-  for (let path = from; ; ) {
+  for (let path = from; ;) {
     if (packages[`${path ? `${path}/` : ""}node_modules/${name}`]) return true;
     if (!path) return false;
     const parent = path.lastIndexOf("/node_modules/");

@@ -1,16 +1,14 @@
 // Type-checks every environment with its own tsconfig, in parallel, and prints the faults of each.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { root, runCaptured } from "./lib/process.mjs";
+import { npmProgram, root, runCaptured } from "./lib/process.mjs";
 
 /** One entry per environment; a folder without TypeScript files yet is left out by name. */
 const environments = [
   { config: "tsconfig.json", folder: "." },
   { config: "main/tsconfig.json", folder: "main" },
-  { config: "main/node/tsconfig.json", folder: "main/node" },
-  { config: "main/testing/tsconfig.json", folder: "main/testing" },
+  { config: "main/tsconfig.portable.json", folder: "main" },
   { config: "renderer/tsconfig.json", folder: "renderer" },
-  { config: "renderer/tsconfig.test.json", folder: "renderer", only: /\.test\.tsx?$/ },
   { config: "app/tsconfig.json", folder: "app" },
   { config: "app/preload/tsconfig.json", folder: "app/preload" },
   { config: "e2e/tsconfig.json", folder: "e2e" },
@@ -18,20 +16,20 @@ const environments = [
   { config: "scripts/tsconfig.json", folder: "scripts" },
 ];
 
-function hasSource(folder, pattern) {
+function hasSource(folder) {
   if (!existsSync(folder)) return false;
   return readdirSync(folder, { withFileTypes: true }).some((entry) => {
     if (entry.name === "node_modules" || entry.name.startsWith(".")) return false;
-    if (entry.isDirectory()) return folder !== root && hasSource(join(folder, entry.name), pattern);
-    return pattern.test(entry.name) && !entry.name.endsWith(".d.ts");
+    if (entry.isDirectory()) return folder !== root && hasSource(join(folder, entry.name));
+    return /\.tsx?$/.test(entry.name) && !entry.name.endsWith(".d.ts");
   });
 }
 
 const results = await Promise.all(
   environments
-    .filter(({ folder, only }) => hasSource(join(root, folder), only ?? /\.tsx?$/))
+    .filter(({ folder }) => hasSource(join(root, folder)))
     .map(async ({ config }) => {
-      const { code, output } = await runCaptured("npx", ["--no-install", "tsc", "-p", config]);
+      const { code, output } = await runCaptured(npmProgram("tsc"), ["-p", config]);
       return { config, code, output };
     }),
 );

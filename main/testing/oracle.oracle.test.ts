@@ -50,7 +50,7 @@ describe.skipIf(missing)(`python oracle ${missing ?? ""}`, () => {
     const x = tensor("f64", [3], [0.5, 1, 2]);
     const { value, gradients } = await jaxVjp("jnp.sum(jnp.sin(x) * y)", { x, y: 3 }, [tensor("f64", [], [1])], ["x"]);
     expect(value[0]?.data[0]).toBeCloseTo(3 * (Math.sin(0.5) + Math.sin(1) + Math.sin(2)), 14);
-    expect([...(gradients["x"]?.data ?? [])]).toEqual([0.5, 1, 2].map((v) => expect.closeTo(3 * Math.cos(v), 14)));
+    for (const [i, v] of [0.5, 1, 2].entries()) expect(gradients["x"]?.data[i]).toBeCloseTo(3 * Math.cos(v), 14);
     const { tangent } = await jaxJvp("x ** 3", { x: 2 }, { x: 1 });
     expect(tangent[0]?.data[0]).toBeCloseTo(12, 14);
   });
@@ -88,7 +88,9 @@ describe.skipIf(missing)(`python oracle ${missing ?? ""}`, () => {
   });
 
   it("renders chat templates", async () => {
-    expect(await jinjaRender("{%- for m in ms %}{{ m | tojson }}{% endfor %}", { ms: [{ a: "ä" }] })).toBe('{"a": "ä"}');
+    expect(await jinjaRender("{%- for m in ms %}{{ m | tojson }}{% endfor %}", { ms: [{ a: "ä" }] })).toBe(
+      '{"a": "ä"}',
+    );
   });
 
   it("answers a wrong question with its error and goes on", async () => {

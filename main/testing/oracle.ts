@@ -145,7 +145,7 @@ export async function milEval(op: string, inputs: OracleInputs, opset = "iOS18")
     const { value, dtype, shape } = record(item);
     return {
       value: value === null || typeof value === "string" ? value : numeric(value),
-      dtype: String(dtype),
+      dtype: dtype as string,
       shape: shape as readonly number[],
     };
   });

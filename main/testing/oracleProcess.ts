@@ -143,7 +143,11 @@ export function startOracleProcess(): OracleProcess {
   child.stdin.on("error", fail);
   child.on("close", (code, signal) => {
     const questions = [...waiting.values()].map(({ question }) => question).join(", ");
-    fail(new Error(`the oracle process ended (${signal ?? code}) while asked ${questions || "nothing"}\n${complaint}`));
+    fail(
+      new Error(
+        `the oracle process ended (${signal ?? String(code)}) while asked ${questions || "nothing"}\n${complaint}`,
+      ),
+    );
   });
 
   const settle = (text: string, data: Uint8Array): void => {
@@ -159,7 +163,10 @@ export function startOracleProcess(): OracleProcess {
   // The process must not keep a finished test worker alive, but must while an answer is awaited.
   const handles = [child, child.stdout, child.stderr, child.stdin] as unknown as { ref?(): void; unref?(): void }[];
   const holdOpen = (): void => {
-    for (const handle of handles) waiting.size > 0 ? handle.ref?.() : handle.unref?.();
+    for (const handle of handles) {
+      if (waiting.size > 0) handle.ref?.();
+      else handle.unref?.();
+    }
   };
   process.once("exit", () => child.kill());
   holdOpen();
@@ -167,7 +174,10 @@ export function startOracleProcess(): OracleProcess {
   return {
     ask: (question, values = {}) =>
       new Promise((resolve, reject) => {
-        if (ended) return void reject(ended);
+        if (ended) {
+          reject(ended);
+          return;
+        }
         const id = next++;
         const out: Outgoing = { parts: [], size: 0 };
         const body = encode(values, out) as Record<string, unknown>;
