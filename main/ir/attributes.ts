@@ -3,10 +3,11 @@
  * the text form (parse) and the docs. Attributes are plain data with one canonical JSON spelling.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Dim } from "./dim.ts";
-import { canonicalDim } from "./dim.ts";
+import type { Bindings, Dim } from "./dim.ts";
+import { bindDim, canonicalDim } from "./dim.ts";
 import type { DType, ElementType } from "./dtype.ts";
 import { isDType, isElementType } from "./dtype.ts";
+import { bindType, formatType, parseType } from "./type.ts";
 
 export type AttrValue = number | string | boolean | readonly AttrValue[];
 export type AttrRecord = Readonly<Record<string, AttrValue | undefined>>;
@@ -19,16 +20,17 @@ export interface AttrSpec<T> {
   readonly optional: boolean;
   readonly check: (value: unknown) => value is T;
   readonly canonical?: (value: T) => T;
+  /** For values that hold sizes: the value with symbols bound. */
+  readonly bind?: (value: T, bindings: Bindings) => T;
 }
 
 export type AttrSchema<A> = { readonly [K in keyof A]-?: AttrSpec<Exclude<A[K], undefined>> };
 
-const spec = <T>(expects: string, check: (v: unknown) => v is T, canonical?: (v: T) => T): AttrSpec<T> => ({
-  expects,
-  optional: false,
-  check,
-  ...(canonical ? { canonical } : {}),
-});
+const spec = <T>(
+  expects: string,
+  check: (v: unknown) => v is T,
+  sizes?: Required<Pick<AttrSpec<T>, "canonical" | "bind">>,
+): AttrSpec<T> => ({ expects, optional: false, check, ...sizes });
 
 const isNumber = (v: unknown): v is number => typeof v === "number" && !Number.isNaN(v);
 const isInt = (v: unknown): v is number => Number.isSafeInteger(v);
@@ -49,13 +51,18 @@ export const attr = {
     spec("list of ints", (v): v is readonly number[] => Array.isArray(v) && v.every(isInt)),
   floats: (): AttrSpec<readonly number[]> =>
     spec("list of numbers", (v): v is readonly number[] => Array.isArray(v) && v.every(isNumber)),
-  dim: (): AttrSpec<Dim> => spec("size or symbol", isDim, canonicalDim),
+  dim: (): AttrSpec<Dim> => spec("size or symbol", isDim, { canonical: canonicalDim, bind: bindDim }),
   dims: (): AttrSpec<readonly Dim[]> =>
-    spec(
-      "list of sizes or symbols",
-      (v): v is readonly Dim[] => Array.isArray(v) && v.every(isDim),
-      (v) => v.map(canonicalDim),
-    ),
+    spec("list of sizes or symbols", (v): v is readonly Dim[] => Array.isArray(v) && v.every(isDim), {
+      canonical: (v) => v.map(canonicalDim),
+      bind: (v, bindings) => v.map((dim) => bindDim(dim, bindings)),
+    }),
+  /** Types by their text, `f32[T,4]`. */
+  types: (): AttrSpec<readonly string[]> =>
+    spec("list of types", (v): v is readonly string[] => Array.isArray(v) && v.every((t) => typeof t === "string"), {
+      canonical: (v) => v.map((text) => formatType(parseType(text))),
+      bind: (v, bindings) => v.map((text) => formatType(bindType(parseType(text), bindings))),
+    }),
   dtype: (): AttrSpec<DType> => spec("a dtype", (v): v is DType => typeof v === "string" && isDType(v)),
   elementType: (): AttrSpec<ElementType> =>
     spec("an element type", (v): v is ElementType => typeof v === "string" && isElementType(v)),

@@ -3,27 +3,23 @@ import { invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord, AttrValue } from "./attributes.ts";
 import { GraphBuilder } from "./builder.ts";
 import type { Bindings } from "./dim.ts";
-import { bindDim } from "./dim.ts";
 import type { Graph, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import { copyNode } from "./rewrite.ts";
 import { bindType } from "./type.ts";
 
-/** Attributes whose schema says "size" hold dims; anything else stays as it is. */
+/** Attributes that hold sizes say how they are bound; any other stays as it is. */
 function bindAttrs(table: OpTable, op: string, attrs: AttrRecord, bindings: Bindings): AttrRecord {
   const schema = table.get(op)?.schema;
   if (!schema) return attrs;
-  const result: Record<string, AttrValue | undefined> = {};
-  for (const [key, value] of Object.entries(attrs)) {
-    const holdsDims = schema[key]?.expects.includes("symbol") === true;
-    if (!holdsDims) result[key] = value;
-    else if (Array.isArray(value)) result[key] = value.map((dim) => (isDim(dim) ? bindDim(dim, bindings) : dim));
-    else result[key] = isDim(value) ? bindDim(value, bindings) : value;
-  }
-  return result;
+  return Object.fromEntries(
+    Object.entries(attrs).map(([key, value]) => {
+      // The value passed the same schema's check, so its own `bind` takes it.
+      const bind = schema[key]?.bind as ((value: AttrValue, bindings: Bindings) => AttrValue) | undefined;
+      return [key, value === undefined || bind === undefined ? value : bind(value, bindings)];
+    }),
+  );
 }
-
-const isDim = (value: unknown): value is number | string => typeof value === "number" || typeof value === "string";
 
 export function specialize(table: OpTable, graph: Graph, bindings: Bindings): Graph {
   const builder = new GraphBuilder(table, graph.name);

@@ -1,9 +1,9 @@
 /** Tensor types: an element type (plain or packed) and a shape of dims; broadcasting and sizes. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Bindings, Dim, Shape } from "./dim.ts";
-import { bindDim, divDims, mulDims, productOf, staticDim } from "./dim.ts";
+import { bindDim, canonicalDim, divDims, mulDims, productOf, staticDim } from "./dim.ts";
 import type { DType, ElementType } from "./dtype.ts";
-import { blockLayout } from "./dtype.ts";
+import { blockLayout, isElementType } from "./dtype.ts";
 
 export interface TensorType {
   readonly dtype: ElementType;
@@ -42,6 +42,16 @@ export const bindType = (type: TensorType, bindings: Bindings): TensorType =>
 
 /** `q4_k[4096,14336]`, `f32[T,1024]`, `i32[]`. */
 export const formatType = (type: TensorType): string => `${type.dtype}[${type.shape.join(",")}]`;
+
+/** Reads what `formatType` writes. */
+export function parseType(text: string): TensorType {
+  const match = /^([a-z0-9_]+)\[([^\[\]]*)\]$/.exec(text.replace(/\s+/g, ""));
+  const [, name = "", dims = ""] = match ?? [];
+  if (!match || !isElementType(name))
+    throw new WorkbenchError("IR_TYPE", `[type] got "${text.slice(0, 80)}", expected a type such as f32[T,1024]`);
+  const shape = dims === "" ? [] : dims.split(",").map((dim) => canonicalDim(/^\d+$/.test(dim) ? Number(dim) : dim));
+  return { dtype: name, shape };
+}
 
 /** NumPy broadcasting, right-aligned; a symbol meets itself or 1. */
 export function broadcastShapes(a: Shape, b: Shape, who: string): Shape {

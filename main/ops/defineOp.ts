@@ -15,7 +15,8 @@ import type { TensorType } from "../ir/type.ts";
 import type { OpBuilder } from "./opBuilder.ts";
 
 /** "2-3": two inputs and an optional third. */
-export type Arity = 0 | 1 | 2 | 3 | 4 | 5 | 6 | "1-2" | "2-3" | "3-4" | "3-5" | "3-6" | "4-7" | "variadic";
+export type Arity =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | "1-2" | "2-3" | "3-4" | "3-5" | "3-6" | "4-6" | "4-7" | "8-10" | "variadic";
 
 interface Tuples<T> {
   0: readonly [];
@@ -30,7 +31,9 @@ interface Tuples<T> {
   "3-4": readonly [T, T, T, T?];
   "3-5": readonly [T, T, T, T?, T?];
   "3-6": readonly [T, T, T, T?, T?, T?];
+  "4-6": readonly [T, T, T, T, T?, T?];
   "4-7": readonly [T, T, T, T, T?, T?, T?];
+  "8-10": readonly [T, T, T, T, T, T, T, T, T?, T?];
   variadic: readonly T[];
 }
 export type InputsOf<A extends Arity, T> = Tuples<T>[A];
@@ -58,6 +61,24 @@ export interface NodeInfo<Attrs> {
   readonly attrs: Attrs;
 }
 
+/** The op in terms of others. Checked against the reference on every sample. */
+export type Decomposition<Attrs, A extends Arity> = (
+  g: OpBuilder,
+  inputs: InputsOf<A, Value>,
+  attrs: Attrs,
+  node: NodeInfo<Attrs>,
+) => Value | readonly Value[];
+
+/** For a backend entry, a gradient or a batching rule: do it on the op's parts. */
+export interface Decomposed<Attrs, A extends Arity> {
+  readonly kind: "decompose";
+  readonly via: Decomposition<Attrs, A>;
+}
+export const decomposed = <Attrs, A extends Arity>(via: Decomposition<Attrs, A>): Decomposed<Attrs, A> => ({
+  kind: "decompose",
+  via,
+});
+
 export type Lowering<E, V, Attrs, A extends Arity> =
   | {
       readonly kind: "native";
@@ -65,15 +86,7 @@ export type Lowering<E, V, Attrs, A extends Arity> =
       /** true, or why this node (dtype, rank, symbolic size) cannot be lowered so. */
       readonly when?: (node: NodeInfo<Attrs>) => true | string;
     }
-  | {
-      readonly kind: "decompose";
-      readonly via: (
-        g: OpBuilder,
-        inputs: InputsOf<A, Value>,
-        attrs: Attrs,
-        node: NodeInfo<Attrs>,
-      ) => Value | readonly Value[];
-    }
+  | Decomposed<Attrs, A>
   | { readonly kind: "unsupported"; readonly reason: string };
 
 export type Backends<Attrs, A extends Arity> = {
@@ -99,9 +112,10 @@ export interface VjpContext<Attrs, A extends Arity> {
   readonly node: NodeInfo<Attrs>;
 }
 
-/** One cotangent per input; undefined where no gradient flows (integer operands, indices). */
+/** A rule gives one cotangent per input; undefined where no gradient flows (integer operands, indices). */
 export type Gradient<Attrs, A extends Arity> =
   | { readonly kind: "vjp"; readonly rule: (context: VjpContext<Attrs, A>) => readonly (Value | undefined)[] }
+  | Decomposed<Attrs, A>
   | { readonly kind: "nondifferentiable"; readonly reason: string };
 
 export const nondifferentiable = (reason: string): { readonly kind: "nondifferentiable"; readonly reason: string } => ({
@@ -125,6 +139,7 @@ export interface VmapContext<Attrs, A extends Arity> {
 export type Batching<Attrs, A extends Arity> =
   | { readonly kind: "elementwise" }
   | { readonly kind: "rule"; readonly rule: (context: VmapContext<Attrs, A>) => Value | readonly Value[] }
+  | Decomposed<Attrs, A>
   | { readonly kind: "unsupported"; readonly reason: string };
 
 /** A small input that drives every automatic test of the op. */
@@ -178,9 +193,9 @@ export interface Op<
   readonly samples: readonly Sample<Attrs>[];
 }
 
-/** Identity at run time; its type does the work. */
+/** Identity at run time; its type does the work. The attributes' type comes from the annotation alone. */
 export const defineOp = <Name extends string, Attrs, A extends Arity, O extends OutputCount>(
-  op: Op<Name, Attrs, A, O>,
+  op: Op<Name, NoInfer<Attrs>, A, O>,
 ): Op<Name, Attrs, A, O> => op;
 
 /** Any op, with its types forgotten: for tables and loops over ops. Attributes were checked against the schema. */
@@ -200,6 +215,7 @@ export interface AnyOp extends OpSpec {
 const MANY = Number.MAX_SAFE_INTEGER;
 export function arityRange(arity: Arity): ArityRange {
   if (arity === "variadic") return { min: 1, max: MANY };
+  // A number, or "least-most".
   if (typeof arity === "number") return { min: arity, max: arity };
   const [min, max] = arity.split("-").map(Number);
   return { min: min ?? 0, max: max ?? min ?? 0 };
@@ -208,19 +224,27 @@ export function arityRange(arity: Arity): ArityRange {
 const asList = <T>(value: T | readonly T[]): readonly T[] =>
   Array.isArray(value) ? (value as readonly T[]) : [value as T];
 
+/** The part of an op that does not depend on its type parameters. */
+interface OpHead {
+  readonly name: string;
+  readonly summary: string;
+  readonly arity: Arity;
+  readonly outputs: OutputCount;
+  readonly attributes: object;
+  readonly traits: readonly Trait[];
+}
+
 /**
  * Forgets the types of one op. Sound because the builder checks arity and attributes before any rule runs;
  * the casts are the only place where that promise is spent.
  */
-export function eraseOp<Name extends string, Attrs, A extends Arity, O extends OutputCount>(
-  op: Op<Name, Attrs, A, O>,
-): AnyOp {
-  const erased = op as unknown as Op<Name, AttrRecord, "variadic", OutputCount>;
+export function eraseOp(op: OpHead): AnyOp {
+  const erased = op as unknown as Op<string, AttrRecord, "variadic", OutputCount>;
   return {
     name: op.name,
     summary: op.summary,
     arityRange: arityRange(op.arity),
-    schema: op.attributes as unknown as AnyAttrSchema,
+    schema: op.attributes as AnyAttrSchema,
     traits: op.traits,
     outputCount: op.outputs,
     inferTypes: (inputs, attrs, regions) => asList(erased.infer(inputs, attrs, regions)),

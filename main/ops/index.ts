@@ -6,13 +6,133 @@ import type { GraphBuilder } from "../ir/builder.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import type { OpTable } from "../ir/opTable.ts";
 import type { Value } from "../ir/graph.ts";
+import { attention } from "./attention/attention.ts";
+import { attention_cached } from "./attention/attention_cached.ts";
+import { kv_append } from "./attention/kv_append.ts";
+import { rope } from "./attention/rope.ts";
+import { rope_table } from "./attention/rope_table.ts";
 import { add } from "./binary/add.ts";
+import { compare } from "./binary/compare.ts";
+import { div } from "./binary/div.ts";
+import { maximum } from "./binary/maximum.ts";
+import { minimum } from "./binary/minimum.ts";
+import { mul } from "./binary/mul.ts";
+import { pow } from "./binary/pow.ts";
+import { sub } from "./binary/sub.ts";
+import { add_rms_norm } from "./fused/add_rms_norm.ts";
+import { gated_linear } from "./fused/gated_linear.ts";
+import { linear_add } from "./fused/linear_add.ts";
+import { qkv_linear } from "./fused/qkv_linear.ts";
+import { rope_append } from "./fused/rope_append.ts";
+import { swiglu } from "./fused/swiglu.ts";
+import { dequantize } from "./linalg/dequantize.ts";
+import { linear } from "./linalg/linear.ts";
+import { matmul } from "./linalg/matmul.ts";
+import { layer_norm } from "./norm/layer_norm.ts";
+import { rms_norm } from "./norm/rms_norm.ts";
+import { argmax } from "./reduce/argmax.ts";
+import { cumsum } from "./reduce/cumsum.ts";
+import { reduce } from "./reduce/reduce.ts";
+import { softmax } from "./reduce/softmax.ts";
+import { topk } from "./reduce/topk.ts";
+import { cast } from "./shape/cast.ts";
+import { concat } from "./shape/concat.ts";
+import { expand } from "./shape/expand.ts";
+import { gather } from "./shape/gather.ts";
+import { iota } from "./shape/iota.ts";
+import { narrow } from "./shape/narrow.ts";
+import { reshape } from "./shape/reshape.ts";
+import { scatter_add } from "./shape/scatter_add.ts";
+import { split } from "./shape/split.ts";
+import { transpose } from "./shape/transpose.ts";
+import { where } from "./shape/where.ts";
+import { custom } from "./signal/custom.ts";
+import { fft } from "./signal/fft.ts";
+import { lstm } from "./signal/lstm.ts";
+import { abs } from "./unary/abs.ts";
+import { cos } from "./unary/cos.ts";
+import { erf } from "./unary/erf.ts";
+import { exp } from "./unary/exp.ts";
+import { floor } from "./unary/floor.ts";
+import { gelu } from "./unary/gelu.ts";
+import { log } from "./unary/log.ts";
+import { neg } from "./unary/neg.ts";
+import { relu } from "./unary/relu.ts";
+import { round } from "./unary/round.ts";
+import { rsqrt } from "./unary/rsqrt.ts";
+import { sigmoid } from "./unary/sigmoid.ts";
+import { sign } from "./unary/sign.ts";
+import { silu } from "./unary/silu.ts";
+import { sin } from "./unary/sin.ts";
+import { sqrt } from "./unary/sqrt.ts";
+import { stop_gradient } from "./unary/stop_gradient.ts";
+import { tanh } from "./unary/tanh.ts";
 import type { AnyOp } from "./defineOp.ts";
 import { eraseOp } from "./defineOp.ts";
 import type { OpBuilder } from "./opBuilder.ts";
 
 export const OPS = {
+  abs,
   add,
+  add_rms_norm,
+  argmax,
+  attention,
+  attention_cached,
+  cast,
+  compare,
+  concat,
+  cos,
+  cumsum,
+  custom,
+  dequantize,
+  div,
+  erf,
+  exp,
+  expand,
+  fft,
+  floor,
+  gated_linear,
+  gather,
+  gelu,
+  iota,
+  kv_append,
+  layer_norm,
+  linear,
+  linear_add,
+  log,
+  lstm,
+  matmul,
+  maximum,
+  minimum,
+  mul,
+  narrow,
+  neg,
+  pow,
+  qkv_linear,
+  reduce,
+  relu,
+  reshape,
+  rms_norm,
+  rope,
+  rope_append,
+  rope_table,
+  round,
+  rsqrt,
+  scatter_add,
+  sigmoid,
+  sign,
+  silu,
+  sin,
+  softmax,
+  split,
+  sqrt,
+  stop_gradient,
+  sub,
+  swiglu,
+  tanh,
+  topk,
+  transpose,
+  where,
 } as const;
 
 export type OpList = typeof OPS;

@@ -76,7 +76,7 @@ export const CPU_KERNELS = [
   "narrow", // (x) any {axis, start}: the length is the output's
   "concat", // (x...) any {axis}
   "gather", // (table, indices i32) any {axis}: dims before axis ++ indices ++ dims after; a packed table: axis 0 → f32
-  "scatter_add", // (base, indices i32, updates) num {axis: 0}: base + updates at the rows named
+  "scatter_add", // (updates, indices i32) num {axis}: zeros, plus updates at the positions named: the transpose of gather
   "pad", // (x, value scalar) any {before: list, after: list}
   "slice", // (x) any {starts, steps}: steps may be negative
   "iota", // () num {axis}: 0, 1, 2 … along axis
@@ -85,17 +85,25 @@ export const CPU_KERNELS = [
   // Products.
   "matmul", // (a [..,M,K], b [..,K,N]) f32 {transposeA, transposeB} with batch broadcasting
   "linear", // (x [..,K] f32, w [N,K] f32, f16, bf16 or packed, bias [N]?) → [..,N]
+  "linear_add", // (x [..,K], w [N,K], residual [..,N], bias [N]?): x·wᵀ (+ bias) + residual
+  "qkv_linear", // (x, wQ, wK, wV, bQ, bK, bV — all three biases or none) → q [T,Nq], k [T,Nk], v [T,Nv]
   "swiglu_linear", // (x, wGate, wUp) {activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}: act(x·gateᵀ) * (x·upᵀ)
   "glu", // (gate, up) {activation}: act(gate) * up
   // Norms over the last axis.
   "rms_norm", // (x, weight?) {eps}
+  "add_rms_norm", // (x, residual, weight) {eps} → x + residual, rms_norm of that sum
   "layer_norm", // (x, weight?, bias?) {eps}
   "group_norm", // (x [N,C,...], weight [C]?, bias [C]?) {groups, eps}
   // Attention. Layouts: q, k, v [T, heads, head_dim]; caches [kv_heads, capacity, head_dim] f32 or f16.
   "rope", // (x [T, H, D], cos [T, rotary/2], sin [T, rotary/2]) {interleaved, rotary}
-  "rope_tables", // (past i32[], factors f32[rotary/2]) {base, rotary, ...}: cos, sin [T, rotary/2], see rope.cpp
+  // (positions i32[T], factors f32[rotary/2]?) {frequencies: list of rotary/2 doubles, magnitude}: cos, sin [T, rotary/2] =
+  // magnitude · cos, sin(position · frequency / factor), the angle in double
+  "rope_tables",
+  // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,Dv], cos, sin, kCache, vCache, past i32[], qNorm [D]?, kNorm [D]? — both or none)
+  // {interleaved, rotary, eps} → q normed and turned, kCache, vCache: per head rms_norm (if given), rope on q and k, append of k and v
+  "rope_append",
   "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can
-  "attention", // (q, k cache, v cache, past i32[]) {scale, softcap, window, causal} → [T, heads, head_dim]
+  "attention", // (q, k cache, v cache, past i32[]) {scale, softcap: 0 off, window: keys seen, own included; 0 off} → [T, heads, head_dim]
   "attention_general", // (q [..,Hq,Sq,D], k [..,Hkv,Sk,D], v [..,Hkv,Sk,Dv], mask?) {scale, softcap, window, mask}: 0 none, 1 causal, 2 sliding window, 3 keep [B,Sk], 4 bias [B,H,Sq,Sk]
   // Sequences and signals.
   "fft", // (x [..,2N]: re block, im block) {inverse, norm: 0 backward, 1 forward, 2 ortho}

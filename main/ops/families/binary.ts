@@ -1,14 +1,23 @@
 /** What element-wise binary ops share: inference, reference loop, gradient reduction, backend rules, samples. */
+import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
+import { milBinary as milRule } from "../../backends/coreml/rules.ts";
 import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
-import { plainDType } from "../../ir/dtype.ts";
+import type { ElementType } from "../../ir/dtype.ts";
+import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
-import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
-import type { Batching, Lowering, Sample } from "../defineOp.ts";
+import type { Batching, Lowering, Sample, VjpContext } from "../defineOp.ts";
+import { scalarLike } from "./constants.ts";
+import { NUMBERS, cpuKernel } from "./cpu.ts";
+import { at, broadcastData, numbersOf } from "./host.ts";
+import { integers, normal, uniform } from "./samples.ts";
+import { unbroadcast } from "./unbroadcast.ts";
 
 type Two<T> = readonly [T, T];
 
@@ -27,50 +36,68 @@ export const inferBinary =
     return tensor(a.dtype, broadcastShapes(a.shape, b.shape, who));
   };
 
-/** Strides of `shape` seen from a broadcast result: 0 where it is stretched. */
-function broadcastStrides(shape: readonly number[], rank: number): number[] {
-  const strides = stridesOf(shape);
-  return Array.from({ length: rank }, (_, i) => {
-    const at = i - (rank - shape.length);
-    return at < 0 || shape[at] === 1 ? 0 : (strides[at] ?? 0);
-  });
-}
-
 export const referenceBinary =
   (f: (a: number, b: number) => number) =>
   ([a, b]: Two<HostTensor>): HostTensor => {
-    const shape = broadcastShapes(a.shape, b.shape, "reference").map(Number);
-    const out = new Float64Array(sizeOf(shape));
-    const [sa, sb] = [broadcastStrides(a.shape, shape.length), broadcastStrides(b.shape, shape.length)];
-    const index = new Array<number>(shape.length).fill(0);
-    for (let i = 0; i < out.length; i++) {
-      const at = (strides: readonly number[]): number => strides.reduce((sum, s, d) => sum + s * (index[d] ?? 0), 0);
-      out[i] = f(a.data[at(sa)] ?? NaN, b.data[at(sb)] ?? NaN);
-      for (let d = shape.length - 1; d >= 0; d--) {
-        index[d] = (index[d] ?? 0) + 1;
-        if ((index[d] ?? 0) < (shape[d] ?? 0)) break;
-        index[d] = 0;
-      }
-    }
-    return hostTensor(a.dtype, shape, out);
+    const shape = numbersOf(broadcastShapes(a.shape, b.shape, "reference"), "reference");
+    const [x, y] = [broadcastData(a, shape), broadcastData(b, shape)];
+    const integer = isInteger(a.dtype);
+    return hostTensor(
+      a.dtype,
+      shape,
+      x.map((value, i) => (integer ? Math.trunc(f(value, at(y, i))) : f(value, at(y, i)))),
+    );
   };
 
 export const broadcastBatching: Batching<NoAttrs, 2> = { kind: "elementwise" };
 
-export const cpuBinary = (kernel: CpuKernel): Lowering<CpuEmitter, CpuValue, NoAttrs, 2> => ({
-  kind: "native",
-  emit: (e, [a, b], _attrs, node) => e.instr(kernel, [a, b], node.outputs),
-});
+export const cpuBinary = (
+  kernel: CpuKernel,
+  takes: readonly ElementType[] = NUMBERS,
+): Lowering<CpuEmitter, CpuValue, NoAttrs, 2> => cpuKernel(kernel, { takes });
 
-export { milBinary } from "../../backends/coreml/rules.ts";
+/** `floats`: MIL divides and raises whole numbers by other rules than ours. */
+export const milBinary = (
+  op: Parameters<typeof milRule>[0],
+  only: "floats" | "numbers" = "numbers",
+): Lowering<CoremlEmitter, MilValue, NoAttrs, 2> => {
+  const rule = milRule(op);
+  return {
+    ...rule,
+    when: (node) =>
+      only === "floats" && node.inputs.some((type) => !isFloat(type.dtype))
+        ? `CoreML's ${op} is used for floats only, this operand is ${node.inputs.map((type) => type.dtype).join(", ")}`
+        : (rule.when?.(node) ?? true),
+  };
+};
 
-const normal = (seed: number, shape: TensorType["shape"]): Sample<NoAttrs>["inputs"][number] => ({
-  type: tensor("f32", shape),
-  fill: { kind: "normal", seed },
-});
+/** Gradient of max and min: the chosen operand gets the cotangent; where both are equal, half each. */
+export function selectGradient(
+  { g, ct, inputs: [a, b] }: VjpContext<NoAttrs, 2>,
+  op: "gt" | "lt",
+): readonly [Value, Value] {
+  const [one, half, zero] = [1, 0.5, 0].map((v) => scalarLike(g, ct, v)) as [Value, Value, Value];
+  const share = (x: Value, y: Value): Value =>
+    g.where([g.compare([x, y], { op }), one, g.where([g.compare([x, y], { op: "eq" }), half, zero])]);
+  return [unbroadcast(g, g.mul([ct, share(a, b)]), a), unbroadcast(g, g.mul([ct, share(b, a)]), b)];
+}
 
 export const binarySamples: readonly Sample<NoAttrs>[] = [
   { title: "same shape, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: {} },
   { title: "broadcast both ways", inputs: [normal(3, [4, 1, 3]), normal(4, [2, 1])], attrs: {} },
   { title: "symbolic rows", inputs: [normal(5, ["T", 7]), normal(6, [7])], attrs: {}, bindings: { T: 3 } },
+  { title: "scalar operand", inputs: [normal(7, [5]), normal(8, [])], attrs: {} },
+  { title: "whole numbers", inputs: [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], attrs: {} },
+];
+
+/** As above with operands away from zero and from each other, for ops with a pole or a kink. */
+export const positiveBinarySamples: readonly Sample<NoAttrs>[] = [
+  { title: "same shape, odd sizes", inputs: [uniform(1, [3, 5], 0.5, 3), uniform(2, [3, 5], 0.5, 3)], attrs: {} },
+  { title: "broadcast both ways", inputs: [uniform(3, [4, 1, 3], 0.5, 3), uniform(4, [2, 1], 0.5, 3)], attrs: {} },
+  {
+    title: "symbolic rows",
+    inputs: [uniform(5, ["T", 7], 0.5, 3), uniform(6, [7], 0.5, 3)],
+    attrs: {},
+    bindings: { T: 3 },
+  },
 ];

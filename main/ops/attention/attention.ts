@@ -1,0 +1,193 @@
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import { plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { broadcastShapes, formatType, sameShape, tensor } from "../../ir/type.ts";
+import type { InputsOf, Op } from "../defineOp.ts";
+import { decomposed, defineOp } from "../defineOp.ts";
+import type { ScoreAttrs } from "../families/attention.ts";
+import { attendRow, groupOf, hideScores, scaleScores, visibleKeys } from "../families/attention.ts";
+import { sizeValue } from "../families/constants.ts";
+import { cpuKernel } from "../families/cpu.ts";
+import { at, broadcastData } from "../families/host.ts";
+import { normal, values } from "../families/samples.ts";
+import { swapLast } from "../linalg/matmul.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+
+export type MaskKind = "none" | "causal" | "sliding" | "custom" | "bias";
+export interface AttentionAttrs extends ScoreAttrs {
+  /** causal and sliding are aligned at the bottom right; custom: bool [B, Sk]; bias: [B, H, Sq, Sk], added to the scores. */
+  readonly mask: MaskKind;
+  /** sliding: keys from the row's position - window on. */
+  readonly window?: number;
+}
+
+const MASK_CODE: { readonly [M in MaskKind]: number } = { none: 0, causal: 1, sliding: 2, custom: 3, bias: 4 };
+
+function inferAttention([q, k, v, mask]: InputsOf<"3-4", TensorType>, attrs: AttentionAttrs): TensorType {
+  const [batch = 0, heads = 0, rows = 0, size] = q.shape;
+  const [, kvHeads, keys = 0, keySize] = k.shape;
+  const fits =
+    [q, k, v].every((x) => x.shape.length === 4 && x.dtype === q.dtype && x.shape[0] === batch) &&
+    keySize === size &&
+    v.shape[1] === kvHeads &&
+    v.shape[2] === keys;
+  if (!fits)
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[attention] got ${[q, k, v].map(formatType).join(", ")}; expected [B,H,Sq,D], [B,Hkv,Sk,D], [B,Hkv,Sk,Dv] of one dtype`,
+    );
+  groupOf("attention", heads, kvHeads);
+  const wantsMask = attrs.mask === "custom" || attrs.mask === "bias";
+  if (wantsMask !== (mask !== undefined) || (attrs.mask === "sliding") !== (attrs.window !== undefined))
+    throw new WorkbenchError(
+      "IR_STRUCTURE",
+      `[attention] mask ${attrs.mask}: its operand or window is missing, or one too many`,
+    );
+  const full = [batch, heads, rows, keys];
+  if (mask && attrs.mask === "custom" && !(mask.dtype === "bool" && sameShape(mask.shape, [batch, keys])))
+    throw new WorkbenchError("IR_SHAPE", `[attention] mask: got ${formatType(mask)}, expected bool[${batch},${keys}]`);
+  if (
+    mask &&
+    attrs.mask === "bias" &&
+    !(mask.dtype === q.dtype && sameShape(broadcastShapes(mask.shape, full, "attention"), full))
+  )
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[attention] bias: got ${formatType(mask)}, expected ${q.dtype}[${full.join(",")}]`,
+    );
+  return tensor(plainDType(q.dtype, "attention"), [batch, heads, rows, v.shape[3] ?? 0]);
+}
+
+function reference([q, k, v, mask]: InputsOf<"3-4", HostTensor>, attrs: AttentionAttrs): HostTensor {
+  const [batch = 0, heads = 0, rows = 0, size = 0] = q.shape;
+  const [, kvHeads = 0, keys = 0, valueSize = 0] = v.shape;
+  const out = new Float64Array(batch * heads * rows * valueSize);
+  const bias = mask && attrs.mask === "bias" ? broadcastData(mask, [batch, heads, rows, keys]) : undefined;
+  const all = Array.from({ length: keys }, (_, i) => i);
+  for (let b = 0; b < batch; b++)
+    for (let h = 0; h < heads; h++)
+      for (let r = 0; r < rows; r++) {
+        const position = r + keys - rows;
+        const seen = all.filter((key) => {
+          if (attrs.mask === "custom") return mask !== undefined && at(mask.data, b * keys + key) !== 0;
+          if (attrs.mask === "causal") return key <= position;
+          return attrs.mask !== "sliding" || (key <= position && key >= position - (attrs.window ?? 0));
+        });
+        const row = (b * heads + h) * rows + r;
+        const kv = b * kvHeads + Math.floor((h * kvHeads) / heads);
+        attendRow(
+          {
+            q: q.data,
+            k: k.data,
+            v: v.data,
+            qAt: row * size,
+            kAt: kv * keys * size,
+            vAt: kv * keys * valueSize,
+            size,
+            valueSize,
+          },
+          seen,
+          attrs,
+          out,
+          row * valueSize,
+          (key) => (bias ? at(bias, row * keys + key) : 0),
+        );
+      }
+  return hostTensor(q.dtype, [batch, heads, rows, valueSize], out);
+}
+
+function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<"3-4", Value>, attrs: AttentionAttrs): Value {
+  const [batch = 0, heads = 0, rows = 0, size = 0] = g.typeOf(q).shape;
+  const [, kvHeads = 0, keys = 0, valueSize = 0] = g.typeOf(v).shape;
+  const group = groupOf("attention", heads, kvHeads);
+  // The heads of a group share their keys: they become rows of one product.
+  const grouped = g.reshape([q], { shape: [batch, kvHeads, group, rows, size] });
+  const columns = g.reshape([swapLast(g, k)], { shape: [batch, kvHeads, 1, size, keys] });
+  let scores = scaleScores(g, g.matmul([grouped, columns]), attrs);
+  if (mask !== undefined && attrs.mask === "bias") {
+    const full = g.expand([mask], { shape: [batch, heads, rows, keys] });
+    scores = g.add([scores, g.reshape([full], { shape: [batch, kvHeads, group, rows, keys] })]);
+  } else if (mask !== undefined) {
+    scores = hideScores(g, scores, g.reshape([mask], { shape: [batch, 1, 1, 1, keys] }));
+  } else if (attrs.mask !== "none") {
+    const offset = g.sub([sizeValue(g, [keys], "i32"), sizeValue(g, [rows], "i32")]);
+    const position = g.add([g.iota([], { shape: [rows, 1], axis: 0 }), offset]);
+    scores = hideScores(g, scores, visibleKeys(g, position, g.iota([], { shape: [keys], axis: 0 }), attrs.window));
+  }
+  const weights = g.softmax([scores], { axis: 4 });
+  const mixed = g.matmul([weights, g.reshape([v], { shape: [batch, kvHeads, 1, keys, valueSize] })]);
+  return g.reshape([mixed], { shape: [batch, heads, rows, valueSize] });
+}
+
+export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
+  name: "attention",
+  summary:
+    "softmax(softcap(scale · q kᵀ) + mask) v with grouped key heads: q [B,H,Sq,D], k [B,Hkv,Sk,D], v [B,Hkv,Sk,Dv].",
+  arity: "3-4",
+  outputs: "one",
+  attributes: {
+    scale: attr.float(),
+    softcap: attr.optional(attr.float()),
+    mask: attr.oneOf(["none", "causal", "sliding", "custom", "bias"]),
+    window: attr.optional(attr.int(0)),
+  },
+  infer: inferAttention,
+  reference,
+  gradient: decomposed(decompose),
+  batching: decomposed(decompose),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("attention_general", {
+      takes: [["f32"], ["f32"], ["f32"], ["f32", "bool"]],
+      params: ({ scale, softcap, mask, window }) => ({
+        scale,
+        softcap: softcap ?? 0,
+        mask: MASK_CODE[mask],
+        window: window === undefined ? 0 : window + 1,
+      }),
+      when: ({ attrs, inputs: [, , , mask], outputs: [out], inputs: [, k] }) =>
+        attrs.mask !== "bias" ||
+        (mask && out && k && sameShape(mask.shape, [...out.shape.slice(0, 3), k.shape[2] ?? 0]))
+          ? true
+          : "the CPU kernel takes a bias of the full size [B,H,Sq,Sk]: expand it first",
+    }),
+    coreml: decomposed(decompose),
+  },
+  samples: [
+    {
+      title: "no mask, odd sizes",
+      inputs: [normal(1, [1, 3, 5, 4]), normal(2, [1, 3, 7, 4]), normal(3, [1, 3, 7, 2])],
+      attrs: { scale: 0.5, mask: "none" },
+    },
+    {
+      title: "causal with more keys, grouped, symbolic",
+      inputs: [normal(4, [2, 4, "T", 3]), normal(5, [2, 2, "T+2", 3]), normal(6, [2, 2, "T+2", 3])],
+      attrs: { scale: 0.6, mask: "causal" },
+      bindings: { T: 3 },
+    },
+    {
+      title: "sliding",
+      inputs: [normal(7, [1, 2, 4, 3]), normal(8, [1, 1, 6, 3]), normal(9, [1, 1, 6, 3])],
+      attrs: { scale: 0.5, mask: "sliding", window: 1 },
+    },
+    {
+      title: "custom mask",
+      inputs: [
+        normal(10, [2, 2, 3, 4]),
+        normal(11, [2, 2, 4, 4]),
+        normal(12, [2, 2, 4, 4]),
+        values([1, 0, 1, 1, 1, 1, 0, 0], [2, 4], "bool"),
+      ],
+      attrs: { scale: 0.5, mask: "custom" },
+    },
+    {
+      title: "bias and softcap",
+      inputs: [normal(13, [1, 2, 3, 4]), normal(14, [1, 2, 5, 4]), normal(15, [1, 2, 5, 4]), normal(16, [1, 2, 3, 5])],
+      attrs: { scale: 1, softcap: 2, mask: "bias" },
+    },
+  ],
+});

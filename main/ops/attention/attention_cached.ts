@@ -1,0 +1,180 @@
+import type { MilValue } from "../../backends/coreml/emitter.ts";
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import { plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { formatType, staticShape, tensor } from "../../ir/type.ts";
+import type { NodeInfo, Op, Sample } from "../defineOp.ts";
+import { decomposed, defineOp } from "../defineOp.ts";
+import type { ScoreAttrs } from "../families/attention.ts";
+import { attendRow, groupOf, hideScores, milVisible, scaleScores, visibleKeys } from "../families/attention.ts";
+import { eachItem } from "../families/batching.ts";
+import { milSwap } from "../families/coreml.ts";
+import { cpuKernel } from "../families/cpu.ts";
+import { at } from "../families/host.ts";
+import { normal, scalarInput } from "../families/samples.ts";
+import { swapLast } from "../linalg/matmul.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+
+export interface AttentionCachedAttrs extends ScoreAttrs {
+  /** Only keys from the token's position - window on (window + 1 keys). */
+  readonly window?: number;
+}
+type Four<T> = readonly [T, T, T, T];
+
+/** [T, H, D] → [Hkv, G, T, D] against [Hkv, 1, D, capacity], masked by position. */
+function decompose(g: OpBuilder, [q, k, v, past]: Four<Value>, attrs: AttentionCachedAttrs): Value {
+  const [tokens = 0, heads = 0, size = 0] = g.typeOf(q).shape;
+  const [kvHeads = 0, capacity = 0, valueSize = 0] = g.typeOf(v).shape;
+  const group = groupOf("attention_cached", heads, kvHeads);
+  const dtype = plainDType(g.typeOf(q).dtype, "attention_cached");
+  const wide = (x: Value): Value => (g.typeOf(x).dtype === dtype ? x : g.cast([x], { to: dtype }));
+  const rows = g.reshape([g.transpose([q], { perm: [1, 0, 2] })], { shape: [kvHeads, group, tokens, size] });
+  const keys = g.reshape([swapLast(g, wide(k))], { shape: [kvHeads, 1, size, capacity] });
+  const scores = scaleScores(g, g.matmul([rows, keys]), attrs);
+  const position = g.add([g.iota([], { shape: [tokens, 1], axis: 0 }), past]);
+  const visible = visibleKeys(g, position, g.iota([], { shape: [capacity], axis: 0 }), attrs.window);
+  const weights = g.softmax([hideScores(g, scores, visible)], { axis: 3 });
+  const mixed = g.matmul([weights, g.reshape([wide(v)], { shape: [kvHeads, 1, capacity, valueSize] })]);
+  return g.transpose([g.reshape([mixed], { shape: [heads, tokens, valueSize] })], { perm: [1, 0, 2] });
+}
+
+const sample = (
+  title: string,
+  seed: number,
+  [tokens, heads, kvHeads, capacity, size, past]: readonly [number | string, number, number, number, number, number],
+  attrs: AttentionCachedAttrs,
+  extra: Partial<Sample<AttentionCachedAttrs>> = {},
+): Sample<AttentionCachedAttrs> => ({
+  title,
+  inputs: [
+    normal(seed, [tokens, heads, size]),
+    normal(seed + 1, [kvHeads, capacity, size]),
+    normal(seed + 2, [kvHeads, capacity, size]),
+    scalarInput(past),
+  ],
+  attrs,
+  ...extra,
+});
+
+export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> = defineOp({
+  name: "attention_cached",
+  summary:
+    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t.",
+  arity: 4,
+  outputs: "one",
+  attributes: { scale: attr.float(), softcap: attr.optional(attr.float()), window: attr.optional(attr.int(0)) },
+  infer: ([q, k, v, past]) => {
+    const [tokens, heads, size] = q.shape;
+    const [kvHeads, capacity, keySize] = k.shape;
+    const [, , valueSize = 0] = v.shape;
+    plainDType(k.dtype, "attention_cached");
+    const fits =
+      q.shape.length === 3 &&
+      k.shape.length === 3 &&
+      v.shape.length === 3 &&
+      keySize === size &&
+      v.shape[0] === kvHeads &&
+      v.shape[1] === capacity &&
+      v.dtype === k.dtype;
+    if (!fits || past.dtype !== "i32" || past.shape.length !== 0)
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[attention_cached] got ${[q, k, v, past].map(formatType).join(", ")}; expected [T,H,D], [Hkv,capacity,D], [Hkv,capacity,Dv], i32[]`,
+      );
+    groupOf("attention_cached", heads, kvHeads);
+    return tensor(plainDType(q.dtype, "attention_cached"), [tokens ?? 0, heads ?? 0, valueSize]);
+  },
+  reference: ([q, k, v, past], attrs) => {
+    const [tokens = 0, heads = 0, size = 0] = q.shape;
+    const [kvHeads = 0, capacity = 0, valueSize = 0] = v.shape;
+    const out = new Float64Array(tokens * heads * valueSize);
+    for (let t = 0; t < tokens; t++)
+      for (let h = 0; h < heads; h++) {
+        const position = at(past.data, 0) + t;
+        const from = attrs.window === undefined ? 0 : Math.max(0, position - attrs.window);
+        const keys = Array.from({ length: position - from + 1 }, (_, i) => from + i);
+        const kv = Math.floor((h * kvHeads) / heads);
+        const row = t * heads + h;
+        attendRow(
+          {
+            q: q.data,
+            k: k.data,
+            v: v.data,
+            qAt: row * size,
+            kAt: kv * capacity * size,
+            vAt: kv * capacity * valueSize,
+            size,
+            valueSize,
+          },
+          keys,
+          attrs,
+          out,
+          row * valueSize,
+        );
+      }
+    return hostTensor(q.dtype, [tokens, heads, valueSize], out);
+  },
+  gradient: decomposed(decompose),
+  batching: eachItem("attention_cached"),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("attention", {
+      takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"]],
+      params: ({ scale, softcap, window }) => ({
+        scale,
+        softcap: softcap ?? 0,
+        window: window === undefined ? 0 : window + 1,
+        causal: true,
+      }),
+    }),
+    coreml: milNative((e, [q, k, v, past]: Four<MilValue>, attrs, node: NodeInfo<AttentionCachedAttrs>) => {
+      const [qType, , vType] = node.inputs;
+      const [tokens = 0, heads = 0, size = 0] = qType ? staticShape(qType, "attention_cached") : [];
+      const [kvHeads = 0, , valueSize = 0] = vType ? staticShape(vType, "attention_cached") : [];
+      const [, keys = 0] = e.sizes(k, "attention_cached");
+      const group = heads / kvHeads;
+      const rows = e.op("reshape", {
+        x: e.op("transpose", { x: q, perm: [1, 0, 2] }),
+        shape: [kvHeads, group * tokens, size],
+      });
+      const columns = milSwap(e, e.cast(k, e.float), 3);
+      let scores = e.op("mul", { x: e.op("matmul", { x: rows, y: columns }), y: attrs.scale });
+      if (attrs.softcap !== undefined)
+        scores = e.op("mul", {
+          x: e.op("tanh", { x: e.op("real_div", { x: scores, y: attrs.softcap }) }),
+          y: attrs.softcap,
+        });
+      const cond = milVisible(e, k, past, tokens, keys, attrs.window);
+      const grouped = e.op("reshape", { x: scores, shape: [kvHeads, group, tokens, keys] });
+      const low = e.constant(e.float, [], [e.float === "fp16" ? -40000 : -1e30]);
+      const weights = e.op("softmax", { x: e.op("select", { cond, a: grouped, b: low }), axis: -1 });
+      const flat = e.op("reshape", { x: weights, shape: [kvHeads, group * tokens, keys] });
+      const mixed = e.op("matmul", { x: flat, y: e.cast(v, e.float) });
+      return e.op("transpose", {
+        x: e.op("reshape", { x: mixed, shape: [heads, tokens, valueSize] }),
+        perm: [1, 0, 2],
+      });
+    }),
+  },
+  samples: [
+    sample("one token", 1, [1, 2, 2, 5, 4, 3], { scale: 0.5 }),
+    sample("grouped heads, symbolic", 4, ["T", 6, 2, 9, 3, 2], { scale: 0.6 }, { bindings: { T: 4 } }),
+    sample("first tokens, odd sizes", 7, [3, 3, 1, 3, 5, 0], { scale: 0.4 }),
+    sample("window", 10, [3, 2, 1, 8, 4, 4], { scale: 0.5, window: 2 }),
+    sample("softcap", 13, [2, 2, 2, 6, 4, 3], { scale: 2, softcap: 1.5 }),
+    {
+      title: "half cache, values of another size",
+      inputs: [
+        normal(16, [2, 2, 4]),
+        { type: { dtype: "f16", shape: [1, 5, 4] }, fill: { kind: "integers", seed: 17, low: -2, high: 2 } },
+        { type: { dtype: "f16", shape: [1, 5, 3] }, fill: { kind: "integers", seed: 18, low: -2, high: 2 } },
+        scalarInput(2),
+      ],
+      attrs: { scale: 0.5 },
+      differentiable: false,
+    },
+  ],
+});

@@ -1,0 +1,154 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { formatType, sameShape, tensor } from "../../ir/type.ts";
+import type { Op, VjpContext } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { eachItem } from "../families/batching.ts";
+import { milPlain } from "../families/coreml.ts";
+import { cpuKernel } from "../families/cpu.ts";
+import { at } from "../families/host.ts";
+import type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
+import { ropeFrequencies } from "../families/ropeFrequencies.ts";
+import { integers, uniform, values } from "../families/samples.ts";
+
+export type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
+
+/** angle = position · frequency / factor, so d(cos, sin) = (sin, -cos) · angle / factor · dfactor. */
+function gradient(context: VjpContext<RopeTableAttrs, "1-2">): readonly (Value | undefined)[] {
+  const {
+    g,
+    inputs: [positions, factors],
+    outputs: [cos, sin],
+    cotangents: [dcos, dsin],
+    attrs,
+  } = context;
+  if (factors === undefined || cos === undefined || sin === undefined) return [undefined];
+  const [count = 0] = g.typeOf(positions).shape;
+  const column = g.reshape([g.cast([positions], { to: "f32" })], { shape: [count, 1] });
+  const { frequencies } = ropeFrequencies(attrs);
+  const rates = g.constant(hostTensor("f32", [frequencies.length], frequencies));
+  const slope = g.div([g.mul([column, rates]), g.mul([factors, factors])]);
+  const terms = [
+    ...(dcos === undefined ? [] : [g.mul([dcos, sin])]),
+    ...(dsin === undefined ? [] : [g.neg([g.mul([dsin, cos])])]),
+  ];
+  const sums = terms.map((term) => g.reduce([g.mul([term, slope])], { kind: "sum", axes: [0] }));
+  const [first, second] = sums;
+  return [undefined, first !== undefined && second !== undefined ? g.add([first, second]) : first];
+}
+
+const plain: RopeTableAttrs = {
+  dims: 8,
+  base: 10000,
+  scaling: "none",
+  factor: 1,
+  originalContext: 0,
+  attentionFactor: 1,
+  betaFast: 32,
+  betaSlow: 1,
+};
+
+export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defineOp({
+  name: "rope_table",
+  summary: "Cosines and sines of the rotary angles of each position; the optional factors divide the frequencies.",
+  arity: "1-2",
+  outputs: "many",
+  attributes: {
+    dims: attr.int(2),
+    base: attr.float(),
+    scaling: attr.oneOf(["none", "linear", "yarn"]),
+    factor: attr.float(),
+    originalContext: attr.int(0),
+    attentionFactor: attr.float(),
+    betaFast: attr.float(),
+    betaSlow: attr.float(),
+  },
+  infer: ([positions, factors], { dims, base, factor, scaling, originalContext }) => {
+    if (positions.dtype !== "i32" || positions.shape.length !== 1)
+      throw new WorkbenchError("IR_TYPE", `[rope_table] positions: got ${formatType(positions)}, expected i32[T]`);
+    if (dims % 2 !== 0 || !(base > 0) || !(factor > 0) || (scaling === "yarn" && originalContext < 1))
+      throw new WorkbenchError(
+        "IR_ATTRIBUTE",
+        `[rope_table] got dims ${dims}, base ${base}, factor ${factor}, original context ${originalContext}; expected even dims, positive base and factor, and YaRN's original context`,
+      );
+    if (factors && (factors.dtype !== "f32" || !sameShape(factors.shape, [dims / 2])))
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[rope_table] factors: got ${formatType(factors)}, expected f32[${dims / 2}]`,
+      );
+    const table = tensor("f32", [positions.shape[0] ?? 0, dims / 2]);
+    return [table, table];
+  },
+  reference: ([positions, factors], attrs) => {
+    const { frequencies, magnitude } = ropeFrequencies(attrs);
+    const half = frequencies.length;
+    const angles = new Float64Array(positions.data.length * half).map(
+      (_, i) =>
+        (at(positions.data, Math.floor(i / half)) * at(frequencies, i % half)) /
+        (factors ? at(factors.data, i % half) : 1),
+    );
+    const shape = [positions.data.length, half];
+    return [
+      hostTensor(
+        "f32",
+        shape,
+        angles.map((a) => magnitude * Math.cos(a)),
+      ),
+      hostTensor(
+        "f32",
+        shape,
+        angles.map((a) => magnitude * Math.sin(a)),
+      ),
+    ];
+  },
+  gradient: { kind: "vjp", rule: gradient },
+  batching: eachItem("rope_table"),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("rope_tables", { takes: [["i32"], ["f32"]], params: (attrs) => ({ ...ropeFrequencies(attrs) }) }),
+    coreml: milNative((e, [positions, factors], attrs) => {
+      // Angles reach thousands: they are computed in fp32 even where the program is fp16.
+      const { frequencies, magnitude } = ropeFrequencies(attrs);
+      const column = e.op("expand_dims", { x: e.cast(positions, "fp32"), axes: [1] });
+      const rates = e.constant("fp32", [1, frequencies.length], frequencies);
+      const straight = e.op("mul", { x: column, y: rates });
+      const angles =
+        factors === undefined ? straight : e.op("real_div", { x: straight, y: e.cast(milPlain(e, factors), "fp32") });
+      const table = (op: "cos" | "sin"): typeof angles => {
+        const turned = e.op(op, { x: angles });
+        return e.cast(magnitude === 1 ? turned : e.op("mul", { x: turned, y: magnitude }), e.float);
+      };
+      return [table("cos"), table("sin")];
+    }),
+  },
+  samples: [
+    { title: "plain", inputs: [values([0, 1, 2, 100], [4], "i32")], attrs: plain },
+    {
+      title: "linear, symbolic",
+      inputs: [integers(1, ["T"], 0, 4000)],
+      attrs: { ...plain, scaling: "linear", factor: 4 },
+      bindings: { T: 3 },
+    },
+    {
+      title: "YaRN",
+      inputs: [values([0, 7, 5000], [3], "i32")],
+      attrs: {
+        ...plain,
+        dims: 64,
+        base: 1e6,
+        scaling: "yarn",
+        factor: 4,
+        originalContext: 32768,
+        attentionFactor: 1.1,
+      },
+    },
+    {
+      title: "factors of the file",
+      inputs: [values([0, 3, 9], [3], "i32"), uniform(2, [4], 1, 8)],
+      attrs: { ...plain, base: 500000 },
+    },
+  ],
+});

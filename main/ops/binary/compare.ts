@@ -1,0 +1,92 @@
+import type { CpuKernel } from "../../backends/cpu/kernels.ts";
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import { plainDType } from "../../ir/dtype.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { broadcastShapes, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp, nondifferentiable } from "../defineOp.ts";
+import { COMPARABLE, cpuKernel } from "../families/cpu.ts";
+import { at, broadcastData, numbersOf } from "../families/host.ts";
+import { integers, normal } from "../families/samples.ts";
+
+export type CompareOp = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
+export interface CompareAttrs {
+  readonly op: CompareOp;
+}
+
+const TEST: { readonly [K in CompareOp]: (a: number, b: number) => boolean } = {
+  eq: (a, b) => a === b,
+  ne: (a, b) => a !== b,
+  lt: (a, b) => a < b,
+  le: (a, b) => a <= b,
+  gt: (a, b) => a > b,
+  ge: (a, b) => a >= b,
+};
+const MIL = {
+  eq: "equal",
+  ne: "not_equal",
+  lt: "less",
+  le: "less_equal",
+  gt: "greater",
+  ge: "greater_equal",
+} as const;
+
+export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
+  name: "compare",
+  summary: "Compares two tensors element by element, with broadcasting; the result is bool.",
+  arity: 2,
+  outputs: "one",
+  attributes: { op: attr.oneOf(["eq", "ne", "lt", "le", "gt", "ge"]) },
+  infer: ([a, b]) => {
+    if (plainDType(a.dtype, "compare") !== plainDType(b.dtype, "compare"))
+      throw new WorkbenchError(
+        "IR_TYPE",
+        `[compare] operand types differ: got ${a.dtype} and ${b.dtype}, expected one dtype`,
+        { hint: "Insert a cast." },
+      );
+    return tensor("bool", broadcastShapes(a.shape, b.shape, "compare"));
+  },
+  reference: ([a, b], { op }) => {
+    const shape = numbersOf(broadcastShapes(a.shape, b.shape, "compare"), "compare");
+    const [x, y] = [broadcastData(a, shape), broadcastData(b, shape)];
+    return hostTensor(
+      "bool",
+      shape,
+      x.map((value, i) => (TEST[op](value, at(y, i)) ? 1 : 0)),
+    );
+  },
+  gradient: nondifferentiable("the result is true or false: its derivative is zero wherever it exists"),
+  batching: { kind: "elementwise" },
+  traits: ["pure", "elementwise"],
+  backends: {
+    cpu: cpuKernel(({ op }) => op satisfies CpuKernel, { takes: COMPARABLE }),
+    coreml: milNative(
+      (e, [x, y], { op }) => e.op(MIL[op], { x, y }),
+      (node) => (node.inputs[0]?.dtype === "bool" ? "CoreML compares numbers only, these are bool: cast first" : true),
+    ),
+  },
+  samples: [
+    { title: "less, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: { op: "lt" } },
+    {
+      title: "equal whole numbers, broadcast",
+      inputs: [integers(3, [4, 1], 0, 3), integers(4, [5], 0, 3)],
+      attrs: { op: "eq" },
+    },
+    {
+      title: "greater or equal, symbolic",
+      inputs: [integers(5, ["T", 1], 0, 4), integers(6, [6], 0, 4)],
+      attrs: { op: "ge" },
+      bindings: { T: 3 },
+    },
+    { title: "not equal", inputs: [integers(7, [9], 0, 2), integers(8, [9], 0, 2)], attrs: { op: "ne" } },
+    { title: "less or equal", inputs: [integers(9, [9], 0, 2), integers(10, [9], 0, 2)], attrs: { op: "le" } },
+    { title: "greater", inputs: [normal(11, [7]), normal(12, [])], attrs: { op: "gt" } },
+    {
+      title: "equal truth values",
+      inputs: [integers(13, [6], 0, 1, "bool"), integers(14, [6], 0, 1, "bool")],
+      attrs: { op: "eq" },
+    },
+  ],
+});

@@ -1,0 +1,34 @@
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import {
+  positiveBinarySamples,
+  broadcastBatching,
+  cpuBinary,
+  inferBinary,
+  milBinary,
+  referenceBinary,
+} from "../families/binary.ts";
+import { unbroadcast } from "../families/unbroadcast.ts";
+
+export const div: Op<"div", NoAttrs, 2> = defineOp({
+  name: "div",
+  summary: "Quotient of two tensors, element by element, with broadcasting; whole numbers are divided towards zero.",
+  arity: 2,
+  outputs: "one",
+  attributes: {},
+  infer: inferBinary("div"),
+  reference: referenceBinary((a, b) => a / b),
+  // d(a/b) = da/b - (a/b) db/b
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [a, b], outputs: [y = a] }) => {
+      const da = g.div([ct, b]);
+      return [unbroadcast(g, da, a), unbroadcast(g, g.neg([g.mul([da, y])]), b)];
+    },
+  },
+  batching: broadcastBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuBinary("div"), coreml: milBinary("real_div", "floats") },
+  samples: positiveBinarySamples,
+});

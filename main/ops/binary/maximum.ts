@@ -1,0 +1,27 @@
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import {
+  binarySamples,
+  broadcastBatching,
+  cpuBinary,
+  inferBinary,
+  milBinary,
+  referenceBinary,
+  selectGradient,
+} from "../families/binary.ts";
+
+export const maximum: Op<"maximum", NoAttrs, 2> = defineOp({
+  name: "maximum",
+  summary: "The larger of two tensors, element by element, with broadcasting.",
+  arity: 2,
+  outputs: "one",
+  attributes: {},
+  infer: inferBinary("maximum"),
+  reference: referenceBinary((a, b) => Math.max(a, b)),
+  gradient: { kind: "vjp", rule: (context) => selectGradient(context, "gt") },
+  batching: broadcastBatching,
+  traits: ["pure", "elementwise", "commutative", "idempotent"],
+  backends: { cpu: cpuBinary("max"), coreml: milBinary("maximum") },
+  samples: binarySamples,
+});

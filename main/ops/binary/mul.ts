@@ -1,0 +1,31 @@
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import {
+  binarySamples,
+  broadcastBatching,
+  cpuBinary,
+  inferBinary,
+  milBinary,
+  referenceBinary,
+} from "../families/binary.ts";
+import { unbroadcast } from "../families/unbroadcast.ts";
+
+export const mul: Op<"mul", NoAttrs, 2> = defineOp({
+  name: "mul",
+  summary: "Product of two tensors, element by element, with broadcasting.",
+  arity: 2,
+  outputs: "one",
+  attributes: {},
+  infer: inferBinary("mul"),
+  reference: referenceBinary((a, b) => a * b),
+  // d(ab) = b da + a db
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [a, b] }) => [unbroadcast(g, g.mul([ct, b]), a), unbroadcast(g, g.mul([ct, a]), b)],
+  },
+  batching: broadcastBatching,
+  traits: ["pure", "elementwise", "commutative"],
+  backends: { cpu: cpuBinary("mul"), coreml: milBinary("mul") },
+  samples: binarySamples,
+});

@@ -1,0 +1,38 @@
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import {
+  positiveBinarySamples,
+  broadcastBatching,
+  cpuBinary,
+  inferBinary,
+  milBinary,
+  referenceBinary,
+} from "../families/binary.ts";
+import { scalarLike } from "../families/constants.ts";
+import { FLOATS } from "../families/cpu.ts";
+import { unbroadcast } from "../families/unbroadcast.ts";
+
+export const pow: Op<"pow", NoAttrs, 2> = defineOp({
+  name: "pow",
+  summary: "First tensor to the power of the second, element by element, with broadcasting.",
+  arity: 2,
+  outputs: "one",
+  attributes: {},
+  infer: inferBinary("pow"),
+  reference: referenceBinary((a, b) => a ** b),
+  // d(a^b) = b a^(b-1) da + a^b ln(a) db; the second term is 0 at a = 0.
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [a, b], outputs: [y = a] }) => {
+      const da = g.mul([ct, g.mul([b, g.pow([a, g.sub([b, scalarLike(g, b, 1)])])])]);
+      const isZero = g.compare([a, scalarLike(g, a, 0)], { op: "eq" });
+      const ln = g.log([g.where([isZero, scalarLike(g, a, 1), a])]);
+      return [unbroadcast(g, da, a), unbroadcast(g, g.mul([ct, g.mul([y, ln])]), b)];
+    },
+  },
+  batching: broadcastBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuBinary("pow", FLOATS), coreml: milBinary("pow", "floats") },
+  samples: positiveBinarySamples,
+});

@@ -1,0 +1,31 @@
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import {
+  binarySamples,
+  broadcastBatching,
+  cpuBinary,
+  inferBinary,
+  milBinary,
+  referenceBinary,
+} from "../families/binary.ts";
+import { unbroadcast } from "../families/unbroadcast.ts";
+
+export const sub: Op<"sub", NoAttrs, 2> = defineOp({
+  name: "sub",
+  summary: "Difference of two tensors, element by element, with broadcasting.",
+  arity: 2,
+  outputs: "one",
+  attributes: {},
+  infer: inferBinary("sub"),
+  reference: referenceBinary((a, b) => a - b),
+  // d(a-b) = da - db
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [a, b] }) => [unbroadcast(g, ct, a), unbroadcast(g, g.neg([ct]), b)],
+  },
+  batching: broadcastBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuBinary("sub"), coreml: milBinary("sub") },
+  samples: binarySamples,
+});

@@ -1,0 +1,113 @@
+/** Softmax attention of one query row, and the parts that the two attention ops share. */
+import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Dim } from "../../ir/dim.ts";
+import { plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostScalar } from "../../ir/hostTensor.ts";
+import { softmaxLine } from "../reduce/softmax.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+import { maskedScore, scalarLike } from "./constants.ts";
+import { at } from "./host.ts";
+
+export interface ScoreAttrs {
+  /** Multiplies q·k. */
+  readonly scale: number;
+  /** c · tanh(s / c) on the scaled scores, before the mask. */
+  readonly softcap?: number;
+}
+
+/** Query heads per key head. */
+export function groupOf(who: string, heads: Dim | undefined, kvHeads: Dim | undefined): number {
+  if (typeof heads !== "number" || typeof kvHeads !== "number" || kvHeads < 1 || heads % kvHeads !== 0)
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[${who}] heads: got ${heads ?? "none"} over ${kvHeads ?? "none"} key heads, expected a multiple`,
+    );
+  return heads / kvHeads;
+}
+
+export interface RowOperands {
+  readonly q: Float64Array;
+  readonly k: Float64Array;
+  readonly v: Float64Array;
+  readonly qAt: number;
+  /** Key j starts at kAt + j · size. */
+  readonly kAt: number;
+  readonly vAt: number;
+  readonly size: number;
+  readonly valueSize: number;
+}
+
+/** softmax over the visible keys of softcap(scale q·k + bias), times the values; added into `out`. */
+export function attendRow(
+  row: RowOperands,
+  keys: readonly number[],
+  { scale, softcap }: ScoreAttrs,
+  out: Float64Array,
+  outAt: number,
+  bias: (key: number) => number = () => 0,
+): void {
+  const scores = Float64Array.from(keys, (key) => {
+    let dot = 0;
+    for (let d = 0; d < row.size; d++) dot += at(row.q, row.qAt + d) * at(row.k, row.kAt + key * row.size + d);
+    const scaled = dot * scale;
+    return (softcap === undefined ? scaled : softcap * Math.tanh(scaled / softcap)) + bias(key);
+  });
+  softmaxLine(scores, 0, 1, scores.length);
+  for (const [i, key] of keys.entries())
+    for (let d = 0; d < row.valueSize; d++)
+      out[outAt + d] = at(out, outAt + d) + at(scores, i) * at(row.v, row.vAt + key * row.valueSize + d);
+}
+
+/** Scaled and capped scores. */
+export function scaleScores(g: OpBuilder, scores: Value, { scale, softcap }: ScoreAttrs): Value {
+  const scaled = g.mul([scores, scalarLike(g, scores, scale)]);
+  if (softcap === undefined) return scaled;
+  const cap = scalarLike(g, scores, softcap);
+  return g.mul([g.tanh([g.div([scaled, cap])]), cap]);
+}
+
+/** Scores where `visible`, very low ones elsewhere. */
+export const hideScores = (g: OpBuilder, scores: Value, visible: Value): Value =>
+  g.where([visible, scores, scalarLike(g, scores, maskedScore(plainDType(g.typeOf(scores).dtype, "attention")))]);
+
+/** Keys from `row - window` to `row`: rows [.., 1] and keys [..] of positions. Without a window, all up to the row. */
+export function visibleKeys(g: OpBuilder, rows: Value, keys: Value, window: number | undefined): Value {
+  const upTo = g.compare([keys, rows], { op: "le" });
+  if (window === undefined) return upTo;
+  const first = g.sub([rows, scalarLike(g, rows, window)]);
+  const from = g.compare([keys, first], { op: "ge" });
+  return g.where([from, upTo, g.constant(hostScalar("bool", 0))]);
+}
+
+/** The causal mask of a cached attention in MIL: bool [T, keys], with the layout of a functional cache honoured. */
+export function milVisible(
+  e: CoremlEmitter,
+  k: MilValue,
+  past: MilValue,
+  tokens: number,
+  keys: number,
+  window: number | undefined,
+): MilValue {
+  // Stored key s stands at position s and is seen when s < past; fresh key i stands at past + i and is seen when i <= t.
+  const stored = k.cache?.stored ?? 0;
+  const functional = k.cache !== undefined;
+  const upper = new Float64Array(tokens * keys);
+  const lower = new Float64Array(tokens * keys);
+  const follows = new Float64Array(keys);
+  for (let s = 0; s < keys; s++) {
+    const fresh = functional && s >= stored;
+    follows[s] = fresh ? 0 : 1;
+    for (let t = 0; t < tokens; t++) {
+      upper[t * keys + s] = fresh ? s - stored - t : functional ? s + 1 : s - t;
+      lower[t * keys + s] = (fresh ? s - stored : s) - t + (window ?? 0);
+    }
+  }
+  // upper <= past · follows, and lower >= past · follows.
+  const limit = e.op("mul", { x: e.constant("int32", [1, keys], follows), y: past });
+  const seen = e.op("less_equal", { x: e.constant("int32", [tokens, keys], upper), y: limit });
+  if (window === undefined) return seen;
+  const near = e.op("greater_equal", { x: e.constant("int32", [tokens, keys], lower), y: limit });
+  return e.op("logical_and", { x: seen, y: near });
+}

@@ -1,0 +1,74 @@
+/** The `cpu` entry of ops that are one native kernel: which element types the kernel takes, and how attributes become parameters. */
+import type { CpuEmitter, CpuValue, KernelParams } from "../../backends/cpu/emitter.ts";
+import type { CpuKernel } from "../../backends/cpu/kernels.ts";
+import type { ElementType } from "../../ir/dtype.ts";
+import type { Arity, Lowering, NodeInfo } from "../defineOp.ts";
+
+/** Computed in f32: half floats are cast around the kernel. */
+export const FLOATS: readonly ElementType[] = ["f32", "f16", "bf16"];
+export const NUMBERS: readonly ElementType[] = [...FLOATS, "i32"];
+export const COMPARABLE: readonly ElementType[] = [...NUMBERS, "bool"];
+/** Data is only moved. */
+export const MOVABLE: readonly ElementType[] = [...COMPARABLE, "u8", "i8", "i16", "u32", "i64", "f64", "c64"];
+/** What matrix kernels read in place. */
+export const WEIGHTS: readonly ElementType[] = [
+  ...FLOATS,
+  "q8_0",
+  "q4_0",
+  "q4_1",
+  "q5_0",
+  "q5_1",
+  "q2_k",
+  "q3_k",
+  "q4_k",
+  "q5_k",
+  "q6_k",
+];
+
+export interface CpuOptions<Attrs> {
+  readonly params?: (attrs: Attrs, node: NodeInfo<Attrs>) => KernelParams;
+  /** Element types of all inputs, or of each (the last holds for the rest). */
+  readonly takes?: readonly ElementType[] | readonly (readonly ElementType[])[];
+  readonly when?: (node: NodeInfo<Attrs>) => true | string;
+}
+
+const perInput = (
+  takes: readonly ElementType[] | readonly (readonly ElementType[])[],
+  i: number,
+): readonly ElementType[] => {
+  const entry = takes[Math.min(i, takes.length - 1)];
+  return typeof entry === "object" ? entry : (takes as readonly ElementType[]);
+};
+
+/** True, or the first operand that the kernel cannot read. */
+export function takesTypes<Attrs>(
+  kernel: string,
+  takes: readonly ElementType[] | readonly (readonly ElementType[])[],
+  node: NodeInfo<Attrs>,
+): true | string {
+  for (const [i, type] of node.inputs.entries()) {
+    const accepted = perInput(takes, i);
+    if (!accepted.includes(type.dtype))
+      return `the CPU kernel ${kernel} takes ${accepted.join(", ")}; operand ${i} is ${type.dtype}`;
+  }
+  return true;
+}
+
+/** One instruction; outputs are the node's. */
+export const cpuKernel = <Attrs, A extends Arity>(
+  kernel: CpuKernel | ((attrs: Attrs) => CpuKernel),
+  options: CpuOptions<Attrs> = {},
+): Lowering<CpuEmitter, CpuValue, Attrs, A> => {
+  const nameOf = (attrs: Attrs): CpuKernel => (typeof kernel === "function" ? kernel(attrs) : kernel);
+  return {
+    kind: "native",
+    emit: (e, inputs, attrs, node) => {
+      const given = (inputs as readonly (CpuValue | undefined)[]).filter((value) => value !== undefined);
+      return e.instr(nameOf(attrs), given, node.outputs, options.params?.(attrs, node) ?? {});
+    },
+    when: (node) => {
+      const types = takesTypes(nameOf(node.attrs), options.takes ?? FLOATS, node);
+      return types === true ? (options.when?.(node) ?? true) : types;
+    },
+  };
+};

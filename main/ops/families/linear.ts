@@ -1,0 +1,59 @@
+/** What linear-like ops share: x · wᵀ with a weight [out, in] of any float or packed type, computed in the dtype of x. */
+import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { formatType, sameShape, tensor } from "../../ir/type.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+import { milPlain } from "./coreml.ts";
+import { at } from "./host.ts";
+
+export function inferLinear(who: string, x: TensorType, w: TensorType, bias?: TensorType): TensorType {
+  const dtype = plainDType(x.dtype, who);
+  if (!isFloat(dtype) || !(isFloat(w.dtype) || isPacked(w.dtype)))
+    throw new WorkbenchError(
+      "IR_TYPE",
+      `[${who}] operands: got ${formatType(x)} and ${formatType(w)}, expected floats and a float or packed weight`,
+    );
+  const [rows, columns] = w.shape;
+  if (rows === undefined || columns === undefined || w.shape.length !== 2 || x.shape.at(-1) !== columns)
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[${who}] weight ${formatType(w)} does not fit ${formatType(x)}: expected [out, ${x.shape.at(-1) ?? "in"}]`,
+    );
+  if (bias && (bias.dtype !== dtype || !sameShape(bias.shape, [rows])))
+    throw new WorkbenchError("IR_SHAPE", `[${who}] bias: got ${formatType(bias)}, expected ${dtype}[${rows}]`);
+  return tensor(dtype, [...x.shape.slice(0, -1), rows]);
+}
+
+/** x · wᵀ + bias. */
+export function multiplyTransposed(x: HostTensor, w: HostTensor, bias?: HostTensor): HostTensor {
+  const k = x.shape.at(-1) ?? 1;
+  const n = w.shape[0] ?? 1;
+  const rows = k === 0 ? 0 : x.data.length / k;
+  const out = new Float64Array(rows * n);
+  for (let r = 0; r < rows; r++)
+    for (let j = 0; j < n; j++) {
+      let sum = bias ? at(bias.data, j) : 0;
+      for (let i = 0; i < k; i++) sum += at(x.data, r * k + i) * at(w.data, j * k + i);
+      out[r * n + j] = sum;
+    }
+  return hostTensor(x.dtype, [...x.shape.slice(0, -1), n], out);
+}
+
+/** The weight as a plain tensor of the dtype of `x`. */
+export function denseWeight(g: OpBuilder, x: Value, w: Value): Value {
+  const dtype = plainDType(g.typeOf(x).dtype, "linear");
+  const plain = isPacked(g.typeOf(w).dtype) ? g.dequantize([w]) : w;
+  return g.typeOf(plain).dtype === dtype ? plain : g.cast([plain], { to: dtype });
+}
+
+/** CoreML: a weight from the file by `emitter.linear`, a computed one by a product. */
+export function milLinear(e: CoremlEmitter, x: MilValue, w: MilValue, bias?: MilValue): MilValue {
+  if (w.weight !== undefined) return e.linear(x, w, bias);
+  const y = e.op("matmul", { x, y: w, transpose_x: false, transpose_y: true });
+  return bias === undefined ? y : e.op("add", { x: y, y: milPlain(e, bias) });
+}

@@ -1,0 +1,51 @@
+/** What norms over the last axis share. */
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { isFloat, plainDType } from "../../ir/dtype.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { formatType, sameShape, tensor } from "../../ir/type.ts";
+import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
+import type { NodeInfo } from "../defineOp.ts";
+import { FLOATS, takesTypes } from "./cpu.ts";
+
+export const lastAxis = [-1] as const;
+
+/** x of floats; every further operand is a vector of its last size and dtype. */
+export function inferNorm(
+  who: string,
+  [x, ...vectors]: readonly [TensorType, ...(TensorType | undefined)[]],
+): TensorType {
+  const dtype = plainDType(x.dtype, who);
+  const size = x.shape.at(-1);
+  if (!isFloat(dtype) || size === undefined)
+    throw new WorkbenchError(
+      "IR_TYPE",
+      `[${who}] operand: got ${formatType(x)}, expected floats with at least one axis`,
+    );
+  for (const vector of vectors)
+    if (vector && (vector.dtype !== dtype || !sameShape(vector.shape, [size])))
+      throw new WorkbenchError("IR_SHAPE", `[${who}] scale: got ${formatType(vector)}, expected ${dtype}[${size}]`);
+  return tensor(dtype, x.shape);
+}
+
+export const cpuFloats =
+  (kernel: string) =>
+  <Attrs>(node: NodeInfo<Attrs>): true | string =>
+    takesTypes(kernel, FLOATS, node);
+
+/**
+ * x / √(mean x² + eps). In half precision x² overflows beyond 256, so x is divided by its largest magnitude m first:
+ * x/m / √(mean (x/m)² + eps/m²).
+ */
+export function milRms(e: CoremlEmitter, x: MilValue, eps: number): MilValue {
+  const mean = (v: MilValue): MilValue =>
+    e.op("reduce_mean", { x: e.op("mul", { x: v, y: v }), axes: [-1], keep_dims: true });
+  if (e.float === "fp32")
+    return e.op("mul", { x, y: e.op("rsqrt", { x: e.op("add", { x: mean(x), y: eps }), epsilon: 0 }) });
+  const root = Math.sqrt(eps);
+  const largest = e.op("reduce_max", { x: e.op("abs", { x }), axes: [-1], keep_dims: true });
+  const safe = e.op("maximum", { x: largest, y: Math.max(root, 1e-4) });
+  const scaled = e.op("real_div", { x, y: safe });
+  const ratio = e.op("real_div", { x: root, y: safe });
+  const total = e.op("add", { x: mean(scaled), y: e.op("mul", { x: ratio, y: ratio }) });
+  return e.op("mul", { x: scaled, y: e.op("rsqrt", { x: total, epsilon: 0 }) });
+}

@@ -1,0 +1,47 @@
+/**
+ * Rotary frequencies in float64, with the scalings that GGUF files of these families carry. Source: the published
+ * formulas of RoPE, position interpolation ("linear") and YaRN (Peng et al. 2023), with llama.cpp's conventions
+ * for which dimensions YaRN interpolates and for the magnitude.
+ */
+
+export interface RopeTableAttrs {
+  /** Rotated dimensions of each head (even). */
+  readonly dims: number;
+  readonly base: number;
+  readonly scaling: "none" | "linear" | "yarn";
+  /** Stretch of the context: 4 means four times as long. */
+  readonly factor: number;
+  /** Context the model was trained with; YaRN only. */
+  readonly originalContext: number;
+  /** Multiplies the tables; YaRN multiplies it by 1 + 0.1 ln factor. */
+  readonly attentionFactor: number;
+  /** YaRN: rotations over the original context above which a dimension is not interpolated. */
+  readonly betaFast: number;
+  /** YaRN: rotations below which it is fully interpolated. */
+  readonly betaSlow: number;
+}
+
+export interface RopeFrequencies {
+  /** Angle per position of each pair, before the file's own factors divide it. */
+  readonly frequencies: readonly number[];
+  readonly magnitude: number;
+}
+
+/** The pair that turns `rotations` times over the original context: n ln(ctx / 2πr) / (2 ln base). */
+const pairOf = ({ dims, base, originalContext }: RopeTableAttrs, rotations: number): number =>
+  (dims * Math.log(originalContext / (rotations * 2 * Math.PI))) / (2 * Math.log(base));
+
+export function ropeFrequencies(attrs: RopeTableAttrs): RopeFrequencies {
+  const { dims, base, scaling, factor, attentionFactor } = attrs;
+  const plain = Array.from({ length: dims / 2 }, (_, i) => base ** ((-2 * i) / dims));
+  if (scaling === "none") return { frequencies: plain, magnitude: attentionFactor };
+  if (scaling === "linear") return { frequencies: plain.map((f) => f / factor), magnitude: attentionFactor };
+  const low = Math.max(0, Math.floor(pairOf(attrs, attrs.betaFast)));
+  const high = Math.min(dims - 1, Math.ceil(pairOf(attrs, attrs.betaSlow)));
+  const frequencies = plain.map((f, i) => {
+    // 1: keep the frequency (fast pairs), 0: interpolate (slow pairs).
+    const keep = 1 - Math.min(1, Math.max(0, (i - low) / Math.max(0.001, high - low)));
+    return (f / factor) * (1 - keep) + f * keep;
+  });
+  return { frequencies, magnitude: attentionFactor * (1 + 0.1 * Math.log(factor)) };
+}

@@ -1,0 +1,40 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import { isPacked } from "../../ir/dtype.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { formatType, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
+import { WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { weight } from "../families/samples.ts";
+
+export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
+  name: "dequantize",
+  summary: "A packed weight as f32.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: ([w]) => {
+    if (!isPacked(w.dtype))
+      throw new WorkbenchError("IR_TYPE", `[dequantize] operand: got ${formatType(w)}, expected a packed type`, {
+        hint: "Use cast for plain dtypes.",
+      });
+    return tensor("f32", w.shape);
+  },
+  // The evaluator hands packed tensors over as the numbers that their blocks stand for.
+  reference: ([w]) => hostTensor("f32", w.shape, w.data),
+  gradient: nondifferentiable("packed blocks are codes, not numbers with a neighbourhood"),
+  batching: unsupported("a packed weight is a parameter: there is no batch of it"),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("dequantize", { takes: WEIGHTS }),
+    coreml: milNative((e, [w]) => e.dense(w)),
+  },
+  samples: [
+    { title: "q8_0", inputs: [weight(1, [3, 32], "q8_0")], attrs: {} },
+    { title: "q4_k", inputs: [weight(2, [2, 256], "q4_k")], attrs: {} },
+    { title: "q6_k", inputs: [weight(3, [1, 512], "q6_k")], attrs: {} },
+    { title: "q5_1, odd number of rows", inputs: [weight(4, [5, 64], "q5_1")], attrs: {} },
+  ],
+});

@@ -1,0 +1,65 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import { productOf } from "../../ir/dim.ts";
+import { isPacked, plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import type { Op, VjpContext } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { leadingBatch } from "../families/batching.ts";
+import { FLOATS, WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
+import { normal, weight } from "../families/samples.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+
+/** All axes but the last as one. */
+function rowsOf(g: OpBuilder, x: Value): Value {
+  const { shape } = g.typeOf(x);
+  return g.reshape([x], { shape: [productOf(shape.slice(0, -1)), shape.at(-1) ?? 1] });
+}
+
+/** dx = ct·w, dw = ctᵀ·x (not for packed weights), db = Σ ct. */
+function gradient({ g, ct, inputs: [x, w, bias] }: VjpContext<NoAttrs, "2-3">): readonly (Value | undefined)[] {
+  const rows = rowsOf(g, ct);
+  const dx = g.reshape([g.matmul([rows, denseWeight(g, x, w)])], { shape: g.typeOf(x).shape });
+  const db = bias === undefined ? [] : [g.reduce([rows], { kind: "sum", axes: [0] })];
+  const { dtype } = g.typeOf(w);
+  if (isPacked(dtype)) return [dx, undefined, ...db];
+  const dw = g.matmul([g.transpose([rows], { perm: [1, 0] }), rowsOf(g, x)]);
+  return [dx, g.typeOf(dw).dtype === dtype ? dw : g.cast([dw], { to: plainDType(dtype, "linear") }), ...db];
+}
+
+export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
+  name: "linear",
+  summary: "x · weightᵀ (+ bias): weight [out, in], plain or packed.",
+  arity: "2-3",
+  outputs: "one",
+  attributes: {},
+  infer: ([x, w, bias]) => inferLinear("linear", x, w, bias),
+  reference: ([x, w, bias]) => multiplyTransposed(x, w, bias),
+  gradient: { kind: "vjp", rule: gradient },
+  batching: leadingBatch("linear", ({ g, inputs }) => g.linear(inputs)),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("linear", { takes: [FLOATS, WEIGHTS, FLOATS] }),
+    coreml: milNative((e, [x, w, bias]) => milLinear(e, x, w, bias)),
+  },
+  samples: [
+    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5])], attrs: {} },
+    {
+      title: "bias, symbolic rows",
+      inputs: [normal(3, ["T", 4]), normal(4, [3, 4]), normal(5, [3])],
+      attrs: {},
+      bindings: { T: 3 },
+    },
+    { title: "more leading axes", inputs: [normal(6, [2, 3, 4]), normal(7, [5, 4])], attrs: {} },
+    { title: "a vector", inputs: [normal(8, [6]), normal(9, [2, 6]), normal(10, [2])], attrs: {} },
+    { title: "packed weight", inputs: [normal(11, [3, 64]), weight(12, [5, 64], "q8_0")], attrs: {} },
+    {
+      title: "packed weight of 256-blocks",
+      inputs: [normal(13, ["T", 256]), weight(14, [3, 256], "q4_k")],
+      attrs: {},
+      bindings: { T: 2 },
+    },
+    { title: "half weight", inputs: [normal(15, [2, 7]), weight(16, [3, 7], "f16")], attrs: {}, differentiable: false },
+  ],
+});

@@ -1,0 +1,98 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Shape } from "../../ir/dim.ts";
+import { isFloat, plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { broadcastShapes, formatType, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { alignRank } from "../families/batching.ts";
+import { cpuKernel } from "../families/cpu.ts";
+import { at, broadcastData, numbersOf } from "../families/host.ts";
+import { normal } from "../families/samples.ts";
+import { unbroadcast } from "../families/unbroadcast.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+
+/** The last two axes swapped. */
+export function swapLast(g: OpBuilder, x: Value): Value {
+  const rank = g.typeOf(x).shape.length;
+  const perm = Array.from({ length: rank }, (_, i) => (i < rank - 2 ? i : 2 * rank - 3 - i));
+  return g.transpose([x], { perm });
+}
+
+function inferMatmul([a, b]: readonly [TensorType, TensorType]): TensorType {
+  const dtype = plainDType(a.dtype, "matmul");
+  if (dtype !== plainDType(b.dtype, "matmul") || !isFloat(dtype))
+    throw new WorkbenchError("IR_TYPE", `[matmul] operands: got ${a.dtype} and ${b.dtype}, expected one float dtype`, {
+      hint: "Insert a cast.",
+    });
+  const [m, k] = a.shape.slice(-2);
+  const [k2, n] = b.shape.slice(-2);
+  if (m === undefined || k === undefined || k !== k2 || n === undefined)
+    throw new WorkbenchError("IR_SHAPE", `[matmul] inner sizes differ: got ${formatType(a)} and ${formatType(b)}`);
+  return tensor(dtype, [...broadcastShapes(a.shape.slice(0, -2), b.shape.slice(0, -2), "matmul"), m, n]);
+}
+
+/** out[m,n] += a[m,k] · b[k,n] at the given places. */
+function multiply(
+  a: Float64Array,
+  b: Float64Array,
+  out: Float64Array,
+  places: readonly [number, number, number],
+  [m, k, n]: readonly [number, number, number],
+): void {
+  const [pa, pb, po] = places;
+  for (let i = 0; i < m; i++)
+    for (let l = 0; l < k; l++) {
+      const x = at(a, pa + i * k + l);
+      for (let j = 0; j < n; j++) out[po + i * n + j] = at(out, po + i * n + j) + x * at(b, pb + l * n + j);
+    }
+}
+
+export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
+  name: "matmul",
+  summary: "Matrix product of the last two axes; the axes before them broadcast.",
+  arity: 2,
+  outputs: "one",
+  attributes: {},
+  infer: inferMatmul,
+  reference: ([a, b]) => {
+    const batch: Shape = broadcastShapes(a.shape.slice(0, -2), b.shape.slice(0, -2), "matmul");
+    const lead = numbersOf(batch, "matmul");
+    const [m, k, n] = [a.shape.at(-2) ?? 1, a.shape.at(-1) ?? 1, b.shape.at(-1) ?? 1];
+    const [x, y] = [broadcastData(a, [...lead, m, k]), broadcastData(b, [...lead, k, n])];
+    const out = new Float64Array(sizeOf(lead) * m * n);
+    for (let i = 0; i < sizeOf(lead); i++) multiply(x, y, out, [i * m * k, i * k * n, i * m * n], [m, k, n]);
+    return hostTensor(a.dtype, [...lead, m, n], out);
+  },
+  // d(AB) = dA B + A dB
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [a, b] }) => [
+      unbroadcast(g, g.matmul([ct, swapLast(g, b)]), a),
+      unbroadcast(g, g.matmul([swapLast(g, a), ct]), b),
+    ],
+  },
+  batching: {
+    kind: "rule",
+    rule: ({ g, inputs: [a, b], batched, node }) => {
+      const rank = Math.max(...node.inputs.map((type) => type.shape.length));
+      return g.matmul([alignRank(g, a, batched[0] === true, rank), alignRank(g, b, batched[1] === true, rank)]);
+    },
+  },
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("matmul", { params: () => ({ transposeA: false, transposeB: false }) }),
+    coreml: milNative((e, [x, y]) => e.op("matmul", { x, y, transpose_x: false, transpose_y: false })),
+  },
+  samples: [
+    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5, 7])], attrs: {} },
+    { title: "batch axes broadcast", inputs: [normal(3, [2, 1, 3, 4]), normal(4, [3, 4, 2])], attrs: {} },
+    { title: "symbolic rows", inputs: [normal(5, ["T", 4]), normal(6, [4, 3])], attrs: {}, bindings: { T: 3 } },
+    { title: "symbolic inner size", inputs: [normal(7, [2, "T"]), normal(8, ["T", 3])], attrs: {}, bindings: { T: 5 } },
+    { title: "one row, one column", inputs: [normal(9, [1, 9]), normal(10, [9, 1])], attrs: {} },
+  ],
+});

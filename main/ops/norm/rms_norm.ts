@@ -1,0 +1,101 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { attr } from "../../ir/attributes.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import type { Op, VjpContext } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { leadingBatch } from "../families/batching.ts";
+import { scalarLike } from "../families/constants.ts";
+import { milPlain } from "../families/coreml.ts";
+import { at } from "../families/host.ts";
+import { cpuFloats, inferNorm, lastAxis, milRms } from "../families/norm.ts";
+import { normal, values } from "../families/samples.ts";
+import { unbroadcast } from "../families/unbroadcast.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+
+export interface RmsNormAttrs {
+  readonly eps: number;
+}
+
+/** 1/√(mean x² + eps) along the last axis, kept. */
+export function inverseRms(g: OpBuilder, x: Value, eps: number): Value {
+  const square = g.reduce([g.mul([x, x])], { kind: "mean", axes: lastAxis, keepDims: true });
+  return g.rsqrt([g.add([square, scalarLike(g, x, eps)])]);
+}
+
+/** With r the inverse root and h = ct·gamma: dx = r (h - x r² mean(h x)), dgamma = Σ ct x r, dbeta = Σ ct. */
+function gradient({
+  g,
+  ct,
+  inputs: [x, gamma, beta],
+  attrs: { eps },
+}: VjpContext<RmsNormAttrs, "2-3">): readonly Value[] {
+  const r = inverseRms(g, x, eps);
+  const h = g.mul([ct, gamma]);
+  const mean = g.reduce([g.mul([h, x])], { kind: "mean", axes: lastAxis, keepDims: true });
+  const dx = g.mul([r, g.sub([h, g.mul([x, g.mul([g.mul([r, r]), mean])])])]);
+  const dgamma = unbroadcast(g, g.mul([ct, g.mul([x, r])]), gamma);
+  return beta === undefined ? [dx, dgamma] : [dx, dgamma, unbroadcast(g, ct, beta)];
+}
+
+export const rms_norm: Op<"rms_norm", RmsNormAttrs, "2-3"> = defineOp({
+  name: "rms_norm",
+  summary: "x / √(mean x² + eps) · gamma (+ beta) over the last axis.",
+  arity: "2-3",
+  outputs: "one",
+  attributes: { eps: attr.float() },
+  infer: (inputs) => inferNorm("rms_norm", inputs),
+  reference: ([x, gamma, beta], { eps }) => {
+    const n = x.shape.at(-1) ?? 1;
+    const out = new Float64Array(x.data.length);
+    for (let row = 0; row < out.length; row += n) {
+      let squares = 0;
+      for (let i = 0; i < n; i++) squares += at(x.data, row + i) ** 2;
+      const scale = 1 / Math.sqrt(squares / n + eps);
+      for (let i = 0; i < n; i++)
+        out[row + i] = at(x.data, row + i) * scale * at(gamma.data, i) + (beta ? at(beta.data, i) : 0);
+    }
+    return hostTensor(x.dtype, x.shape, out);
+  },
+  gradient: { kind: "vjp", rule: gradient },
+  batching: leadingBatch("rms_norm", ({ g, inputs, attrs }) => g.rms_norm(inputs, attrs)),
+  traits: ["pure"],
+  backends: {
+    cpu: {
+      kind: "native",
+      emit: (e, [x, gamma, beta], { eps }, node) => {
+        const normed = e.instr("rms_norm", [x, gamma], node.outputs, { eps });
+        const [only] = normed;
+        return beta === undefined || only === undefined ? normed : e.instr("add", [only, beta], node.outputs);
+      },
+      when: cpuFloats("rms_norm"),
+    },
+    coreml: milNative((e, [x, gamma, beta], { eps }) => {
+      const normed = milRms(e, x, eps);
+      const scaled = e.op("mul", { x: normed, y: milPlain(e, gamma) });
+      return beta === undefined ? scaled : e.op("add", { x: scaled, y: milPlain(e, beta) });
+    }),
+  },
+  samples: [
+    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5], 0.3, 1)], attrs: { eps: 1e-5 } },
+    {
+      title: "heads, symbolic",
+      inputs: [normal(3, ["T", 3, 4]), normal(4, [4], 0.3, 1)],
+      attrs: { eps: 1e-6 },
+      bindings: { T: 2 },
+    },
+    { title: "beta", inputs: [normal(5, [2, 7]), normal(6, [7]), normal(7, [7])], attrs: { eps: 1e-5 } },
+    {
+      title: "eps matters",
+      inputs: [values([1e-3, -2e-3, 3e-3, 0], [1, 4]), values([1, 2, 3, 4])],
+      attrs: { eps: 1e-2 },
+    },
+    { title: "a vector", inputs: [normal(8, [9]), normal(9, [9])], attrs: { eps: 1e-5 } },
+    {
+      title: "large values",
+      inputs: [values([3000, -2000, 1000, 500], [1, 4]), values([1, 1, 1, 1])],
+      attrs: { eps: 1e-5 },
+      differentiable: false,
+    },
+  ],
+});

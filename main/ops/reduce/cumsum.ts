@@ -1,0 +1,92 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { attr } from "../../ir/attributes.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { normalizeAxis } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { shiftAxis } from "../families/batching.ts";
+import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { at, forEachLine } from "../families/host.ts";
+import { integers, normal } from "../families/samples.ts";
+import { inferUnary } from "../families/unary.ts";
+
+export interface CumsumAttrs {
+  readonly axis: number;
+  /** The sum of what comes before, without the element itself. */
+  readonly exclusive: boolean;
+  /** From the end. */
+  readonly reverse: boolean;
+}
+
+export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
+  name: "cumsum",
+  summary: "Running sum along one axis.",
+  arity: 1,
+  outputs: "one",
+  attributes: { axis: attr.int(), exclusive: attr.bool(), reverse: attr.bool() },
+  infer: ([x], { axis }) => {
+    normalizeAxis(axis, x.shape.length, "cumsum");
+    return inferUnary("cumsum", "numbers")([x]);
+  },
+  reference: ([x], { axis, exclusive, reverse }) => {
+    const along = normalizeAxis(axis, x.shape.length, "cumsum");
+    const size = at(x.shape, along);
+    const out = new Float64Array(x.data.length);
+    forEachLine(x.shape, along, (start, stride) => {
+      let sum = 0;
+      for (let step = 0; step < size; step++) {
+        const i = start + (reverse ? size - 1 - step : step) * stride;
+        const next = sum + at(x.data, i);
+        out[i] = exclusive ? sum : next;
+        sum = next;
+      }
+    });
+    return hostTensor(x.dtype, x.shape, out);
+  },
+  // Each element reaches every later sum: the same from the other end.
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, attrs }) => [g.cumsum([ct], { ...attrs, reverse: !attrs.reverse })],
+  },
+  batching: {
+    kind: "rule",
+    rule: ({ g, inputs: [x], attrs, node }) =>
+      g.cumsum([x], { ...attrs, axis: shiftAxis(attrs.axis, node.inputs[0]?.shape.length ?? 0) }),
+  },
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("cumsum", {
+      takes: NUMBERS,
+      params: ({ axis, exclusive, reverse }, node) => ({
+        axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "cumsum"),
+        exclusive,
+        reverse,
+      }),
+    }),
+    coreml: milNative((e, [x], { axis, exclusive, reverse }) => e.op("cumsum", { x, axis, exclusive, reverse })),
+  },
+  samples: [
+    {
+      title: "last axis, odd sizes",
+      inputs: [normal(1, [3, 5])],
+      attrs: { axis: -1, exclusive: false, reverse: false },
+    },
+    {
+      title: "first axis, exclusive",
+      inputs: [normal(2, [5, 3])],
+      attrs: { axis: 0, exclusive: true, reverse: false },
+    },
+    {
+      title: "reverse, symbolic",
+      inputs: [normal(3, ["T", 3])],
+      attrs: { axis: 0, exclusive: false, reverse: true },
+      bindings: { T: 4 },
+    },
+    {
+      title: "reverse and exclusive",
+      inputs: [normal(4, [2, 3, 2])],
+      attrs: { axis: 1, exclusive: true, reverse: true },
+    },
+    { title: "whole numbers", inputs: [integers(5, [7], -9, 9)], attrs: { axis: 0, exclusive: false, reverse: false } },
+  ],
+});

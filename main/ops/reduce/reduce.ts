@@ -1,0 +1,197 @@
+import type { CpuKernel } from "../../backends/cpu/kernels.ts";
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import type { Value } from "../../ir/graph.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { normalizeAxis, tensor } from "../../ir/type.ts";
+import type { Op, VjpContext } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
+import { at, axisWalk } from "../families/host.ts";
+import { integers, normal, uniform, values } from "../families/samples.ts";
+
+export type ReduceKind = "sum" | "mean" | "max" | "min" | "prod";
+export interface ReduceAttrs {
+  readonly kind: ReduceKind;
+  readonly axes: readonly number[];
+  /** Keep reduced axes as 1. */
+  readonly keepDims?: boolean;
+}
+
+const KERNEL: { readonly [K in ReduceKind]: CpuKernel } = {
+  sum: "reduce_sum",
+  mean: "reduce_mean",
+  max: "reduce_max",
+  min: "reduce_min",
+  prod: "reduce_prod",
+};
+const MIL = {
+  sum: "reduce_sum",
+  mean: "reduce_mean",
+  max: "reduce_max",
+  min: "reduce_min",
+  prod: "reduce_prod",
+} as const;
+
+/** Sorted, from 0, each once. */
+function axesOf(attrs: ReduceAttrs, rank: number): readonly number[] {
+  const axes = attrs.axes.map((axis) => normalizeAxis(axis, rank, "reduce")).sort((a, b) => a - b);
+  if (new Set(axes).size !== axes.length)
+    throw new WorkbenchError("IR_SHAPE", `[reduce] an axis is named twice: got ${attrs.axes.join(", ")}`);
+  return axes;
+}
+
+function reduceAxis(
+  data: Float64Array,
+  shape: readonly number[],
+  axis: number,
+  start: number,
+  f: (a: number, b: number) => number,
+): Float64Array {
+  const { outer, size, inner } = axisWalk(shape, axis);
+  const out = new Float64Array(outer * inner).fill(start);
+  for (let o = 0; o < outer; o++)
+    for (let k = 0; k < size; k++)
+      for (let i = 0; i < inner; i++)
+        out[o * inner + i] = f(at(out, o * inner + i), at(data, (o * size + k) * inner + i));
+  return out;
+}
+
+const FOLD: { readonly [K in ReduceKind]: readonly [start: number, f: (a: number, b: number) => number] } = {
+  sum: [0, (a, b) => a + b],
+  mean: [0, (a, b) => a + b],
+  max: [-Infinity, (a, b) => Math.max(a, b)],
+  min: [Infinity, (a, b) => Math.min(a, b)],
+  prod: [1, (a, b) => a * b],
+};
+
+function gradient({ g, inputs: [x], outputs, ct, attrs }: VjpContext<ReduceAttrs, 1>): readonly Value[] {
+  const shape = g.typeOf(x).shape;
+  const axes = axesOf(attrs, shape.length);
+  const kept = shape.map((dim, i) => (axes.includes(i) ? 1 : dim));
+  const spread = (v: Value): Value => g.reshape([v], { shape: kept });
+  const stretched = g.expand([spread(ct)], { shape });
+  switch (attrs.kind) {
+    case "sum":
+      return [stretched];
+    case "mean": {
+      const reduced = shape.filter((_, i) => axes.includes(i));
+      return [g.div([stretched, sizeValue(g, reduced, plainDType(g.typeOf(x).dtype, "reduce"))])];
+    }
+    case "max":
+    case "min": {
+      // Elements that reach the extreme share the cotangent equally.
+      const [y] = outputs;
+      const [one, zero] = [filledLike(g, x, 1), filledLike(g, x, 0)];
+      const reached = g.where([g.compare([x, spread(y ?? ct)], { op: "eq" }), one, zero]);
+      const count = g.reduce([reached], { kind: "sum", axes, keepDims: true });
+      return [g.div([g.mul([stretched, reached]), count])];
+    }
+    case "prod": {
+      // The product of the others: without zeros y/x; with one zero only its own place is not zero.
+      const isZero = g.compare([x, scalarLike(g, x, 0)], { op: "eq" });
+      const [one, zero] = [filledLike(g, x, 1), filledLike(g, x, 0)];
+      const safe = g.where([isZero, one, x]);
+      const product = g.expand([g.reduce([safe], { kind: "prod", axes, keepDims: true })], { shape });
+      const zeros = g.reduce([g.where([isZero, one, zero])], { kind: "sum", axes, keepDims: true });
+      const others = (count: number, value: Value): Value =>
+        g.where([g.compare([zeros, scalarLike(g, x, count)], { op: "eq" }), value, zero]);
+      const rest = g.where([isZero, others(1, product), others(0, g.div([product, safe]))]);
+      return [g.mul([stretched, rest])];
+    }
+  }
+}
+
+export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
+  name: "reduce",
+  summary: "Sum, mean, largest, smallest or product over the given axes.",
+  arity: 1,
+  outputs: "one",
+  attributes: {
+    kind: attr.oneOf(["sum", "mean", "max", "min", "prod"]),
+    axes: attr.ints(),
+    keepDims: attr.optional(attr.bool()),
+  },
+  infer: ([x]: readonly [TensorType], attrs) => {
+    const dtype = plainDType(x.dtype, "reduce");
+    if (!isFloat(dtype) && !(isInteger(dtype) && attrs.kind !== "mean"))
+      throw new WorkbenchError("IR_TYPE", `[reduce] ${attrs.kind} takes numbers, got ${dtype}`, {
+        hint: "Insert a cast.",
+      });
+    const axes = axesOf(attrs, x.shape.length);
+    const shape =
+      attrs.keepDims === true
+        ? x.shape.map((dim, i) => (axes.includes(i) ? 1 : dim))
+        : x.shape.filter((_, i) => !axes.includes(i));
+    return tensor(dtype, shape);
+  },
+  reference: ([x], attrs) => {
+    const axes = axesOf(attrs, x.shape.length);
+    const [start, f] = FOLD[attrs.kind];
+    let { data } = x;
+    let shape = [...x.shape];
+    for (const axis of axes) {
+      data = reduceAxis(data, shape, axis, start, f);
+      shape = shape.map((dim, i) => (i === axis ? 1 : dim));
+    }
+    const count = sizeOf(axes.map((axis) => at(x.shape, axis)));
+    if (attrs.kind === "mean") data = data.map((v) => v / count);
+    const kept = attrs.keepDims === true ? shape : shape.filter((_, i) => !axes.includes(i));
+    return hostTensor(x.dtype, kept, data);
+  },
+  gradient: { kind: "vjp", rule: gradient },
+  batching: {
+    kind: "rule",
+    rule: ({ g, inputs: [x], attrs, node }) => {
+      const rank = node.inputs[0]?.shape.length ?? 0;
+      return g.reduce([x], { ...attrs, axes: axesOf(attrs, rank).map((axis) => axis + 1) });
+    },
+  },
+  traits: ["pure", "reduction"],
+  backends: {
+    cpu: cpuKernel((attrs) => KERNEL[attrs.kind], {
+      takes: NUMBERS,
+      params: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
+    }),
+    coreml: milNative((e, [x], attrs, node) => {
+      const axes = axesOf(attrs, node.inputs[0]?.shape.length ?? 0);
+      if (axes.length === 0) return e.op("identity", { x });
+      return e.op(MIL[attrs.kind], { x, axes, keep_dims: attrs.keepDims === true });
+    }),
+  },
+  samples: [
+    { title: "sum of a middle axis, odd sizes", inputs: [normal(1, [3, 5, 7])], attrs: { kind: "sum", axes: [1] } },
+    {
+      title: "mean, kept, symbolic",
+      inputs: [normal(2, ["T", 5])],
+      attrs: { kind: "mean", axes: [-1], keepDims: true },
+      bindings: { T: 3 },
+    },
+    {
+      title: "mean over a symbolic axis",
+      inputs: [normal(3, ["T", 4])],
+      attrs: { kind: "mean", axes: [0] },
+      bindings: { T: 5 },
+    },
+    { title: "max of all axes", inputs: [normal(4, [4, 3])], attrs: { kind: "max", axes: [0, 1] } },
+    {
+      title: "max with ties",
+      inputs: [values([2, 1, 2, 0], [4])],
+      attrs: { kind: "max", axes: [0] },
+      differentiable: false,
+    },
+    { title: "min, outer axis", inputs: [normal(5, [5, 3])], attrs: { kind: "min", axes: [0], keepDims: true } },
+    { title: "product", inputs: [uniform(6, [3, 4], 0.5, 2)], attrs: { kind: "prod", axes: [1] } },
+    {
+      title: "product with zeros",
+      inputs: [values([2, 0, 3, 1, 0, 0, 4, 5, 6], [3, 3])],
+      attrs: { kind: "prod", axes: [1] },
+    },
+    { title: "sum of whole numbers", inputs: [integers(7, [3, 4], -9, 9)], attrs: { kind: "sum", axes: [0] } },
+    { title: "no axes: a copy", inputs: [normal(8, [3])], attrs: { kind: "sum", axes: [] } },
+  ],
+});

@@ -1,0 +1,75 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import { plainDType } from "../../ir/dtype.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { formatType, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { filled } from "../families/constants.ts";
+import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { at, boundShape } from "../families/host.ts";
+import { integers, normal, values } from "../families/samples.ts";
+
+export interface TopkAttrs {
+  readonly k: number;
+}
+
+export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
+  name: "topk",
+  summary: "The k largest elements of the last axis, largest first, and their positions; the first of equals.",
+  arity: 1,
+  outputs: "many",
+  attributes: { k: attr.int(1) },
+  infer: ([x], { k }) => {
+    const dtype = plainDType(x.dtype, "topk");
+    const size = x.shape.at(-1);
+    if (size === undefined || (typeof size === "number" && k > size))
+      throw new WorkbenchError("IR_SHAPE", `[topk] k: got ${k} of ${formatType(x)}, expected at most the last size`);
+    const shape = [...x.shape.slice(0, -1), k];
+    return [tensor(dtype, shape), tensor("i32", shape)];
+  },
+  reference: ([x], { k }, [type]): readonly HostTensor[] => {
+    const shape = boundShape(type, "topk");
+    const size = x.shape.at(-1) ?? 1;
+    const [top, where]: [number[], number[]] = [[], []];
+    for (let row = 0; row < x.data.length; row += size) {
+      const order = Array.from({ length: size }, (_, i) => i);
+      order.sort((i, j) => at(x.data, row + j) - at(x.data, row + i) || i - j);
+      for (const i of order.slice(0, k)) {
+        top.push(at(x.data, row + i));
+        where.push(i);
+      }
+    }
+    return [hostTensor(x.dtype, shape, top), hostTensor("i32", shape, where)];
+  },
+  // Σ over k of ct where the position is the one that was picked.
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, inputs: [x], outputs: [, indices], cotangents: [ct], attrs: { k } }) => {
+      if (ct === undefined || indices === undefined) return [undefined];
+      const { dtype, shape } = g.typeOf(x);
+      const size = shape.at(-1) ?? 1;
+      const column = [...shape.slice(0, -1), k, 1];
+      const places = g.iota([], { shape: [size], axis: 0 });
+      const picked = g.compare([g.reshape([indices], { shape: column }), places], { op: "eq" });
+      const zero = filled(g, plainDType(dtype, "topk"), [], 0);
+      const spread = g.where([picked, g.reshape([ct], { shape: column }), zero]);
+      return [g.reduce([spread], { kind: "sum", axes: [shape.length - 1] })];
+    },
+  },
+  batching: { kind: "rule", rule: ({ g, inputs, attrs }) => g.topk(inputs, attrs) },
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("topk", { takes: NUMBERS, params: ({ k }) => ({ k }) }),
+    coreml: milNative((e, [x], { k }) => e.ops("topk", { x, k, axis: -1, ascending: false }, 2)),
+  },
+  samples: [
+    { title: "three of seven", inputs: [normal(1, [3, 7])], attrs: { k: 3 } },
+    { title: "all, symbolic rows", inputs: [normal(2, ["T", 5])], attrs: { k: 5 }, bindings: { T: 2 } },
+    { title: "one", inputs: [normal(3, [9])], attrs: { k: 1 } },
+    { title: "ties: the first", inputs: [values([1, 4, 2, 4, 4])], attrs: { k: 2 }, differentiable: false },
+    { title: "whole numbers", inputs: [integers(4, [2, 9], -999, 999)], attrs: { k: 4 } },
+  ],
+});

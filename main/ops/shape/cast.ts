@@ -1,0 +1,91 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { attr } from "../../ir/attributes.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { roundToFloat } from "../../ir/roundFloat.ts";
+import { tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { integers, normal, values } from "../families/samples.ts";
+
+export interface CastAttrs {
+  readonly to: DType;
+}
+
+const LIMITS: { readonly [D in DType]?: readonly [low: number, high: number] } = {
+  u8: [0, 255],
+  i8: [-128, 127],
+  i16: [-32768, 32767],
+  u32: [0, 2 ** 32 - 1],
+  i32: [-(2 ** 31), 2 ** 31 - 1],
+  i64: [-(2 ** 53), 2 ** 53],
+};
+
+/** Float to whole number: towards zero, saturating, NaN is 0. Whole number to a narrower one: modulo. */
+export function castNumber(x: number, from: DType, to: DType): number {
+  if (to === "bool") return x !== 0 ? 1 : 0;
+  const limits = LIMITS[to];
+  if (limits === undefined) return isFloat(to) && dtypeBytes(to) < 8 ? roundToFloat(x, to) : x;
+  const [low, high] = limits;
+  if (isInteger(from)) {
+    const span = high - low + 1;
+    return x >= low && x <= high ? x : ((((x - low) % span) + span) % span) + low;
+  }
+  if (Number.isNaN(x)) return 0;
+  return Math.min(high, Math.max(low, Math.trunc(x))) + 0;
+}
+
+/** A wider float holds every value of a narrower one. */
+const widens = (from: DType, to: DType): boolean =>
+  from === to || (isFloat(from) && (to === "f64" || (to === "f32" && from !== "f64")));
+
+export const cast: Op<"cast", CastAttrs, 1> = defineOp({
+  name: "cast",
+  summary:
+    "Converts to another dtype: floats round to even, floats to whole numbers truncate and saturate, anything but 0 is true.",
+  arity: 1,
+  outputs: "one",
+  attributes: { to: attr.dtype() },
+  infer: ([x], { to }) => {
+    plainDType(x.dtype, "cast");
+    return tensor(to, x.shape);
+  },
+  reference: ([x], { to }) =>
+    hostTensor(to, x.shape, widens(x.dtype, to) ? x.data : x.data.map((v) => castNumber(v, x.dtype, to))),
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [x], attrs }) => {
+      const from = plainDType(g.typeOf(x).dtype, "cast");
+      return [isFloat(from) && isFloat(attrs.to) ? g.cast([ct], { to: from }) : undefined];
+    },
+  },
+  batching: { kind: "elementwise" },
+  traits: ["pure", "elementwise"],
+  backends: {
+    cpu: cpuKernel("cast", { takes: MOVABLE }),
+    coreml: milNative(
+      (e, [x], { to }) => e.cast(x, e.dtypeOf(to)),
+      ({ inputs: [x], attrs: { to } }) =>
+        x && isInteger(to) && isInteger(x.dtype) && dtypeBytes(to) < 4
+          ? `CoreML holds whole numbers as int32, which does not wrap at the size of ${to}`
+          : true,
+    ),
+  },
+  samples: [
+    { title: "float to whole number truncates", inputs: [values([-2.7, -0.5, 0, 0.5, 1.9, 7])], attrs: { to: "i32" } },
+    { title: "whole number to float, odd sizes", inputs: [integers(1, [3, 5], -9, 9)], attrs: { to: "f32" } },
+    {
+      title: "to half, symbolic",
+      inputs: [normal(2, ["T", 7])],
+      attrs: { to: "f16" },
+      bindings: { T: 3 },
+      differentiable: false,
+    },
+    { title: "to bool", inputs: [values([0, -0, 1, -3, 0.25])], attrs: { to: "bool" } },
+    { title: "bool to float", inputs: [integers(3, [6], 0, 1, "bool")], attrs: { to: "f32" } },
+    { title: "saturates", inputs: [values([1e30, -1e30, 300])], attrs: { to: "i32" } },
+    { title: "same dtype", inputs: [normal(4, [4])], attrs: { to: "f32" } },
+  ],
+});

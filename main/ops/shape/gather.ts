@@ -1,0 +1,107 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import { isInteger, isPacked } from "../../ir/dtype.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { runEach, shiftAxis } from "../families/batching.ts";
+import { MOVABLE, WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { at, axisWalk, indexWithin } from "../families/host.ts";
+import { integers, normal, weight } from "../families/samples.ts";
+
+export interface GatherAttrs {
+  readonly axis: number;
+}
+
+export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
+  name: "gather",
+  summary: "Picks positions of one axis by index. Rows of a packed table come out as f32.",
+  arity: 2,
+  outputs: "one",
+  attributes: { axis: attr.int() },
+  infer: ([table, indices], { axis }) => {
+    const along = normalizeAxis(axis, table.shape.length, "gather");
+    if (!isInteger(indices.dtype))
+      throw new WorkbenchError("IR_TYPE", `[gather] indices: got ${formatType(indices)}, expected i32`);
+    if (isPacked(table.dtype) && (along !== 0 || table.shape.length !== 2))
+      throw new WorkbenchError(
+        "IR_TYPE",
+        `[gather] a packed table gives whole rows only: got axis ${along} of ${formatType(table)}, expected axis 0 of a matrix`,
+        { hint: "Insert dequantize first." },
+      );
+    const shape = [...table.shape.slice(0, along), ...indices.shape, ...table.shape.slice(along + 1)];
+    return tensor(isPacked(table.dtype) ? "f32" : table.dtype, shape);
+  },
+  reference: ([table, indices], { axis }) => {
+    const along = normalizeAxis(axis, table.shape.length, "gather");
+    const { outer, size, inner } = axisWalk(table.shape, along);
+    const shape = [...table.shape.slice(0, along), ...indices.shape, ...table.shape.slice(along + 1)];
+    const out = new Float64Array(sizeOf(shape));
+    let to = 0;
+    for (let o = 0; o < outer; o++)
+      for (let i = 0; i < indices.data.length; i++, to += inner) {
+        const from = (o * size + indexWithin(at(indices.data, i), size, "gather")) * inner;
+        out.set(table.data.subarray(from, from + inner), to);
+      }
+    return hostTensor(table.dtype, shape, out);
+  },
+  // Each row's cotangent is added where the row came from.
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [table, indices], attrs: { axis } }) => {
+      const { dtype, shape } = g.typeOf(table);
+      if (isPacked(dtype)) return [undefined, undefined];
+      const along = normalizeAxis(axis, shape.length, "gather");
+      return [g.scatter_add([ct, indices], { axis: along, size: shape[along] ?? 0 }), undefined];
+    },
+  },
+  batching: {
+    kind: "rule",
+    rule: (context) => {
+      const { g, inputs, batched, attrs, node } = context;
+      const rank = node.inputs[0]?.shape.length ?? 0;
+      const along = normalizeAxis(attrs.axis, rank, "gather");
+      if (batched[0] === true && batched[1] !== true) return g.gather(inputs, { axis: shiftAxis(along, rank) });
+      if (batched[0] === true || along !== 0) return runEach("gather", context);
+      return g.gather(inputs, { axis: 0 });
+    },
+  },
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("gather", {
+      takes: [[...MOVABLE, ...WEIGHTS], ["i32"]],
+      params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "gather") }),
+    }),
+    coreml: milNative((e, [x, indices], { axis }, node) => {
+      const [table] = node.inputs;
+      const rows = table?.shape.length === 2 && normalizeAxis(axis, 2, "gather") === 0;
+      if (rows && x.weight !== undefined) return e.rows(x, indices);
+      const plain = x.weight === undefined ? x : e.dense(x);
+      return e.op("gather", { x: plain, indices, axis, batch_dims: 0, validate_indices: false });
+    }),
+  },
+  samples: [
+    { title: "rows, repeated index", inputs: [normal(1, [5, 3]), integers(2, [4], 0, 4)], attrs: { axis: 0 } },
+    {
+      title: "middle axis, matrix of indices",
+      inputs: [normal(3, [2, 5, 3]), integers(4, [2, 2], 0, 4)],
+      attrs: { axis: 1 },
+    },
+    {
+      title: "symbolic indices",
+      inputs: [normal(5, [7, 3]), integers(6, ["T"], 0, 6)],
+      attrs: { axis: 0 },
+      bindings: { T: 3 },
+    },
+    { title: "last axis, one index", inputs: [normal(7, [3, 5]), integers(8, [], 0, 4)], attrs: { axis: -1 } },
+    { title: "packed rows", inputs: [weight(9, [6, 32], "q8_0"), integers(10, [3], 0, 5)], attrs: { axis: 0 } },
+    {
+      title: "half table",
+      inputs: [weight(11, [6, 5], "f16"), integers(12, [3], 0, 5)],
+      attrs: { axis: 0 },
+      differentiable: false,
+    },
+  ],
+});

@@ -1,0 +1,52 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { attr } from "../../ir/attributes.ts";
+import type { Shape } from "../../ir/dim.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import { normalizeAxis, staticShape, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
+import { cpuKernel } from "../families/cpu.ts";
+import { axisWalk, boundShape } from "../families/host.ts";
+
+export interface IotaAttrs {
+  readonly shape: Shape;
+  readonly axis: number;
+}
+
+function count(shape: readonly number[], axis: number): Float64Array {
+  const { size, inner } = axisWalk(shape, normalizeAxis(axis, shape.length, "iota"));
+  return new Float64Array(sizeOf(shape)).map((_, i) => Math.floor(i / inner) % size);
+}
+
+export const iota: Op<"iota", IotaAttrs, 0> = defineOp({
+  name: "iota",
+  summary: "Whole numbers 0, 1, 2 … along one axis, the same along the others.",
+  arity: 0,
+  outputs: "one",
+  attributes: { shape: attr.dims(), axis: attr.int() },
+  infer: (_inputs, { shape, axis }) => {
+    normalizeAxis(axis, shape.length, "iota");
+    return tensor("i32", shape);
+  },
+  reference: (_inputs, { axis }, [type]) => {
+    const shape = boundShape(type, "iota");
+    return hostTensor("i32", shape, count(shape, axis));
+  },
+  gradient: nondifferentiable("it has no operands"),
+  batching: unsupported("it has no operands: nothing in it can be batched"),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("iota", { params: ({ shape, axis }) => ({ axis: normalizeAxis(axis, shape.length, "iota") }) }),
+    coreml: milNative((e, _inputs, { axis }, node) => {
+      const [type] = node.outputs;
+      const shape = type ? staticShape(type, "iota") : [];
+      return e.constant("int32", shape, count(shape, axis));
+    }),
+  },
+  samples: [
+    { title: "a line", inputs: [], attrs: { shape: [7], axis: 0 } },
+    { title: "along the first of two axes", inputs: [], attrs: { shape: [3, 5], axis: 0 } },
+    { title: "symbolic, last axis", inputs: [], attrs: { shape: ["T", 3], axis: -1 }, bindings: { T: 2 } },
+    { title: "symbolic length", inputs: [], attrs: { shape: ["T"], axis: 0 }, bindings: { T: 4 } },
+  ],
+});

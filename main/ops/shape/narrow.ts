@@ -1,0 +1,115 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import type { Dim } from "../../ir/dim.ts";
+import { addDims, staticDim, subDims } from "../../ir/dim.ts";
+import { plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { formatType, normalizeAxis, staticShape, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { shiftAxis } from "../families/batching.ts";
+import { filled } from "../families/constants.ts";
+import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { at, boundShape, stridedCopy } from "../families/host.ts";
+import { integers, normal } from "../families/samples.ts";
+
+export interface NarrowAttrs {
+  readonly axis: number;
+  readonly start: Dim;
+  readonly length: Dim;
+}
+
+const rankOf = (type: TensorType | undefined): number => type?.shape.length ?? 0;
+
+export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
+  name: "narrow",
+  summary: "A run of `length` positions from `start` along one axis.",
+  arity: 1,
+  outputs: "one",
+  attributes: { axis: attr.int(), start: attr.dim(), length: attr.dim() },
+  infer: ([x], { axis, start, length }) => {
+    const along = normalizeAxis(axis, x.shape.length, "narrow");
+    const size = x.shape[along] ?? 0;
+    const end = addDims(start, length);
+    if (typeof end === "number" && typeof size === "number" && end > size)
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[narrow] range ends outside: got ${start}..${end} of axis ${along} of ${formatType(x)}`,
+      );
+    return tensor(
+      plainDType(x.dtype, "narrow"),
+      x.shape.map((dim, i) => (i === along ? length : dim)),
+    );
+  },
+  reference: ([x], { axis, start }, [type]) => {
+    const shape = boundShape(type, "narrow");
+    const strides = stridesOf(x.shape);
+    const offset = staticDim(start, "narrow") * at(strides, normalizeAxis(axis, x.shape.length, "narrow"));
+    return hostTensor(x.dtype, shape, stridedCopy(x.data, shape, strides, offset));
+  },
+  // Zeros before and after.
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [x], attrs: { axis, start, length } }) => {
+      const { dtype, shape } = g.typeOf(x);
+      const along = normalizeAxis(axis, shape.length, "narrow");
+      const after = subDims(shape[along] ?? 0, addDims(start, length));
+      const zeros = (size: Dim): readonly Value[] =>
+        size === 0
+          ? []
+          : [
+              filled(
+                g,
+                plainDType(dtype, "narrow"),
+                shape.map((dim, i) => (i === along ? size : dim)),
+                0,
+              ),
+            ];
+      const parts = [...zeros(start), ct, ...zeros(after)];
+      return [parts.length === 1 ? ct : g.concat(parts, { axis: along })];
+    },
+  },
+  batching: {
+    kind: "rule",
+    rule: ({ g, inputs: [x], attrs, node }) =>
+      g.narrow([x], { ...attrs, axis: shiftAxis(attrs.axis, rankOf(node.inputs[0])) }),
+  },
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("narrow", {
+      takes: MOVABLE,
+      params: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node.inputs[0]), "narrow"), start }),
+    }),
+    coreml: milNative((e, [x], { axis, start }, node) => {
+      const [from] = node.inputs;
+      const [to] = node.outputs;
+      const size = to ? staticShape(to, "narrow") : [];
+      const along = normalizeAxis(axis, rankOf(from), "narrow");
+      return e.op("slice_by_size", {
+        x,
+        begin: size.map((_, i) => (i === along ? staticDim(start, "narrow") : 0)),
+        size,
+      });
+    }),
+  },
+  samples: [
+    { title: "middle, odd sizes", inputs: [normal(1, [3, 7, 2])], attrs: { axis: 1, start: 2, length: 3 } },
+    { title: "last axis, to the end", inputs: [normal(2, [3, 5])], attrs: { axis: -1, start: 3, length: 2 } },
+    {
+      title: "symbolic rows",
+      inputs: [normal(3, ["T", 5])],
+      attrs: { axis: 1, start: 0, length: 4 },
+      bindings: { T: 3 },
+    },
+    {
+      title: "symbolic start",
+      inputs: [normal(4, ["2*T", 3])],
+      attrs: { axis: 0, start: "T", length: "T" },
+      bindings: { T: 2 },
+    },
+    { title: "whole numbers", inputs: [integers(5, [9], -9, 9)], attrs: { axis: 0, start: 8, length: 1 } },
+  ],
+});

@@ -1,0 +1,70 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import type { Shape } from "../../ir/dim.ts";
+import { productOf } from "../../ir/dim.ts";
+import { plainDType } from "../../ir/dtype.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { formatType, staticShape, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { MOVABLE, takesTypes } from "../families/cpu.ts";
+import { boundShape } from "../families/host.ts";
+import { normal } from "../families/samples.ts";
+
+export interface ReshapeAttrs {
+  readonly shape: Shape;
+}
+
+export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
+  name: "reshape",
+  summary: "The same elements in row-major order under another shape.",
+  arity: 1,
+  outputs: "one",
+  attributes: { shape: attr.dims() },
+  infer: ([x], { shape }) => {
+    const [before, after] = [productOf(x.shape), productOf(shape)];
+    if (before !== after)
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[reshape] element counts differ: got ${formatType(x)} to [${shape.join(",")}], ${before} and ${after}`,
+      );
+    return tensor(plainDType(x.dtype, "reshape"), shape);
+  },
+  reference: ([x], _attrs, [type]) => hostTensor(x.dtype, boundShape(type, "reshape"), x.data),
+  gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.reshape([ct], { shape: g.typeOf(x).shape })] },
+  batching: {
+    kind: "rule",
+    rule: ({ g, inputs: [x], attrs, size }) => g.reshape([x], { shape: [size, ...attrs.shape] }),
+  },
+  traits: ["pure", "view"],
+  backends: {
+    cpu: {
+      kind: "native",
+      emit: (e, [x], _attrs, node) => e.view(x, node.outputs[0] ?? x.type),
+      when: (node) => takesTypes("reshape", MOVABLE, node),
+    },
+    coreml: milNative((e, [x], _attrs, node) => {
+      const [type] = node.outputs;
+      const shape = type ? staticShape(type, "reshape") : [];
+      return shape.length === 0 ? e.op("squeeze", { x }) : e.op("reshape", { x, shape });
+    }),
+  },
+  samples: [
+    { title: "split an axis", inputs: [normal(1, [3, 10])], attrs: { shape: [3, 2, 5] } },
+    {
+      title: "merge heads, symbolic",
+      inputs: [normal(2, ["T", 3, 5])],
+      attrs: { shape: ["T", 15] },
+      bindings: { T: 2 },
+    },
+    {
+      title: "symbol moves into a product",
+      inputs: [normal(3, ["T", 4])],
+      attrs: { shape: ["2*T", 2] },
+      bindings: { T: 3 },
+    },
+    { title: "to a scalar", inputs: [normal(4, [1, 1])], attrs: { shape: [] } },
+    { title: "unit axes come and go", inputs: [normal(5, [1, 7])], attrs: { shape: [7, 1, 1] } },
+  ],
+});

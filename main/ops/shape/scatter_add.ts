@@ -1,0 +1,99 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import type { Dim } from "../../ir/dim.ts";
+import { isInteger, plainDType } from "../../ir/dtype.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import { formatType, normalizeAxis, sameShape, staticShape, tensor } from "../../ir/type.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { eachItem } from "../families/batching.ts";
+import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
+import { integers, normal } from "../families/samples.ts";
+
+export interface ScatterAddAttrs {
+  /** Axis of the result that the indices name; the axes of the indices stand there in the updates. */
+  readonly axis: number;
+  /** Size of that axis. */
+  readonly size: Dim;
+}
+
+const resultShape = (
+  updates: TensorType["shape"],
+  indices: TensorType["shape"],
+  { axis, size }: ScatterAddAttrs,
+): TensorType["shape"] => [...updates.slice(0, axis), size, ...updates.slice(axis + indices.length)];
+
+export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
+  name: "scatter_add",
+  summary: "Starts from zeros and adds each update at the position its index names: the transpose of gather.",
+  arity: 2,
+  outputs: "one",
+  attributes: { axis: attr.int(0), size: attr.dim() },
+  infer: ([updates, indices], attrs) => {
+    const { axis } = attrs;
+    if (!isInteger(indices.dtype))
+      throw new WorkbenchError("IR_TYPE", `[scatter_add] indices: got ${formatType(indices)}, expected i32`);
+    if (!sameShape(updates.shape.slice(axis, axis + indices.shape.length), indices.shape))
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[scatter_add] updates ${formatType(updates)} do not hold the axes of ${formatType(indices)} at axis ${axis}`,
+      );
+    return tensor(plainDType(updates.dtype, "scatter_add"), resultShape(updates.shape, indices.shape, attrs));
+  },
+  reference: ([updates, indices], { axis }, [type]) => {
+    const shape = boundShape(type, "scatter_add");
+    const { outer, size, inner } = axisWalk(shape, normalizeAxis(axis, shape.length, "scatter_add"));
+    const out = new Float64Array(sizeOf(shape));
+    let from = 0;
+    for (let o = 0; o < outer; o++)
+      for (let i = 0; i < indices.data.length; i++, from += inner) {
+        const to = (o * size + indexWithin(at(indices.data, i), size, "scatter_add")) * inner;
+        for (let k = 0; k < inner; k++) out[to + k] = at(out, to + k) + at(updates.data, from + k);
+      }
+    return hostTensor(updates.dtype, shape, out);
+  },
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [, indices], attrs: { axis } }) => [g.gather([ct, indices], { axis }), undefined],
+  },
+  batching: eachItem("scatter_add"),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("scatter_add", { takes: [NUMBERS, ["i32"]], params: ({ axis }) => ({ axis }) }),
+    coreml: milNative(
+      (e, [updates, indices], { axis }, node) => {
+        const [type] = node.outputs;
+        const shape = type ? staticShape(type, "scatter_add") : [];
+        const data = e.constant(e.dtypeOf(type?.dtype ?? "f32"), shape, new Float64Array(sizeOf(shape)));
+        return e.op("scatter", { data, indices, updates, axis, mode: "add", validate_indices: false });
+      },
+      (node) =>
+        node.inputs[1]?.shape.length === 1
+          ? true
+          : "CoreML's scatter takes a list of indices; flatten the indices first",
+    ),
+  },
+  samples: [
+    { title: "rows, repeated index", inputs: [normal(1, [4, 3]), integers(2, [4], 0, 2)], attrs: { axis: 0, size: 5 } },
+    {
+      title: "symbolic number of updates",
+      inputs: [normal(3, ["T", 3]), integers(4, ["T"], 0, 4)],
+      attrs: { axis: 0, size: 5 },
+      bindings: { T: 3 },
+    },
+    {
+      title: "middle axis, matrix of indices",
+      inputs: [normal(5, [2, 2, 2, 3]), integers(6, [2, 2], 0, 4)],
+      attrs: { axis: 1, size: 5 },
+    },
+    {
+      title: "symbolic size",
+      inputs: [normal(7, [3, 5]), integers(8, [3], 0, 1)],
+      attrs: { axis: 0, size: "T" },
+      bindings: { T: 2 },
+    },
+  ],
+});

@@ -1,0 +1,22 @@
+import { milUnary } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { numberSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+
+export const abs: Op<"abs", NoAttrs, 1> = defineOp({
+  name: "abs",
+  summary: "The number without its sign.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("abs", "numbers"),
+  reference: referenceUnary(Math.abs),
+  // d|x| = sign(x) dx
+  gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.mul([ct, g.sign([x])])] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise", "idempotent"],
+  backends: { cpu: cpuKernel("abs", { takes: NUMBERS }), coreml: milUnary("abs") },
+  samples: numberSamples,
+});

@@ -1,0 +1,21 @@
+import { milUnary } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { cpuKernel } from "../families/cpu.ts";
+
+export const cos: Op<"cos", NoAttrs, 1> = defineOp({
+  name: "cos",
+  summary: "Cosine.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("cos"),
+  reference: referenceUnary(Math.cos),
+  gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.neg([g.mul([ct, g.sin([x])])])] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuKernel("cos"), coreml: milUnary("cos") },
+  samples: realSamples,
+});

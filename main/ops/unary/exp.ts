@@ -1,0 +1,22 @@
+import { milUnary } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { cpuKernel } from "../families/cpu.ts";
+
+export const exp: Op<"exp", NoAttrs, 1> = defineOp({
+  name: "exp",
+  summary: "e to the power of x.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("exp"),
+  reference: referenceUnary(Math.exp),
+  // d e^x = e^x dx
+  gradient: { kind: "vjp", rule: ({ g, ct, outputs: [y = ct] }) => [g.mul([ct, y])] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuKernel("exp"), coreml: milUnary("exp") },
+  samples: realSamples,
+});

@@ -1,0 +1,23 @@
+import { milUnary } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { stepSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { filledLike } from "../families/constants.ts";
+import { cpuKernel } from "../families/cpu.ts";
+
+export const floor: Op<"floor", NoAttrs, 1> = defineOp({
+  name: "floor",
+  summary: "Largest whole number not above.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("floor"),
+  reference: referenceUnary(Math.floor),
+  // Constant wherever it has a derivative.
+  gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise", "idempotent"],
+  backends: { cpu: cpuKernel("floor"), coreml: milUnary("floor") },
+  samples: stepSamples,
+});

@@ -1,0 +1,22 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { positiveSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { cpuKernel } from "../families/cpu.ts";
+
+export const log: Op<"log", NoAttrs, 1> = defineOp({
+  name: "log",
+  summary: "Natural logarithm.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("log"),
+  reference: referenceUnary(Math.log),
+  // d ln x = dx / x
+  gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.div([ct, x])] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuKernel("log"), coreml: milNative((e, [x]) => e.op("log", { x, epsilon: 0 })) },
+  samples: positiveSamples,
+});

@@ -1,0 +1,21 @@
+import { milNative } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { numberSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+
+export const neg: Op<"neg", NoAttrs, 1> = defineOp({
+  name: "neg",
+  summary: "The number with its sign turned.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("neg", "numbers"),
+  reference: referenceUnary((x) => -x),
+  gradient: { kind: "vjp", rule: ({ g, ct }) => [g.neg([ct])] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuKernel("neg", { takes: NUMBERS }), coreml: milNative((e, [x]) => e.op("mul", { x, y: -1 })) },
+  samples: numberSamples,
+});

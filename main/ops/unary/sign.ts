@@ -1,0 +1,23 @@
+import { milUnary } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { numberSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { filledLike } from "../families/constants.ts";
+import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+
+export const sign: Op<"sign", NoAttrs, 1> = defineOp({
+  name: "sign",
+  summary: "-1, 0 or 1.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("sign", "numbers"),
+  reference: referenceUnary(Math.sign),
+  // Constant wherever it has a derivative.
+  gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise", "idempotent"],
+  backends: { cpu: cpuKernel("sign", { takes: NUMBERS }), coreml: milUnary("sign") },
+  samples: numberSamples,
+});

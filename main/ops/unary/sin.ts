@@ -1,0 +1,21 @@
+import { milUnary } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { cpuKernel } from "../families/cpu.ts";
+
+export const sin: Op<"sin", NoAttrs, 1> = defineOp({
+  name: "sin",
+  summary: "Sine.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("sin"),
+  reference: referenceUnary(Math.sin),
+  gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.mul([ct, g.cos([x])])] },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuKernel("sin"), coreml: milUnary("sin") },
+  samples: realSamples,
+});

@@ -1,0 +1,26 @@
+import { milUnary } from "../../backends/coreml/rules.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
+import { scalarLike } from "../families/constants.ts";
+import { cpuKernel } from "../families/cpu.ts";
+
+export const tanh: Op<"tanh", NoAttrs, 1> = defineOp({
+  name: "tanh",
+  summary: "Hyperbolic tangent.",
+  arity: 1,
+  outputs: "one",
+  attributes: {},
+  infer: inferUnary("tanh"),
+  reference: referenceUnary(Math.tanh),
+  // d tanh x = (1 - tanh² x) dx
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, outputs: [y = ct] }) => [g.mul([ct, g.sub([scalarLike(g, ct, 1), g.mul([y, y])])])],
+  },
+  batching: elementwiseBatching,
+  traits: ["pure", "elementwise"],
+  backends: { cpu: cpuKernel("tanh"), coreml: milUnary("tanh") },
+  samples: realSamples,
+});
