@@ -45,7 +45,7 @@ export const formatType = (type: TensorType): string => `${type.dtype}[${type.sh
 
 /** Reads what `formatType` writes. */
 export function parseType(text: string): TensorType {
-  const match = /^([a-z0-9_]+)\[([^\[\]]*)\]$/.exec(text.replace(/\s+/g, ""));
+  const match = /^([a-z0-9_]+)\[([^[\]]*)\]$/.exec(text.replace(/\s+/g, ""));
   const [, name = "", dims = ""] = match ?? [];
   if (!match || !isElementType(name))
     throw new WorkbenchError("IR_TYPE", `[type] got "${text.slice(0, 80)}", expected a type such as f32[T,1024]`);

@@ -1,17 +1,15 @@
-import type { MilValue } from "../../backends/coreml/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import { formatType, staticShape, tensor } from "../../ir/type.ts";
-import type { NodeInfo, Op, Sample } from "../defineOp.ts";
+import { formatType, tensor } from "../../ir/type.ts";
+import type { Op, Sample } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { ScoreAttrs } from "../families/attention.ts";
-import { attendRow, groupOf, hideScores, milVisible, scaleScores, visibleKeys } from "../families/attention.ts";
+import { attendRow, groupOf, hideScores, scaleScores, visibleKeys } from "../families/attention.ts";
 import { eachItem } from "../families/batching.ts";
-import { milSwap } from "../families/coreml.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import { normal, scalarInput } from "../families/samples.ts";
@@ -130,33 +128,18 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
         causal: true,
       }),
     }),
-    coreml: milNative((e, [q, k, v, past]: Four<MilValue>, attrs, node: NodeInfo<AttentionCachedAttrs>) => {
-      const [qType, , vType] = node.inputs;
-      const [tokens = 0, heads = 0, size = 0] = qType ? staticShape(qType, "attention_cached") : [];
-      const [kvHeads = 0, , valueSize = 0] = vType ? staticShape(vType, "attention_cached") : [];
-      const [, keys = 0] = e.sizes(k, "attention_cached");
-      const group = heads / kvHeads;
-      const rows = e.op("reshape", {
-        x: e.op("transpose", { x: q, perm: [1, 0, 2] }),
-        shape: [kvHeads, group * tokens, size],
+    coreml: milNative((e, [q, key, value, past], { scale, softcap, window }) => {
+      const mixed = e.attention({
+        query: e.op("transpose", { x: q, perm: [1, 0, 2] }),
+        key,
+        value,
+        past,
+        causal: true,
+        scale,
+        softcap,
+        window: window === undefined ? undefined : window + 1,
       });
-      const columns = milSwap(e, e.cast(k, e.float), 3);
-      let scores = e.op("mul", { x: e.op("matmul", { x: rows, y: columns }), y: attrs.scale });
-      if (attrs.softcap !== undefined)
-        scores = e.op("mul", {
-          x: e.op("tanh", { x: e.op("real_div", { x: scores, y: attrs.softcap }) }),
-          y: attrs.softcap,
-        });
-      const cond = milVisible(e, k, past, tokens, keys, attrs.window);
-      const grouped = e.op("reshape", { x: scores, shape: [kvHeads, group, tokens, keys] });
-      const low = e.constant(e.float, [], [e.float === "fp16" ? -40000 : -1e30]);
-      const weights = e.op("softmax", { x: e.op("select", { cond, a: grouped, b: low }), axis: -1 });
-      const flat = e.op("reshape", { x: weights, shape: [kvHeads, group * tokens, keys] });
-      const mixed = e.op("matmul", { x: flat, y: e.cast(v, e.float) });
-      return e.op("transpose", {
-        x: e.op("reshape", { x: mixed, shape: [heads, tokens, valueSize] }),
-        perm: [1, 0, 2],
-      });
+      return e.op("transpose", { x: mixed, perm: [1, 0, 2] });
     }),
   },
   samples: [

@@ -142,7 +142,7 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defin
         scaling: "yarn",
         factor: 4,
         originalContext: 32768,
-        attentionFactor: 1.1,
+        attentionFactor: 1.1 * (1 + 0.1 * Math.log(4)),
       },
     },
     {

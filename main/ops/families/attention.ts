@@ -1,5 +1,4 @@
 /** Softmax attention of one query row, and the parts that the two attention ops share. */
-import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Dim } from "../../ir/dim.ts";
 import { plainDType } from "../../ir/dtype.ts";
@@ -79,35 +78,4 @@ export function visibleKeys(g: OpBuilder, rows: Value, keys: Value, window: numb
   const first = g.sub([rows, scalarLike(g, rows, window)]);
   const from = g.compare([keys, first], { op: "ge" });
   return g.where([from, upTo, g.constant(hostScalar("bool", 0))]);
-}
-
-/** The causal mask of a cached attention in MIL: bool [T, keys], with the layout of a functional cache honoured. */
-export function milVisible(
-  e: CoremlEmitter,
-  k: MilValue,
-  past: MilValue,
-  tokens: number,
-  keys: number,
-  window: number | undefined,
-): MilValue {
-  // Stored key s stands at position s and is seen when s < past; fresh key i stands at past + i and is seen when i <= t.
-  const stored = k.cache?.stored ?? 0;
-  const functional = k.cache !== undefined;
-  const upper = new Float64Array(tokens * keys);
-  const lower = new Float64Array(tokens * keys);
-  const follows = new Float64Array(keys);
-  for (let s = 0; s < keys; s++) {
-    const fresh = functional && s >= stored;
-    follows[s] = fresh ? 0 : 1;
-    for (let t = 0; t < tokens; t++) {
-      upper[t * keys + s] = fresh ? s - stored - t : functional ? s + 1 : s - t;
-      lower[t * keys + s] = (fresh ? s - stored : s) - t + (window ?? 0);
-    }
-  }
-  // upper <= past · follows, and lower >= past · follows.
-  const limit = e.op("mul", { x: e.constant("int32", [1, keys], follows), y: past });
-  const seen = e.op("less_equal", { x: e.constant("int32", [tokens, keys], upper), y: limit });
-  if (window === undefined) return seen;
-  const near = e.op("greater_equal", { x: e.constant("int32", [tokens, keys], lower), y: limit });
-  return e.op("logical_and", { x: seen, y: near });
 }

@@ -14,12 +14,5 @@ export function milExpand(e: CoremlEmitter, x: MilValue, from: TensorType, shape
   return e.op("tile", { x: ranked, reps });
 }
 
-/** The last two axes swapped. */
-export function milSwap(e: CoremlEmitter, x: MilValue, rank: number): MilValue {
-  const perm = Array.from({ length: rank }, (_, i) => i);
-  [perm[rank - 2], perm[rank - 1]] = [rank - 1, rank - 2];
-  return e.op("transpose", { x, perm });
-}
-
 /** A weight as a plain tensor; a computed value as it is. */
 export const milPlain = (e: CoremlEmitter, x: MilValue): MilValue => (x.weight === undefined ? x : e.dense(x));

@@ -1,7 +1,7 @@
 /**
  * Rotary frequencies in float64, with the scalings that GGUF files of these families carry. Source: the published
  * formulas of RoPE, position interpolation ("linear") and YaRN (Peng et al. 2023), with llama.cpp's conventions
- * for which dimensions YaRN interpolates and for the magnitude.
+ * for which dimensions YaRN interpolates.
  */
 
 export interface RopeTableAttrs {
@@ -13,7 +13,7 @@ export interface RopeTableAttrs {
   readonly factor: number;
   /** Context the model was trained with; YaRN only. */
   readonly originalContext: number;
-  /** Multiplies the tables; YaRN multiplies it by 1 + 0.1 ln factor. */
+  /** Multiplies the tables: the file's factor, for YaRN with its 1 + 0.1 ln factor inside. */
   readonly attentionFactor: number;
   /** YaRN: rotations over the original context above which a dimension is not interpolated. */
   readonly betaFast: number;
@@ -43,5 +43,5 @@ export function ropeFrequencies(attrs: RopeTableAttrs): RopeFrequencies {
     const keep = 1 - Math.min(1, Math.max(0, (i - low) / Math.max(0.001, high - low)));
     return (f / factor) * (1 - keep) + f * keep;
   });
-  return { frequencies, magnitude: attentionFactor * (1 + 0.1 * Math.log(factor)) };
+  return { frequencies, magnitude: attentionFactor };
 }
