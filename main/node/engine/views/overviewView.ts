@@ -10,7 +10,12 @@ import type { Machine } from "../machines.ts";
 
 export const CAN: Ability = { ok: true };
 
-export const cannot = (code: string, sentence: string, hint: string | null = null, offer: "none" | "locate-or-upload" = "none"): Ability => ({
+export const cannot = (
+  code: string,
+  sentence: string,
+  hint: string | null = null,
+  offer: "none" | "locate-or-upload" = "none",
+): Ability => ({
   ok: false,
   code,
   sentence,
@@ -63,9 +68,13 @@ export function fileOverview(input: FileOverviewInput): Overview {
     file: fileView(input),
     parameters: description.parameters,
     bitsPerWeight: description.bitsPerWeight ?? null,
-    mix: description.mix.map(
-      (row): MixRow => ({ type: row.type.toUpperCase(), tensors: row.tensors, parameters: row.parameters, bytes: row.bytes, share: row.share }),
-    ),
+    mix: description.mix.map((row): MixRow => ({
+      type: row.type.toUpperCase(),
+      tensors: row.tensors,
+      parameters: row.parameters,
+      bytes: row.bytes,
+      share: row.share,
+    })),
     mixSentence: mixSentence(description),
     facts: architecture ? architectureFacts(architecture, description) : tokenizerFacts(description),
     context: { trained: description.context ?? null, chosen: context },
@@ -100,7 +109,10 @@ function fileView(input: FileOverviewInput): FileView {
 /** What one token reads, and what takes part in multiplications: an untied embedding is read one row at a time. */
 export function modelShape(file: GgufFile, architecture: Architecture, weightBytes: number): ModelShape {
   const embedding = file.tensor("token_embd.weight");
-  const lookupOnly = architecture.tiedEmbedding || !embedding ? { bytes: 0, elements: 0 } : { bytes: embedding.byteLength, elements: embedding.elements };
+  const lookupOnly =
+    architecture.tiedEmbedding || !embedding
+      ? { bytes: 0, elements: 0 }
+      : { bytes: embedding.byteLength, elements: embedding.elements };
   const parameters = file.tensors.reduce((sum, tensor) => sum + tensor.elements, 0);
   return {
     weightBytes,
@@ -115,9 +127,15 @@ export function modelShape(file: GgufFile, architecture: Architecture, weightByt
   };
 }
 
-function whatItIs(description: ModelDescription, architecture: Architecture | undefined, file: GgufFile, kind: "model" | "header-only"): string {
+function whatItIs(
+  description: ModelDescription,
+  architecture: Architecture | undefined,
+  file: GgufFile,
+  kind: "model" | "header-only",
+): string {
   const size = `${millions(description.parameters)} parameters${description.bitsPerWeight === undefined ? "" : ` at ${description.bitsPerWeight.toFixed(1)} bits each`}`;
-  const place = kind === "header-only" ? `${diskSize(file.byteLength)} if it had its data` : `${diskSize(file.byteLength)} on disk`;
+  const place =
+    kind === "header-only" ? `${diskSize(file.byteLength)} if it had its data` : `${diskSize(file.byteLength)} on disk`;
   const reading = description.architecture;
   if (architecture) return `A dense decoder of ${architecture.layers} layers. ${size}, ${place}.`;
   if (reading.kind === "broken") return `${reading.error.message} ${size}, ${place}.`;
@@ -135,7 +153,12 @@ function mixSentence(description: ModelDescription): string | null {
 function tokenizerFacts(description: ModelDescription): Fact[] {
   const tokenizer = description.tokenizer;
   if (!tokenizer) return [{ label: "vocabulary", value: "none in the file" }];
-  const kind = tokenizer.model === "llama" ? "SentencePiece" : tokenizer.model === "gpt2" ? `BPE ${tokenizer.pre ?? ""}`.trim() : tokenizer.model;
+  const kind =
+    tokenizer.model === "llama"
+      ? "SentencePiece"
+      : tokenizer.model === "gpt2"
+        ? `BPE ${tokenizer.pre ?? ""}`.trim()
+        : tokenizer.model;
   return [
     { label: "vocabulary", value: `${grouped(tokenizer.tokens)} ${kind}` },
     { label: "chat template", value: tokenizer.hasChatTemplate ? "yes" : "no" },
@@ -145,7 +168,11 @@ function tokenizerFacts(description: ModelDescription): Fact[] {
 function architectureFacts(architecture: Architecture, description: ModelDescription): Fact[] {
   const { rope } = architecture;
   const scaling =
-    rope.factorsTensor !== undefined ? "llama3 factors" : rope.scaling.kind === "none" ? "none" : `${rope.scaling.kind} × ${rope.scaling.factor}`;
+    rope.factorsTensor !== undefined
+      ? "llama3 factors"
+      : rope.scaling.kind === "none"
+        ? "none"
+        : `${rope.scaling.kind} × ${rope.scaling.factor}`;
   return [
     { label: "architecture", value: architecture.name },
     { label: "layers × width", value: `${architecture.layers} × ${architecture.width}` },

@@ -8,8 +8,15 @@ import type { GgufFile } from "../../../formats/gguf/file.ts";
 import { figure } from "../forecast.ts";
 
 const TITLES: Readonly<Record<WeightProfile, { readonly title: string; readonly sentence: string }>> = {
-  gpu: { title: "Packed for the GPU", sentence: "Weights stay in blocks of 4 to 8 bits. Under CPU and Neural Engine alone, Core ML would move them to the CPU." },
-  ane: { title: "For the Neural Engine", sentence: "Weights are stored as f16, which the Neural Engine reads directly." },
+  gpu: {
+    title: "Packed for the GPU",
+    sentence:
+      "Weights stay in blocks of 4 to 8 bits. Under CPU and Neural Engine alone, Core ML would move them to the CPU.",
+  },
+  ane: {
+    title: "For the Neural Engine",
+    sentence: "Weights are stored as f16, which the Neural Engine reads directly.",
+  },
   exact: { title: "Exact", sentence: "Every weight as the file has it, in f32. For CPU and GPU, to compare against." },
 };
 

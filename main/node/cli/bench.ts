@@ -1,0 +1,131 @@
+/** `rlx bench` and `rlx profile`. */
+import { writeFile } from "node:fs/promises";
+import type { ProfileView } from "../../contract/views/run.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import { openModel, wholeNumber } from "./client.ts";
+import type { CommonOptions } from "./main.ts";
+import { figureText, table } from "./output.ts";
+
+interface MeasureOptions extends CommonOptions {
+  readonly pp: string;
+  readonly tg: string;
+  readonly threads?: string;
+  readonly device: string;
+}
+
+function common(model: string, options: MeasureOptions) {
+  if (options.device !== "cpu" && options.device !== "coreml-sim" && options.device !== "coreml")
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx] --device: got ${options.device}, expected cpu, coreml-sim or coreml`,
+    );
+  return {
+    model,
+    device: options.device,
+    promptTokens: wholeNumber("pp", options.pp, 0, 65_536),
+    generateTokens: wholeNumber("tg", options.tg, 0, 4096),
+    threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
+  } as const;
+}
+
+export async function bench(
+  command: Command,
+  choice: ModelChoice,
+  options: MeasureOptions & { readonly repeats: string; readonly warmup: string },
+): Promise<number> {
+  const { model, title, variant } = await openModel(command, choice, "sample");
+  const input = {
+    ...common(model, options),
+    repeats: wholeNumber("repeats", options.repeats, 1, 1000),
+    warmup: wholeNumber("warmup", options.warmup, 0, 100),
+  };
+  for await (const item of command.client.stream("bench.run", input, { signal: command.signal })) {
+    if (item.kind === "phase") command.output.progress(item.sentence);
+    else if (item.kind === "sample")
+      command.output.progress(
+        `${item.test} ${item.warmup ? "warm-up" : item.index + 1}: ${item.rate.toFixed(1)} tok/s`,
+      );
+    else {
+      // llama-bench's own array, so that existing scripts can read it.
+      command.output.value(JSON.parse(item.json));
+      command.output.line(`${title} ${variant}, ${item.machine}, ${item.threads} threads, ${item.kernels}`);
+      const rows = item.tests.map((test) => [
+        `${test.test} ${test.tokens}`,
+        figureText({ ...test.rate, low: null, high: null }),
+        figureText(test.rate),
+        String(test.samples.length),
+      ]);
+      command.output.line(table(["test", "median", "95 % interval", "runs"], rows, new Set([1, 2, 3])));
+      for (const note of item.notes) command.output.line(`! ${note}`);
+      return 0;
+    }
+  }
+  return 130;
+}
+
+export async function profile(
+  command: Command,
+  choice: ModelChoice,
+  options: MeasureOptions & { readonly trace?: string },
+): Promise<number> {
+  const { model } = await openModel(command, choice, "sample");
+  const input = common(model, options);
+  for await (const item of command.client.stream(
+    "profile.run",
+    { ...input, promptTokens: Math.max(1, input.promptTokens), generateTokens: Math.max(1, input.generateTokens) },
+    { signal: command.signal },
+  )) {
+    if (item.kind === "phase") command.output.progress(item.sentence);
+    else {
+      if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));
+      command.output.value(item.profile);
+      printProfile(command, item.profile);
+      return 0;
+    }
+  }
+  return 130;
+}
+
+function printProfile({ output }: Command, view: ProfileView): void {
+  output.line(view.sentence);
+  for (const [title, part] of [
+    ["Reading the prompt", view.prefill],
+    ["Writing", view.decode],
+  ] as const) {
+    output.line(`\n${title}: ${figureText(part.seconds)}`);
+    const rows = part.rows.map((row) => [
+      row.op,
+      String(row.count),
+      `${(row.seconds * 1e3).toFixed(2)} ms`,
+      `${(row.share * 100).toFixed(1)} %`,
+      row.bandwidth === null ? "" : `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
+      row.roofShare === null ? "" : `${(row.roofShare * 100).toFixed(0)} %`,
+    ]);
+    output.line(table(["op", "times", "time", "share", "bandwidth", "of roof"], rows, new Set([1, 2, 3, 4, 5])));
+  }
+}
+
+/** Chrome's trace-event JSON: opens in Perfetto and speedscope. */
+export function chromeTrace(view: ProfileView): string {
+  const { slices, strings, lanes } = view;
+  const events: object[] = lanes.map((lane, tid) => ({
+    ph: "M",
+    name: "thread_name",
+    pid: 1,
+    tid,
+    args: { name: lane.title },
+  }));
+  slices.start.forEach((start, i) =>
+    events.push({
+      ph: "X",
+      pid: 1,
+      tid: slices.lane[i] ?? 0,
+      ts: start * 1e6,
+      dur: (slices.seconds[i] ?? 0) * 1e6,
+      name: strings[slices.op[i] ?? 0] ?? "",
+      args: { label: strings[slices.label[i] ?? 0] ?? "", bytes: slices.bytes[i] ?? 0, step: slices.step[i] ?? 0 },
+    }),
+  );
+  return JSON.stringify({ traceEvents: events, displayTimeUnit: "ms" });
+}

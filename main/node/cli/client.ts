@@ -1,0 +1,95 @@
+/** The engine inside the command's own process, spoken to through the same contract as the window does. */
+import type { EngineClient } from "../../contract/contract.ts";
+import { contract } from "../../contract/contract.ts";
+import { createClient } from "../../contract/client.ts";
+import { createPortPair } from "../../contract/port.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { Overview } from "../../contract/views/model.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Engine } from "../engine/engine.ts";
+import { createEngine } from "../engine/engine.ts";
+import { readSettings } from "../settings.ts";
+import type { Output } from "./output.ts";
+
+/** What every command gets. */
+export interface Command {
+  readonly engine: Engine;
+  readonly client: EngineClient;
+  readonly output: Output;
+  /** Fires on the first ^C; the second ends the process. */
+  readonly signal: AbortSignal;
+}
+
+export function connect(output: Output, signal: AbortSignal): Command {
+  const engine = createEngine({ settings: readSettings(process.env) });
+  const [near, far] = createPortPair();
+  engine.connect(far);
+  return { engine, client: createClient(contract, near), output, signal };
+}
+
+/** A file's path, `--sample`, `--header-only`, `--demo`: what people write for a model. */
+export interface ModelChoice {
+  readonly file: string | undefined;
+  readonly offer: string | undefined;
+}
+
+export async function openModel(command: Command, choice: ModelChoice, fallback?: string): Promise<Overview> {
+  const offer = choice.offer ?? (choice.file === undefined ? fallback : undefined);
+  if (offer !== undefined)
+    return command.client.call("model.open", { source: { kind: "offer", id: offer } }, { signal: command.signal });
+  if (choice.file === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no model: expected a .gguf file", {
+      hint: "Give a file, or --sample for the model that comes with the workbench.",
+    });
+  return command.client.call("model.open", { source: { kind: "path", path: choice.file } }, { signal: command.signal });
+}
+
+export interface TargetOptions {
+  readonly chip?: string;
+  readonly os?: string;
+  readonly units?: string;
+  readonly profile?: string;
+  readonly context?: string;
+}
+
+/** The target of the options; what is not given comes from the engine's initial one. */
+export async function targetOf(command: Command, options: TargetOptions): Promise<TargetSpec> {
+  const list = await command.client.call("targets.list", {});
+  const pick = <T extends string>(
+    name: string,
+    value: string | undefined,
+    choices: readonly { readonly id: string }[],
+    initial: T,
+  ): T => {
+    if (value === undefined) return initial;
+    const found = choices.find((choice) => choice.id === value.toLowerCase());
+    if (!found)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[rlx] --${name}: got ${value}, expected one of ${choices.map((c) => c.id).join(", ")}`,
+      );
+    return found.id as T;
+  };
+  return {
+    chip: pick("chip", options.chip, list.chips, list.initial.chip),
+    os: pick("os", options.os, list.oses, list.initial.os),
+    units: pick("units", options.units, list.units, list.initial.units),
+    profile: pick("profile", options.profile, list.profiles, list.initial.profile),
+    context: options.context === undefined ? list.initial.context : wholeNumber("context", options.context, 1),
+  };
+}
+
+export function wholeNumber(name: string, text: string, low: number, high = Number.MAX_SAFE_INTEGER): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= low && value <= high) return value;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --${name}: got ${text}, expected a whole number from ${low}${high === Number.MAX_SAFE_INTEGER ? "" : ` to ${high}`}`,
+  );
+}
+
+export function decimal(name: string, text: string, low: number, high: number): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= low && value <= high) return value;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --${name}: got ${text}, expected a number from ${low} to ${high}`);
+}

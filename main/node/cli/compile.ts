@@ -1,0 +1,61 @@
+/** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
+import { resolve } from "node:path";
+import type { Command, ModelChoice } from "./client.ts";
+import { openModel, targetOf } from "./client.ts";
+import type { CommonOptions } from "./main.ts";
+import { figureText, table } from "./output.ts";
+
+interface CompileOptions extends CommonOptions {
+  readonly output?: string;
+  readonly overwrite?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export async function compile(command: Command, choice: ModelChoice, options: CompileOptions): Promise<number> {
+  const { client, output } = command;
+  const { model } = await openModel(command, choice);
+  const target = await targetOf(command, options);
+  const plan = await client.call("export.plan", { model, target });
+  if (options.dryRun === true) {
+    output.value(plan);
+    output.line(plan.sentence);
+    output.line(
+      table(
+        ["type", "form", "bits", "tensors"],
+        plan.forms.map((row) => [row.source, row.form, row.bitsPerWeight.toFixed(3), String(row.tensors)]),
+        new Set([2, 3]),
+      ),
+    );
+    return 0;
+  }
+  const path = resolve(options.output ?? plan.suggestedPath);
+  for await (const item of client.stream(
+    "export.start",
+    { model, target, path, overwrite: options.overwrite === true },
+    { signal: command.signal },
+  )) {
+    if (item.kind === "phase") output.progress(item.sentence);
+    else if (item.kind === "progress")
+      output.progress(
+        `${((100 * item.doneBytes) / Math.max(1, item.totalBytes)).toFixed(0).padStart(3)} %  ${item.tensor}`,
+      );
+    else {
+      output.value(item);
+      output.line(item.sentence);
+      output.line(
+        `${item.path}: ${item.bytes} bytes (${item.ratioToSource.toFixed(3)} × the file) in ${figureText(item.seconds)}, functions ${item.functions.join(", ")}`,
+      );
+      const worst = [...item.weights].sort((a, b) => b.relativeRms - a.relativeRms).slice(0, 10);
+      output.line(`\nLargest errors of ${item.weights.length} weights:`);
+      output.line(
+        table(
+          ["weight", "from", "form", "bits", "rms"],
+          worst.map((w) => [w.name, w.source, w.form, w.bitsPerWeight.toFixed(3), w.relativeRms.toExponential(2)]),
+          new Set([3, 4]),
+        ),
+      );
+      return 0;
+    }
+  }
+  return 1;
+}

@@ -1,0 +1,125 @@
+/** `rlx inspect`: the overview, the keys, the tensors. */
+import type { Overview } from "../../contract/views/model.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import { openModel, targetOf } from "./client.ts";
+import type { CommonOptions } from "./main.ts";
+import { figureText, table } from "./output.ts";
+
+interface InspectOptions extends CommonOptions {
+  readonly metadata?: string | true;
+  readonly key?: string;
+  readonly tensors?: string | true;
+}
+
+export async function inspect(command: Command, model: ModelChoice, options: InspectOptions): Promise<undefined> {
+  const opened = await openModel(command, model);
+  if (options.key !== undefined) return printKey(command, opened.model, options.key);
+  if (options.metadata !== undefined)
+    return printMetadata(command, opened.model, options.metadata === true ? "" : options.metadata);
+  if (options.tensors !== undefined)
+    return printTensors(command, opened.model, options.tensors === true ? "" : options.tensors);
+  const target = await targetOf(command, options);
+  const overview = await command.client.call("model.overview", {
+    model: opened.model,
+    context: target.context,
+    target,
+  });
+  command.output.value(overview);
+  printOverview(command, overview);
+  return undefined;
+}
+
+function printOverview({ output }: Command, view: Overview): void {
+  output.line(`${view.title}  ${view.variant}`);
+  output.line(view.sentence);
+  for (const warning of view.warnings) output.line(`! ${warning}`);
+  output.line();
+  for (const fact of view.facts) output.line(`${fact.label.padEnd(16)} ${fact.value}`);
+  if (view.file)
+    output.line(
+      `${"file".padEnd(16)} ${view.file.format}, ${view.file.tensorCount} tensors, ${view.file.metadataCount} keys, header ${view.file.headerHash}`,
+    );
+  if (view.mix.length > 0) {
+    output.line();
+    const rows = view.mix.map((row) => [
+      row.type,
+      String(row.tensors),
+      `${(row.bytes / 1e6).toFixed(1)} MB`,
+      `${(row.share * 100).toFixed(1)} %`,
+    ]);
+    output.line(table(["type", "tensors", "bytes", "share"], rows, new Set([1, 2, 3])));
+  }
+  if (view.fit) {
+    output.line();
+    output.line(`Will it fit? (${view.fit.machine}, context ${view.fit.context})`);
+    for (const row of view.fit.rows)
+      output.line(
+        `  ${figureText(row.value).padStart(9)}  ${row.label}${row.arithmetic === null ? "" : `: ${row.arithmetic}`}`,
+      );
+    output.line(`  ${figureText(view.fit.total).padStart(9)}  together, of ${figureText(view.fit.available)}`);
+    output.line(`  ${view.fit.sentence}`);
+  }
+  if (view.speed) {
+    output.line();
+    output.line(
+      `How fast? writing ${figureText(view.speed.generate)}, reading ${view.speed.promptTokens} tokens in ${figureText(view.speed.prompt)} (predicted)`,
+    );
+    output.line(`  ${view.speed.sentence}`);
+  }
+  for (const [what, can] of [
+    ["graph", view.canGraph],
+    ["run", view.canRun],
+    ["export", view.canExport],
+  ] as const)
+    if (!can.ok) output.line(`\nNo ${what}: ${can.sentence}${can.hint === null ? "" : ` ${can.hint}`}`);
+}
+
+/** Everything, page by page. */
+async function printMetadata({ client, output }: Command, model: string, query: string): Promise<undefined> {
+  const rows = [];
+  for (let offset = 0; ; offset += 1000) {
+    const page = await client.call("model.metadata", { model, query, offset, limit: 1000 });
+    rows.push(...page.rows);
+    if (rows.length >= page.matched) break;
+  }
+  output.value(rows);
+  output.line(
+    table(
+      ["key", "type", "value"],
+      rows.map((row) => [row.key, row.type, row.preview.replaceAll("\n", "⏎")]),
+    ),
+  );
+  return undefined;
+}
+
+async function printKey({ client, output }: Command, model: string, key: string): Promise<undefined> {
+  const items: string[] = [];
+  for (;;) {
+    const page = await client.call("model.metadataValue", { model, key, offset: items.length, limit: 1000 });
+    items.push(...page.items);
+    if (items.length >= page.total || page.items.length === 0) {
+      const single = !page.type.endsWith("]");
+      output.value(single ? items.join("") : items);
+      output.line(single ? items.join("") : items.join("\n"));
+      return undefined;
+    }
+  }
+}
+
+async function printTensors({ client, output }: Command, model: string, query: string): Promise<undefined> {
+  const rows = [];
+  for (let offset = 0; ; offset += 1000) {
+    const page = await client.call("model.tensors", { model, query, offset, limit: 1000 });
+    rows.push(...page.rows);
+    if (rows.length >= page.matched) break;
+  }
+  output.value(rows);
+  output.line(
+    table(
+      ["name", "type", "shape", "bytes"],
+      rows.map((row) => [row.name, row.type, row.shape.join(" × "), String(row.bytes)]),
+      new Set([3]),
+    ),
+  );
+  return undefined;
+}

@@ -1,0 +1,111 @@
+/** `rlx route` and `rlx segments`: predicted placement for a named target, its reasons, and where the program is cut. */
+import type { RouteView } from "../../contract/views/route.ts";
+import { deviceOf } from "../../contract/views/common.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import { openModel, targetOf } from "./client.ts";
+import { phaseOf } from "./graph.ts";
+import type { CommonOptions } from "./main.ts";
+import { figureText, table } from "./output.ts";
+
+interface RouteOptions extends CommonOptions {
+  readonly expect?: string;
+  readonly ops?: boolean;
+}
+
+async function routeView(command: Command, choice: ModelChoice, options: CommonOptions): Promise<RouteView> {
+  const { model } = await openModel(command, choice);
+  return command.client.call(
+    "route.get",
+    { model, target: await targetOf(command, options), phase: phaseOf(options) },
+    { signal: command.signal },
+  );
+}
+
+export async function route(command: Command, choice: ModelChoice, options: RouteOptions): Promise<number> {
+  const expectation = options.expect === undefined ? undefined : parseExpectation(options.expect);
+  const view = await routeView(command, choice, options);
+  const { output } = command;
+  const held = expectation === undefined || holds(view, expectation);
+  output.value(expectation === undefined ? view : { ...view, expectation: { ...expectation, held } });
+  output.line(`${view.targetTitle}, ${view.phase}: ${view.sentence} (${view.truth})`);
+  output.line();
+  const rows = view.devices.map((row) => [
+    row.device.toUpperCase(),
+    String(row.ops),
+    `${(row.workShare * 100).toFixed(1)} %`,
+    row.seconds === null ? "" : figureText(row.seconds),
+    row.note ?? "",
+  ]);
+  output.line(table(["device", "ops", "work", "time", ""], rows, new Set([1, 2, 3])));
+  output.line(
+    `\n${view.segments.length} segments, ${view.hops.length} hops, ${figureText(view.bytesPerStep)} across per step`,
+  );
+  if (options.ops === true) output.line(`\n${opRows(view)}`);
+  if (expectation !== undefined && !held) {
+    process.stderr.write(
+      `${expectation.device.toUpperCase()} has ${(shareOf(view, expectation.device) * 100).toFixed(1)} % of the work, expected ${options.expect ?? ""}\n`,
+    );
+    return 1;
+  }
+  return 0;
+}
+
+function opRows(view: RouteView): string {
+  const rows: string[][] = [];
+  view.nodes.device.forEach((code, node) => {
+    if (deviceOf(code) === "none") return;
+    rows.push([
+      String(node),
+      deviceOf(code),
+      `${((view.nodes.work[node] ?? 0) * 100).toFixed(2)} %`,
+      view.strings[view.nodes.rule[node] ?? 0] ?? "",
+      view.strings[view.nodes.reason[node] ?? 0] ?? "",
+    ]);
+  });
+  return table(["op", "device", "work", "rule", "reason"], rows, new Set([0, 2]));
+}
+
+interface Expectation {
+  readonly device: string;
+  readonly least: number;
+}
+
+function parseExpectation(text: string): Expectation {
+  const match = /^(ane|gpu|cpu|host)>=(0(?:\.\d+)?|1(?:\.0+)?)$/.exec(text.trim().toLowerCase());
+  if (match?.[1] === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --expect: got ${text}, expected for example ane>=0.9`);
+  return { device: match[1], least: Number(match[2]) };
+}
+
+const shareOf = (view: RouteView, device: string): number =>
+  view.devices.find((row) => row.device === device)?.workShare ?? 0;
+const holds = (view: RouteView, expectation: Expectation): boolean =>
+  shareOf(view, expectation.device) >= expectation.least;
+
+export async function segments(command: Command, choice: ModelChoice, options: CommonOptions): Promise<undefined> {
+  const view = await routeView(command, choice, options);
+  const { output } = command;
+  output.value({
+    target: view.target,
+    targetTitle: view.targetTitle,
+    phase: view.phase,
+    truth: view.truth,
+    segments: view.segments,
+    hops: view.hops,
+  });
+  output.line(`${view.targetTitle}, ${view.phase} (${view.truth})`);
+  const rows = view.segments.map((s) => [
+    String(s.index),
+    s.device.toUpperCase(),
+    String(s.ops),
+    `${(s.workShare * 100).toFixed(1)} %`,
+    String(s.bytesIn),
+    String(s.bytesOut),
+    s.why,
+  ]);
+  output.line(
+    table(["", "device", "ops", "work", "bytes in", "bytes out", "why cut here"], rows, new Set([0, 2, 3, 4, 5])),
+  );
+  return undefined;
+}

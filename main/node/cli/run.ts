@@ -1,0 +1,179 @@
+/** `rlx run` and `rlx chat`: streamed text, statistics at the end, ^C stops the answer. */
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline/promises";
+import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
+import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import { decimal, openModel, wholeNumber } from "./client.ts";
+import type { CommonOptions } from "./main.ts";
+import { figureText } from "./output.ts";
+
+interface SamplingOptions extends CommonOptions {
+  readonly maxTokens: string;
+  readonly temperature: string;
+  readonly topK: string;
+  readonly topP: string;
+  readonly minP: string;
+  readonly repeatPenalty: string;
+  readonly seed?: string;
+  readonly stop?: readonly string[];
+  readonly threads?: string;
+  readonly device: string;
+}
+
+interface Answer {
+  readonly text: string;
+  readonly done: Extract<StreamItemOf<"run.start">, { readonly kind: "done" }>;
+}
+
+type RunInput = StreamInputOf<"run.start">;
+
+function runInput(model: string, options: SamplingOptions, prompt: RunInput["prompt"]): RunInput {
+  if (options.device !== "cpu" && options.device !== "coreml-sim" && options.device !== "coreml")
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx] --device: got ${options.device}, expected cpu, coreml-sim or coreml`,
+    );
+  return {
+    model,
+    device: options.device,
+    prompt,
+    sampling: {
+      temperature: decimal("temperature", options.temperature, 0, 10),
+      topK: wholeNumber("top-k", options.topK, 0, 1_000_000),
+      topP: decimal("top-p", options.topP, 0, 1),
+      minP: decimal("min-p", options.minP, 0, 1),
+      repeatPenalty: decimal("repeat-penalty", options.repeatPenalty, 0.1, 10),
+      seed: options.seed === undefined ? null : wholeNumber("seed", options.seed, 0, 4_294_967_295),
+    },
+    stop: options.stop ?? [],
+    maxTokens: wholeNumber("max-tokens", options.maxTokens, 1, 1_048_576),
+    context: options.context === undefined ? null : wholeNumber("context", options.context, 1, 1_048_576),
+    threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
+  };
+}
+
+/** Streams one answer to stdout. ^C stops the answer, not the program, while one is being written. */
+async function answer(command: Command, input: RunInput, signal: AbortSignal): Promise<Answer> {
+  let text = "";
+  for await (const item of command.client.stream("run.start", input, { signal })) {
+    if (item.kind === "phase") command.output.progress(item.sentence);
+    else if (item.kind === "token") {
+      if (text === "") command.output.endProgress();
+      text += item.token.text;
+      command.output.write(item.token.text);
+    } else if (item.kind === "done") return { text, done: item };
+  }
+  throw new WorkbenchError("BUG_INVARIANT", "[run] the stream ended without its last item");
+}
+
+function statsLine(stats: RunStats): string {
+  const parts = [`${stats.promptTokens} prompt tokens`];
+  if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
+  if (stats.promptRate) parts.push(`read at ${figureText(stats.promptRate)}`);
+  parts.push(`${stats.generated} written`);
+  if (stats.rate) parts.push(`at ${figureText(stats.rate)}`);
+  if (stats.firstTokenSeconds) parts.push(`first after ${figureText(stats.firstTokenSeconds)}`);
+  return parts.join(", ");
+}
+
+export async function complete(
+  command: Command,
+  choice: ModelChoice,
+  options: SamplingOptions & { readonly prompt?: string; readonly promptFile?: string },
+): Promise<number> {
+  const text = options.promptFile === undefined ? options.prompt : await readText(options.promptFile);
+  if (text === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx run] no prompt", {
+      hint: 'Give one with -p "…" or --prompt-file.',
+    });
+  const { model } = await openModel(command, choice, "sample");
+  const { text: written, done } = await answer(
+    command,
+    runInput(model, options, { kind: "completion", text }),
+    command.signal,
+  );
+  command.output.line();
+  command.output.value({ text: written, reason: done.reason, stats: done.stats });
+  if (!command.output.json) process.stderr.write(`\n${done.sentence} ${statsLine(done.stats)}\n`);
+  return done.reason === "cancelled" ? 130 : 0;
+}
+
+export async function chat(
+  command: Command,
+  choice: ModelChoice,
+  options: SamplingOptions & { readonly message?: readonly string[]; readonly system?: string },
+): Promise<number> {
+  const { model, title } = await openModel(command, choice, "sample");
+  const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
+  if (options.message !== undefined) return speak(command, model, messages, options.message, options);
+  if (command.output.json)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx chat] --json needs --message", {
+      hint: "A conversation on the terminal has no JSON form.",
+    });
+  return converse(command, model, title, messages, options);
+}
+
+/** Each message in turn, then the end. */
+async function speak(
+  command: Command,
+  model: string,
+  messages: ChatMessage[],
+  said: readonly string[],
+  options: SamplingOptions,
+): Promise<number> {
+  const answers = [];
+  for (const content of said) {
+    messages.push({ role: "user", content });
+    const { text, done } = await answer(
+      command,
+      runInput(model, options, { kind: "chat", messages: [...messages] }),
+      command.signal,
+    );
+    command.output.line();
+    messages.push({ role: "assistant", content: text });
+    answers.push({ text, reason: done.reason, stats: done.stats });
+    if (done.reason === "cancelled") return 130;
+  }
+  command.output.value({ answers, messages });
+  return 0;
+}
+
+async function converse(
+  command: Command,
+  model: string,
+  title: string,
+  messages: ChatMessage[],
+  options: SamplingOptions,
+): Promise<number> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  process.stderr.write(`${title}. An empty line ends.\n`);
+  try {
+    for (;;) {
+      const content = (await terminal.question("\n> ").catch(() => "")).trim();
+      if (content === "") return 0;
+      messages.push({ role: "user", content });
+      const stop = new AbortController();
+      terminal.once("SIGINT", () => stop.abort());
+      const { text, done } = await answer(
+        command,
+        runInput(model, options, { kind: "chat", messages: [...messages] }),
+        stop.signal,
+      );
+      messages.push({ role: "assistant", content: text });
+      process.stdout.write("\n");
+      process.stderr.write(`  ${statsLine(done.stats)}\n`);
+    }
+  } finally {
+    terminal.close();
+  }
+}
+
+export async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new WorkbenchError("INPUT_NOT_FOUND", `[rlx] ${path} cannot be read`, { cause: error });
+  }
+}

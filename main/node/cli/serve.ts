@@ -1,0 +1,63 @@
+/** `rlx serve`: starts the supervisor, prints the address, ends with ^C. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { startServer } from "../serve/server.ts";
+import { wholeNumber } from "./client.ts";
+
+export interface ServeCommandOptions {
+  readonly port: string;
+  readonly open?: boolean;
+  readonly json?: boolean;
+}
+
+/** out/, seen from the built command (out/cli) and from its source. */
+function outFolder(): string {
+  for (const up of ["../", "../../", "../../../out/"]) {
+    const folder = fileURLToPath(new URL(up, import.meta.url));
+    if (existsSync(resolve(folder, "renderer/index.html"))) return folder;
+  }
+  throw new WorkbenchError("ENV_NO_RUNTIME", "[serve] the window has not been built", {
+    hint: "Run `npm run build`, or start with `npm start`.",
+  });
+}
+
+export async function serveCommand(file: string | undefined, options: ServeCommandOptions): Promise<void> {
+  const port = wholeNumber("port", options.port, 0, 65_535);
+  const out = outFolder();
+  const server = await startServer({
+    port,
+    rendererFolder: resolve(out, "renderer"),
+    engineEntry: resolve(out, "engine/index.js"),
+    onLost: (reason) => process.stderr.write(`The engine was lost: ${reason}. It starts anew with the next request.\n`),
+  });
+  const url = server.url(file === undefined ? undefined : resolve(file));
+  if (options.json === true)
+    process.stdout.write(`${JSON.stringify({ url, port: server.port, token: server.token })}\n`);
+  else process.stdout.write(`RLX Workbench is at\n  ${url}\nOnly this machine can reach it. End with Ctrl+C.\n`);
+  if (options.open === true) openBrowser(url);
+  await new Promise<void>((done) => {
+    const end = (): void => {
+      server.close().then(done, done);
+    };
+    process.once("SIGINT", end);
+    process.once("SIGTERM", end);
+  });
+  process.exit(0);
+}
+
+function openBrowser(url: string): void {
+  const [command, ...args] =
+    process.platform === "darwin"
+      ? ["open", url]
+      : process.platform === "win32"
+        ? ["cmd", "/c", "start", "", url]
+        : ["xdg-open", url];
+  if (command === undefined) return;
+  // A machine without a browser still has the address on its terminal.
+  spawn(command, args, { stdio: "ignore", detached: true })
+    .on("error", () => undefined)
+    .unref();
+}
