@@ -1,0 +1,40 @@
+/**
+ * The window in Debian's Chromium over `rlx serve`, and the same app in Electron where its binary exists. Screenshots of the
+ * journey are kept in e2e/screenshots for a person to look at.
+ */
+import { existsSync } from "node:fs";
+import { defineConfig } from "@playwright/test";
+
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+  existsSync(path),
+);
+
+export default defineConfig({
+  testDir: ".",
+  timeout: 90_000,
+  expect: { timeout: 15_000 },
+  fullyParallel: false,
+  workers: 1,
+  retries: 0,
+  reporter: process.env["CI"] ? [["list"], ["json", { outputFile: "../test-results/e2e.json" }]] : [["list"]],
+  outputDir: "../test-results/e2e",
+  use: {
+    launchOptions: {
+      ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+      ],
+    },
+    viewport: { width: 1440, height: 900 },
+    trace: "retain-on-failure",
+  },
+  projects: [
+    { name: "chromium", testIgnore: "electron/**" },
+    { name: "electron", testMatch: "electron/**/*.spec.ts" },
+  ],
+});
