@@ -267,6 +267,8 @@ function literalDtype(type: string, argument: MilArgument, literal: Literal, ver
   }
   const natural = allowed.includes("int32") ? "int32" : allowed[0];
   if (natural === undefined) fail(type, `argument ${argument.name} cannot be a literal`);
+  const whole = [literal].flat().every((v) => Number.isInteger(v));
+  if (!whole && !isFloat(natural)) fail(type, `argument ${argument.name} needs a typed constant: ${JSON.stringify(literal)} is not ${natural}`);
   return natural;
 }
 

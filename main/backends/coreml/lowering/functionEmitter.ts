@@ -1,0 +1,285 @@
+/**
+ * Writes the operators of one function: the `CoremlEmitter` that op rules receive. Knows the forms of planned weights,
+ * the two forms of a cache (CoreML state; or old keys in, new keys out), and what a function needs only once.
+ */
+import { invariant } from "../../../diagnostics/errors.ts";
+import type { ElementType } from "../../../ir/dtype.ts";
+import { isFloat, isPacked } from "../../../ir/dtype.ts";
+import { hashBytes } from "../../../ir/hash.ts";
+import type { AttentionArgs, CoremlEmitter } from "../emitter.ts";
+import { halvesFromFloats } from "../half.ts";
+import type { MilFunctionBuilder } from "../mil/builder.ts";
+import { requireVersion } from "../mil/opTable.ts";
+import type { MilArgs, MilOpName } from "../mil/ops.generated.ts";
+import type { MilConstant, MilDtype, MilOpset, MilValue } from "../mil/types.ts";
+import { elementCount, tensorType } from "../mil/types.ts";
+import type { WeightPart } from "../weights/forms.ts";
+import type { PlannedWeight, WeightPlan, WeightTensor } from "../weights/plan.ts";
+import { attend } from "./attention.ts";
+
+/** A planned weight as values of this function. */
+interface WeightValues {
+  readonly planned: PlannedWeight;
+  /** Dense when plain, the decompressed codes otherwise. */
+  readonly main: MilValue;
+  /** Per-block addend of a split form. */
+  readonly rest: MilValue | undefined;
+  readonly fold: number;
+}
+
+/** How caches are held: `state` = CoreML state; `functional` = the function returns what is new. */
+export type CacheMode = "state" | "functional";
+
+export interface EmitterOptions {
+  readonly float: "fp16" | "fp32";
+  readonly caches: CacheMode;
+  /** Powers of two folded out of weights (`weights/write.ts` finds them). */
+  readonly folds: ReadonlyMap<string, number>;
+}
+
+/** From this size on a constant goes to the weight file. */
+const BLOB_ELEMENTS = 10;
+const BLOB_INTEGERS = 1024;
+
+export class FunctionEmitter implements CoremlEmitter {
+  readonly float: "fp16" | "fp32";
+  readonly caches: CacheMode;
+  readonly builder: MilFunctionBuilder;
+  readonly #plan: WeightPlan;
+  readonly #folds: ReadonlyMap<string, number>;
+  readonly #weights = new Map<string, WeightValues>();
+  /** Which state a value was read from, by the value's name. */
+  readonly #states = new Map<string, MilValue>();
+
+  constructor(builder: MilFunctionBuilder, plan: WeightPlan, options: EmitterOptions) {
+    this.builder = builder;
+    this.#plan = plan;
+    this.float = options.float;
+    this.caches = options.caches;
+    this.#folds = options.folds;
+  }
+
+  get opset(): MilOpset {
+    return this.builder.opset;
+  }
+
+  /** Arguments with "absent" values and arguments this opset does not have yet are dropped before the builder sees them. */
+  op<N extends MilOpName>(type: N, args: MilArgs[N]): MilValue {
+    const [only] = this.ops(type, args);
+    invariant(only, `${type} has no output`);
+    return only;
+  }
+
+  ops<N extends MilOpName>(type: N, args: MilArgs[N]): readonly MilValue[] {
+    invariant(!type.startsWith("constexpr_") && type !== "const", `${type} is not for rules`);
+    const known = new Set(requireVersion(type, this.opset).args.map((a) => a.name));
+    const kept = Object.fromEntries(Object.entries(args).filter(([name]) => known.has(name) || !NEWER.has(`${type}.${name}`)));
+    return this.builder.ops(type as Parameters<MilFunctionBuilder["ops"]>[0], kept as never);
+  }
+
+  constant(dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>): MilValue {
+    const count = elementCount(shape);
+    const inFile = dtype === "fp16" || dtype === "fp32" ? count >= BLOB_ELEMENTS : dtype === "int32" && count >= BLOB_INTEGERS && this.opset !== "CoreML6" && this.opset !== "CoreML7";
+    if (!inFile) return this.builder.constant(dtype, shape, values);
+    const bytes = bytesOf(dtype, values);
+    const record = this.#plan.inline(`${dtype}:${hashBytes(bytes)}:${count}`, dtype, count, () => bytes);
+    return this.builder.blob(dtype, shape, record.offset, "c");
+  }
+
+  dtypeOf(type: ElementType): MilDtype {
+    if (type === "bool") return "bool";
+    return isFloat(type) || isPacked(type) ? this.float : "int32";
+  }
+
+  cast(x: MilValue, dtype: MilDtype): MilValue {
+    return x.type.dtype === dtype ? x : this.op("cast", { x, dtype });
+  }
+
+  sizes(x: MilValue, who: string): readonly number[] {
+    return x.type.shape.map((d) => {
+      invariant(d !== null, `[${who}] a dimension of ${x.name} is only known at run time`);
+      return d;
+    });
+  }
+
+  // Weights.
+
+  /** The value that stands for a model weight until a rule uses it. */
+  weight(tensor: WeightTensor): MilValue {
+    const handle = { name: tensor.name, shape: tensor.shape };
+    const { planned, main, rest, fold } = this.#weightValues(tensor);
+    if (rest === undefined && fold === 0) return { ...main, weight: handle };
+    return { name: planned.name, type: tensorType(this.float, tensor.shape), constness: "no", weight: handle };
+  }
+
+  #weightValues(tensor: WeightTensor): WeightValues {
+    const known = this.#weights.get(tensor.name);
+    if (known !== undefined) return known;
+    const planned = this.#plan.weight(tensor);
+    const made: WeightValues = {
+      planned,
+      main: this.#decompressed(planned),
+      rest: planned.form.kind === "split" ? this.#blobPart(planned, "rest") : undefined,
+      fold: this.#folds.get(tensor.name) ?? 0,
+    };
+    this.#weights.set(tensor.name, made);
+    return made;
+  }
+
+  #decompressed(planned: PlannedWeight): MilValue {
+    if (planned.form.kind === "plain") return this.#blobPart(planned, "data");
+    const literal = (part: WeightPart): (readonly [string, MilConstant])[] =>
+      planned.parts
+        .filter((p) => p.part === part)
+        .map((p) => [part, { type: tensorType(p.dtype, p.shape), data: { kind: "blob", offset: p.record.offset } }]);
+    return this.builder.constexpr("constexpr_blockwise_shift_scale", [...literal("data"), ...literal("scale"), ...literal("offset")], planned.name);
+  }
+
+  #blobPart(planned: PlannedWeight, part: WeightPart): MilValue {
+    const found = planned.parts.find((p) => p.part === part);
+    invariant(found, `${planned.name} has no ${part}`);
+    const wish = part === "data" ? planned.name : `${planned.name}_${part}`;
+    return this.builder.blob(found.dtype, found.shape, found.record.offset, wish);
+  }
+
+  #known(value: MilValue): WeightValues | undefined {
+    return value.weight === undefined ? undefined : this.#weights.get(value.weight.name);
+  }
+
+  /** y · 2^-fold. */
+  #unfold(y: MilValue, fold: number): MilValue {
+    return fold === 0 ? y : this.op("mul", { x: y, y: 2 ** -fold });
+  }
+
+  linear(x: MilValue, weight: MilValue, bias?: MilValue): MilValue {
+    const known = this.#known(weight);
+    const shape = this.sizes(x, "linear");
+    const rows = shape.slice(0, -1);
+    const [out = 0, inner = 0] = this.sizes(weight, "linear");
+    // `linear` takes up to three dimensions.
+    const flat = shape.length > 3 ? this.op("reshape", { x, shape: [elementCount(rows), inner] }) : x;
+    if (known === undefined) return this.#shaped(this.#plainLinear(flat, weight, bias), [...rows, out]);
+    const folded = known.rest !== undefined || known.fold !== 0;
+    let y = this.op("linear", { x: flat, weight: known.main, bias: folded || bias === undefined ? this.#zeros(out) : bias });
+    if (known.rest !== undefined) y = this.op("add", { x: y, y: this.#restTerm(flat, known, known.rest) });
+    y = this.#unfold(y, known.fold);
+    if (folded && bias !== undefined) y = this.op("add", { x: y, y: bias });
+    return this.#shaped(y, [...rows, out]);
+  }
+
+  /** A weight that was computed cannot be the operand of `linear`. */
+  #plainLinear(x: MilValue, weight: MilValue, bias: MilValue | undefined): MilValue {
+    if (weight.constness !== "no") return this.op("linear", { x, weight, bias: bias ?? this.#zeros(this.sizes(weight, "linear")[0] ?? 0) });
+    const y = this.op("matmul", { x, y: weight, transpose_x: false, transpose_y: true });
+    return bias === undefined ? y : this.op("add", { x: y, y: bias });
+  }
+
+  /** blocksum(x) · restᵀ: the part of x·Wᵀ that the codes do not carry. */
+  #restTerm(x: MilValue, known: WeightValues, rest: MilValue): MilValue {
+    const shape = this.sizes(x, "linear");
+    const block = known.planned.form.kind === "split" ? known.planned.form.block : 1;
+    const blocks = (shape.at(-1) ?? 0) / block;
+    const split = this.op("reshape", { x, shape: [...shape.slice(0, -1), blocks, block] });
+    const sums = this.op("reduce_sum", { x: split, axes: [shape.length], keep_dims: false });
+    return this.op("linear", { x: sums, weight: rest, bias: this.#zeros(known.planned.shape[0] ?? 0) });
+  }
+
+  #zeros(count: number): MilValue {
+    return this.constant(this.float, [count], new Float32Array(count));
+  }
+
+  #shaped(x: MilValue, shape: readonly number[]): MilValue {
+    return x.type.shape.join() === shape.join() ? x : this.op("reshape", { x, shape });
+  }
+
+  rows(table: MilValue, ids: MilValue): MilValue {
+    const known = this.#known(table);
+    const gather = (x: MilValue): MilValue => this.op("gather", { x, indices: ids, axis: 0, batch_dims: 0, validate_indices: false });
+    if (known === undefined) return gather(table);
+    const codes = gather(known.main);
+    const dense = known.rest === undefined ? codes : this.#addRest(codes, gather(known.rest), known);
+    return this.#unfold(dense, known.fold);
+  }
+
+  /** codes [.., K] + rest [.., K / block], each rest over its block. */
+  #addRest(codes: MilValue, rest: MilValue, known: WeightValues): MilValue {
+    const shape = this.sizes(codes, "rows");
+    const block = known.planned.form.kind === "split" ? known.planned.form.block : 1;
+    const blocks = (shape.at(-1) ?? 0) / block;
+    const split = this.op("reshape", { x: codes, shape: [...shape.slice(0, -1), blocks, block] });
+    const spread = this.op("reshape", { x: rest, shape: [...shape.slice(0, -1), blocks, 1] });
+    return this.op("reshape", { x: this.op("add", { x: split, y: spread }), shape });
+  }
+
+  dense(weight: MilValue): MilValue {
+    const known = this.#known(weight);
+    if (known === undefined) return weight;
+    const whole = known.rest === undefined ? known.main : this.#addRest(known.main, known.rest, known);
+    return this.#unfold(whole, known.fold);
+  }
+
+  // Caches.
+
+  /** Reads a CoreML state; later appends to the value write it back. */
+  readState(state: MilValue): MilValue {
+    const value = this.op("read_state", { input: state });
+    this.#states.set(value.name, state);
+    return value;
+  }
+
+  stateOf(value: MilValue): MilValue | undefined {
+    return this.#states.get(value.name);
+  }
+
+  /** Puts a whole new value into the state that `before` was read from. */
+  writeState(state: MilValue, value: MilValue): MilValue {
+    this.builder.writeState(state, value);
+    return this.readState(state);
+  }
+
+  appendToCache(cache: MilValue, values: MilValue, past: MilValue): MilValue {
+    const [heads = 0, capacity = 0, size = 0] = this.sizes(cache, "kv_append");
+    const count = this.sizes(values, "kv_append")[1] ?? 0;
+    const state = this.stateOf(cache);
+    if (state === undefined && this.caches === "functional") {
+      const all = this.op("concat", { values: [cache, values], axis: 1, interleave: false });
+      return { ...all, cache: { stored: capacity, fresh: count } };
+    }
+    const at = this.op("reshape", { x: past, shape: [1] });
+    const zero = this.constant("int32", [1], [0]);
+    const begin = this.op("concat", { values: [zero, at, zero], axis: 0, interleave: false });
+    const after = this.op("add", { x: at, y: this.constant("int32", [1], [count]) });
+    const end = this.op("concat", { values: [this.constant("int32", [1], [heads]), after, this.constant("int32", [1], [size])], axis: 0, interleave: false });
+    const written = this.op("slice_update", { x: cache, update: values, begin, end, ...PLAIN_SLICE });
+    return state === undefined ? written : this.writeState(state, written);
+  }
+
+  attention(args: AttentionArgs): MilValue {
+    return attend(this, args);
+  }
+
+  angles(past: MilValue, rows: number, frequencies: ArrayLike<number> | MilValue): { readonly cos: MilValue; readonly sin: MilValue } {
+    const table = "constness" in frequencies ? this.cast(frequencies, "fp32") : this.constant("fp32", [frequencies.length], frequencies);
+    const count = this.sizes(table, "rope")[0] ?? 0;
+    const offsets = this.constant("int32", [rows, 1], Array.from({ length: rows }, (_, i) => i));
+    const positions = this.cast(this.op("add", { x: offsets, y: past }), "fp32");
+    const angle = this.op("mul", { x: positions, y: this.op("reshape", { x: table, shape: [1, count] }) });
+    return { cos: this.cast(this.op("cos", { x: angle }), this.float), sin: this.cast(this.op("sin", { x: angle }), this.float) };
+  }
+}
+
+/** Slice arguments without strides and masks, written out as the framework wants them. */
+const PLAIN_SLICE = {
+  stride: [1, 1, 1],
+  begin_mask: [false, false, false],
+  end_mask: [false, false, false],
+  squeeze_mask: [false, false, false],
+} as const;
+
+/** Arguments that rules always give and older opsets do not have. */
+const NEWER = new Set(["gather.batch_dims", "gather.validate_indices", "gather_along_axis.validate_indices", "gather_nd.batch_dims", "gather_nd.validate_indices", "topk.sort", "topk.return_indices", "topk.output_indices_dtype", "reduce_argmax.output_dtype", "reduce_argmin.output_dtype", "scatter.validate_indices", "scatter_nd.validate_indices", "scatter_along_axis.validate_indices"]);
+
+function bytesOf(dtype: MilDtype, values: ArrayLike<number>): Uint8Array {
+  const array = dtype === "fp16" ? halvesFromFloats(values) : dtype === "fp32" ? Float32Array.from(values) : Int32Array.from(values);
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}

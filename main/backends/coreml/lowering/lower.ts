@@ -1,0 +1,232 @@
+/**
+ * IR graphs → one MIL program. Each graph (decode, a prefill bucket, a segment) becomes a function; weights and constants
+ * are shared by all of them. Graphs come in specialised (no symbols) and legalised (only ops with a native rule here).
+ */
+import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
+import type { AttrRecord } from "../../../ir/attributes.ts";
+import { isPacked } from "../../../ir/dtype.ts";
+import type { Graph, Node, Value } from "../../../ir/graph.ts";
+import { formatType, staticShape } from "../../../ir/type.ts";
+import { BlobPlan } from "../blob.ts";
+import type { CoremlRule, RuleNode } from "../emitter.ts";
+import { MilFunctionBuilder } from "../mil/builder.ts";
+import { NameTable } from "../mil/names.ts";
+import type { MilDtype, MilFunction, MilOpset, MilProgram, MilType, MilValue } from "../mil/types.ts";
+import { tensorType, typeText } from "../mil/types.ts";
+import type { WeightProfile } from "../weights/forms.ts";
+import { WeightPlan } from "../weights/plan.ts";
+import type { CacheMode } from "./functionEmitter.ts";
+import { FunctionEmitter } from "./functionEmitter.ts";
+
+/** The native CoreML rule of an op, from the op table that the compiler holds. */
+export type RuleOf = (op: string) => CoremlRule<readonly MilValue[], AttrRecord> | undefined;
+
+export interface FunctionSource {
+  readonly name: string;
+  readonly graph: Graph;
+}
+
+export interface LoweringOptions {
+  readonly rules: RuleOf;
+  readonly profile: WeightProfile;
+  readonly opset: MilOpset;
+  /** Found while the weights were written; absent on the first pass. */
+  readonly folds?: ReadonlyMap<string, number>;
+  readonly buildInfo?: Readonly<Record<string, string>>;
+}
+
+/** How one feature of a function stands for something of the graph. */
+export interface FeatureBinding {
+  readonly feature: string;
+  /** `freshKeys`: what a functional cache gained; the host writes it at position `past` along the second axis. */
+  readonly kind: "input" | "output" | "state" | "stateIn" | "stateOut" | "freshKeys";
+  /** Name of the graph's input, output or state. */
+  readonly name: string;
+  readonly dtype: MilDtype;
+  readonly shape: readonly number[];
+}
+
+export interface LoweredFunction {
+  readonly mil: MilFunction;
+  readonly bindings: readonly FeatureBinding[];
+}
+
+export interface LoweredProgram {
+  readonly program: MilProgram;
+  readonly functions: readonly LoweredFunction[];
+  readonly plan: WeightPlan;
+  readonly opset: MilOpset;
+  readonly float: "fp16" | "fp32";
+}
+
+export function lowerProgram(sources: readonly FunctionSource[], options: LoweringOptions): LoweredProgram {
+  const plan = new WeightPlan(options.profile, new BlobPlan());
+  const float = options.profile === "exact" ? "fp32" : "fp16";
+  const functions = sources.map((source) => new FunctionLowering(source, plan, float, options).run());
+  const program: MilProgram = { functions: functions.map((f) => f.mil), buildInfo: options.buildInfo ?? {} };
+  return { program, functions, plan, opset: options.opset, float };
+}
+
+/** Caches are CoreML state only where that works: fp16, CoreML8, not for the Neural Engine. */
+export function cacheMode(profile: WeightProfile, opset: MilOpset): CacheMode {
+  return profile === "gpu" && (opset === "CoreML8" || opset === "CoreML9") ? "state" : "functional";
+}
+
+class FunctionLowering {
+  readonly #graph: Graph;
+  readonly #rules: RuleOf;
+  readonly #builder: MilFunctionBuilder;
+  readonly #emitter: FunctionEmitter;
+  readonly #bindings: FeatureBinding[] = [];
+  readonly #values: (readonly MilValue[])[] = [];
+  readonly #states = new Map<number, string>();
+
+  constructor(source: FunctionSource, plan: WeightPlan, float: "fp16" | "fp32", options: LoweringOptions) {
+    this.#graph = source.graph;
+    this.#rules = options.rules;
+    this.#builder = new MilFunctionBuilder(source.name, options.opset, new NameTable());
+    this.#emitter = new FunctionEmitter(this.#builder, plan, {
+      float,
+      caches: cacheMode(options.profile, options.opset),
+      folds: options.folds ?? new Map(),
+    });
+    for (const state of source.graph.states) this.#states.set(state.input, state.name);
+  }
+
+  run(): LoweredFunction {
+    // Features first: their names must stay as close to the graph's as they can.
+    for (const node of this.#graph.nodes) if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
+    for (const node of this.#graph.nodes) {
+      if (this.#values[node.id] !== undefined) continue;
+      this.#values[node.id] = this.#builder.from([node.id], labelOf(node), () => this.#lower(node));
+    }
+    this.#finishStates();
+    for (const output of this.#graph.outputs) this.#output("output", output.name, this.#at(output.value));
+    return { mil: this.#builder.finish(), bindings: this.#bindings };
+  }
+
+  #at(value: Value): MilValue {
+    const found = this.#values[value.node]?.[value.output];
+    invariant(found, `value ${value.node}.${value.output} is read before it is made`);
+    return found;
+  }
+
+  /** Rank-0 inputs are given as one element: a feature has at least one dimension. */
+  #feature(node: Node): MilValue {
+    const [type] = node.outputs;
+    invariant(type, `${node.op} has no type`);
+    const name = String(node.attrs["name"]);
+    const dtype = type.dtype === "bool" ? "int32" : this.#emitter.dtypeOf(type.dtype);
+    const shape = staticShape(type, name);
+    const featureShape = shape.length === 0 ? [1] : shape;
+    const asState = node.op === "state" && this.#emitter.caches === "state";
+    const featureType: MilType = asState ? { kind: "state", dtype, shape: featureShape } : tensorType(dtype, featureShape);
+    const feature = this.#builder.input(name, featureType);
+    const kind = node.op === "input" ? "input" : asState ? "state" : "stateIn";
+    this.#bindings.push({ feature: feature.name, kind, name, dtype, shape: featureShape });
+    return this.#builder.from([node.id], labelOf(node), () => {
+      if (asState) return this.#emitter.readState(feature);
+      const ranked = shape.length === 0 ? this.#emitter.op("squeeze", { x: feature, axes: [0] }) : feature;
+      return type.dtype === "bool" ? this.#emitter.cast(ranked, "bool") : ranked;
+    });
+  }
+
+  #lower(node: Node): readonly MilValue[] {
+    switch (node.op) {
+      case "param":
+        return [this.#param(node)];
+      case "constant":
+        return [this.#constant(node)];
+      default:
+        return this.#apply(node);
+    }
+  }
+
+  #param(node: Node): MilValue {
+    const [type] = node.outputs;
+    invariant(type, "a param has a type");
+    const shape = staticShape(type, "param");
+    const whole = type.dtype === "i32" || type.dtype === "i64" || type.dtype === "bool";
+    if (whole) throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] weight ${String(node.attrs["tensor"])} is ${formatType(type)}, expected floats`);
+    return this.#emitter.weight({ name: String(node.attrs["tensor"] ?? node.attrs["name"]), type: type.dtype, shape });
+  }
+
+  #constant(node: Node): MilValue {
+    const tensor = this.#graph.constants.get(String(node.attrs["data"]));
+    invariant(tensor, `constant ${node.id} has no data`);
+    return this.#emitter.constant(this.#emitter.dtypeOf(tensor.dtype), tensor.shape, tensor.data);
+  }
+
+  #apply(node: Node): readonly MilValue[] {
+    const rule = this.#rules(node.op);
+    const inputs = node.inputs.map((v) => this.#at(v));
+    const info: RuleNode<AttrRecord> = {
+      inputs: node.inputs.map((v) => this.#graph.nodes[v.node]?.outputs[v.output] ?? tensorless(v)),
+      outputs: node.outputs,
+      attrs: node.attrs,
+    };
+    const verdict = rule === undefined ? "the op has no CoreML rule" : (rule.when?.(info) ?? true);
+    if (rule === undefined || verdict !== true)
+      throw new WorkbenchError("UNSUPPORTED_OP", `[${node.op}] node ${node.id} cannot be lowered to CoreML: ${verdict === true ? "no rule" : verdict}`, {
+        hint: "Legalise the graph for coreml first; such nodes belong to a host segment.",
+      });
+    const made = rule.emit(this.#emitter, inputs, node.attrs, info);
+    const outputs = Array.isArray(made) ? (made as readonly MilValue[]) : [made as MilValue];
+    checkOutputs(node, outputs, this.#emitter);
+    return outputs;
+  }
+
+  #finishStates(): void {
+    for (const state of this.#graph.states) {
+      const before = this.#at({ node: state.input, output: 0 });
+      const after = this.#at(state.output);
+      if (after === before) continue;
+      const held = this.#emitter.stateOf(before);
+      // An append wrote the state already; anything else is written whole.
+      if (held !== undefined) {
+        if (this.#emitter.stateOf(after) !== held) this.#emitter.writeState(held, after);
+      } else this.#stateOutput(state.name, after);
+    }
+  }
+
+  /** A functional cache gives back only its new keys. */
+  #stateOutput(name: string, after: MilValue): void {
+    const { cache } = after;
+    if (cache === undefined) return this.#output("stateOut", name, after);
+    const [heads = 0, , size = 0] = this.#emitter.sizes(after, name);
+    const fresh = this.#emitter.op("slice_by_size", { x: after, begin: [0, cache.stored, 0], size: [heads, cache.fresh, size] });
+    this.#output("freshKeys", name, fresh);
+  }
+
+  #output(kind: FeatureBinding["kind"], name: string, value: MilValue): void {
+    const dense = this.#emitter.dense(value);
+    const numeric = dense.type.dtype === "bool" ? this.#emitter.cast(dense, "int32") : dense;
+    const shape = this.#emitter.sizes(numeric, name);
+    const ranked = shape.length === 0 ? this.#emitter.op("expand_dims", { x: numeric, axes: [0] }) : numeric;
+    const feature = this.#builder.output(kind === "output" ? name : `${name}_next`, ranked);
+    this.#bindings.push({ feature, kind, name, dtype: ranked.type.dtype, shape: shape.length === 0 ? [1] : shape });
+  }
+}
+
+function tensorless(value: Value): never {
+  throw new WorkbenchError("BUG_INVARIANT", `[lower] no value ${value.node}.${value.output}`);
+}
+
+/** "blk_7_attention_q": the place in the model makes MIL readable. */
+function labelOf(node: Node): string {
+  const [origin] = node.origins;
+  if (origin === undefined) return node.op;
+  return origin.scope === "" ? origin.label : `${origin.scope.replaceAll("/", "_")}_${origin.label}`;
+}
+
+/** What a rule made must be what the graph promises. */
+function checkOutputs(node: Node, outputs: readonly MilValue[], emitter: FunctionEmitter): void {
+  node.outputs.forEach((type, i) => {
+    const made = outputs[i];
+    invariant(made, `[${node.op}] output ${i} was not made`);
+    const wanted = tensorType(isPacked(type.dtype) ? emitter.float : emitter.dtypeOf(type.dtype), staticShape(type, node.op));
+    // A functional cache is longer by its fresh keys.
+    const same = made.cache !== undefined || (made.type.dtype === wanted.dtype && made.type.shape.join() === wanted.shape.join());
+    if (!same) throw new WorkbenchError("BUG_INVARIANT", `[${node.op}] the CoreML rule made ${typeText(made.type)}, the graph says ${typeText(wanted)}`);
+  });
+}

@@ -1,0 +1,58 @@
+/** Decompression of constants: what CoreML does when it loads a model. */
+import { elementCount } from "../mil/types.ts";
+import type { Kernel } from "./kernel.ts";
+import { simError, simTensor, strides } from "./tensor.ts";
+
+/** scale · (data − offset), each scale over a block whose size along every axis is data / scale. */
+const blockwise: Kernel = (a) => {
+  const [data, scale, offset] = [a.tensor("data"), a.tensor("scale"), a.optional("offset")];
+  const out = new Float32Array(data.data.length);
+  const rank = data.shape.length;
+  const columns = data.shape[rank - 1] ?? 1;
+  const groups = scale.shape[rank - 1] ?? 1;
+  const block = columns / groups;
+  const step = strides(data.shape);
+  const scaleStep = strides(scale.shape);
+  if (!Number.isInteger(block)) simError(a.type, `scale [${scale.shape.join()}] does not divide data [${data.shape.join()}]`);
+  for (let row = 0; row * columns < out.length; row++) {
+    // The row of scales that this row of data belongs to.
+    let scaleRow = 0;
+    for (let d = 0; d < rank - 1; d++) {
+      const [size, parts] = [data.shape[d] ?? 1, scale.shape[d] ?? 1];
+      const at = Math.floor((row * columns) / (step[d] ?? 1)) % size;
+      scaleRow += Math.floor(at / (size / parts)) * (scaleStep[d] ?? 0);
+    }
+    for (let g = 0; g < groups; g++) {
+      const s = scale.data[scaleRow + g] as number;
+      const o = offset === undefined ? 0 : (offset.data[scaleRow + g] as number);
+      const from = row * columns + g * block;
+      for (let i = from; i < from + block; i++) out[i] = s * ((data.data[i] as number) - o);
+    }
+  }
+  return simTensor(scale.dtype, data.shape, out);
+};
+
+/** lut[group…, index, vector]: the group of each axis is place / (size / groups). */
+const lutToDense: Kernel = (a) => {
+  const [indices, lut] = [a.tensor("indices"), a.tensor("lut")];
+  const rank = indices.shape.length;
+  if ((lut.shape[rank + 1] ?? 1) !== 1) simError(a.type, "vector tables are not simulated");
+  const entries = lut.shape[rank] ?? 1;
+  const [step, lutStep] = [strides(indices.shape), strides(lut.shape)];
+  const out = new Float64Array(elementCount(indices.shape));
+  for (let i = 0; i < out.length; i++) {
+    let at = 0;
+    for (let d = 0; d < rank; d++) {
+      const [size, groups] = [indices.shape[d] ?? 1, lut.shape[d] ?? 1];
+      at += Math.floor((Math.floor(i / (step[d] ?? 1)) % size) / (size / groups)) * (lutStep[d] ?? 0);
+    }
+    const index = indices.data[i] as number;
+    out[i] = index < entries ? (lut.data[at + index * (lutStep[rank] ?? 1)] as number) : simError(a.type, `index ${index} of ${entries}`);
+  }
+  return simTensor(lut.dtype, indices.shape, out);
+};
+
+export const CONSTEXPR: Readonly<Record<string, Kernel>> = {
+  constexpr_blockwise_shift_scale: blockwise,
+  constexpr_lut_to_dense: lutToDense,
+};

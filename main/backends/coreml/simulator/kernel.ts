@@ -1,0 +1,60 @@
+/** What a simulator kernel gets: the arguments of one operator, by name, as values. */
+import type { MilDtype, MilTensorType } from "../mil/types.ts";
+import type { SimTensor } from "./tensor.ts";
+import { simError } from "./tensor.ts";
+
+export type Kernel = (a: Arguments) => SimTensor | readonly SimTensor[];
+
+export class Arguments {
+  readonly type: string;
+  readonly #values: ReadonlyMap<string, readonly SimTensor[]>;
+  /** As the program declares them. */
+  readonly outputs: readonly MilTensorType[];
+
+  constructor(type: string, values: ReadonlyMap<string, readonly SimTensor[]>, outputs: readonly MilTensorType[]) {
+    this.type = type;
+    this.#values = values;
+    this.outputs = outputs;
+  }
+
+  get dtype(): MilDtype {
+    return this.outputs[0]?.dtype ?? "fp32";
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+
+  list(name: string): readonly SimTensor[] {
+    return this.#values.get(name) ?? simError(this.type, `argument ${name} is missing`);
+  }
+
+  tensor(name: string): SimTensor {
+    return this.list(name)[0] ?? simError(this.type, `argument ${name} is empty`);
+  }
+
+  optional(name: string): SimTensor | undefined {
+    return this.#values.get(name)?.[0];
+  }
+
+  numbers(name: string): number[] {
+    return Array.from(this.tensor(name).data);
+  }
+
+  number(name: string): number {
+    return this.tensor(name).data[0] ?? simError(this.type, `argument ${name} is empty`);
+  }
+
+  flag(name: string): boolean {
+    return this.has(name) && this.number(name) !== 0;
+  }
+
+  text(name: string): string {
+    return this.tensor(name).text ?? simError(this.type, `argument ${name} is not a string`);
+  }
+
+  axis(name: string, rank: number): number {
+    const axis = this.number(name);
+    return axis < 0 ? axis + rank : axis;
+  }
+}

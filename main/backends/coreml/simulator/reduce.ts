@@ -1,0 +1,238 @@
+/** Reductions, ordering and scans along axes. */
+import { elementCount } from "../mil/types.ts";
+import type { Arguments, Kernel } from "./kernel.ts";
+import type { SimTensor } from "./tensor.ts";
+import { broadcastStrides, offsets, simTensor } from "./tensor.ts";
+
+/** One axis of a tensor as [outer, size, inner]. */
+export function axisWalk(shape: readonly number[], axis: number): { readonly outer: number; readonly size: number; readonly inner: number } {
+  return { outer: elementCount(shape.slice(0, axis)), size: shape[axis] ?? 1, inner: elementCount(shape.slice(axis + 1)) };
+}
+
+interface Fold {
+  readonly start: number;
+  readonly step: (total: number, v: number) => number;
+  readonly end?: (total: number, count: number) => number;
+}
+
+const sum = (total: number, v: number): number => total + v;
+
+const FOLDS: Readonly<Record<string, Fold>> = {
+  reduce_sum: { start: 0, step: sum },
+  reduce_mean: { start: 0, step: sum, end: (t, n) => t / n },
+  reduce_max: { start: -Infinity, step: Math.max },
+  reduce_min: { start: Infinity, step: Math.min },
+  reduce_prod: { start: 1, step: (t, v) => t * v },
+  reduce_sum_square: { start: 0, step: (t, v) => t + v * v },
+  reduce_l1_norm: { start: 0, step: (t, v) => t + Math.abs(v) },
+  reduce_l2_norm: { start: 0, step: (t, v) => t + v * v, end: Math.sqrt },
+  reduce_log_sum: { start: 0, step: sum, end: Math.log },
+};
+
+function reducedAxes(a: Arguments, rank: number): Set<number> {
+  const axes = a.has("axes") ? a.numbers("axes") : Array.from({ length: rank }, (_, i) => i);
+  return new Set(axes.map((axis) => (axis < 0 ? axis + rank : axis)));
+}
+
+/** The kept shape, and for each input element the output element it goes to. */
+function reductionOf(a: Arguments, x: SimTensor): { readonly shape: number[]; readonly kept: number[]; readonly to: Int32Array } {
+  const axes = reducedAxes(a, x.shape.length);
+  const kept = x.shape.map((d, i) => (axes.has(i) ? 1 : d));
+  const shape = a.flag("keep_dims") ? kept : x.shape.filter((_, i) => !axes.has(i));
+  return { shape, kept, to: offsets(x.shape, broadcastStrides(kept, x.shape)) };
+}
+
+const reduce =
+  (fold: Fold): Kernel =>
+  (a) => {
+    const x = a.tensor("x");
+    const { shape, kept, to } = reductionOf(a, x);
+    const totals = new Float64Array(elementCount(kept)).fill(fold.start);
+    for (let i = 0; i < to.length; i++) totals[to[i] as number] = fold.step(totals[to[i] as number] as number, x.data[i] as number);
+    const count = x.data.length / Math.max(1, totals.length);
+    return simTensor(a.dtype, shape, fold.end === undefined ? totals : totals.map((t) => fold.end?.(t, count) ?? t));
+  };
+
+const logSumExp: Kernel = (a) => {
+  const x = a.tensor("x");
+  const { shape, kept, to } = reductionOf(a, x);
+  const largest = new Float64Array(elementCount(kept)).fill(-Infinity);
+  for (let i = 0; i < to.length; i++) largest[to[i] as number] = Math.max(largest[to[i] as number] as number, x.data[i] as number);
+  const totals = new Float64Array(largest.length);
+  for (let i = 0; i < to.length; i++) totals[to[i] as number] = (totals[to[i] as number] as number) + Math.exp((x.data[i] as number) - (largest[to[i] as number] as number));
+  return simTensor(a.dtype, shape, totals.map((t, i) => Math.log(t) + (largest[i] ?? 0)));
+};
+
+/** The first of the best elements along an axis. */
+const argBest =
+  (better: (v: number, best: number) => boolean): Kernel =>
+  (a) => {
+    const x = a.tensor("x");
+    const axis = a.axis("axis", x.shape.length);
+    const { outer, size, inner } = axisWalk(x.shape, axis);
+    const out = new Int32Array(outer * inner);
+    for (let o = 0; o < outer; o++)
+      for (let i = 0; i < inner; i++) {
+        let best = 0;
+        for (let j = 1; j < size; j++) if (better(x.data[(o * size + j) * inner + i] as number, x.data[(o * size + best) * inner + i] as number)) best = j;
+        out[o * inner + i] = best;
+      }
+    const shape = x.shape.flatMap((d, i) => (i === axis ? (a.flag("keep_dims") ? [1] : []) : [d]));
+    return simTensor(a.dtype, shape, out);
+  };
+
+/** Order of the elements along an axis; equal ones keep their places. */
+function ordered(x: SimTensor, axis: number, ascending: boolean, take: number): { readonly values: Float64Array; readonly indices: Int32Array } {
+  const { outer, size, inner } = axisWalk(x.shape, axis);
+  const values = new Float64Array(outer * take * inner);
+  const indices = new Int32Array(values.length);
+  for (let o = 0; o < outer; o++)
+    for (let i = 0; i < inner; i++) {
+      const at = (j: number): number => x.data[(o * size + j) * inner + i] as number;
+      const order = Array.from({ length: size }, (_, j) => j).sort((p, q) => (ascending ? at(p) - at(q) : at(q) - at(p)) || p - q);
+      for (let j = 0; j < take; j++) {
+        const to = (o * take + j) * inner + i;
+        values[to] = at(order[j] ?? 0);
+        indices[to] = order[j] ?? 0;
+      }
+    }
+  return { values, indices };
+}
+
+const topk: Kernel = (a) => {
+  const x = a.tensor("x");
+  const axis = a.axis("axis", x.shape.length);
+  const k = a.number("k");
+  const { values, indices } = ordered(x, axis, a.flag("ascending"), k);
+  const shape = x.shape.map((d, i) => (i === axis ? k : d));
+  return [simTensor(x.dtype, shape, values), simTensor(a.outputs[1]?.dtype ?? "int32", shape, indices)];
+};
+
+const argsort: Kernel = (a) => {
+  const x = a.tensor("x");
+  const axis = a.axis("axis", x.shape.length);
+  return simTensor("int32", x.shape, ordered(x, axis, a.flag("ascending"), x.shape[axis] ?? 0).indices);
+};
+
+const cumsum: Kernel = (a) => {
+  const x = a.tensor("x");
+  const { outer, size, inner } = axisWalk(x.shape, a.axis("axis", x.shape.length));
+  const [exclusive, reverse] = [a.flag("exclusive"), a.flag("reverse")];
+  const out = new Float64Array(x.data.length);
+  for (let o = 0; o < outer; o++)
+    for (let i = 0; i < inner; i++) {
+      let total = 0;
+      for (let step = 0; step < size; step++) {
+        const at = (o * size + (reverse ? size - 1 - step : step)) * inner + i;
+        const next = total + (x.data[at] as number);
+        out[at] = exclusive ? total : next;
+        total = next;
+      }
+    }
+  return simTensor(a.dtype, x.shape, out);
+};
+
+const softmax: Kernel = (a) => {
+  const x = a.tensor("x");
+  const { outer, size, inner } = axisWalk(x.shape, a.axis("axis", x.shape.length));
+  const out = new Float32Array(x.data.length);
+  const row = new Float64Array(size);
+  for (let o = 0; o < outer; o++)
+    for (let i = 0; i < inner; i++) {
+      let largest = -Infinity;
+      for (let j = 0; j < size; j++) largest = Math.max(largest, x.data[(o * size + j) * inner + i] as number);
+      let total = 0;
+      for (let j = 0; j < size; j++) {
+        const e = Math.exp((x.data[(o * size + j) * inner + i] as number) - largest);
+        row[j] = e;
+        total += e;
+      }
+      for (let j = 0; j < size; j++) out[(o * size + j) * inner + i] = (row[j] as number) / total;
+    }
+  return simTensor(a.dtype, x.shape, out);
+};
+
+/** (x − mean) / √(variance + ε) · γ + β over some axes; γ and β have the shape of those axes. */
+const layerNorm: Kernel = (a) => {
+  const x = a.tensor("x");
+  const axes = reducedAxes(a, x.shape.length);
+  const kept = x.shape.map((d, i) => (axes.has(i) ? 1 : d));
+  const to = offsets(x.shape, broadcastStrides(kept, x.shape));
+  const groups = elementCount(kept);
+  const count = x.data.length / Math.max(1, groups);
+  const mean = new Float64Array(groups);
+  const spread = new Float64Array(groups);
+  for (let i = 0; i < to.length; i++) mean[to[i] as number] = (mean[to[i] as number] as number) + (x.data[i] as number) / count;
+  for (let i = 0; i < to.length; i++) spread[to[i] as number] = (spread[to[i] as number] as number) + ((x.data[i] as number) - (mean[to[i] as number] as number)) ** 2 / count;
+  const affine = x.shape.map((d, i) => (axes.has(i) ? d : 1));
+  const within = offsets(x.shape, broadcastStrides(affine, x.shape));
+  const [gamma, beta, epsilon] = [a.optional("gamma"), a.optional("beta"), a.number("epsilon")];
+  const out = new Float64Array(x.data.length);
+  for (let i = 0; i < out.length; i++) {
+    const g = to[i] as number;
+    const y = ((x.data[i] as number) - (mean[g] as number)) / Math.sqrt((spread[g] as number) + epsilon);
+    out[i] = y * (gamma?.data[within[i] as number] ?? 1) + (beta?.data[within[i] as number] ?? 0);
+  }
+  return simTensor(a.dtype, x.shape, out);
+};
+
+/** Divides by the length of the last three dimensions. */
+const l2Norm: Kernel = (a) => {
+  const x = a.tensor("x");
+  const inner = elementCount(x.shape.slice(-3));
+  const epsilon = a.number("epsilon");
+  const out = new Float64Array(x.data.length);
+  for (let o = 0; o < out.length; o += inner) {
+    let total = 0;
+    for (let i = o; i < o + inner; i++) total += (x.data[i] as number) ** 2;
+    for (let i = o; i < o + inner; i++) out[i] = (x.data[i] as number) / Math.sqrt(total + epsilon);
+  }
+  return simTensor(a.dtype, x.shape, out);
+};
+
+/** Per channel (axis 1) with given statistics, or with those of each (batch, channel) plane. */
+function channelNorm(a: Arguments, statistics: (channel: number, from: number, inner: number) => readonly [mean: number, variance: number]): SimTensor {
+  const x = a.tensor("x");
+  const channels = x.shape[1] ?? 1;
+  const inner = elementCount(x.shape.slice(2));
+  const [gamma, beta, epsilon] = [a.optional("gamma"), a.optional("beta"), a.number("epsilon")];
+  const out = new Float64Array(x.data.length);
+  for (let from = 0; from < out.length; from += inner) {
+    const c = (from / inner) % channels;
+    const [mean, variance] = statistics(c, from, inner);
+    const scale = (gamma?.data[c] ?? 1) / Math.sqrt(variance + epsilon);
+    for (let i = from; i < from + inner; i++) out[i] = ((x.data[i] as number) - mean) * scale + (beta?.data[c] ?? 0);
+  }
+  return simTensor(a.dtype, x.shape, out);
+}
+
+const batchNorm: Kernel = (a) => {
+  const [mean, variance] = [a.tensor("mean"), a.tensor("variance")];
+  return channelNorm(a, (c) => [mean.data[c] ?? 0, variance.data[c] ?? 1]);
+};
+
+const instanceNorm: Kernel = (a) => {
+  const { data } = a.tensor("x");
+  return channelNorm(a, (_c, from, inner) => {
+    let mean = 0;
+    let variance = 0;
+    for (let i = from; i < from + inner; i++) mean += (data[i] as number) / inner;
+    for (let i = from; i < from + inner; i++) variance += ((data[i] as number) - mean) ** 2 / inner;
+    return [mean, variance];
+  });
+};
+
+export const REDUCE: Readonly<Record<string, Kernel>> = {
+  ...Object.fromEntries(Object.entries(FOLDS).map(([name, fold]) => [name, reduce(fold)])),
+  reduce_log_sum_exp: logSumExp,
+  reduce_argmax: argBest((v, best) => v > best),
+  reduce_argmin: argBest((v, best) => v < best),
+  topk,
+  argsort,
+  cumsum,
+  softmax,
+  layer_norm: layerNorm,
+  l2_norm: l2Norm,
+  batch_norm: batchNorm,
+  instance_norm: instanceNorm,
+};

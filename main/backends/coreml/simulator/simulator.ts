@@ -1,0 +1,252 @@
+/**
+ * Runs a package without CoreML: reads the program and the weight file back from disk and executes MIL semantics in plain
+ * TypeScript. It shows that what was written means what it should; its speed says nothing about a Mac. Every result is
+ * labelled simulated.
+ */
+import { WorkbenchError, throwIfCancelled } from "../../../diagnostics/errors.ts";
+import { unpackValues } from "../mil/fromProto.ts";
+import type { MilBinding, MilConstant, MilFunction, MilOperation, MilTensorType, MilType } from "../mil/types.ts";
+import { elementCount } from "../mil/types.ts";
+import type { OpenPackage } from "../package.ts";
+import { CONSTEXPR } from "./constexpr.ts";
+import { ELEMENTWISE } from "./elementwise.ts";
+import type { Kernel } from "./kernel.ts";
+import { Arguments } from "./kernel.ts";
+import { LINEAR } from "./linear.ts";
+import { REDUCE } from "./reduce.ts";
+import { SHAPE } from "./shape.ts";
+import type { SimTensor } from "./tensor.ts";
+import { allocate, simError, simTensor } from "./tensor.ts";
+
+export type { SimTensor } from "./tensor.ts";
+
+const KERNELS: Readonly<Record<string, Kernel>> = { ...ELEMENTWISE, ...REDUCE, ...LINEAR, ...SHAPE, ...CONSTEXPR };
+
+/** Operators the simulator runs, besides const and state access. */
+export const SIMULATED_OPS: readonly string[] = Object.keys(KERNELS);
+
+/** Runs one operator: for tests that check each against outside answers. */
+export function runKernel(type: string, values: ReadonlyMap<string, readonly SimTensor[]>, outputs: readonly MilTensorType[]): readonly SimTensor[] {
+  const kernel = KERNELS[type] ?? simError(type, "the simulator does not run this operator");
+  const made = kernel(new Arguments(type, values, outputs));
+  return Array.isArray(made) ? (made as readonly SimTensor[]) : [made as SimTensor];
+}
+
+/** Contents of CoreML states, by name. Belongs to one conversation; shared by the functions of a model. */
+export class SimState {
+  readonly tensors = new Map<string, SimTensor>();
+
+  copy(): SimState {
+    const out = new SimState();
+    for (const [name, t] of this.tensors) out.tensors.set(name, { ...t, data: t.data.slice() });
+    return out;
+  }
+}
+
+export interface PredictOptions {
+  readonly state?: SimState;
+  readonly signal?: AbortSignal;
+  /** Time spent per operator of the function, by index. */
+  readonly onOperation?: (index: number, milliseconds: number) => void;
+}
+
+/** Decompressed constants kept in memory; beyond this, the oldest are read again when needed. */
+const CONSTANT_BUDGET_BYTES = 1 << 30;
+
+export class Simulator {
+  readonly label = "simulated";
+  readonly #package: OpenPackage;
+  readonly #functions = new Map<string, SimFunction>();
+  readonly #constants = new Map<string, SimTensor>();
+  #constantBytes = 0;
+
+  constructor(opened: OpenPackage) {
+    this.#package = opened;
+  }
+
+  get functionNames(): readonly string[] {
+    return this.#package.program.functions.map((f) => f.name);
+  }
+
+  function(name: string = this.#package.defaultFunction): SimFunction {
+    const known = this.#functions.get(name);
+    if (known !== undefined) return known;
+    const mil = this.#package.program.functions.find((f) => f.name === name);
+    if (mil === undefined)
+      throw new WorkbenchError("INPUT_ARGUMENT", `[coreml-sim] no function ${name}: this model has ${this.functionNames.join(", ")}`);
+    const made = new SimFunction(mil, (constant, keep) => this.#constant(constant, keep), (key, make) => this.#kept(key, make));
+    this.#functions.set(name, made);
+    return made;
+  }
+
+  /** `keep: false` for operands of constexprs: only what they decompress to is worth memory. */
+  async #constant(constant: MilConstant, keep: boolean): Promise<SimTensor> {
+    const { type, data } = constant;
+    const shape = type.shape.map((d) => d ?? simError("const", "an unknown size"));
+    switch (data.kind) {
+      case "text":
+        return { dtype: "string", shape, data: new Int32Array(0), text: data.text };
+      case "numbers":
+        return simTensor(type.dtype, shape, copyOf(data.values));
+      case "packed":
+        return simTensor(type.dtype, shape, copyOf(unpackValues(type.dtype, elementCount(shape), data.bytes)));
+      case "blob":
+        return keep ? this.#kept(`${data.offset}`, () => this.#record(data.offset, type, shape)) : this.#record(data.offset, type, shape);
+    }
+  }
+
+  async #record(offset: number, type: MilTensorType, shape: readonly number[]): Promise<SimTensor> {
+    const weights = this.#package.weights ?? simError("const", "the package has no weight file");
+    const count = elementCount(shape);
+    return simTensor(type.dtype, shape, copyOf(unpackValues(type.dtype, count, await weights.read(offset, type.dtype, count))));
+  }
+
+  /** Both functions of a model use the same weights: one copy, by key. */
+  async #kept(key: string, make: () => Promise<SimTensor>): Promise<SimTensor> {
+    const known = this.#constants.get(key);
+    if (known !== undefined) {
+      this.#constants.delete(key);
+      this.#constants.set(key, known);
+      return known;
+    }
+    const made = await make();
+    this.#constants.set(key, made);
+    this.#constantBytes += made.data.byteLength;
+    for (const [oldest, tensor] of this.#constants) {
+      if (this.#constantBytes <= CONSTANT_BUDGET_BYTES || oldest === key) break;
+      this.#constants.delete(oldest);
+      this.#constantBytes -= tensor.data.byteLength;
+    }
+    return made;
+  }
+}
+
+/** Kernels may round in place, so they never see the arrays of the program itself. */
+const copyOf = (values: ArrayLike<number>): ArrayLike<number> => (values instanceof Float32Array || values instanceof Int32Array ? values.slice() : values);
+
+type LoadConstant = (constant: MilConstant, keep: boolean) => Promise<SimTensor>;
+type Keep = (key: string, make: () => Promise<SimTensor>) => Promise<SimTensor>;
+
+export class SimFunction {
+  readonly mil: MilFunction;
+  readonly #load: LoadConstant;
+  readonly #keep: Keep;
+  /** Operators that make constants, by the name they make: run when first needed, kept by the simulator. */
+  readonly #constants = new Map<string, MilOperation>();
+  /** Index of the last operator that reads a value. */
+  readonly #lastUse = new Map<string, number>();
+
+  constructor(mil: MilFunction, load: LoadConstant, keep: Keep) {
+    this.mil = mil;
+    this.#load = load;
+    this.#keep = keep;
+    mil.operations.forEach((op, i) => {
+      const constant = op.type === "const" || op.type.startsWith("constexpr_");
+      if (constant && op.outputs[0] !== undefined) this.#constants.set(op.outputs[0].name, op);
+      for (const [, bindings] of op.inputs) for (const b of bindings) if (b.kind === "name") this.#lastUse.set(b.name, i);
+    });
+    for (const output of mil.outputs) this.#lastUse.set(output, mil.operations.length);
+  }
+
+  async predict(inputs: Readonly<Record<string, SimTensor>>, options: PredictOptions = {}): Promise<Readonly<Record<string, SimTensor>>> {
+    const state = options.state ?? new SimState();
+    const values = this.#bind(inputs, state);
+    const smallConstants = new Map<string, SimTensor>();
+    for (const [i, op] of this.mil.operations.entries()) {
+      if (op.type === "const" || op.type.startsWith("constexpr_")) continue;
+      throwIfCancelled(options.signal);
+      const started = options.onOperation === undefined ? 0 : performance.now();
+      const args = new Map<string, readonly SimTensor[]>();
+      for (const [name, bindings] of op.inputs) {
+        const given: SimTensor[] = [];
+        for (const b of bindings) given.push(await this.#value(b, values, smallConstants));
+        args.set(name, given);
+      }
+      this.#run(op, args, values, state);
+      for (const [, bindings] of op.inputs) for (const b of bindings) if (b.kind === "name" && this.#lastUse.get(b.name) === i) values.delete(b.name);
+      options.onOperation?.(i, performance.now() - started);
+    }
+    return Object.fromEntries(this.mil.outputs.map((name) => [name, values.get(name) ?? simError(name, "the output was not made")]));
+  }
+
+  #bind(inputs: Readonly<Record<string, SimTensor>>, state: SimState): Map<string, SimTensor> {
+    const values = new Map<string, SimTensor>();
+    for (const { name, type } of this.mil.inputs) {
+      if (type.kind === "state") {
+        if (!state.tensors.has(name)) state.tensors.set(name, { dtype: type.dtype, shape: type.shape, data: allocate(type.dtype, elementCount(type.shape)) });
+        continue;
+      }
+      const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+      if (given === undefined) return simError(this.mil.name, `input ${name} is missing`);
+      if (given.dtype !== type.dtype || !fits(given.shape, type)) simError(this.mil.name, `input ${name} is ${given.dtype}[${given.shape.join()}], expected ${type.dtype}[${type.shape.join()}]`);
+      values.set(name, simTensor(given.dtype, given.shape, given.data.slice()));
+    }
+    for (const name of Object.keys(inputs)) if (!this.mil.inputs.some((i) => i.name === name)) simError(this.mil.name, `there is no input ${name}`);
+    return values;
+  }
+
+  async #value(binding: MilBinding, values: ReadonlyMap<string, SimTensor>, small: Map<string, SimTensor>): Promise<SimTensor> {
+    if (binding.kind === "value") return this.#load(binding.value, true);
+    const known = values.get(binding.name) ?? small.get(binding.name);
+    if (known !== undefined) return known;
+    const op = this.#constants.get(binding.name);
+    if (op === undefined) return STATE_MARK;
+    const made = await this.#constant(op);
+    if (op.type === "const" && op.value?.data.kind !== "blob") small.set(binding.name, made);
+    return made;
+  }
+
+  async #constant(op: MilOperation): Promise<SimTensor> {
+    if (op.value !== undefined) return this.#load(op.value, true);
+    return this.#keep(constexprKey(this.mil.name, op), async () => {
+      const args = new Map<string, readonly SimTensor[]>();
+      for (const [name, bindings] of op.inputs) {
+        const given: SimTensor[] = [];
+        for (const b of bindings) {
+          if (b.kind === "value") given.push(await this.#load(b.value, false));
+          else given.push(await this.#constant(this.#constants.get(b.name) ?? simError(op.type, `${b.name} is not a constant`)));
+        }
+        args.set(name, given);
+      }
+      const [made] = runKernel(op.type, args, op.outputs.map((o) => asTensor(o.type)));
+      return made ?? simError(op.type, "no output");
+    });
+  }
+
+  #run(op: MilOperation, args: ReadonlyMap<string, readonly SimTensor[]>, values: Map<string, SimTensor>, state: SimState): void {
+    if (op.type === "read_state" || op.type === "write_state") {
+      const name = stateName(op);
+      const held = state.tensors.get(name) ?? simError(op.type, `${name} is not a state`);
+      const [output] = op.outputs;
+      if (op.type === "read_state" && output !== undefined) values.set(output.name, held);
+      else if (op.type === "write_state") state.tensors.set(name, args.get("data")?.[0] ?? simError(op.type, "no data"));
+      return;
+    }
+    const made = runKernel(op.type, args, op.outputs.map((o) => asTensor(o.type)));
+    op.outputs.forEach((output, i) => {
+      const tensor = made[i] ?? simError(op.type, `output ${i} was not made`);
+      if (tensor.dtype !== output.type.dtype || !fits(tensor.shape, output.type))
+        simError(op.name, `${op.type} made ${tensor.dtype}[${tensor.shape.join()}], the program declares ${output.type.dtype}[${output.type.shape.join()}]`);
+      values.set(output.name, tensor);
+    });
+  }
+}
+
+/** Stands for a state operand, which is named and not read as a value. */
+const STATE_MARK: SimTensor = { dtype: "bool", shape: [], data: new Int32Array(1) };
+
+function stateName(op: MilOperation): string {
+  const binding = op.inputs.find(([name]) => name === "input")?.[1][0];
+  return binding?.kind === "name" ? binding.name : simError(op.type, "no state is named");
+}
+
+const asTensor = (type: MilType): MilTensorType => ({ kind: "tensor", dtype: type.dtype, shape: type.shape });
+
+const fits = (shape: readonly number[], type: MilType): boolean => shape.length === type.shape.length && type.shape.every((d, i) => d === null || d === shape[i]);
+
+/** Equal operands in the file decompress to the same values, in whatever function. */
+function constexprKey(owner: string, op: MilOperation): string {
+  return `${op.type}(${op.inputs
+    .map(([name, bindings]) => `${name}=${bindings.map((b) => (b.kind === "name" ? `${owner}%${b.name}` : b.value.data.kind === "blob" ? `@${b.value.data.offset}` : JSON.stringify(b.value))).join()}`)
+    .join(";")})`;
+}
