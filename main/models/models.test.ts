@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { requireArchitecture } from "../formats/gguf/architecture.ts";
+import { weightSourceOf } from "../formats/gguf/weightSource.ts";
+import { graphHash } from "../ir/hash.ts";
+import { printNode } from "../ir/print.ts";
+import { verify } from "../ir/verify.ts";
+import { opTable } from "../ops/index.ts";
+import type { ModelOptions } from "./blocks.ts";
+import { buildModel } from "./buildModel.ts";
+import { demoGraph } from "./demo.ts";
+import { DEEP, LLAMA_1B, headerOnlyModel } from "./headerOnly.ts";
+
+const options: ModelOptions = { capacity: 4096, cacheType: "f16", largestStep: 512, largestRows: 512 };
+const build = async (shape: typeof LLAMA_1B) => {
+  const file = await headerOnlyModel(shape);
+  return { file, graph: buildModel(requireArchitecture(file), weightSourceOf(file), options) };
+};
+
+describe("a model of the llama family", () => {
+  it("prints its first layer", async () => {
+    const { graph } = await build({ ...LLAMA_1B, layers: 1 });
+    expect(graph.nodes.map((node) => printNode(graph, node)).join("\n")).toMatchSnapshot();
+  });
+  it("verifies, hashes stably, and uses every tensor of the file", async () => {
+    const { file, graph } = await build(LLAMA_1B);
+    expect(verify(opTable, graph)).toEqual([]);
+    const again = await build(LLAMA_1B);
+    expect(graphHash(again.graph)).toBe(graphHash(graph));
+    const used = new Set(graph.nodes.filter((n) => n.op === "param").map((n) => n.attrs["tensor"]));
+    expect(file.tensors.map((t) => t.name).filter((name) => !used.has(name))).toEqual([]);
+    expect(graph.states).toHaveLength(32);
+  });
+  it("has more than 10 000 ops when it is deep", async () => {
+    expect((await build(DEEP)).graph.nodes.length).toBeGreaterThan(10_000);
+  });
+});
+
+describe("the demo graph", () => {
+  it("verifies and names three host ops", () => {
+    const graph = demoGraph();
+    expect(verify(opTable, graph)).toEqual([]);
+    expect(graph.nodes.filter((n) => opTable.get(n.op)?.traits.includes("host")).map((n) => n.op)).toEqual([
+      "fft",
+      "custom",
+      "lstm",
+    ]);
+  });
+});
