@@ -1,0 +1,153 @@
+/** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
+import type { EngineHandlers } from "../../contract/contract.ts";
+import type { Ability, TargetSpec } from "../../contract/views/common.ts";
+import type { Overview } from "../../contract/views/model.ts";
+import { toWireError } from "../../diagnostics/errors.ts";
+import { MACHINES, machineFor } from "./machines.ts";
+import type { ModelStore } from "./modelStore.ts";
+import type { OpenModel } from "./openModel.ts";
+import type { Recents } from "./recents.ts";
+import type { Uploads } from "./uploads.ts";
+import { demoOverview } from "./views/demoView.ts";
+import { metadataPage, metadataValue, tensorPage } from "./views/inspectView.ts";
+import { CAN, cannot, fileOverview } from "./views/overviewView.ts";
+import { profileChoices } from "./views/profileView.ts";
+
+type InspectCalls =
+  | "recents.list"
+  | "recents.add"
+  | "recents.remove"
+  | "model.open"
+  | "model.close"
+  | "model.overview"
+  | "model.metadata"
+  | "model.metadataValue"
+  | "model.tensors"
+  | "header.begin"
+  | "header.feed"
+  | "model.locate"
+  | "model.attach"
+  | "upload.begin"
+  | "upload.chunk"
+  | "upload.finish"
+  | "upload.cancel";
+
+export interface InspectParts {
+  readonly store: ModelStore;
+  readonly recents: Recents;
+  readonly uploads: Uploads;
+  readonly initialTarget: TargetSpec;
+  /** Why the CPU engine cannot run anything here; undefined when it can. */
+  readonly engineMissing: () => Ability | undefined;
+}
+
+const OK = { ok: true } as const;
+
+export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
+  const { store, recents, uploads } = parts;
+  const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.engineMissing);
+  return {
+    "recents.list": async () => ({ recents: await recents.list() }),
+    "recents.add": async ({ path }) => {
+      await recents.add(path);
+      return OK;
+    },
+    "recents.remove": async ({ path }) => {
+      await recents.remove(path);
+      return OK;
+    },
+    "model.open": async ({ source }, { signal }) => overview(await store.open(source, signal), parts.initialTarget),
+    "model.close": async ({ model }) => {
+      await store.close(model);
+      return OK;
+    },
+    "model.overview": ({ model, context, target }) => {
+      const chosen = target ?? parts.initialTarget;
+      return overview(store.get(model), context === null ? chosen : { ...chosen, context });
+    },
+    "model.metadata": ({ model, query, offset, limit }) =>
+      metadataPage(store.get(model).requireFile("metadata"), query, { offset, limit }),
+    "model.metadataValue": ({ model, key, offset, limit }) =>
+      metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
+    "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
+    "header.begin": ({ name, size }) => store.headers.begin(name, size),
+    "header.feed": ({ header, offset, bytes }) => store.headers.feed(header, offset, bytes),
+    "model.locate": ({ model, folder }) => store.locate(model, folder),
+    "model.attach": async ({ model, source }, { signal }) =>
+      overview(await store.attach(model, source, signal), parts.initialTarget),
+    "upload.begin": ({ name, size }) => uploads.begin(name, size),
+    "upload.chunk": async ({ upload, offset, bytes }) => ({
+      receivedBytes: await uploads.chunk(upload, offset, bytes),
+    }),
+    "upload.finish": async ({ upload }) => {
+      await uploads.finish(upload);
+      return OK;
+    },
+    "upload.cancel": async ({ upload }) => {
+      await uploads.cancel(upload);
+      return OK;
+    },
+  };
+}
+
+export function overviewOf(model: OpenModel, target: TargetSpec, engineMissing: () => Ability | undefined): Overview {
+  const { file } = model;
+  if (!file) return demoOverview(model, target);
+  const machine = machineFor(target.chip) ?? MACHINES["m4"];
+  if (!machine) throw new Error("the table of machines has no M4");
+  const canGraph = graphAbility(model);
+  return fileOverview({
+    model: model.id,
+    kind: model.kind === "header-only" ? "header-only" : "model",
+    file,
+    description: model.description,
+    path: model.path,
+    argument: model.argument,
+    openedInSeconds: model.openedInSeconds,
+    target,
+    machine,
+    profiles: profileChoices(file, target),
+    canGraph,
+    canRun: canGraph.ok ? (dataAbility(model, "run") ?? engineMissing() ?? CAN) : canGraph,
+    canExport: canGraph.ok ? (dataAbility(model, "export") ?? CAN) : canGraph,
+  });
+}
+
+/** Whether this file has a graph: a known architecture whose tensors have types the graph can use. */
+function graphAbility(model: OpenModel): Ability {
+  const { architecture, mix } = model.description;
+  if (architecture.kind === "unsupported")
+    return cannot(
+      "UNSUPPORTED_ARCHITECTURE",
+      architecture.sentence,
+      "Use a dense model of the llama, qwen2 or qwen3 family.",
+    );
+  if (architecture.kind === "broken") {
+    const { code, message, hint } = toWireError(architecture.error);
+    return cannot(code, message, hint ?? null);
+  }
+  const odd = mix.filter((row) => !row.runs).map((row) => row.type.toUpperCase());
+  return odd.length === 0
+    ? CAN
+    : cannot(
+        "UNSUPPORTED_TENSOR_TYPE",
+        `Tensors of type ${odd.join(", ")} can be inspected but not run.`,
+        "Use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K.",
+      );
+}
+
+function dataAbility(model: OpenModel, what: "run" | "export"): Ability | undefined {
+  if (model.data.kind === "paths") return undefined;
+  if (model.data.kind === "none")
+    return cannot(
+      "INPUT_ARGUMENT",
+      `This model is a header without weights: there is nothing to ${what}.`,
+      "Open a file with weights.",
+    );
+  return cannot(
+    "INPUT_NOT_FOUND",
+    `Only the header of this file is here; to ${what} it the engine needs all of it.`,
+    "Name its folder, or send it here.",
+    "locate-or-upload",
+  );
+}

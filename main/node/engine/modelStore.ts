@@ -1,0 +1,182 @@
+/** Opens models from wherever they come and keeps them by handle. */
+import { readdir, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { openGguf } from "../../formats/gguf/open.ts";
+import { openFileSource, siblingOpener } from "../fileByteSource.ts";
+import type { Headers } from "./headers.ts";
+import { createHeaders } from "./headers.ts";
+import type { Offers } from "./offers.ts";
+import type { ModelInit } from "./openModel.ts";
+import { OpenModel } from "./openModel.ts";
+import type { Recents } from "./recents.ts";
+import type { Uploads } from "./uploads.ts";
+
+export interface ModelStore {
+  readonly headers: Headers;
+  open(source: ModelSource, signal?: AbortSignal): Promise<OpenModel>;
+  get(id: string): OpenModel;
+  close(id: string): Promise<void>;
+  attach(id: string, source: ModelSource, signal?: AbortSignal): Promise<OpenModel>;
+  locate(id: string, folder: string | null): Promise<LocateResult>;
+  dispose(): Promise<void>;
+}
+
+/** How deep folders are searched for a dropped file. */
+const SEARCH_DEPTH = 4;
+const SEARCH_ENTRIES = 20_000;
+
+export function createModelStore(parts: {
+  readonly offers: Offers;
+  readonly recents: Recents;
+  readonly uploads: Uploads;
+}): ModelStore {
+  const models = new Map<string, OpenModel>();
+  let next = 1;
+
+  const openPath = async (
+    path: string,
+    argument: string | null,
+    signal: AbortSignal | undefined,
+  ): Promise<ModelInit> => {
+    const started = performance.now();
+    const full = resolve(path);
+    const source = await openFileSource(full);
+    const file = await openGguf(source, { openSibling: siblingOpener(full), signal });
+    const folder = dirname(full);
+    return {
+      kind: "model",
+      file,
+      data: { kind: "paths", paths: file.parts.map((part) => join(folder, part.name)) },
+      offer: undefined,
+      argument: argument ?? quotePath(path),
+      openedInSeconds: (performance.now() - started) / 1000,
+    };
+  };
+
+  const initOf = async (source: ModelSource, signal: AbortSignal | undefined): Promise<ModelInit> => {
+    switch (source.kind) {
+      case "path": {
+        const init = await openPath(source.path, null, signal);
+        await parts.recents.add(resolve(source.path)).catch(() => undefined);
+        return init;
+      }
+      case "upload":
+        return { ...(await openPath(parts.uploads.pathOf(source.upload).path, null, signal)), argument: null };
+      case "header": {
+        const started = performance.now();
+        const file = headers.take(source.header);
+        return {
+          kind: "model",
+          file,
+          data: { kind: "remote" },
+          offer: undefined,
+          argument: null,
+          openedInSeconds: (performance.now() - started) / 1000,
+        };
+      }
+      case "offer":
+        return parts.offers.open(source.id, (path, argument) => openPath(path, argument, signal));
+    }
+  };
+
+  const get = (id: string): OpenModel => {
+    const model = models.get(id);
+    if (!model)
+      throw new WorkbenchError("HANDLE_UNKNOWN", `[engine] there is no open model ${JSON.stringify(id)}`, {
+        hint: "Open the file again.",
+      });
+    return model;
+  };
+
+  const locateFile = async (file: GgufFile, folder: string | null): Promise<LocateResult> => {
+    const recents = await parts.recents.list();
+    const known = [...new Set(recents.map((recent) => recent.folder))];
+    const home = homedir();
+    const usual = [
+      join(home, "Downloads"),
+      join(home, ".lmstudio", "models"),
+      join(home, ".cache", "huggingface", "hub"),
+      join(home, "models"),
+    ];
+    const folders = folder === null ? [...known, ...usual] : [folder];
+    for (const start of folders) {
+      const path = await findFile(start, file);
+      if (path !== undefined) return { path, searched: folders, sentence: `Found as ${path}.` };
+    }
+    return {
+      path: null,
+      searched: folders,
+      sentence: `Not found in ${folders.length === 1 ? (folders[0] ?? "") : `${folders.length} folders`}. Name its folder, or send the file here.`,
+    };
+  };
+
+  const headers = createHeaders(async (file) => (await locateFile(file, null)).path);
+
+  return {
+    headers,
+    get,
+    async open(source, signal) {
+      const model = new OpenModel(`m${next++}`, await initOf(source, signal));
+      models.set(model.id, model);
+      return model;
+    },
+    async close(id) {
+      const model = get(id);
+      models.delete(id);
+      await model.dispose();
+    },
+    async attach(id, source, signal) {
+      const model = get(id);
+      model.attach(await initOf(source, signal));
+      return model;
+    },
+    locate: (id, folder) => locateFile(get(id).requireFile("locate"), folder),
+    async dispose() {
+      for (const model of models.values()) await model.dispose();
+      models.clear();
+    },
+  };
+}
+
+const quotePath = (path: string): string => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
+
+/** The file with this name, size and header below a folder. */
+async function findFile(start: string, wanted: GgufFile): Promise<string | undefined> {
+  const size = wanted.parts[0]?.byteLength;
+  let left = SEARCH_ENTRIES;
+  let level = [start];
+  for (let depth = 0; depth <= SEARCH_DEPTH && level.length > 0; depth++) {
+    const deeper: string[] = [];
+    for (const folder of level) {
+      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+      for (const entry of entries) {
+        if (left-- <= 0) return undefined;
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) deeper.push(path);
+        else if (
+          entry.name === wanted.name &&
+          (await stat(path).catch(() => undefined))?.size === size &&
+          (await sameHeader(path, wanted))
+        )
+          return path;
+      }
+    }
+    level = deeper;
+  }
+  return undefined;
+}
+
+async function sameHeader(path: string, wanted: GgufFile): Promise<boolean> {
+  try {
+    const file = await openGguf(await openFileSource(path), { openSibling: siblingOpener(path) });
+    await file.close();
+    return file.headerHash === wanted.headerHash;
+  } catch {
+    // A file that does not open is not the one we look for.
+    return false;
+  }
+}

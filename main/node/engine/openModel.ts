@@ -1,0 +1,119 @@
+/**
+ * One open model and everything that is made from it on demand: description, tokenizer, graphs. Handles are ids that are never
+ * used twice; a closed model's id is unknown, not somebody else's.
+ */
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { Overview } from "../../contract/views/model.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { ModelDescription } from "../../formats/gguf/describe.ts";
+import { describeModel } from "../../formats/gguf/describe.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import { createTokenizer } from "../../tokenizer/tokenizer.ts";
+
+/** Where a model's bytes are: all of them at a path, none (a header), or still in the window that dropped it. */
+export type ModelData =
+  | { readonly kind: "paths"; readonly paths: readonly string[] }
+  | { readonly kind: "none" }
+  | { readonly kind: "remote" };
+
+export interface ModelInit {
+  readonly kind: Overview["kind"];
+  /** undefined for a demo graph. */
+  readonly file: GgufFile | undefined;
+  readonly data: ModelData;
+  readonly offer: string | undefined;
+  /** What the command line calls it. */
+  readonly argument: string | null;
+  readonly openedInSeconds: number;
+}
+
+export class OpenModel {
+  readonly id: string;
+  readonly kind: Overview["kind"];
+  readonly offer: string | undefined;
+  #init: ModelInit;
+  #description: ModelDescription | undefined;
+  #tokenizer: Tokenizer | undefined;
+  /** Made from this model by others (graphs, sessions), dropped with it. */
+  readonly #attached = new Map<string, unknown>();
+  readonly #disposers: (() => Promise<void> | void)[] = [];
+
+  constructor(id: string, init: ModelInit) {
+    this.id = id;
+    this.kind = init.kind;
+    this.offer = init.offer;
+    this.#init = init;
+  }
+
+  get file(): GgufFile | undefined {
+    return this.#init.file;
+  }
+  get data(): ModelData {
+    return this.#init.data;
+  }
+  get argument(): string | null {
+    return this.#init.argument;
+  }
+  get openedInSeconds(): number {
+    return this.#init.openedInSeconds;
+  }
+  get path(): string | null {
+    return this.data.kind === "paths" ? (this.data.paths[0] ?? null) : null;
+  }
+
+  requireFile(what: string): GgufFile {
+    if (this.file) return this.file;
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${what}] a demo graph has no file`, { hint: "Open a model." });
+  }
+
+  get description(): ModelDescription {
+    this.#description ??= describeModel(this.requireFile("describe"));
+    return this.#description;
+  }
+
+  get tokenizer(): Tokenizer {
+    this.#tokenizer ??= createTokenizer(this.requireFile("tokenizer"));
+    return this.#tokenizer;
+  }
+
+  /** Gives a header-only drop its data: the same file, found or sent. */
+  attach(init: ModelInit): void {
+    const before = this.requireFile("attach");
+    const now = init.file;
+    if (now?.headerHash !== before.headerHash || now.byteLength !== before.byteLength)
+      throw new WorkbenchError(
+        "INPUT_CHANGED",
+        `[attach] ${now?.name ?? "the file"} is not the file that was opened: size or header differ`,
+        {
+          hint: "Choose the very file that was dropped.",
+        },
+      );
+    this.#init = { ...init, openedInSeconds: this.#init.openedInSeconds };
+    this.#attached.clear();
+    this.#tokenizer = undefined;
+  }
+
+  /** Makes a value once per model and key. */
+  cached<T>(key: string, make: () => T): T {
+    if (!this.#attached.has(key)) this.#attached.set(key, make());
+    return this.#attached.get(key) as T;
+  }
+
+  onDispose(work: () => Promise<void> | void): void {
+    this.#disposers.push(work);
+  }
+
+  async dispose(): Promise<void> {
+    this.#attached.clear();
+    for (const work of this.#disposers.splice(0)) await work();
+    await this.file?.close();
+  }
+}
+
+/** Where paths of a model's parts are, for engines that map them. */
+export const pathsOf = (model: OpenModel): readonly string[] | undefined =>
+  model.data.kind === "paths" ? model.data.paths : undefined;
+
+export const withContext = (target: TargetSpec, context: number | null): TargetSpec =>
+  context === null ? target : { ...target, context };
