@@ -149,3 +149,8 @@ export async function llamaFirstToken(
 export async function llamaForget(path?: string): Promise<void> {
   await ask("forget", path === undefined ? {} : { path });
 }
+
+/** The tokens after which generation stops. */
+export async function llamaEndings(path: string): Promise<number[]> {
+  return (await ask("endings", { path })) as number[];
+}

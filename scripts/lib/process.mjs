@@ -10,7 +10,9 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const npmProgram = (name) =>
   join(root, "node_modules/.bin", process.platform === "win32" ? `${name}.cmd` : name);
 
-const environment = (extra) => ({ ...process.env, ...extra });
+// Colours are for a terminal, not for a log.
+const plain = process.stdout.isTTY ? {} : { NO_COLOR: "1", FORCE_COLOR: "0" };
+const environment = (extra) => ({ ...process.env, ...plain, ...extra });
 
 /** Runs a program with its output on our own terminal; resolves to the exit code (128 + n after a signal). */
 export function run(command, args, { cwd = root, env = {}, quiet = false, timeoutMs } = {}) {

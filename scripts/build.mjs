@@ -1,0 +1,63 @@
+// Builds the programs whose sources changed: node scripts/build.mjs [renderer|engine|cli|shell|preload …] [--force]
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { npmProgram, root, runCaptured } from "./lib/process.mjs";
+import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+
+const shared = ["vite.config.ts", "package-lock.json"];
+const targets = [
+  { name: "cli", entry: "main/node/cli/main.ts", output: "out/cli/rlx.js", sources: ["main"] },
+  { name: "engine", entry: "main/node/engineEntry.ts", output: "out/engine/index.js", sources: ["main"] },
+  { name: "shell", entry: "app/shell/index.ts", output: "out/main/index.js", sources: ["app", "main"] },
+  {
+    name: "preload",
+    entry: "app/preload/index.ts",
+    output: "out/preload/index.cjs",
+    sources: ["app", "main/contract"],
+  },
+  {
+    name: "renderer",
+    entry: "renderer/index.html",
+    output: "out/renderer/index.html",
+    sources: ["renderer", "main/contract", "main/diagnostics", "assets"],
+  },
+];
+
+const withoutStack = (text) => text.trim().replace(/\n\s+at .*|\n?\s*\{\s*errors: .*\n\}/g, "");
+
+async function buildOne({ name, entry, output, sources }, force) {
+  if (!existsSync(join(root, entry))) return { name, failed: true, note: `its entry ${entry} does not exist` };
+  const key = keyOf([...sources, ...shared]);
+  if (!force && isFresh(`build-${name}`, key, [output])) return { name, note: "unchanged" };
+  forget(`build-${name}`);
+  const start = Date.now();
+  const { code, output: said } = await runCaptured(npmProgram("vite"), ["build", "--mode", name], {
+    env: { NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0" },
+  });
+  if (code !== 0) return { name, failed: true, note: withoutStack(said) };
+  markFresh(`build-${name}`, key);
+  return { name, note: `built in ${((Date.now() - start) / 1000).toFixed(1)} s` };
+}
+
+/** Builds what is stale; gives true when everything that was asked for is there. */
+export async function build({ names = targets.map(({ name }) => name), force = false, say = console.error } = {}) {
+  let complete = true;
+  for (const target of targets.filter(({ name }) => names.includes(name))) {
+    const { name, failed, note } = await buildOne(target, force);
+    if (failed) complete = false;
+    if (note !== "unchanged") say(`build ${name}: ${note}`);
+  }
+  return complete;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const names = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
+  const unknown = names.filter((name) => !targets.some((target) => target.name === name));
+  if (unknown.length > 0) {
+    console.error(`build: unknown target ${unknown.join(", ")}, have ${targets.map(({ name }) => name).join(", ")}`);
+    process.exit(2);
+  }
+  const complete = await build({ ...(names.length > 0 ? { names } : {}), force: process.argv.includes("--force") });
+  process.exit(complete ? 0 : 1);
+}

@@ -1,0 +1,64 @@
+// Builds the native engine with CMake: node scripts/buildNative.mjs [addon|tests|sanitize|arm64] [--force]
+//   addon     native/build/rlx.node
+//   tests     the C++ tests                                  native/build-tests
+//   sanitize  the C++ tests under ASan and UBSan             native/build-sanitize
+//   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { availableParallelism } from "node:os";
+import { findCmake, findCompiler } from "./lib/environment.mjs";
+import { hasProgram, root, runCaptured } from "./lib/process.mjs";
+import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+
+const cross = [
+  "-DCMAKE_SYSTEM_NAME=Linux",
+  "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
+  "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
+  "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-cpu;max;-L;/usr/aarch64-linux-gnu",
+];
+export const nativeBuilds = {
+  addon: { folder: "native/build", options: [], output: "native/build/rlx.node" },
+  tests: { folder: "native/build-tests", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF"] },
+  sanitize: {
+    folder: "native/build-sanitize",
+    options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
+  },
+  arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...cross] },
+};
+
+/** Builds one configuration; gives undefined, or the reason why it could not. */
+export async function buildNative(name, { force = false } = {}) {
+  const { folder, options, output = folder } = nativeBuilds[name];
+  if (!existsSync(join(root, "native/CMakeLists.txt"))) return "native/CMakeLists.txt does not exist";
+  const key = keyOf(["native", "package-lock.json"], [process.platform, process.arch, ...options]);
+  if (!force && isFresh(`native-${name}`, key, [output])) return undefined;
+  forget(`native-${name}`);
+  const cmake = findCmake();
+  if (!cmake) return "CMake is missing";
+  if (!findCompiler()) return "a C++20 compiler is missing";
+
+  const configured = existsSync(join(root, folder, "CMakeCache.txt"));
+  const generator = !configured && hasProgram("ninja") ? ["-G", "Ninja"] : [];
+  const setUp = ["-S", "native", "-B", folder, "-DCMAKE_BUILD_TYPE=Release", ...generator, ...options];
+  const configuration = await runCaptured(cmake, setUp);
+  if (configuration.code !== 0) return `CMake could not configure:\n${configuration.output.trim()}`;
+  const jobs = process.env["RLX_NATIVE_JOBS"] ?? String(availableParallelism());
+  const built = await runCaptured(cmake, ["--build", folder, "--parallel", jobs]);
+  if (built.code !== 0) return `the compiler stopped:\n${built.output.trim().split("\n").slice(-60).join("\n")}`;
+  markFresh(`native-${name}`, key);
+  return undefined;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const names = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
+  for (const name of names.length > 0 ? names : ["addon"]) {
+    if (!(name in nativeBuilds)) {
+      console.error(`build:native: unknown target ${name}, have ${Object.keys(nativeBuilds).join(", ")}`);
+      process.exit(2);
+    }
+    const problem = await buildNative(name, { force: process.argv.includes("--force") });
+    if (problem) console.error(`native ${name}: ${problem}`);
+    if (problem) process.exit(1);
+  }
+}

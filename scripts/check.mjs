@@ -1,0 +1,41 @@
+// `npm run check`: the quick loop. Format, lint and walls, types, lock file, then the fast unit tests and the proof that
+// every net catches. Builds nothing and needs neither Python nor the native engine.
+import { npmProgram, run, runCaptured } from "./lib/process.mjs";
+
+const began = Date.now();
+const seconds = (from) => `${((Date.now() - from) / 1000).toFixed(1)} s`;
+
+export const staticChecks = [
+  { name: "format", command: npmProgram("prettier"), args: ["--check", "--log-level", "warn", "."] },
+  { name: "lint and walls", command: process.execPath, args: ["scripts/lint.mjs"] },
+  { name: "types", command: process.execPath, args: ["scripts/typecheck.mjs"] },
+  { name: "lock file", command: process.execPath, args: ["scripts/lockCheck.mjs"] },
+  {
+    name: "lock file of the peers",
+    command: process.execPath,
+    args: ["scripts/lockCheck.mjs", "bench/peers/package-lock.json"],
+  },
+];
+
+/** Runs the checks that look at the text only, side by side; gives the names of those that failed. */
+export async function runStaticChecks() {
+  const failed = [];
+  await Promise.all(
+    staticChecks.map(async ({ name, command, args }) => {
+      const start = Date.now();
+      const { code, output } = await runCaptured(command, args);
+      console.log(`${code === 0 ? "ok    " : "FAILED"} ${name} (${seconds(start)})`);
+      if (code !== 0) console.log(`${output.trim()}\n`);
+      if (code !== 0) failed.push(name);
+    }),
+  );
+  return failed;
+}
+
+if (process.argv[1]?.endsWith("check.mjs")) {
+  const failed = await runStaticChecks();
+  const tests = await run(npmProgram("vitest"), ["run", "--project", "unit", "--project", "tools", "--reporter=default"]);
+  if (tests !== 0) failed.push("unit tests");
+  console.log(failed.length > 0 ? `check FAILED: ${failed.join(", ")}` : `check ok (${seconds(began)})`);
+  process.exit(failed.length > 0 ? 1 : 0);
+}

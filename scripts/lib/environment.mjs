@@ -1,0 +1,48 @@
+// What this machine has: programs, browsers, Electron's runtime. Looks only; installing is scripts/setup.mjs's part.
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { hasProgram, root } from "./process.mjs";
+
+const onWindows = process.platform === "win32";
+export const venvProgram = (name) => join(root, ".venv", onWindows ? `Scripts/${name}.exe` : `bin/${name}`);
+
+export const canUseApt = () =>
+  process.platform === "linux" &&
+  process.getuid?.() === 0 &&
+  existsSync("/etc/debian_version") &&
+  hasProgram("apt-get");
+
+/** The system's CMake, or the one from PyPI in .venv. */
+export function findCmake() {
+  if (hasProgram("cmake")) return "cmake";
+  return existsSync(venvProgram("cmake")) ? venvProgram("cmake") : undefined;
+}
+
+export const findCompiler = () =>
+  [process.env["CXX"], "c++", "g++", "clang++"].find((name) => name && hasProgram(name));
+
+const chromiumPlaces = [
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+];
+/** A Chromium for the tests of the window; RLX_CHROMIUM names another one. */
+export const findChromium = () =>
+  [process.env["RLX_CHROMIUM"], ...chromiumPlaces].find((path) => path && existsSync(path));
+
+/** Where Electron's runtime would be. Never `require("electron")`: outside Electron that starts a download. */
+export function electronBinary() {
+  const folder = dirname(createRequire(import.meta.url).resolve("electron/package.json"));
+  const named = join(folder, "path.txt");
+  const usual =
+    { darwin: "Electron.app/Contents/MacOS/Electron", win32: "electron.exe" }[process.platform] ?? "electron";
+  const relative = existsSync(named) ? readFileSync(named, "utf8") : usual;
+  return join(process.env["ELECTRON_OVERRIDE_DIST_PATH"] ?? join(folder, "dist"), relative);
+}
+export const hasElectron = () => existsSync(electronBinary());
+
+/** Cross compiler and emulator for the NEON kernels; on an arm64 machine the kernels run natively. */
+export const hasArm64Emulation = () => hasProgram("aarch64-linux-gnu-g++") && hasProgram("qemu-aarch64");

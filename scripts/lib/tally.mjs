@@ -1,0 +1,81 @@
+// Counting what test runners report: each reader turns a reporter's file into {passed, failed, skipped, skips, failures}.
+import { existsSync, readFileSync } from "node:fs";
+
+const read = (file) => (existsSync(file) ? readFileSync(file, "utf8") : undefined);
+
+/** A runner that left no report did not run: one failure, never zero. */
+const lost = (what) => ({ passed: 0, failed: 1, skips: [], failures: [`${what} left no report`] });
+
+export function readVitest(file) {
+  const text = read(file);
+  if (text === undefined) return lost("vitest");
+  const { testResults } = JSON.parse(text);
+  const tally = { passed: 0, failed: 0, skips: [], failures: [] };
+  for (const { name, status, message, assertionResults } of testResults) {
+    for (const test of assertionResults) {
+      if (test.status === "passed") tally.passed++;
+      else if (test.status === "failed") {
+        tally.failed++;
+        tally.failures.push(test.fullName);
+      } else tally.skips.push(test.fullName);
+    }
+    if (status === "failed" && !assertionResults.some((test) => test.status === "failed")) {
+      tally.failed++;
+      tally.failures.push(`${name}: ${String(message).split("\n")[0]}`);
+    }
+  }
+  return tally;
+}
+
+export function readPlaywright(file) {
+  const text = read(file);
+  if (text === undefined) return lost("playwright");
+  const report = JSON.parse(text);
+  const tally = { passed: 0, failed: 0, skips: [], failures: [] };
+  const walk = (suite, path) => {
+    for (const spec of suite.specs ?? []) {
+      const title = [...path, spec.title].join(" > ");
+      for (const { status, annotations = [], projectName } of spec.tests) {
+        const reason = annotations.find(({ type }) => type === "skip")?.description;
+        if (status === "skipped") tally.skips.push(`${projectName}: ${title}${reason ? ` (${reason})` : ""}`);
+        else if (status === "unexpected") {
+          tally.failed++;
+          tally.failures.push(`${projectName}: ${title}`);
+        } else tally.passed++;
+      }
+    }
+    for (const inner of suite.suites ?? []) walk(inner, [...path, inner.title]);
+  };
+  for (const suite of report.suites) walk(suite, [suite.title]);
+  for (const { message } of report.errors ?? []) {
+    tally.failed++;
+    tally.failures.push(String(message).split("\n")[0]);
+  }
+  return tally;
+}
+
+/** CTest's JUnit file: one entry per test program. */
+export function readCtest(file) {
+  const text = read(file);
+  if (text === undefined) return lost("ctest");
+  const tally = { passed: 0, failed: 0, skips: [], failures: [] };
+  for (const [, attributes] of text.matchAll(/<testcase ([^>]*)>/g)) {
+    const name = /name="([^"]*)"/.exec(attributes)?.[1] ?? "?";
+    const status = /status="([^"]*)"/.exec(attributes)?.[1];
+    if (status === "run") tally.passed++;
+    else if (status === "fail") {
+      tally.failed++;
+      tally.failures.push(name);
+    } else tally.skips.push(name);
+  }
+  if (tally.passed + tally.failed + tally.skips.length === 0) return lost("ctest found no tests and");
+  return tally;
+}
+
+export function addTallies(tallies) {
+  return {
+    passed: tallies.reduce((sum, { passed }) => sum + passed, 0),
+    failed: tallies.reduce((sum, { failed }) => sum + failed, 0),
+    skipped: tallies.reduce((sum, { skips }) => sum + skips.length, 0),
+  };
+}

@@ -1,0 +1,189 @@
+// Everything a fresh clone needs, in order, each step once: node scripts/setup.mjs [--all] [--strict]
+//   without options  what `npm start` needs: packages, native engine
+//   --all            also what the tests need: Python oracles, llama.cpp, Chromium, arm64 emulation
+//   --strict         a missing optional part is a failure (npm test with CI=true)
+// A step says in one line what it does; one that was done before says nothing.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import {
+  canUseApt,
+  findChromium,
+  findCmake,
+  findCompiler,
+  hasArm64Emulation,
+  venvProgram,
+} from "./lib/environment.mjs";
+import { hasProgram, root, runCaptured } from "./lib/process.mjs";
+import { isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+
+const say = (text) => console.error(`setup: ${text}`);
+const lastLines = (text, count = 15) => text.trim().split("\n").slice(-count).join("\n");
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+
+async function installWithApt(...packages) {
+  const options = ["-y", "-q", "-o", "DPkg::Lock::Timeout=300", "--no-install-recommends"];
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  const install = () => runCaptured("apt-get", ["install", ...options, ...packages], { env });
+  let result = await install();
+  if (result.code !== 0) {
+    // A fresh machine may have no package lists yet.
+    await runCaptured("apt-get", ["update", "-q", "-o", "DPkg::Lock::Timeout=300"], { env });
+    result = await install();
+  }
+  return result.code === 0
+    ? undefined
+    : `apt-get could not install ${packages.join(" ")}:\n${lastLines(result.output)}`;
+}
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return undefined;
+  return `Node ${process.versions.node} is too old: 20.19 or later is needed`;
+}
+
+async function installPackages() {
+  const key = keyOf(["package-lock.json"], [process.platform, process.arch]);
+  if (isFresh("packages", key, ["node_modules/.package-lock.json"])) return undefined;
+  if (existsSync(join(root, "node_modules/.package-lock.json"))) {
+    // Installed by hand: good when npm itself finds nothing to complain about.
+    const listed = await runCaptured(npm, ["ls", "--depth=0", "--loglevel=silent"]);
+    if (listed.code === 0) return void markFresh("packages", key);
+  }
+  say("installing the npm packages (about half a minute)");
+  const { code, output } = await runCaptured(npm, ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+  if (code !== 0) return `npm ci failed:\n${lastLines(output)}`;
+  markFresh("packages", key);
+  return undefined;
+}
+
+async function prepareCompiler() {
+  if (findCmake() && findCompiler()) return undefined;
+  if (canUseApt()) {
+    say("installing a C++ compiler, CMake and Ninja");
+    const problem = await installWithApt("g++", "cmake", "ninja-build");
+    if (!problem && findCmake() && findCompiler()) return undefined;
+  }
+  if (!findCompiler()) {
+    const how = process.platform === "darwin" ? "xcode-select --install" : "install g++ or clang++";
+    return `no C++ compiler (${how})`;
+  }
+  if (!(await makeVenv())) {
+    say("installing CMake from PyPI into .venv");
+    await runCaptured(venvProgram("python"), ["-m", "pip", "install", "-q", "cmake==4.1.0"]);
+  }
+  return findCmake() ? undefined : "no CMake (install it with your system's package manager)";
+}
+
+async function buildEngine() {
+  const compilerProblem = await prepareCompiler();
+  if (compilerProblem) return compilerProblem;
+  const { buildNative, nativeBuilds } = await import("./buildNative.mjs");
+  if (!existsSync(join(root, nativeBuilds.addon.output))) say("building the native engine (about a minute)");
+  return buildNative("addon");
+}
+
+function findPython() {
+  const isSupported = (name) =>
+    hasProgram(name, ["-c", "import sys; sys.exit(0 if (3, 10) <= sys.version_info[:2] <= (3, 13) else 1)"]);
+  return ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python"].find(isSupported);
+}
+
+async function makeVenv() {
+  if (existsSync(venvProgram("python"))) return undefined;
+  let python = findPython();
+  let made = python
+    ? await runCaptured(python, ["-m", "venv", ".venv"])
+    : { code: 1, output: "no Python 3.10 to 3.13" };
+  if (made.code !== 0 && canUseApt()) {
+    const problem = await installWithApt("python3", "python3-venv");
+    python = findPython();
+    made =
+      python && !problem ? await runCaptured(python, ["-m", "venv", "--clear", ".venv"]) : { code: 1, output: problem };
+  }
+  return made.code === 0 ? undefined : lastLines(made.output ?? "no Python 3.10 to 3.13");
+}
+
+async function preparePython() {
+  const key = keyOf(["python/requirements.txt"], [process.platform]);
+  if (isFresh("python", key, [".venv"])) return undefined;
+  say("installing the Python oracles into .venv (about a minute)");
+  const problem = await makeVenv();
+  if (problem) return problem;
+  const install = [
+    "-m",
+    "pip",
+    "install",
+    "-q",
+    "--no-input",
+    "--disable-pip-version-check",
+    "-r",
+    "python/requirements.txt",
+  ];
+  const { code, output } = await runCaptured(venvProgram("python"), install);
+  if (code !== 0) return `pip failed:\n${lastLines(output)}`;
+  markFresh("python", key);
+  return undefined;
+}
+
+async function preparePeers() {
+  const key = keyOf(["bench/peers/package-lock.json"], [process.platform, process.arch]);
+  if (isFresh("peers", key, ["bench/peers/node_modules/.package-lock.json"])) return undefined;
+  say("installing llama.cpp (node-llama-cpp) into bench/peers");
+  // Its scripts would look for a compiler or a download; the library is in the package.
+  const options = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const { code, output } = await runCaptured(npm, options, { cwd: join(root, "bench/peers") });
+  if (code !== 0) return `npm ci failed:\n${lastLines(output)}`;
+  markFresh("peers", key);
+  return undefined;
+}
+
+async function prepareChromium() {
+  if (findChromium()) return undefined;
+  if (!canUseApt()) return "no Chromium found (install one, or name it in RLX_CHROMIUM)";
+  say("installing Chromium");
+  return installWithApt("chromium");
+}
+
+async function prepareArm64() {
+  if (process.arch === "arm64" || hasArm64Emulation()) return undefined;
+  if (!canUseApt()) return "no aarch64-linux-gnu-g++ with qemu-aarch64 (the NEON kernels are not run here)";
+  say("installing a cross compiler and an emulator for arm64");
+  return installWithApt("g++-aarch64-linux-gnu", "qemu-user");
+}
+
+/** In order. `needed`: without it nothing works; `always`: also for `npm start`. */
+const steps = [
+  { name: "Node", needed: true, always: true, act: checkNode },
+  { name: "npm packages", needed: true, always: true, act: installPackages },
+  { name: "native engine", always: true, act: buildEngine },
+  { name: "Python oracles", act: preparePython },
+  { name: "llama.cpp", act: preparePeers },
+  { name: "Chromium", act: prepareChromium },
+  { name: "arm64 emulation", act: prepareArm64 },
+];
+
+/** Runs the steps; gives what is not available with its reason. Throws when a needed step fails. */
+export async function setup({ all = false } = {}) {
+  const missing = [];
+  for (const { name, needed, always, act } of steps) {
+    if (!all && !always) continue;
+    const problem = await act();
+    if (!problem) continue;
+    if (needed) throw new Error(`${name}: ${problem}`);
+    say(`${name} not available: ${problem}`);
+    missing.push({ name, reason: problem });
+  }
+  return missing;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  try {
+    const missing = await setup({ all: process.argv.includes("--all") });
+    if (missing.length === 0) say("ready");
+    process.exit(missing.length > 0 && process.argv.includes("--strict") ? 1 : 0);
+  } catch (error) {
+    say(error.message);
+    process.exit(1);
+  }
+}

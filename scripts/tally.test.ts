@@ -1,0 +1,72 @@
+// The sums at the end of `npm test`: a failure, a skip or a runner that never ran must not get lost in them.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { addTallies, readCtest, readPlaywright, readVitest } from "./lib/tally.mjs";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "rlx-tally-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function report(text: string): Promise<string> {
+  const file = join(folder, "report");
+  await writeFile(file, text);
+  return file;
+}
+
+it("reads vitest, with files that could not even be loaded", async () => {
+  const tests = ["passed", "passed", "failed", "skipped", "todo"].map((status) => ({
+    status,
+    fullName: `a ${status}`,
+  }));
+  const testResults = [
+    { name: "a.test.ts", status: "failed", message: "", assertionResults: tests },
+    { name: "b.test.ts", status: "failed", message: "cannot find x\nat", assertionResults: [] },
+  ];
+  expect(readVitest(await report(JSON.stringify({ testResults })))).toEqual({
+    passed: 2,
+    failed: 2,
+    skips: ["a skipped", "a todo"],
+    failures: ["a failed", "b.test.ts: cannot find x"],
+  });
+});
+
+it("reads playwright, with the reason of a skip", async () => {
+  const test = (status: string, annotations: object[] = []) => ({ status, annotations, projectName: "chromium" });
+  const specs = [
+    { title: "one", tests: [test("expected")] },
+    { title: "two", tests: [test("unexpected")] },
+    { title: "three", tests: [test("skipped", [{ type: "skip", description: "no Electron" }])] },
+  ];
+  const suites = [{ title: "a.spec.ts", specs: [], suites: [{ title: "group", specs }] }];
+  expect(readPlaywright(await report(JSON.stringify({ suites, errors: [{ message: "config\nx" }] })))).toEqual({
+    passed: 1,
+    failed: 2,
+    skips: ["chromium: a.spec.ts > group > three (no Electron)"],
+    failures: ["chromium: a.spec.ts > group > two", "config"],
+  });
+});
+
+it("reads ctest", async () => {
+  const cases = ['name="a" status="run"', 'name="b" status="fail"', 'name="c" status="notrun"'];
+  const xml = `<testsuite>${cases.map((attributes) => `<testcase ${attributes}></testcase>`).join("\n")}</testsuite>`;
+  expect(readCtest(await report(xml))).toEqual({ passed: 1, failed: 1, skips: ["c"], failures: ["b"] });
+});
+
+it("counts a runner without a report or without tests as a failure", async () => {
+  for (const reader of [readVitest, readPlaywright, readCtest]) {
+    expect(reader(join(folder, "nothing")).failed).toBe(1);
+  }
+  expect(readCtest(await report("<testsuite></testsuite>")).failed).toBe(1);
+});
+
+it("adds", () => {
+  const tallies = [
+    { passed: 1, failed: 0, skips: ["a"], failures: [] },
+    { passed: 2, failed: 1, skips: [], failures: ["b"] },
+  ];
+  expect(addTallies(tallies)).toEqual({ passed: 3, failed: 1, skipped: 1 });
+});

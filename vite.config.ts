@@ -1,0 +1,74 @@
+// One build per program, chosen by the mode: `vite build --mode renderer`. scripts/build.mjs runs those that are stale.
+//   renderer  the window                     out/renderer/index.html
+//   engine    the engine's own process       out/engine/index.js
+//   cli       rlx, heavy commands as chunks  out/cli/rlx.js
+//   shell     Electron's main process        out/main/index.js
+//   preload   one CommonJS file              out/preload/index.cjs
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+import type { UserConfig } from "vite";
+
+interface NodeTarget {
+  readonly entry: string;
+  readonly file: string;
+  readonly folder: string;
+  /** The oldest Node that runs it: ours for the CLI and the engine, Electron's for the rest. */
+  readonly node: "node20" | "node24";
+  readonly format?: "es" | "cjs";
+}
+
+const NODE_TARGETS: { readonly [mode: string]: NodeTarget } = {
+  engine: { entry: "main/node/engineEntry.ts", file: "index.js", folder: "out/engine", node: "node20" },
+  cli: { entry: "main/node/cli/main.ts", file: "rlx.js", folder: "out/cli", node: "node20" },
+  shell: { entry: "app/shell/index.ts", file: "index.js", folder: "out/main", node: "node24" },
+  preload: {
+    entry: "app/preload/index.ts",
+    file: "index.cjs",
+    folder: "out/preload",
+    node: "node24",
+    format: "cjs",
+  },
+};
+
+/** Everything is bundled, so that the packaged app carries no node_modules; only what the runtime brings stays outside. */
+function nodeConfig({ entry, file, folder, node, format = "es" }: NodeTarget): UserConfig {
+  return {
+    build: {
+      ssr: entry,
+      outDir: folder,
+      emptyOutDir: true,
+      target: node,
+      minify: false,
+      sourcemap: false,
+      rolldownOptions: {
+        external: ["electron"],
+        output: { format, entryFileNames: file, chunkFileNames: "chunks/[name]-[hash].js" },
+      },
+    },
+    ssr: { noExternal: true, external: ["electron"], target: "node" },
+  };
+}
+
+function rendererConfig(): UserConfig {
+  return {
+    root: "renderer",
+    // Relative, so that the page works under Electron's own protocol and below any path of a server.
+    base: "./",
+    plugins: [react()],
+    build: {
+      outDir: "../out/renderer",
+      emptyOutDir: true,
+      target: "es2022",
+      // The content security policy allows no data: scripts or fonts.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      chunkSizeWarningLimit: 6000,
+    },
+    worker: { format: "es" },
+  };
+}
+
+export default defineConfig(({ mode }) => {
+  const target = NODE_TARGETS[mode];
+  return { clearScreen: false, logLevel: "warn", ...(target ? nodeConfig(target) : rendererConfig()) };
+});
