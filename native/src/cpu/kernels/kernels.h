@@ -35,22 +35,24 @@ inline constexpr TypeInfo kTypeInfo[kTypeCount] = {
     {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210},
 };
 
-constexpr const TypeInfo& type_info(Type t) { return kTypeInfo[static_cast<size_t>(t)]; }
+static constexpr const TypeInfo& type_info(Type t) { return kTypeInfo[static_cast<size_t>(t)]; }
 // Bytes of one row of k elements; k must be a multiple of the block.
-constexpr size_t row_bytes(Type t, size_t k) { return k / type_info(t).block * type_info(t).bytes; }
-constexpr bool is_float(Type t) { return t <= Type::bf16; }
+static constexpr size_t row_bytes(Type t, size_t k) { return k / type_info(t).block * type_info(t).bytes; }
+static constexpr bool is_float(Type t) { return t <= Type::bf16; }
 
 // ------------------------------------------------------------------------------------------ activations
 
 // Elements per activation chunk (one scale each).
 inline constexpr size_t kChunk = 256;
-constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; }
+static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; }
 
+// Q2_K and Q3_K are multiplied in f32 after exact dequantisation.
 // Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
 // packed types may share one buffer when the kinds are equal.
 enum class ActKind : uint8_t { f32, i16_block32, i16_block256 };
-constexpr ActKind act_kind(Type t) {
-  return is_float(t) ? ActKind::f32 : (type_info(t).block == 32 ? ActKind::i16_block32 : ActKind::i16_block256);
+static constexpr ActKind act_kind(Type t) {
+  if (is_float(t) || t == Type::q2_k || t == Type::q3_k) return ActKind::f32;
+  return type_info(t).block == 32 ? ActKind::i16_block32 : ActKind::i16_block256;
 }
 
 // Size of a prepared buffer for `tokens` rows of k; 64-byte aligned memory is asked for.
@@ -99,9 +101,10 @@ struct MatmulArgs {
 
 // Rows per work item that cost nothing extra: cut n ranges at multiples of this.
 inline constexpr size_t kRowStep = 32;
-// From this many tokens on, `matmul` goes through the tiled (prompt) path.
-size_t gemm_min_tokens(Type t);
-// Private scratch of one thread for any `matmul` call (64-byte aligned). 0 tokens = upper bound for all.
+// From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of prepared
+// activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
+inline constexpr size_t kGemmMinTokens = 6;
+// Private scratch of one thread for any `matmul` call (64-byte aligned). 0 tokens = upper bound for all counts.
 size_t matmul_scratch_bytes(size_t tokens);
 
 // ------------------------------------------------------------------------------------------- attention
@@ -134,7 +137,7 @@ size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads
 // the number of threads, so results do not depend on it. When there is one split, pass partial = nullptr
 // and the result goes to `out`; else all splits first, a barrier, then attention_combine per kv head.
 inline constexpr size_t kKeySplit = 1024;
-constexpr size_t key_splits(size_t keys) { return keys == 0 ? 1 : (keys + kKeySplit - 1) / kKeySplit; }
+static constexpr size_t key_splits(size_t keys) { return keys == 0 ? 1 : (keys + kKeySplit - 1) / kKeySplit; }
 // Floats of one partial item: (head_dim + 2) per (token, head of the group), rounded up.
 size_t attention_partial_floats(const AttentionArgs& a);
 

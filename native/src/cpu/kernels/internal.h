@@ -1,0 +1,101 @@
+// What the kernel files of one instruction set share: their declarations and the layout of prepared activations.
+#pragma once
+
+#include "kernels.h"
+#include "simd/isa.h"
+
+namespace rlx::kernels::RLX_ISA {
+
+RLX_INLINE size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+
+// ---- prepared activations -------------------------------------------------------------------------
+// Chunk-major. For each chunk of 256 and `tokens` rows:
+//   values  [tokens][256] int16 (or f32 for ActKind::f32), zero behind the end of the row
+//   scales  [tokens] f32: x = scale * value
+//   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
+//   sums16  [tokens][16] int16: sum of the values of each 16 (i16_block256 only)
+// For few tokens (the decode path) the int16 of i16_block256 are kept as two int8 planes of 256 bytes each:
+// value = 16 * high + low with low in 0..15 (x86); on arm64 both kinds are planes, always (see neon files).
+
+// Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32:
+// |scale * quant| <= 128 * 32 (Q6_K), and 4096 * 2047 * 256 < 2^31.
+inline constexpr int kActMax256 = 2047;
+inline constexpr int kActMax32 = 32512;  // 127 * 256
+
+struct ActView {
+  const uint8_t* base;
+  size_t tokens;
+  size_t chunk_bytes;
+
+  RLX_INLINE size_t stride(ActKind kind, size_t tokens) {
+    const size_t per = kind == ActKind::f32 ? kChunk * 4 : kChunk * 2 + 4 + 32 + 32;
+    return (per * tokens + 63) / 64 * 64;
+  }
+  const int16_t* values(size_t chunk) const { return reinterpret_cast<const int16_t*>(base + chunk * chunk_bytes); }
+  const float* floats(size_t chunk) const { return reinterpret_cast<const float*>(base + chunk * chunk_bytes); }
+  const float* scales(size_t chunk) const {
+    return reinterpret_cast<const float*>(base + chunk * chunk_bytes + tokens * kChunk * 2);
+  }
+  const float* sums(size_t chunk) const { return scales(chunk) + tokens; }
+  const int16_t* sums16(size_t chunk) const { return reinterpret_cast<const int16_t*>(sums(chunk) + tokens * 8); }
+};
+
+RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t tokens) {
+  return {static_cast<const uint8_t*>(act), tokens, ActView::stride(kind, tokens)};
+}
+
+// ---- products: raw dot results, before the epilogue ------------------------------------------------
+
+// Rows n0..n1 against tokens t0..t1 of a small buffer: out[(t - t0) * kRowStep + (n - n0)], n1 - n0 <= kRowStep.
+struct RowsTask {
+  Type type;
+  const uint8_t* w;  // row n0
+  size_t row_bytes;
+  size_t rows;
+  size_t k;
+  ActView act;
+  size_t t0, t1;
+  float* out;
+};
+void rows_packed(const RowsTask&);
+void rows_float(const RowsTask&);
+
+// The same for many tokens, through a panel of kRowStep rows. out[(t - t0) * kRowStep + r].
+struct PanelTask {
+  RowsTask rows;
+  void* panel;
+};
+void panel_packed(const PanelTask&);
+void panel_float(const PanelTask&);
+inline constexpr size_t kPanelBytes = kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 8192;
+// Tokens handled per panel pass; bounds the scratch.
+inline constexpr size_t kPanelTokens = 512;
+
+// ---- entries of the table ----------------------------------------------------------------------------
+
+void dequantize(Type, const void* row, float* y, size_t k);
+void f32_to_f16(const float* x, uint16_t* y, size_t n);
+void f16_to_f32(const uint16_t* x, float* y, size_t n);
+void f32_to_bf16(const float* x, uint16_t* y, size_t n);
+void bf16_to_f32(const uint16_t* x, float* y, size_t n);
+void prepare(const PrepareArgs&);
+void matmul(const MatmulArgs&, void* scratch);
+void attention_prompt(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
+void attention_decode(const AttentionArgs&, size_t kv_head, size_t key0, size_t key1, float* partial, void* scratch);
+void attention_combine(const AttentionArgs&, size_t kv_head, const float* partials, size_t splits);
+void rms_norm(const float* x, size_t ldx, const float* weight, float eps, float* y, size_t ldy, size_t r0, size_t r1,
+              size_t n);
+void layer_norm(const float* x, size_t ldx, const float* weight, const float* bias, float eps, float* y, size_t ldy,
+                size_t r0, size_t r1, size_t n);
+void rope(const RopeArgs&);
+void softmax(const float* x, size_t ldx, float scale, float* y, size_t ldy, size_t r0, size_t r1, size_t n);
+float log_sum_exp(const float* x, size_t n);
+void unary(Unary, const float* x, float* y, size_t n);
+void binary(Binary, const float* a, size_t stride_a, const float* b, size_t stride_b, float* y, size_t n);
+void glu(Glu, const float* gate, const float* up, float* y, size_t n);
+void reduce(Reduce, const float* x, size_t ldx, float* y, size_t r0, size_t r1, size_t n);
+size_t argmax(const float* x, size_t n);
+size_t top_k(const float* x, size_t n, TopEntry* out, size_t count);
+
+}  // namespace rlx::kernels::RLX_ISA

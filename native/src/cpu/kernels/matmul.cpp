@@ -1,0 +1,80 @@
+// One entry for every product: cuts rows into steps, picks the few-token or the panel path, adds the epilogue.
+#include "vecmath.h"
+
+namespace rlx::kernels::RLX_ISA {
+namespace {
+
+bool is_float_kind(Type t) { return act_kind(t) == ActKind::f32; }
+
+struct Scratch {
+  float* first;   // [tokens][kRowStep] results of w
+  float* second;  // the same of w2
+  void* panel;
+};
+
+Scratch split(void* scratch, size_t tokens) {
+  uint8_t* p = static_cast<uint8_t*>(scratch);
+  const size_t results = tokens * kRowStep * sizeof(float);
+  return {reinterpret_cast<float*>(p), reinterpret_cast<float*>(p + results), p + 2 * results};
+}
+
+void raw_rows(Type type, const void* w, size_t stride, const void* act, const MatmulArgs& a, size_t n0, size_t rows,
+              size_t t0, size_t t1, float* out, void* panel) {
+  const RowsTask task = {type, static_cast<const uint8_t*>(w) + n0 * stride, stride,          rows, a.k,
+                         view_act(act_kind(type), act, a.tokens),            t0,              t1,   out};
+  if (a.tokens < kGemmMinTokens) {
+    if (is_float_kind(type)) return rows_float(task);
+    return rows_packed(task);
+  }
+  if (is_float_kind(type)) return panel_float({task, panel});
+  panel_packed({task, panel});
+}
+
+// The epilogue of one token: rows n0 .. n0 + rows.
+void finish(const MatmulArgs& a, const float* first, const float* second, size_t n0, size_t rows, size_t t) {
+  float* y = a.y + t * a.ldy + n0;
+  const F scale = fset(a.scale);
+  for (size_t i = 0; i < rows; i += W) {
+    const size_t n = min_size(W, rows - i);
+    const bool whole = n == W;
+    F v = fload(first + i) * scale;
+    if (a.bias != nullptr) v = v + (whole ? fload(a.bias + n0 + i) : fload_n(a.bias + n0 + i, n));
+    if (a.glu != Glu::none) {
+      v = activate(a.glu, v);
+      if (a.w2 != nullptr) {
+        F u = fload(second + i) * scale;
+        if (a.bias2 != nullptr) u = u + (whole ? fload(a.bias2 + n0 + i) : fload_n(a.bias2 + n0 + i, n));
+        v = v * u;
+      }
+    }
+    if (a.add != nullptr) {
+      const float* add = a.add + t * a.ldadd + n0 + i;
+      v = v + (whole ? fload(add) : fload_n(add, n));
+    }
+    if (whole) {
+      fstore(y + i, v);
+    } else {
+      fstore_n(y + i, v, n);
+    }
+  }
+}
+
+}  // namespace
+
+void matmul(const MatmulArgs& a, void* scratch) {
+  const bool gated = a.glu != Glu::none && a.w2 != nullptr;
+  const Scratch s = split(scratch, min_size(a.t1 - a.t0, kPanelTokens));
+  for (size_t t0 = a.t0; t0 < a.t1; t0 += kPanelTokens) {
+    const size_t t1 = min_size(t0 + kPanelTokens, a.t1);
+    for (size_t n0 = a.n0; n0 < a.n1; n0 += kRowStep) {
+      const size_t rows = min_size(kRowStep, a.n1 - n0);
+      raw_rows(a.type, a.w, a.row_bytes, a.act, a, n0, rows, t0, t1, s.first, s.panel);
+      if (gated) raw_rows(a.type2, a.w2, a.row_bytes2, a.act2, a, n0, rows, t0, t1, s.second, s.panel);
+      for (size_t t = t0; t < t1; ++t) {
+        finish(a, s.first + (t - t0) * kRowStep, s.second + (t - t0) * kRowStep, n0, rows, t);
+      }
+    }
+  }
+}
+
+}  // namespace rlx::kernels::RLX_ISA

@@ -1,0 +1,236 @@
+// Few tokens (decode) against packed rows with AVX2: the speed of memory is the aim.
+//
+// K blocks: unsigned quants meet the two int8 planes of the activations (value = 16 * high + low) in vpmaddubsw,
+// whose int16 pairs cannot saturate (2 * 63 * 128 < 2^15); the sub-block scale multiplies in vpmaddwd, so a
+// chunk of 256 is exact in int32. 32-blocks: quants widen to int16 and meet int16 activations.
+#include "blocks.h"
+#include "internal.h"
+
+namespace rlx::kernels::RLX_ISA {
+namespace {
+
+RLX_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+RLX_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
+
+RLX_INLINE const int8_t* planes_of(const ActView& act, size_t chunk, size_t t) {
+  return reinterpret_cast<const int8_t*>(act.values(chunk) + t * kChunk);
+}
+
+// 32 quants of sub-block j times their scale, against both planes.
+struct PlaneSums {
+  __m256i high, low;
+};
+RLX_INLINE void add_planes(PlaneSums& sums, __m256i quants, __m256i scale, const int8_t* planes, int j) {
+  const __m256i h = _mm256_maddubs_epi16(quants, load256(planes + 32 * j));
+  const __m256i l = _mm256_maddubs_epi16(quants, load256(planes + kChunk + 32 * j));
+  sums.high = _mm256_add_epi32(sums.high, _mm256_madd_epi16(h, scale));
+  sums.low = _mm256_add_epi32(sums.low, _mm256_madd_epi16(l, scale));
+}
+RLX_INLINE __m256i joined(const PlaneSums& s) { return _mm256_add_epi32(_mm256_slli_epi32(s.high, 4), s.low); }
+
+// 16-bit scale j of a register that holds eight of them twice.
+RLX_INLINE __m256i scale16(__m256i scales, int j) {
+  return _mm256_shuffle_epi8(scales, _mm256_set1_epi16(static_cast<short>((2 * j + 1) << 8 | (2 * j))));
+}
+
+// Q4_K and Q5_K share everything but the fifth bit.
+template <class Block, int T>
+RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
+  constexpr bool five = sizeof(Block) == sizeof(BlockQ5K);
+  const __m256i low4 = _mm256_set1_epi8(15);
+  const size_t chunks = task.k / kChunk;
+  F total[T];
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; c < chunks; ++c) {
+    const Block& b = reinterpret_cast<const Block*>(row)[c];
+    _mm_prefetch(reinterpret_cast<const char*>(&b) + 1536, _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(&b) + 1600, _MM_HINT_T0);
+    const PackedScales s = unpack_scales(b.scales);
+    const __m256i scales =
+        _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(s.scale))));
+    const __m256 mins =
+        _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.min))));
+    __m256i high = _mm256_setzero_si256();
+    if constexpr (five) high = load256(b.qh);
+    PlaneSums sums[T];
+    for (int t = 0; t < T; ++t) sums[t] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    for (int g = 0; g < 4; ++g) {
+      const __m256i q = load256(b.qs + 32 * g);
+      __m256i first = _mm256_and_si256(q, low4), second = _mm256_and_si256(_mm256_srli_epi16(q, 4), low4);
+      if constexpr (five) {
+        const __m256i bit = _mm256_set1_epi8(16);
+        first = _mm256_or_si256(first, _mm256_and_si256(_mm256_slli_epi16(high, 4), bit));
+        second = _mm256_or_si256(second, _mm256_and_si256(_mm256_slli_epi16(high, 3), bit));
+        high = _mm256_srli_epi16(high, 2);
+      }
+      const __m256i scale0 = scale16(scales, 2 * g), scale1 = scale16(scales, 2 * g + 1);
+      for (int t = 0; t < T; ++t) {
+        const int8_t* planes = planes_of(task.act, c, task.t0 + static_cast<size_t>(t));
+        add_planes(sums[t], first, scale0, planes, 2 * g);
+        add_planes(sums[t], second, scale1, planes, 2 * g + 1);
+      }
+    }
+    const __m128 d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));  // d, dmin
+    for (int t = 0; t < T; ++t) {
+      const size_t at = task.t0 + static_cast<size_t>(t);
+      const __m128 ds = _mm_mul_ps(d, _mm_set1_ps(task.act.scales(c)[at]));
+      total[t] = ffma(_mm256_cvtepi32_ps(joined(sums[t])), _mm256_broadcastss_ps(ds), total[t]);
+      const __m256 min = _mm256_mul_ps(mins, _mm256_loadu_ps(task.act.sums(c) + 8 * at));
+      total[t] = _mm256_fnmadd_ps(min, _mm256_broadcastss_ps(_mm_movehdup_ps(ds)), total[t]);
+    }
+  }
+  for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
+}
+
+// The two 16-bit scales 2j, 2j + 1, one per half of a vector, of a register that holds eight of them twice.
+RLX_INLINE __m256i scale_pair(__m256i scales, int j) {
+  const __m128i low = _mm_set1_epi16(static_cast<short>((4 * j + 1) << 8 | (4 * j)));
+  const __m128i top = _mm_set1_epi16(static_cast<short>((4 * j + 3) << 8 | (4 * j + 2)));
+  return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
+}
+
+template <int T>
+RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
+  const size_t chunks = task.k / kChunk;
+  const __m256i low4 = _mm256_set1_epi8(15), bits45 = _mm256_set1_epi8(0x30);
+  F total[T];
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; c < chunks; ++c) {
+    const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
+    for (int i = 0; i < 4; ++i) _mm_prefetch(reinterpret_cast<const char*>(&b) + 1536 + 64 * i, _MM_HINT_T0);
+    const __m256i scales = _mm256_cvtepi8_epi16(load128(b.scales));
+    PlaneSums sums[T];
+    for (int t = 0; t < T; ++t) {
+      const size_t at = task.t0 + static_cast<size_t>(t);
+      // Quants are stored with 32 added: minus 32 * sum(scale_j * sum of activations_j).
+      const __m256i offset = _mm256_madd_epi16(scales, load256(task.act.sums16(c) + 16 * at));
+      sums[t] = {_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(offset, 1)), _mm256_setzero_si256()};
+    }
+    const __m256i scale_half[2] = {_mm256_permute4x64_epi64(scales, 0x44), _mm256_permute4x64_epi64(scales, 0xee)};
+    for (int half = 0; half < 2; ++half) {
+      const __m256i ql0 = load256(b.ql + 64 * half), ql1 = load256(b.ql + 64 * half + 32);
+      const __m256i qh = load256(b.qh + 32 * half);
+      const __m256i q[4] = {
+          _mm256_or_si256(_mm256_and_si256(ql0, low4), _mm256_and_si256(_mm256_slli_epi16(qh, 4), bits45)),
+          _mm256_or_si256(_mm256_and_si256(ql1, low4), _mm256_and_si256(_mm256_slli_epi16(qh, 2), bits45)),
+          _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(ql0, 4), low4), _mm256_and_si256(qh, bits45)),
+          _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(ql1, 4), low4),
+                          _mm256_and_si256(_mm256_srli_epi16(qh, 2), bits45)),
+      };
+      for (int j = 0; j < 4; ++j) {
+        const __m256i scale = scale_pair(scale_half[half], j);
+        for (int t = 0; t < T; ++t) {
+          add_planes(sums[t], q[j], scale, planes_of(task.act, c, task.t0 + static_cast<size_t>(t)), 4 * half + j);
+        }
+      }
+    }
+    const float d = load_half(b.d);
+    for (int t = 0; t < T; ++t) {
+      const float ds = d * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
+      total[t] = ffma(_mm256_cvtepi32_ps(joined(sums[t])), fset(ds), total[t]);
+    }
+  }
+  for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
+}
+
+// ---- 32-blocks: 32 signed bytes, their scale and minimum ----
+
+RLX_INLINE F scale_of(const uint8_t* d) { return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(load_u16(d)))); }
+
+RLX_INLINE __m256i nibbles(const uint8_t* qs) {  // 32 bytes in order
+  const __m128i x = load128(qs);
+  const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(x), _mm_srli_epi16(x, 4), 1);
+  return _mm256_and_si256(both, _mm256_set1_epi8(15));
+}
+// Bit i of qh as 16 in byte i.
+RLX_INLINE __m256i fifth_bits(const uint8_t* qh) {
+  const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+  const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(load_u32(qh))), spread);
+  const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201ULL));
+  const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
+  return _mm256_and_si256(set, _mm256_set1_epi8(16));
+}
+RLX_INLINE __m256i quants(const BlockQ8_0& b) { return load256(b.qs); }
+RLX_INLINE __m256i quants(const BlockQ4_0& b) { return _mm256_sub_epi8(nibbles(b.qs), _mm256_set1_epi8(8)); }
+RLX_INLINE __m256i quants(const BlockQ4_1& b) { return nibbles(b.qs); }
+RLX_INLINE __m256i quants(const BlockQ5_0& b) {
+  return _mm256_sub_epi8(_mm256_or_si256(nibbles(b.qs), fifth_bits(b.qh)), _mm256_set1_epi8(16));
+}
+RLX_INLINE __m256i quants(const BlockQ5_1& b) { return _mm256_or_si256(nibbles(b.qs), fifth_bits(b.qh)); }
+
+template <class Block>
+inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
+
+template <class Block, int T>
+RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out) {
+  const size_t count = task.k / 32;
+  const Block* b = reinterpret_cast<const Block*>(row);
+  F total[T];
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; c * 8 < count; ++c) {
+    F part[T];
+    float low[T];
+    for (int t = 0; t < T; ++t) {
+      part[t] = fzero();
+      low[t] = 0.0f;
+    }
+    const size_t n = min_size(8, count - c * 8);
+    const int16_t* x = task.act.values(c) + task.t0 * kChunk;
+    for (size_t i = 0; i < n; ++i, ++b) {
+      _mm_prefetch(reinterpret_cast<const char*>(b) + 1536, _MM_HINT_T0);
+      const __m256i q = quants(*b);
+      const __m256i q0 = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
+      const __m256i q1 = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));
+      const F d = scale_of(b->d);
+      for (int t = 0; t < T; ++t) {
+        const int16_t* at = x + static_cast<size_t>(t) * kChunk + 32 * i;
+        const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(q0, load256(at)), _mm256_madd_epi16(q1, load256(at + 16)));
+        part[t] = ffma(_mm256_cvtepi32_ps(p), d, part[t]);
+        if constexpr (kHasMin<Block>) {
+          low[t] += load_half(b->m) * task.act.sums(c)[8 * (task.t0 + static_cast<size_t>(t)) + i];
+        }
+      }
+    }
+    for (int t = 0; t < T; ++t) {
+      const float scale = task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
+      if constexpr (kHasMin<Block>) part[t] = part[t] + _mm256_zextps128_ps256(_mm_set_ss(low[t]));
+      total[t] = ffma(part[t], fset(scale), total[t]);
+    }
+  }
+  for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
+}
+
+template <int T>
+void rows_of(const RowsTask& task) {
+  for (size_t r = 0; r < task.rows; ++r) {
+    const uint8_t* row = task.w + r * task.row_bytes;
+    float* out = task.out + r;
+    switch (task.type) {
+      case Type::q8_0: row_block32<BlockQ8_0, T>(task, row, out); break;
+      case Type::q4_0: row_block32<BlockQ4_0, T>(task, row, out); break;
+      case Type::q4_1: row_block32<BlockQ4_1, T>(task, row, out); break;
+      case Type::q5_0: row_block32<BlockQ5_0, T>(task, row, out); break;
+      case Type::q5_1: row_block32<BlockQ5_1, T>(task, row, out); break;
+      case Type::q4_k: row_q45<BlockQ4K, T>(task, row, out); break;
+      case Type::q5_k: row_q45<BlockQ5K, T>(task, row, out); break;
+      case Type::q6_k: row_q6<T>(task, row, out); break;
+      default: break;
+    }
+  }
+}
+
+}  // namespace
+
+void rows_packed(const RowsTask& task) {
+  static_assert(kGemmMinTokens == 6);
+  switch (task.t1 - task.t0) {
+    case 1: return rows_of<1>(task);
+    case 2: return rows_of<2>(task);
+    case 3: return rows_of<3>(task);
+    case 4: return rows_of<4>(task);
+    case 5: return rows_of<5>(task);
+    default: return;
+  }
+}
+
+}  // namespace rlx::kernels::RLX_ISA

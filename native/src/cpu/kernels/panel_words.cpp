@@ -1,0 +1,170 @@
+// Many tokens against packed rows with int16 products (x86 and scalar).
+//
+// A panel is kRowStep rows x 256 weights, unpacked once per token block to int16 pairs so that a 32-bit lane is a
+// row: [128 pairs][rows]. One broadcast pair of activations then meets all rows of a vector, and no
+// lane sums are needed. K blocks: one integer sum over the whole chunk (exact, see kActMax256); 32-blocks: one
+// per block.
+#include "unpack.h"
+
+namespace rlx::kernels::RLX_ISA {
+namespace {
+
+inline constexpr size_t kWidth = static_cast<size_t>(kTileVecs) * W;  // rows of a register tile
+inline constexpr size_t kPairs = kChunk / 2;
+inline constexpr int kTileRows32 = kTileRows / 2;  // two accumulators each
+static_assert(kRowStep % kWidth == 0);
+
+struct Panel {
+  int32_t pairs[kRowStep / kWidth][kPairs][kWidth];
+  float scale[kRowStep / kWidth][8][kWidth];
+  float min[kRowStep / kWidth][8][kWidth];
+};
+static_assert(sizeof(Panel) <= kPanelBytes);
+
+void build(const RowsTask& task, size_t chunk, Panel& panel) {
+  const size_t n = min_size(kChunk, task.k - chunk * kChunk);
+  const uint8_t* first = task.w + row_bytes(task.type, chunk * kChunk);
+  const bool one_scale = act_kind(task.type) == ActKind::i16_block256;
+  for (size_t r0 = 0; r0 < kRowStep; r0 += W) {
+    alignas(64) int16_t rows[W][kChunk];
+    const size_t s = r0 / kWidth, column = r0 % kWidth;
+    for (size_t i = 0; i < static_cast<size_t>(W); ++i) {
+      UnpackedChunk u = {rows[i], {}, {}};
+      if (r0 + i < task.rows) {
+        unpack_chunk(task.type, first + (r0 + i) * task.row_bytes, n, u);
+      } else {
+        memset(rows[i], 0, sizeof rows[i]);
+      }
+      for (int j = 0; j < 8; ++j) {
+        panel.scale[s][j][column + i] = one_scale ? u.scale[0] : u.scale[j];
+        panel.min[s][j][column + i] = u.min[j];
+      }
+    }
+    for (size_t p = 0; p < kPairs; p += W) {
+      I block[W];
+      for (int j = 0; j < W; ++j) block[j] = iload(reinterpret_cast<const int32_t*>(rows[j]) + p);
+      transpose_lanes(block);
+      for (int j = 0; j < W; ++j) istore(&panel.pairs[s][p + static_cast<size_t>(j)][column], block[j]);
+    }
+  }
+}
+
+// f(row, vector) over a register tile.
+template <int R, class Body>
+RLX_INLINE void each(Body body) {
+  unrolled<R>([&](auto r) RLX_LAMBDA { unrolled<kTileVecs>([&](auto v) RLX_LAMBDA { body(r, v); }); });
+}
+
+template <int R>
+RLX_INLINE void tile_dot(const int16_t* x, const int32_t (*pairs)[kWidth], size_t count, I (&acc)[R][kTileVecs]) {
+  each<R>([&](auto r, auto v) RLX_LAMBDA { acc[r][v] = izero(); });
+  for (size_t p = 0; p < count; ++p) {
+    I w[kTileVecs];
+    unrolled<kTileVecs>([&](auto v) RLX_LAMBDA { w[v] = iload(pairs[p] + v * W); });
+    unrolled<R>([&](auto r) RLX_LAMBDA {
+      const I a = ipair(x + r * kChunk + 2 * p);
+      unrolled<kTileVecs>([&](auto v) RLX_LAMBDA { acc[r][v] = idot(acc[r][v], w[v], a); });
+    });
+  }
+}
+
+// out[r] += scales[r] * part[r]
+template <int R>
+RLX_INLINE void add_scaled(const F (&part)[R][kTileVecs], const float* scales, float* out) {
+  each<R>([&](auto r, auto v) RLX_LAMBDA {
+    float* to = out + r * kRowStep + v * W;
+    fstore(to, ffma(part[r][v], fset(scales[r]), fload(to)));
+  });
+}
+
+template <int R, bool Min>
+void tile_block256(const ActView& act, size_t chunk, size_t t, const Panel& panel, size_t s, float* out) {
+  F part[R][kTileVecs];
+  {
+    I acc[R][kTileVecs];
+    tile_dot<R>(act.values(chunk) + t * kChunk, panel.pairs[s], kPairs, acc);
+    each<R>([&](auto r, auto v) RLX_LAMBDA { part[r][v] = ifloat(acc[r][v]) * fload(panel.scale[s][0] + v * W); });
+  }
+  if constexpr (Min) {
+    const float* sums = act.sums(chunk) + 8 * t;
+    for (size_t j = 0; j < 8; ++j) {
+      each<R>([&](auto r, auto v) RLX_LAMBDA {
+        part[r][v] = ffma(fset(sums[8 * r + j]), fload(panel.min[s][j] + v * W), part[r][v]);
+      });
+    }
+  }
+  add_scaled<R>(part, act.scales(chunk) + t, out);
+}
+
+template <int R, bool Min>
+void tile_block32(const ActView& act, size_t chunk, size_t t, size_t blocks, const Panel& panel, size_t s, float* out) {
+  F part[R][kTileVecs];
+  each<R>([&](auto r, auto v) RLX_LAMBDA { part[r][v] = fzero(); });
+  const int16_t* x = act.values(chunk) + t * kChunk;
+  const float* sums = act.sums(chunk) + 8 * t;
+  for (size_t b = 0; b < blocks; ++b) {
+    I acc[R][kTileVecs];
+    tile_dot<R>(x + 32 * b, panel.pairs[s] + 16 * b, 16, acc);
+    each<R>([&](auto r, auto v) RLX_LAMBDA {
+      part[r][v] = ffma(ifloat(acc[r][v]), fload(panel.scale[s][b] + v * W), part[r][v]);
+    });
+    if constexpr (Min) {
+      each<R>([&](auto r, auto v) RLX_LAMBDA {
+        part[r][v] = ffma(fset(sums[8 * r + b]), fload(panel.min[s][b] + v * W), part[r][v]);
+      });
+    }
+  }
+  add_scaled<R>(part, act.scales(chunk) + t, out);
+}
+
+template <int R, bool Min>
+RLX_INLINE size_t run256(const RowsTask& task, size_t chunk, size_t t, const Panel& panel, size_t s, float* out) {
+  for (; t + R <= task.t1; t += R) {
+    tile_block256<R, Min>(task.act, chunk, t, panel, s, out + (t - task.t0) * kRowStep);
+  }
+  return t;
+}
+
+template <int R, bool Min>
+RLX_INLINE size_t run32(const RowsTask& task, size_t chunk, size_t t, const Panel& panel, size_t s, float* out) {
+  const size_t blocks = (min_size(kChunk, task.k - chunk * kChunk) + 31) / 32;
+  for (; t + R <= task.t1; t += R) {
+    tile_block32<R, Min>(task.act, chunk, t, blocks, panel, s, out + (t - task.t0) * kRowStep);
+  }
+  return t;
+}
+
+template <bool Min>
+void run_tokens(const RowsTask& task, size_t chunk, const Panel& panel, size_t s, float* out) {
+  size_t t = task.t0;
+  if (act_kind(task.type) == ActKind::i16_block256) {
+    t = run256<kTileRows, Min>(task, chunk, t, panel, s, out);
+    if constexpr (kTileRows > 4) t = run256<4, Min>(task, chunk, t, panel, s, out);
+    run256<1, Min>(task, chunk, t, panel, s, out);
+  } else {
+    t = run32<kTileRows32, Min>(task, chunk, t, panel, s, out);
+    if constexpr (kTileRows32 > 2) t = run32<2, Min>(task, chunk, t, panel, s, out);
+    run32<1, Min>(task, chunk, t, panel, s, out);
+  }
+}
+
+}  // namespace
+
+void panel_packed(const PanelTask& p) {
+  const RowsTask& task = p.rows;
+  Panel& panel = *static_cast<Panel*>(p.panel);
+  memset(task.out, 0, (task.t1 - task.t0) * kRowStep * sizeof(float));
+  for (size_t c = 0; c < chunks_of(task.k); ++c) {
+    build(task, c, panel);
+    for (size_t s = 0; s < kRowStep / kWidth; ++s) {
+      float* out = task.out + s * kWidth;
+      if (has_min(task.type)) {
+        run_tokens<true>(task, c, panel, s, out);
+      } else {
+        run_tokens<false>(task, c, panel, s, out);
+      }
+    }
+  }
+}
+
+}  // namespace rlx::kernels::RLX_ISA

@@ -1,0 +1,116 @@
+// Activations become 16-bit integers with one scale per 256 values, once per input, shared by all rows.
+#include "internal.h"
+
+namespace rlx::kernels::RLX_ISA {
+namespace {
+
+// The decode path of x86 multiplies bytes: value = 16 * high + low, low in 0..15.
+// arm64 has byte dot products only, so both kinds are planes there; block32 values need 256 * high + low
+// with a signed low.
+enum class Form { words, planes16, planes256 };
+
+Form form_of(ActKind kind, size_t tokens) {
+#if defined(RLX_ISA_NEON)
+  (void)tokens;
+  return kind == ActKind::i16_block256 ? Form::planes16 : Form::planes256;
+#elif defined(RLX_ISA_AVX512) || defined(RLX_ISA_AVX2)
+  return kind == ActKind::i16_block256 && tokens < kGemmMinTokens ? Form::planes16 : Form::words;
+#else
+  (void)kind;
+  (void)tokens;
+  return Form::words;
+#endif
+}
+
+void copy_chunk(const float* x, size_t n, float* out) {
+  memcpy(out, x, n * 4);
+  if (n < kChunk) memset(out + n, 0, (kChunk - n) * 4);
+}
+
+// Rounds n values to whole numbers of at most `top`; returns the scale. Zero behind n.
+float quantise_chunk(const float* x, size_t n, float top, int16_t* out) {
+  F largest = fzero(), poison = fzero();  // poison turns NaN when any value is infinite or NaN
+  size_t i = 0;
+  for (; i + W <= n; i += W) {
+    const F v = fload(x + i);
+    largest = fmax(largest, fabs(v));
+    poison = ffma(v, fzero(), poison);
+  }
+  if (i < n) {
+    const F v = fload_n(x + i, n - i);
+    largest = fmax(largest, fabs(v));
+    poison = ffma(v, fzero(), poison);
+  }
+  const float amax = fhmax(largest);
+  const bool finite = fsum(poison) == 0.0f;
+  if (!finite || !(amax > 1e-32f)) {
+    memset(out, 0, kChunk * 2);
+    return finite ? 0.0f : bits_to_f32(0x7fc00000u);
+  }
+  const F inverse = fset(top / amax);
+  i = 0;
+  for (; i + W <= n; i += W) fstore_i16(out + i, fround(fload(x + i) * inverse));
+  if (i < n) {
+    fstore_i16(out + i, fround(fload_n(x + i, n - i) * inverse));
+    i += W;
+  }
+  if (i < kChunk) memset(out + i, 0, (kChunk - i) * 2);
+  return amax / top;
+}
+
+void store_sums(const int16_t* q, float* sums, int16_t* sums16) {
+  for (int b = 0; b < 8; ++b) {
+    int32_t half[2] = {0, 0};
+    for (int h = 0; h < 2; ++h) {
+      for (int i = 0; i < 16; ++i) half[h] += q[32 * b + 16 * h + i];
+      if (sums16 != nullptr) sums16[2 * b + h] = static_cast<int16_t>(half[h]);
+    }
+    sums[b] = static_cast<float>(half[0] + half[1]);
+  }
+}
+
+void store_planes(const int16_t* q, Form form, int8_t* out) {
+  if (form == Form::planes16) {
+    for (size_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>(q[i] >> 4);
+    for (size_t i = 0; i < kChunk; ++i) out[kChunk + i] = static_cast<int8_t>(q[i] & 15);
+    return;
+  }
+  for (size_t i = 0; i < kChunk; ++i) {
+    const int high = (q[i] + 128) >> 8;
+    out[i] = static_cast<int8_t>(high);
+    out[kChunk + i] = static_cast<int8_t>(q[i] - 256 * high);
+  }
+}
+
+}  // namespace
+
+void prepare(const PrepareArgs& a) {
+  const size_t stride = ActView::stride(a.kind, a.tokens);
+  const Form form = form_of(a.kind, a.tokens);
+  const bool blocks256 = a.kind == ActKind::i16_block256;
+  for (size_t c = a.chunk0; c < a.chunk1; ++c) {
+    uint8_t* base = static_cast<uint8_t*>(a.act) + c * stride;
+    const size_t n = min_size(kChunk, a.k - c * kChunk);
+    for (size_t t = a.t0; t < a.t1; ++t) {
+      const float* x = a.x + t * a.ldx + c * kChunk;
+      if (a.kind == ActKind::f32) {
+        copy_chunk(x, n, reinterpret_cast<float*>(base) + t * kChunk);
+        continue;
+      }
+      alignas(64) int16_t q[kChunk];
+      int16_t* values = reinterpret_cast<int16_t*>(base) + t * kChunk;
+      float* scales = reinterpret_cast<float*>(base + a.tokens * kChunk * 2);
+      float* sums = scales + a.tokens;
+      int16_t* sums16 = blocks256 ? reinterpret_cast<int16_t*>(sums + a.tokens * 8) + 16 * t : nullptr;
+      scales[t] = quantise_chunk(x, n, static_cast<float>(blocks256 ? kActMax256 : kActMax32), q);
+      store_sums(q, sums + 8 * t, sums16);
+      if (form == Form::words) {
+        memcpy(values, q, sizeof q);
+      } else {
+        store_planes(q, form, reinterpret_cast<int8_t*>(values));
+      }
+    }
+  }
+}
+
+}  // namespace rlx::kernels::RLX_ISA
