@@ -33,10 +33,8 @@ export interface CoremlEmitter {
   readonly dense: (weight: MilValue) => MilValue;
   /** Writes `values` [heads, T, size] into `cache` [heads, capacity, size] at position `past` (int32 scalar): the cache after. */
   readonly appendToCache: (cache: MilValue, values: MilValue, past: MilValue) => MilValue;
-  /** Attention over keys that may be a cache in any of its forms; masks and angle tables are made once per function. */
+  /** Attention over keys that may be a cache in any of its forms; masks are made once per function. */
   readonly attention: (args: AttentionArgs) => MilValue;
-  /** cos and sin of (past + row) · frequency, each [rows, frequencies], computed in fp32 and given in `float`. */
-  readonly angles: (past: MilValue, rows: number, frequencies: ArrayLike<number> | MilValue) => { readonly cos: MilValue; readonly sin: MilValue };
   /** Fixed sizes of a value; a dimension unknown until run time is an error that names `who`. */
   readonly sizes: (x: MilValue, who: string) => readonly number[];
 }

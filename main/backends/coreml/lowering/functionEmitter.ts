@@ -257,15 +257,6 @@ export class FunctionEmitter implements CoremlEmitter {
   attention(args: AttentionArgs): MilValue {
     return attend(this, args);
   }
-
-  angles(past: MilValue, rows: number, frequencies: ArrayLike<number> | MilValue): { readonly cos: MilValue; readonly sin: MilValue } {
-    const table = "constness" in frequencies ? this.cast(frequencies, "fp32") : this.constant("fp32", [frequencies.length], frequencies);
-    const count = this.sizes(table, "rope")[0] ?? 0;
-    const offsets = this.constant("int32", [rows, 1], Array.from({ length: rows }, (_, i) => i));
-    const positions = this.cast(this.op("add", { x: offsets, y: past }), "fp32");
-    const angle = this.op("mul", { x: positions, y: this.op("reshape", { x: table, shape: [1, count] }) });
-    return { cos: this.cast(this.op("cos", { x: angle }), this.float), sin: this.cast(this.op("sin", { x: angle }), this.float) };
-  }
 }
 
 /** Slice arguments without strides and masks, written out as the framework wants them. */

@@ -202,7 +202,8 @@ function splitForm(
     const s = scale[g] as number;
     const bits = scaleBits(s, factor, block.group, middle, facts);
     const at = g * perGroup;
-    const r = (middle * s + (add[g] as number)) * factor;
+    // Mirrored int4 codes reach from −8 to 7 around 7 instead of 8.
+    const r = ((form === "int4" && s < 0 ? 7 : middle) * s + (add[g] as number)) * factor;
     const size = Math.abs(r);
     if (size > facts.largestRest) facts.largestRest = size;
     rest[g] = halfFromNumber(r);
@@ -210,9 +211,9 @@ function splitForm(
     const end = at + perGroup;
     if (bits === 0) words.fill(0, at, end);
     else if (form === "int4") {
-      // q − 8 in two's complement is q with its top bit turned; 8 − q needs its negation, nibble by nibble.
-      if (s >= 0) for (let i = at; i < end; i++) words[i] = (words[i] as number) ^ 0x88888888;
-      else for (let i = at; i < end; i++) words[i] = mirrorNibbles(words[i] as number);
+      // q − 8 in two's complement is q with its top bit turned; 7 − q is that of 15 − q.
+      const turn = s >= 0 ? 0x88888888 : 0x77777777;
+      for (let i = at; i < end; i++) words[i] = (words[i] as number) ^ turn;
     } else if (s >= 0) for (let i = at; i < end; i++) words[i] = (((words[i] as number) | 0x80808080) - zero) ^ 0x80808080;
     else for (let i = at; i < end; i++) words[i] = ((zero | 0x80808080) - (words[i] as number)) ^ 0x80808080;
   }
@@ -221,13 +222,6 @@ function splitForm(
     ["scale", bytesOf(out)],
     ["rest", bytesOf(rest)],
   ]);
-}
-
-/** Eight codes q → 8 − q as int4, where 8 itself (q = 0) does not fit and becomes 7: only files no quantiser writes. */
-function mirrorNibbles(word: number): number {
-  let out = 0;
-  for (let i = 0; i < 32; i += 4) out |= (Math.min(7, 8 - ((word >>> i) & 15)) & 15) << i;
-  return out;
 }
 
 /** fp32 scales, and fp32 offsets where the type has a minimum: w = s·(q − offset). */
