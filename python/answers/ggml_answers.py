@@ -57,6 +57,21 @@ def type_info(type):
     return {"block": block, "bytes": size, "id": int(_kind(type))}
 
 
+def type_table():
+    """Every tensor type the library knows: number, name, elements and bytes of a block."""
+    lib = _library()
+    lib.ggml_type_name.restype, lib.ggml_type_size.restype = c.c_char_p, c.c_size_t
+    lib.ggml_blck_size.restype = c.c_int64
+    rows = []
+    for kind in range(43):  # the library looks numbers up without checking them
+        name = lib.ggml_type_name(kind)
+        if lib.ggml_blck_size(kind) <= 0:
+            continue
+        size = {"block": int(lib.ggml_blck_size(kind)), "bytes": int(lib.ggml_type_size(kind))}
+        rows.append({"id": kind, "name": name.decode().lower(), **size})
+    return rows
+
+
 def read_file(path):
     """What the gguf package sees in a file: metadata and the tensor table (no data)."""
     reader = gguf.GGUFReader(path)

@@ -32,6 +32,12 @@ def detokenize(path, tokens, remove_special=False, unparse_special=True, vocab_o
     return _model(path, vocab_only).detokenize([int(t) for t in tokens], remove_special, unparse_special)
 
 
+def endings(path):
+    """The tokens after which generation stops."""
+    model = _model(path, True)
+    return [token for token in range(model.n_vocab) if model.lib.llama_vocab_is_eog(model.vocab, token)]
+
+
 def logits(path, tokens, options=None):
     """Raw logits [tokens, vocabulary] at every position. options: cache, flash, threads, repack, capacity."""
     return _with_context(path, options, len(tokens), lambda ctx: ctx.decode([int(t) for t in tokens]))

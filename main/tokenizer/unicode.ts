@@ -1,0 +1,89 @@
+/**
+ * Text as the pre-tokenizers see it: one UTF-16 unit per code point, so that positions mean the same in every form.
+ * `folded` keeps ASCII and replaces each other code point by a sign for its class (letter, number, …, white space as vertical tab),
+ * so that plain regular expressions can speak of classes. `plain` keeps the code points of the basic
+ * plane, white space aside.
+ * The tables are our own: what an engine takes for a letter depends on its version.
+ */
+import { UNICODE_RUNS } from "./unicodeTables.ts";
+
+/** Signs of the folded text, from the private use area. They stand inside regular expressions in pretokenizers.ts. */
+export const SIGN = {
+  other: "\ue000",
+  letter: "\ue001",
+  number: "\ue002",
+  punctuation: "\ue003",
+  mark: "\ue004",
+  symbol: "\ue005",
+  space: "\v",
+} as const;
+
+const WHITE_SPACE = [0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000];
+
+let table: Uint16Array | undefined;
+
+/** The folded unit of every code point. */
+function foldTable(): Uint16Array {
+  if (table !== undefined) return table;
+  const made = new Uint16Array(0x110000).fill(SIGN.other.charCodeAt(0));
+  for (const name of ["letter", "number", "punctuation", "mark", "symbol"] as const) {
+    const sign = SIGN[name].charCodeAt(0);
+    const numbers = UNICODE_RUNS[name].trim().split(" ");
+    for (let i = 0, at = 0; i + 1 < numbers.length; i += 2) {
+      const start = at + Number.parseInt(numbers[i] ?? "", 36);
+      at = start + Number.parseInt(numbers[i + 1] ?? "", 36);
+      made.fill(sign, start, at);
+    }
+  }
+  for (const point of WHITE_SPACE) made[point] = SIGN.space.charCodeAt(0);
+  made.fill(SIGN.space.charCodeAt(0), 0x2000, 0x200b);
+  for (let ascii = 0; ascii < 128; ascii++) made[ascii] = ascii;
+  table = made;
+  return made;
+}
+
+export interface Units {
+  readonly folded: string;
+  readonly plain: string;
+  /** UTF-16 position of each unit in the original text, and its end; undefined when they are the same. */
+  readonly positions: Int32Array | undefined;
+}
+
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) return false;
+  return true;
+}
+
+export function unitsOf(text: string): Units {
+  if (isAscii(text)) return { folded: text, plain: text, positions: undefined };
+  const fold = foldTable();
+  const space = SIGN.space.charCodeAt(0);
+  const other = SIGN.other.charCodeAt(0);
+  const folded = new Uint16Array(text.length);
+  const plain = new Uint16Array(text.length);
+  const positions = new Int32Array(text.length + 1);
+  let count = 0;
+  for (let at = 0; at < text.length;) {
+    const point = text.codePointAt(at) ?? 0;
+    // A lone surrogate becomes U+FFFD when it is encoded: a symbol.
+    const lone = point >= 0xd800 && point <= 0xdfff;
+    const sign = fold[lone ? 0xfffd : point] ?? 0;
+    folded[count] = sign;
+    plain[count] = sign === space ? space : point > 0xffff || lone ? other : point;
+    positions[count] = at;
+    at += point > 0xffff ? 2 : 1;
+    count += 1;
+  }
+  positions[count] = text.length;
+  return {
+    folded: stringOf(folded.subarray(0, count)),
+    plain: stringOf(plain.subarray(0, count)),
+    positions: count === text.length ? undefined : positions.subarray(0, count + 1),
+  };
+}
+
+const decoder = new TextDecoder("utf-16le", { ignoreBOM: true });
+function stringOf(units: Uint16Array): string {
+  // No surrogates are among them, so nothing is replaced.
+  return decoder.decode(units);
+}

@@ -1,0 +1,207 @@
+/**
+ * The tokens of a file: their texts, their kinds, the special ones among them and which of those end a generation.
+ * Rules and lists of texts as llama.cpp has them, because converters rely on them; what a file says explicitly wins.
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Metadata } from "../formats/gguf/metadata.ts";
+import type { StringTable } from "../formats/gguf/values.ts";
+import { StringIndex } from "./stringIndex.ts";
+
+/** `tokenizer.ggml.token_type`, by number. */
+const KINDS = ["undefined", "normal", "unknown", "control", "user", "unused", "byte"] as const;
+export type TokenKind = (typeof KINDS)[number];
+const NORMAL = 1;
+const UNKNOWN = 2;
+const CONTROL = 3;
+const USER = 4;
+
+export interface SpecialIds {
+  readonly bos: number | undefined;
+  readonly eos: number | undefined;
+  readonly unknown: number | undefined;
+}
+
+const encoder = new TextEncoder();
+
+/** Texts that end a turn wherever they are a token. */
+const ENDING_TEXTS = [
+  "<|eot_id|>",
+  "<|im_end|>",
+  "<|end|>",
+  "<|return|>",
+  "<|call|>",
+  "<|flush|>",
+  "<|calls|>",
+  "<end_of_turn>",
+  "<|endoftext|>",
+  "</s>",
+  "<|eom_id|>",
+  "<EOT>",
+  "_<EOT>",
+  "[EOT]",
+  "[EOS]",
+  "<|end_of_text|>",
+  "<end_of_utterance>",
+  "<eos>",
+  "<turn|>",
+  "<|tool_response>",
+  "[e~[",
+];
+/** Fill-in-the-middle tokens that also end a generation, when the file does not name others by key. */
+const ENDING_KEYS: readonly (readonly [key: string, texts: readonly string[]])[] = [
+  ["tokenizer.ggml.fim_pad_token_id", ["<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"]],
+  ["tokenizer.ggml.fim_rep_token_id", ["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"]],
+  ["tokenizer.ggml.fim_sep_token_id", ["<|file_sep|>"]],
+  ["tokenizer.ggml.eot_token_id", ["<｜end▁of▁sentence｜>"]],
+  ["tokenizer.ggml.eom_token_id", []],
+];
+/** Control tokens that converters sometimes mark as plain text. */
+const CONTROL_TEXTS = [
+  [
+    "<|fim_prefix|>",
+    "<fim-prefix>",
+    "<fim_prefix>",
+    "<｜fim▁begin｜>",
+    "<PRE>",
+    "▁<PRE>",
+    "<|code_prefix|>",
+    "<|prefix|>",
+  ],
+  [
+    "<|fim_suffix|>",
+    "<fim-suffix>",
+    "<fim_suffix>",
+    "<｜fim▁hole｜>",
+    "<SUF>",
+    "▁<SUF>",
+    "<|code_suffix|>",
+    "<|suffix|>",
+  ],
+  [
+    "<|fim_middle|>",
+    "<fim-middle>",
+    "<fim_middle>",
+    "<｜fim▁end｜>",
+    "<MID>",
+    "▁<MID>",
+    "<|code_middle|>",
+    "<|middle|>",
+  ],
+];
+/** Control tokens of one model whose text is wanted in the output. */
+const SHOWN_TEXTS = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+
+export class Vocabulary {
+  readonly file: string;
+  readonly tokens: StringTable;
+  readonly index: StringIndex;
+  readonly special: SpecialIds;
+  /** Tokens after which generation stops. */
+  readonly endings: ReadonlySet<number>;
+  readonly #kinds: Uint8Array;
+
+  constructor(file: string, metadata: Metadata, defaults: SpecialIds) {
+    this.file = file;
+    this.tokens = metadata.strings("tokenizer.ggml.tokens");
+    if (this.tokens.length === 0) throw tokenizerError(file, "the vocabulary is empty");
+    this.index = new StringIndex(this.tokens, "last");
+    this.#kinds = readKinds(file, metadata, this.tokens.length);
+    const known = (key: string, fallback: number | undefined): number | undefined => {
+      const id = metadata.optionalCount(`tokenizer.ggml.${key}_token_id`);
+      if (id !== undefined && id < this.size) return id;
+      return fallback !== undefined && fallback < this.size ? fallback : undefined;
+    };
+    this.special = {
+      bos: known("bos", defaults.bos),
+      eos: known("eos", defaults.eos),
+      unknown: known("unknown", defaults.unknown),
+    };
+    this.endings = this.#findEndings(metadata);
+  }
+
+  get size(): number {
+    return this.tokens.length;
+  }
+
+  kind(id: number): TokenKind {
+    return KINDS[this.#kinds[this.check(id)] ?? 0] ?? "undefined";
+  }
+
+  /** Unknown, control and user-defined tokens are found in a text before anything else is done with it. */
+  specialTokens(): number[] {
+    const ids: number[] = [];
+    this.#kinds.forEach((kind, id) => {
+      if (kind === UNKNOWN || kind === CONTROL || kind === USER) ids.push(id);
+    });
+    return ids;
+  }
+
+  /** The token with exactly this text. */
+  idOf(text: string): number | undefined {
+    const id = this.index.find(encoder.encode(text));
+    return id < 0 ? undefined : id;
+  }
+
+  check(id: number): number {
+    if (Number.isInteger(id) && id >= 0 && id < this.size) return id;
+    throw new WorkbenchError("INPUT_ARGUMENT", `[tokenizer] token id: got ${id}, expected 0 to ${this.size - 1}`, {
+      hint: "The id belongs to another vocabulary.",
+    });
+  }
+
+  #findEndings(metadata: Metadata): ReadonlySet<number> {
+    const endings = new Set<number>();
+    const asControl = (id: number): void => {
+      this.#kinds[id] = CONTROL;
+    };
+    for (const text of ENDING_TEXTS) {
+      const id = this.idOf(text);
+      if (id === undefined) continue;
+      endings.add(id);
+      asControl(id);
+    }
+    for (const texts of CONTROL_TEXTS) {
+      const id = texts.map((text) => this.idOf(text)).find((found) => found !== undefined);
+      if (id !== undefined) asControl(id);
+    }
+    for (const [key, texts] of ENDING_KEYS) {
+      const given = metadata.optionalCount(key);
+      const id =
+        given !== undefined && given < this.size
+          ? given
+          : texts.map((text) => this.idOf(text)).find((found) => found !== undefined);
+      if (id === undefined) continue;
+      endings.add(id);
+      if (given === undefined) asControl(id);
+    }
+    for (const text of SHOWN_TEXTS) {
+      const id = this.idOf(text);
+      if (id !== undefined) this.#kinds[id] = USER;
+    }
+    if (this.special.eos !== undefined) endings.add(this.special.eos);
+    // Where "<|return|>" and "<|call|>" end a turn, "<|end|>" only ends a part of it.
+    const end = this.idOf("<|end|>");
+    if (end !== undefined && this.idOf("<|return|>") !== undefined && this.idOf("<|call|>") !== undefined) {
+      endings.delete(end);
+      this.#kinds[end] = USER;
+    }
+    return endings;
+  }
+}
+
+function readKinds(file: string, metadata: Metadata, size: number): Uint8Array {
+  const kinds = new Uint8Array(size).fill(NORMAL);
+  const given = metadata.optionalIntegers("tokenizer.ggml.token_type");
+  if (given === undefined) return kinds;
+  if (given.length !== size) throw tokenizerError(file, `got ${given.length} token types for ${size} tokens`);
+  for (let id = 0; id < size; id++) {
+    const kind = given[id] ?? 0;
+    kinds[id] = kind > 0 && kind < KINDS.length ? kind : 0;
+  }
+  return kinds;
+}
+
+export const tokenizerError = (file: string, message: string): WorkbenchError =>
+  new WorkbenchError("INPUT_TOKENIZER", `[${file}] tokenizer: ${message}`, {
+    hint: "The vocabulary in the file is damaged; convert the model again.",
+  });
