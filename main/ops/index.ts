@@ -4,6 +4,7 @@
  */
 import type { GraphBuilder } from "../ir/builder.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
 import type { OpTable } from "../ir/opTable.ts";
 import type { Value } from "../ir/graph.ts";
 import { attention } from "./attention/attention.ts";
@@ -144,25 +145,29 @@ export const opTable: OpTable = { get: (name) => ERASED.get(name), names: [...ER
 
 export const opOf = (name: string): AnyOp | undefined => ERASED.get(name);
 
+/** One method per op, made once; a builder is an object over them. */
+type BuilderBase = Pick<OpBuilder, "graph">;
+const METHODS: Record<
+  string,
+  (this: BuilderBase, inputs: readonly Value[], attrs?: AttrRecord, label?: string) => Value | readonly Value[]
+> = {};
+for (const { name, outputCount } of ERASED.values())
+  METHODS[name] = function (inputs, attrs = {}, label) {
+    // Optional operands at the end may be given as undefined.
+    const given = inputs.includes(undefined as never) ? inputs.filter((input) => input !== undefined) : inputs;
+    const outputs = this.graph.apply(name, given, attrs, label === undefined ? {} : { label });
+    const [only] = outputs;
+    return outputCount === "one" && only !== undefined ? only : outputs;
+  };
+
 /** The typed builder over a graph builder (or a pass's replacement). */
 export function opBuilder(graph: OpBuilder["graph"]): OpBuilder {
-  const methods: Record<
-    string,
-    (inputs: readonly Value[], attrs?: AttrRecord, label?: string) => Value | readonly Value[]
-  > = {};
-  for (const op of ERASED.values())
-    methods[op.name] = (inputs, attrs = {}, label) => {
-      const given = inputs.filter((input) => input !== undefined);
-      const outputs = graph.apply(op.name, given, attrs, label === undefined ? {} : { label });
-      const [only] = outputs;
-      return op.outputCount === "one" && only !== undefined ? only : outputs;
-    };
-  return {
-    ...methods,
-    constant: graph.constant,
-    typeOf: (value: Value) => graph.typeOf(value),
+  const base = Object.create(METHODS) as object;
+  return Object.assign(base, {
     graph,
-  } as unknown as OpBuilder;
+    constant: (tensor: HostTensor) => graph.constant(tensor),
+    typeOf: (value: Value) => graph.typeOf(value),
+  }) as unknown as OpBuilder;
 }
 
 export const typedBuilder = (builder: GraphBuilder): OpBuilder =>

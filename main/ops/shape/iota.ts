@@ -32,7 +32,7 @@ export const iota: Op<"iota", IotaAttrs, 0> = defineOp({
     const shape = boundShape(type, "iota");
     return hostTensor("i32", shape, count(shape, axis));
   },
-  gradient: nondifferentiable("it has no operands"),
+  gradient: nondifferentiable("it has no operands to differentiate by"),
   batching: unsupported("it has no operands: nothing in it can be batched"),
   traits: ["pure"],
   backends: {

@@ -151,7 +151,7 @@ function decompose(
       { axis },
     );
   let layerIn = x;
-  const sides: Value[] = [];
+  let sides: readonly Value[] = [];
   const [hEnd, cEnd]: [Value[], Value[]] = [[], []];
   for (const cell of cellsOf(attrs, staticDim(inputSize, "lstm"))) {
     const [w, u] = [
@@ -175,10 +175,10 @@ function decompose(
     }
     hEnd.push(h);
     cEnd.push(c);
-    sides.push(stack(rows, 1, hidden));
+    sides = [...sides, stack(rows, 1, hidden)];
     if (cell.reverse || !attrs.bidirectional)
       layerIn = sides.length === 1 ? (sides[0] ?? x) : g.concat(sides, { axis: 2 });
-    if (cell.reverse || !attrs.bidirectional) sides.length = 0;
+    if (cell.reverse || !attrs.bidirectional) sides = [];
   }
   return [layerIn, stack(hEnd, 0, hidden), stack(cEnd, 0, hidden)];
 }
