@@ -139,3 +139,17 @@ export function staticDim(dim: Dim, who: string): number {
     hint: `Bind ${dimSymbols(dim).join(", ")} first (specialise the graph).`,
   });
 }
+
+export interface DimTerm {
+  readonly coefficient: number;
+  /** With repetition for powers; empty for the constant. */
+  readonly symbols: readonly string[];
+}
+
+/** The terms of the polynomial, for those who evaluate it elsewhere. */
+export function dimTerms(dim: Dim): readonly DimTerm[] {
+  return [...toPolynomial(dim)].map(([key, coefficient]) => ({
+    coefficient,
+    symbols: key === "" ? [] : key.split("*"),
+  }));
+}

@@ -1,0 +1,126 @@
+/**
+ * A plan while it is being made: values over buffers, and a list of instructions. Patterns rewrite this list; then memory
+ * is planned and the writer turns it into bytes. A view is another value over the same buffer.
+ */
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { KernelParams } from "./emitter.ts";
+import type { CpuKernel } from "./kernels.ts";
+
+/** Where the bytes of a weight are: an index into the list of files, and the place in that file. */
+export interface WeightPlace {
+  readonly file: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+export type BufferKind =
+  | { readonly kind: "temp" }
+  | { readonly kind: "own" }
+  | { readonly kind: "weight"; readonly place: WeightPlace }
+  | { readonly kind: "constant"; readonly data: HostTensor }
+  | { readonly kind: "state"; readonly name: string }
+  | { readonly kind: "input"; readonly name: string };
+
+export interface DraftValue {
+  readonly id: number;
+  readonly type: TensorType;
+  readonly buffer: number;
+}
+
+/** Kernels that only patterns emit stand beside the named ones. */
+export type DraftKernel = CpuKernel | "linear_block" | "attention_block";
+
+export interface DraftInstruction {
+  readonly kernel: DraftKernel;
+  /** Value ids; -1 where an optional operand is missing. */
+  readonly inputs: readonly number[];
+  readonly outputs: readonly number[];
+  readonly params: KernelParams;
+  /** Graph nodes that this instruction executes. */
+  readonly nodes: readonly number[];
+}
+
+export class PlanDraft {
+  readonly values: DraftValue[] = [];
+  readonly buffers: BufferKind[] = [];
+  instructions: DraftInstruction[] = [];
+  readonly outputs: { readonly name: string; value: number }[] = [];
+  readonly states: { readonly name: string; readonly value: number; next: number }[] = [];
+  readonly inputs: { readonly name: string; readonly value: number }[] = [];
+
+  newBuffer(kind: BufferKind): number {
+    this.buffers.push(kind);
+    return this.buffers.length - 1;
+  }
+
+  newValue(type: TensorType, buffer: number = this.newBuffer({ kind: "temp" })): DraftValue {
+    const value = { id: this.values.length, type, buffer };
+    this.values.push(value);
+    return value;
+  }
+
+  valueAt(id: number): DraftValue {
+    const value = this.values[id];
+    invariant(value, `plan value ${id} does not exist`);
+    return value;
+  }
+
+  bufferOf(id: number): number {
+    return this.valueAt(id).buffer;
+  }
+
+  kindOf(buffer: number): BufferKind {
+    const kind = this.buffers[buffer];
+    invariant(kind, `plan buffer ${buffer} does not exist`);
+    return kind;
+  }
+
+  /** Moves a value to another buffer (it becomes the same memory). */
+  rebase(id: number, buffer: number): void {
+    const old = this.bufferOf(id);
+    for (const value of this.values)
+      if (value.buffer === old) this.values[value.id] = { ...value, buffer };
+  }
+}
+
+/** Who writes and who reads each buffer, by place in the list. Outputs and next states count as readers. */
+export interface Uses {
+  readonly writers: readonly (readonly number[])[];
+  readonly readers: readonly (readonly number[])[];
+  readonly kept: readonly boolean[];
+}
+
+export function usesOf(draft: PlanDraft): Uses {
+  const writers: number[][] = draft.buffers.map(() => []);
+  const readers: number[][] = draft.buffers.map(() => []);
+  const kept = draft.buffers.map((buffer) => buffer.kind !== "temp");
+  draft.instructions.forEach((instruction, at) => {
+    for (const id of instruction.inputs) if (id >= 0) readers[draft.bufferOf(id)]?.push(at);
+    for (const id of instruction.outputs) writers[draft.bufferOf(id)]?.push(at);
+  });
+  for (const output of draft.outputs) kept[draft.bufferOf(output.value)] = true;
+  for (const state of draft.states) kept[draft.bufferOf(state.next)] = true;
+  return { writers, readers, kept };
+}
+
+/** The only writer of a temporary buffer, when there is exactly one. */
+export function soleWriter(uses: Uses, buffer: number): number | undefined {
+  const writers = uses.writers[buffer] ?? [];
+  return writers.length === 1 ? writers[0] : undefined;
+}
+
+/** True when nothing but the instruction at `reader` looks at the buffer. */
+export function readOnlyBy(uses: Uses, buffer: number, reader: number): boolean {
+  const readers = uses.readers[buffer] ?? [];
+  return uses.kept[buffer] !== true && readers.length > 0 && readers.every((at) => at === reader);
+}
+
+export function numberParam(params: KernelParams, name: string, otherwise: number): number {
+  const value = params[name];
+  if (value === undefined) return otherwise;
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value === "number") return value;
+  throw new WorkbenchError("IR_ATTRIBUTE", `[cpu] parameter ${name}: got ${JSON.stringify(value)}, expected a number`);
+}

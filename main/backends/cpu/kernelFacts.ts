@@ -1,0 +1,54 @@
+/** What lowering must know of kernels: which operands may stay half or packed, and which results may reuse an operand's memory. */
+import type { DraftKernel } from "./draft.ts";
+
+/** "all", or the operands that the kernel reads in any element type; the others are cast to f32 when they are half floats. */
+const ANY_TYPE: { readonly [K in DraftKernel]?: "all" | readonly number[] } = {
+  where: "all",
+  cast: "all",
+  copy: "all",
+  transpose: "all",
+  expand: "all",
+  narrow: "all",
+  concat: "all",
+  pad: "all",
+  slice: "all",
+  fill: "all",
+  gather: "all",
+  dequantize: "all",
+  linear: [1],
+  linear_add: [1],
+  qkv_linear: [1, 2, 3],
+  swiglu_linear: [1, 2],
+  kv_append: [0],
+  attention: [1, 2],
+  rope_append: [5, 6],
+};
+
+export function takesAnyType(kernel: DraftKernel, operand: number): boolean {
+  const operands = ANY_TYPE[kernel];
+  return operands === "all" || (operands?.includes(operand) ?? false);
+}
+
+/** Results of half floats that the kernel writes itself. */
+export const writesAnyType = (kernel: DraftKernel, result: number): boolean =>
+  ANY_TYPE[kernel] === "all" || inPlace(kernel).some((pair) => pair.output === result);
+
+export interface InPlacePair {
+  readonly output: number;
+  readonly input: number;
+}
+
+const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
+  kv_append: [{ output: 0, input: 0 }],
+  rope_append: [
+    { output: 1, input: 5 },
+    { output: 2, input: 6 },
+  ],
+  attention_block: [
+    { output: 1, input: 7 },
+    { output: 2, input: 8 },
+  ],
+};
+
+/** Results that may be the same memory as an operand. */
+export const inPlace = (kernel: DraftKernel): readonly InPlacePair[] => IN_PLACE[kernel] ?? [];

@@ -1,0 +1,189 @@
+/**
+ * A legalised graph becomes a plan draft: each op's `cpu` entry emits instructions; half floats are cast around kernels
+ * that compute in f32; states are aliased in place where nothing else reads their old value.
+ */
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import type { AttrRecord } from "../../ir/attributes.ts";
+import type { Graph, Node, Value } from "../../ir/graph.ts";
+import { valueKey } from "../../ir/graph.ts";
+import { like, type TensorType } from "../../ir/type.ts";
+import type { WeightPlace } from "./draft.ts";
+import { PlanDraft, usesOf } from "./draft.ts";
+import type { CpuEmitter, CpuValue, KernelParams } from "./emitter.ts";
+import { inPlace, takesAnyType, writesAnyType } from "./kernelFacts.ts";
+import type { CpuKernel } from "./kernels.ts";
+
+/** The `cpu` entry of an op: native with its rule, or the reason why there is none. Implemented over main/ops. */
+export interface CpuRule {
+  readonly emit: (
+    emitter: CpuEmitter,
+    inputs: readonly CpuValue[],
+    attrs: AttrRecord,
+    node: { readonly inputs: readonly TensorType[]; readonly outputs: readonly TensorType[]; readonly attrs: AttrRecord },
+  ) => CpuValue | readonly CpuValue[];
+}
+export type CpuRules = (op: string) => CpuRule | string;
+/** Where a param's bytes are. `file` is the param's source identity. */
+export type LocateWeight = (file: string, tensor: string) => WeightPlace;
+
+const isHalf = (type: TensorType): boolean => type.dtype === "f16" || type.dtype === "bf16";
+
+export function lower(graph: Graph, rules: CpuRules, locate: LocateWeight): PlanDraft {
+  const draft = new PlanDraft();
+  const lowered = new Map<string, CpuValue>();
+  const valueOf = (value: Value): CpuValue => {
+    const found = lowered.get(valueKey(value));
+    invariant(found, `value ${valueKey(value)} is read before it is made`);
+    return found;
+  };
+  for (const node of graph.nodes) {
+    const results = lowerNode(draft, graph, node, rules, locate, valueOf);
+    invariant(results.length === node.outputs.length, `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`);
+    results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
+  }
+  for (const state of graph.states) {
+    const value = valueOf({ node: state.input, output: 0 });
+    draft.states.push({ name: state.name, value: value.id, next: valueOf(state.output).id });
+  }
+  for (const output of graph.outputs) draft.outputs.push({ name: output.name, value: valueOf(output.value).id });
+  return draft;
+}
+
+function lowerNode(
+  draft: PlanDraft,
+  graph: Graph,
+  node: Node,
+  rules: CpuRules,
+  locate: LocateWeight,
+  valueOf: (value: Value) => CpuValue,
+): readonly CpuValue[] {
+  const [type] = node.outputs;
+  const name = String(node.attrs["name"]);
+  switch (node.op) {
+    case "input": {
+      invariant(type, "an input has a type");
+      const value = draft.newValue(type, draft.newBuffer({ kind: "input", name }));
+      draft.inputs.push({ name, value: value.id });
+      return [value];
+    }
+    case "state":
+      invariant(type, "a state has a type");
+      return [draft.newValue(type, draft.newBuffer({ kind: "state", name }))];
+    case "param": {
+      invariant(type, "a param has a type");
+      const place = locate(String(node.attrs["file"]), String(node.attrs["tensor"]));
+      return [draft.newValue(type, draft.newBuffer({ kind: "weight", place }))];
+    }
+    case "constant": {
+      const data = graph.constants.get(String(node.attrs["data"]));
+      invariant(type && data, `constant ${node.id} has no data`);
+      return [draft.newValue(type, draft.newBuffer({ kind: "constant", data }))];
+    }
+    default: {
+      const rule = rules(node.op);
+      if (typeof rule === "string")
+        throw new WorkbenchError("UNSUPPORTED_OP", `[cpu] ${node.op}: ${rule}`, { hint: "Legalise the graph for the cpu first." });
+      const inputs = node.inputs.map(valueOf);
+      const info = { inputs: inputs.map((value) => value.type), outputs: node.outputs, attrs: node.attrs };
+      const result = rule.emit(emitterFor(draft, node.id), inputs, node.attrs, info);
+      return Array.isArray(result) ? (result as readonly CpuValue[]) : [result as CpuValue];
+    }
+  }
+}
+
+function emitterFor(draft: PlanDraft, node: number): CpuEmitter {
+  const nodes = [node];
+  const push = (kernel: CpuKernel, inputs: readonly number[], types: readonly TensorType[], params: KernelParams): readonly CpuValue[] => {
+    const outputs = types.map((type) => draft.newValue(type));
+    draft.instructions.push({ kernel, inputs, outputs: outputs.map((value) => value.id), params, nodes });
+    return outputs;
+  };
+  const cast = (value: CpuValue, type: TensorType): CpuValue => {
+    const [result] = push("cast", [value.id], [type], {});
+    invariant(result, "a cast has a result");
+    return result;
+  };
+  const instr: CpuEmitter["instr"] = (kernel, inputs, outputs, params = {}) => {
+    const operands = inputs.map((value, i) =>
+      isHalf(value.type) && !takesAnyType(kernel, i) ? cast(value, like(value.type, "f32")).id : value.id,
+    );
+    const types = outputs.map((type, i) => (isHalf(type) && !writesAnyType(kernel, i) ? like(type, "f32") : type));
+    const results = push(kernel, operands, types, params);
+    return results.map((value, i) => {
+      const wanted = outputs[i];
+      return wanted !== undefined && wanted.dtype !== value.type.dtype ? cast(value, wanted) : value;
+    });
+  };
+  return {
+    instr,
+    one: (kernel, inputs, output, params) => {
+      const [result] = instr(kernel, inputs, [output], params);
+      invariant(result, `[${kernel}] has a result`);
+      return result;
+    },
+    view: (value, type) => draft.newValue(type, draft.bufferOf(value.id)),
+  };
+}
+
+/**
+ * After the patterns: results that update an operand in place share its memory where that is right; next states that are
+ * not yet in their state's memory are copied there at the end; outputs get memory that outlives the run.
+ */
+export function settle(draft: PlanDraft): void {
+  aliasInPlace(draft);
+  copyStates(draft);
+  keepOutputs(draft);
+}
+
+function aliasInPlace(draft: PlanDraft): void {
+  draft.instructions.forEach((instruction, at) => {
+    for (const pair of inPlace(instruction.kernel)) {
+      const from = instruction.inputs[pair.input] ?? -1;
+      const to = instruction.outputs[pair.output] ?? -1;
+      if (from < 0 || to < 0) continue;
+      const buffer = draft.bufferOf(from);
+      const kind = draft.kindOf(buffer);
+      const state = kind.kind === "state" ? draft.states.find((entry) => entry.name === kind.name) : undefined;
+      // A state may be overwritten only by its own next value; a temporary by anyone; other memory never.
+      const allowed = kind.kind === "temp" || (state !== undefined && draft.bufferOf(state.next) === draft.bufferOf(to));
+      const uses = usesOf(draft);
+      const readLater = (uses.readers[buffer] ?? []).some((reader) => reader > at);
+      const keptOtherwise = kind.kind === "temp" && uses.kept[buffer] === true;
+      if (allowed && !readLater && !keptOtherwise) draft.rebase(to, buffer);
+      else if (instruction.kernel === "attention_block")
+        throw new WorkbenchError("BUG_INVARIANT", "[cpu] an attention block was made over caches that it cannot update in place");
+    }
+  });
+}
+
+function copyStates(draft: PlanDraft): void {
+  const copy = (from: number, to: number): void => {
+    draft.instructions.push({ kernel: "copy", inputs: [from], outputs: [to], params: {}, nodes: [] });
+  };
+  const moved = draft.states.filter((state) => draft.bufferOf(state.next) !== draft.bufferOf(state.value));
+  // A next state that is another state's old value is saved before any state is overwritten.
+  const sources = moved.map((state) => {
+    if (draft.kindOf(draft.bufferOf(state.next)).kind !== "state") return state.next;
+    const saved = draft.newValue(draft.valueAt(state.next).type);
+    copy(state.next, saved.id);
+    return saved.id;
+  });
+  moved.forEach((state, i) => {
+    copy(sources[i] ?? state.next, state.value);
+    state.next = state.value;
+  });
+}
+
+function keepOutputs(draft: PlanDraft): void {
+  for (const output of draft.outputs) {
+    const value = draft.valueAt(output.value);
+    const kind = draft.kindOf(value.buffer);
+    if (kind.kind === "temp") {
+      draft.buffers[value.buffer] = { kind: "own" };
+    } else if (kind.kind !== "own") {
+      const copy = draft.newValue(value.type, draft.newBuffer({ kind: "own" }));
+      draft.instructions.push({ kernel: "copy", inputs: [value.id], outputs: [copy.id], params: {}, nodes: [] });
+      output.value = copy.id;
+    }
+  }
+}

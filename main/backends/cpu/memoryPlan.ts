@@ -1,0 +1,117 @@
+/**
+ * Places for temporaries in one arena: a buffer holds its place from the instruction that writes it first to the one that
+ * reads it last, and freed places are given again (best fit). Sizes are those of the largest bindings.
+ */
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Bindings, Dim } from "../../ir/dim.ts";
+import { bindDim, dimSymbols } from "../../ir/dim.ts";
+import { byteLength } from "../../ir/type.ts";
+import type { PlanDraft } from "./draft.ts";
+
+export interface MemoryPlan {
+  readonly arenaBytes: number;
+  /** By buffer; -1 for buffers that are not temporaries. */
+  readonly offsets: readonly number[];
+  readonly sizes: readonly number[];
+  /** What all temporaries would take side by side: how much sharing saves. */
+  readonly unsharedBytes: number;
+}
+
+const ALIGNMENT = 64;
+const align = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+
+export function boundSize(dim: Dim, limits: Bindings, who: string): number {
+  const size = bindDim(dim, limits);
+  if (typeof size === "number") return size;
+  throw new WorkbenchError("IR_SHAPE", `[${who}] no limit for ${dimSymbols(size).join(", ")}: memory cannot be planned`, {
+    hint: "Give the symbol a largest size (limitSymbol, or the compile option `limits`).",
+  });
+}
+
+interface Gap {
+  offset: number;
+  bytes: number;
+}
+
+class Arena {
+  #gaps: Gap[] = [];
+  #end = 0;
+
+  get bytes(): number {
+    return this.#end;
+  }
+
+  take(bytes: number): number {
+    let best: Gap | undefined;
+    for (const gap of this.#gaps) if (gap.bytes >= bytes && (best === undefined || gap.bytes < best.bytes)) best = gap;
+    if (best) {
+      const { offset } = best;
+      best.offset += bytes;
+      best.bytes -= bytes;
+      if (best.bytes === 0) this.#gaps.splice(this.#gaps.indexOf(best), 1);
+      return offset;
+    }
+    // A gap at the end grows instead of staying behind.
+    const last = this.#gaps.at(-1);
+    if (last && last.offset + last.bytes === this.#end) {
+      this.#gaps.pop();
+      this.#end = last.offset + bytes;
+      return last.offset;
+    }
+    const offset = this.#end;
+    this.#end += bytes;
+    return offset;
+  }
+
+  give(offset: number, bytes: number): void {
+    let at = this.#gaps.findIndex((gap) => gap.offset > offset);
+    if (at < 0) at = this.#gaps.length;
+    this.#gaps.splice(at, 0, { offset, bytes });
+    const merge = (i: number): void => {
+      const [a, b] = [this.#gaps[i], this.#gaps[i + 1]];
+      if (!a || !b || a.offset + a.bytes !== b.offset) return;
+      a.bytes += b.bytes;
+      this.#gaps.splice(i + 1, 1);
+    };
+    merge(at);
+    if (at > 0) merge(at - 1);
+  }
+}
+
+export function planMemory(draft: PlanDraft, limits: Bindings): MemoryPlan {
+  const sizes = draft.buffers.map(() => 0);
+  for (const value of draft.values)
+    if (draft.kindOf(value.buffer).kind === "temp")
+      sizes[value.buffer] = Math.max(sizes[value.buffer] ?? 0, align(boundSize(byteLength(value.type), limits, "cpu memory plan")));
+
+  const first = draft.buffers.map(() => -1);
+  const last = draft.buffers.map(() => -1);
+  draft.instructions.forEach((instruction, at) => {
+    for (const id of [...instruction.inputs, ...instruction.outputs]) {
+      if (id < 0) continue;
+      const buffer = draft.bufferOf(id);
+      if ((first[buffer] ?? -1) < 0) first[buffer] = at;
+      last[buffer] = at;
+    }
+  });
+
+  const starts: number[][] = draft.instructions.map(() => []);
+  const ends: number[][] = draft.instructions.map(() => []);
+  draft.buffers.forEach((kind, buffer) => {
+    if (kind.kind !== "temp" || (first[buffer] ?? -1) < 0) return;
+    starts[first[buffer] ?? 0]?.push(buffer);
+    ends[last[buffer] ?? 0]?.push(buffer);
+  });
+
+  const arena = new Arena();
+  const offsets = draft.buffers.map(() => -1);
+  let unsharedBytes = 0;
+  draft.instructions.forEach((_, at) => {
+    for (const buffer of starts[at] ?? []) {
+      offsets[buffer] = arena.take(sizes[buffer] ?? 0);
+      unsharedBytes += sizes[buffer] ?? 0;
+    }
+    for (const buffer of ends[at] ?? []) arena.give(offsets[buffer] ?? 0, sizes[buffer] ?? 0);
+  });
+  return { arenaBytes: arena.bytes, offsets, sizes, unsharedBytes };
+}

@@ -1,0 +1,256 @@
+/**
+ * The bytes of a plan, as native/src/cpu/plan.cpp reads them: little-endian fields, one table each for names, symbols,
+ * sizes, states, inputs, outputs, constants, tensors and instructions.
+ */
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import type { Bindings, Dim } from "../../ir/dim.ts";
+import { dimSymbols, dimTerms } from "../../ir/dim.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { DTYPES, PACKED_TYPES, isPacked } from "../../ir/dtype.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { byteLength } from "../../ir/type.ts";
+import { floatToBfloat, floatToHalf } from "./halves.ts";
+import type { DraftValue, PlanDraft } from "./draft.ts";
+import type { MemoryPlan } from "./memoryPlan.ts";
+
+const MAGIC = 0x504c5852;
+const VERSION = 1;
+const ABSENT = 0xffffffff;
+const TYPES: readonly string[] = [...DTYPES, ...PACKED_TYPES];
+const STORAGE = { temp: 0, weight: 1, constant: 2, state: 3, input: 4, own: 5 } as const;
+
+class ByteWriter {
+  #bytes = new Uint8Array(1 << 16);
+  #view = new DataView(this.#bytes.buffer);
+  #at = 0;
+
+  #room(bytes: number): number {
+    const at = this.#at;
+    this.#at += bytes;
+    if (this.#at > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(this.#at, this.#bytes.length * 2));
+      grown.set(this.#bytes);
+      this.#bytes = grown;
+      this.#view = new DataView(grown.buffer);
+    }
+    return at;
+  }
+  u32(value: number): void {
+    const at = this.#room(4);
+    this.#view.setUint32(at, value, true);
+  }
+  u64(value: number): void {
+    const at = this.#room(8);
+    this.#view.setBigUint64(at, BigInt(value), true);
+  }
+  f64(value: number): void {
+    const at = this.#room(8);
+    this.#view.setFloat64(at, value, true);
+  }
+  blob(bytes: Uint8Array): void {
+    const at = this.#room(bytes.length);
+    this.#bytes.set(bytes, at);
+  }
+  text(text: string): void {
+    const bytes = new TextEncoder().encode(text);
+    if (bytes.length > 65535) throw new WorkbenchError("IR_STRUCTURE", `[cpu] a name of ${bytes.length} bytes is too long`);
+    this.u32(bytes.length);
+    this.blob(bytes);
+    this.#room((4 - (bytes.length % 4)) % 4);
+  }
+  finish(): Uint8Array {
+    return this.#bytes.subarray(0, this.#at);
+  }
+}
+
+/** A table of different things by their text. */
+class Interned<T> {
+  readonly items: T[] = [];
+  #index = new Map<string, number>();
+  of(key: string, item: T): number {
+    const known = this.#index.get(key);
+    if (known !== undefined) return known;
+    this.#index.set(key, this.items.length);
+    this.items.push(item);
+    return this.items.length - 1;
+  }
+}
+
+const WRITERS: { readonly [D in DType]: (data: Float64Array) => ArrayBufferView } = {
+  bool: (data) => Uint8Array.from(data, (x) => (x !== 0 ? 1 : 0)),
+  u8: (data) => Uint8Array.from(data),
+  i8: (data) => Int8Array.from(data),
+  i16: (data) => Int16Array.from(data),
+  bf16: (data) => Uint16Array.from(data, floatToBfloat),
+  f16: (data) => Uint16Array.from(data, floatToHalf),
+  u32: (data) => Uint32Array.from(data),
+  i32: (data) => Int32Array.from(data),
+  i64: (data) => BigInt64Array.from(Array.from(data, (x) => BigInt(Math.trunc(x)))),
+  f32: (data) => Float32Array.from(data),
+  f64: (data) => data,
+  c64: (data) => Float32Array.from(data),
+};
+
+/** Host numbers in the bytes of their element type. */
+export function tensorBytes(tensor: HostTensor): Uint8Array {
+  const view = WRITERS[tensor.dtype](tensor.data);
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
+export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings): Uint8Array {
+  const names = new Interned<string>();
+  const symbols = new Interned<string>();
+  const sizes = new Interned<Dim>();
+  const name = (text: string): number => names.of(text, text);
+  const size = (dim: Dim): number => {
+    for (const symbol of dimSymbols(dim)) symbols.of(symbol, symbol);
+    return sizes.of(String(dim), dim);
+  };
+  for (const symbol of Object.keys(limits)) symbols.of(symbol, symbol);
+
+  // Only values that something names become tensors.
+  const named = new Set<number>();
+  for (const instruction of draft.instructions)
+    for (const id of [...instruction.inputs, ...instruction.outputs]) if (id >= 0) named.add(id);
+  for (const entry of [...draft.inputs, ...draft.outputs, ...draft.states]) named.add(entry.value);
+  const tensorOf = new Map<number, number>([...named].sort((a, b) => a - b).map((id, i) => [id, i]));
+  const tensor = (id: number): number => {
+    const index = tensorOf.get(id);
+    invariant(index !== undefined, `plan value ${id} has no tensor`);
+    return index;
+  };
+
+  const constants = layConstants(draft);
+  const ownIndex = new Map<number, number>();
+  draft.buffers.forEach((kind, buffer) => {
+    if (kind.kind === "own") ownIndex.set(buffer, ownIndex.size);
+  });
+
+  const tensors = new ByteWriter();
+  tensors.u32(tensorOf.size);
+  for (const id of tensorOf.keys()) writeTensor(tensors, draft, draft.valueAt(id), memory, size, constants.offsets, ownIndex);
+
+  const instructions = new ByteWriter();
+  instructions.u32(draft.instructions.length);
+  for (const instruction of draft.instructions) {
+    instructions.u32(name(instruction.kernel));
+    for (const list of [instruction.inputs, instruction.outputs]) {
+      instructions.u32(list.length);
+      for (const id of list) instructions.u32(id < 0 ? ABSENT : tensor(id));
+    }
+    const params = Object.entries(instruction.params);
+    instructions.u32(params.length);
+    for (const [key, value] of params) {
+      instructions.u32(name(key));
+      const values: readonly (Dim | boolean)[] = Array.isArray(value) ? (value as readonly Dim[]) : [value as Dim | boolean];
+      instructions.u32(values.length);
+      for (const item of values) {
+        instructions.f64(typeof item === "string" ? 0 : Number(item));
+        instructions.u32(typeof item === "string" ? size(item) : ABSENT);
+      }
+    }
+  }
+
+  const tables = new ByteWriter();
+  tables.u32(draft.states.length);
+  for (const state of draft.states) {
+    tables.u32(name(state.name));
+    tables.u32(tensor(state.value));
+    const axis = draft.valueAt(state.value).type.shape.findIndex((dim) => typeof dim === "string");
+    tables.u32(axis < 0 ? ABSENT : axis);
+  }
+  for (const list of [draft.inputs, draft.outputs]) {
+    tables.u32(list.length);
+    for (const entry of list) {
+      tables.u32(name(entry.name));
+      tables.u32(tensor(entry.value));
+    }
+  }
+  tables.u64(constants.bytes.length);
+  tables.blob(constants.bytes);
+
+  const out = new ByteWriter();
+  out.u32(MAGIC);
+  out.u32(VERSION);
+  out.u64(memory.arenaBytes);
+  out.u32(ownIndex.size);
+  const symbolNames = symbols.items.map(name);
+  const terms = sizes.items.map(dimTerms);
+  out.u32(names.items.length);
+  for (const text of names.items) out.text(text);
+  out.u32(symbols.items.length);
+  symbols.items.forEach((symbol, i) => {
+    out.u32(symbolNames[i] ?? 0);
+    out.u64(limits[symbol] ?? 0);
+  });
+  out.u32(terms.length);
+  for (const list of terms) {
+    out.u32(list.length);
+    for (const term of list) {
+      out.f64(term.coefficient);
+      out.u32(term.symbols.length);
+      for (const symbol of term.symbols) out.u32(symbols.of(symbol, symbol));
+    }
+  }
+  for (const part of [tables, tensors, instructions]) out.blob(part.finish());
+  return out.finish();
+}
+
+function writeTensor(
+  out: ByteWriter,
+  draft: PlanDraft,
+  value: DraftValue,
+  memory: MemoryPlan,
+  size: (dim: Dim) => number,
+  constants: ReadonlyMap<number, number>,
+  own: ReadonlyMap<number, number>,
+): void {
+  const kind = draft.kindOf(value.buffer);
+  out.u32(TYPES.indexOf(value.type.dtype));
+  out.u32(value.type.shape.length);
+  for (const dim of value.type.shape) out.u32(size(dim));
+  out.u32(STORAGE[kind.kind]);
+  const place = (index: number, offset: number, bytes: number): void => {
+    out.u32(index);
+    out.u64(offset);
+    out.u64(bytes);
+  };
+  const fixed = (): number => {
+    const bytes = byteLength(value.type);
+    if (typeof bytes !== "number") throw new WorkbenchError("IR_SHAPE", `[cpu] a weight or constant has a symbolic size: ${bytes} bytes`);
+    return bytes;
+  };
+  switch (kind.kind) {
+    case "temp":
+      return place(0, Math.max(0, memory.offsets[value.buffer] ?? 0), memory.sizes[value.buffer] ?? 0);
+    case "weight": {
+      if (kind.place.bytes !== fixed() && isPacked(value.type.dtype))
+        throw new WorkbenchError("INPUT_MALFORMED", `[cpu] a weight has ${kind.place.bytes} bytes, expected ${fixed()}`);
+      return place(kind.place.file, kind.place.offset, fixed());
+    }
+    case "constant":
+      return place(0, constants.get(value.buffer) ?? 0, fixed());
+    case "state":
+      return place(draft.states.findIndex((state) => state.name === kind.name), 0, 0);
+    case "input":
+      return place(draft.inputs.findIndex((input) => input.name === kind.name), 0, 0);
+    case "own":
+      return place(own.get(value.buffer) ?? 0, 0, 0);
+  }
+}
+
+function layConstants(draft: PlanDraft): { readonly bytes: Uint8Array; readonly offsets: ReadonlyMap<number, number> } {
+  const offsets = new Map<number, number>();
+  const parts: { readonly at: number; readonly bytes: Uint8Array }[] = [];
+  let total = 0;
+  draft.buffers.forEach((kind, buffer) => {
+    if (kind.kind !== "constant") return;
+    const bytes = tensorBytes(kind.data);
+    offsets.set(buffer, total);
+    parts.push({ at: total, bytes });
+    total += Math.ceil(bytes.length / 64) * 64;
+  });
+  const bytes = new Uint8Array(total);
+  for (const part of parts) bytes.set(part.bytes, part.at);
+  return { bytes, offsets };
+}

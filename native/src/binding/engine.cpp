@@ -1,0 +1,81 @@
+#include "engine.h"
+
+namespace rlx::binding {
+
+Napi::Value to_error(Napi::Env env, const Error& error) {
+  Napi::Error value = Napi::Error::New(env, error.what());
+  value.Set("code", Napi::String::New(env, code_name(error.code())));
+  return value.Value();
+}
+
+Engine::Engine(Napi::Env env)
+    : back_(Napi::ThreadSafeFunction::New(env, Napi::Function::New(env, [](const Napi::CallbackInfo&) {}), "rlx", 0, 1)),
+      lane_(std::make_unique<Lane>()) {
+  // Only a running job keeps the process alive.
+  back_.Unref(env);
+}
+
+Engine::~Engine() { close(); }
+
+void Engine::close() {
+  if (closed_) return;
+  closed_ = true;
+  for (const auto& [id, job] : jobs_) job->cancel.store(true);
+  lane_.reset();
+  back_.Abort();
+  handles.clear();
+}
+
+Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish) {
+  auto job = std::make_shared<Job>(env);
+  job->id = next_job_++;
+  job->work = std::move(work);
+  job->finish = std::move(finish);
+  if (jobs_.empty()) back_.Ref(env);
+  jobs_[job->id] = job;
+  lane_->push([this, job] {
+    try {
+      if (job->cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+      job->work(*job);
+    } catch (const Error& error) {
+      job->error = std::make_unique<Error>(error);
+    } catch (const std::bad_alloc&) {
+      job->error = std::make_unique<Error>(Code::env_no_memory, "[engine] out of memory");
+    } catch (const std::exception& error) {
+      job->error = std::make_unique<Error>(Code::bug_invariant, std::string("[engine] ") + error.what());
+    }
+    job->work = nullptr;
+    const double id = job->id;
+    back_.NonBlockingCall([this, id](Napi::Env env, Napi::Function) { settle(env, id); });
+  });
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("job", Napi::Number::New(env, job->id));
+  result.Set("promise", job->deferred.Promise());
+  return result;
+}
+
+void Engine::settle(Napi::Env env, double id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  const std::shared_ptr<Job> job = found->second;
+  jobs_.erase(found);
+  if (jobs_.empty()) back_.Unref(env);
+  if (job->error) {
+    job->deferred.Reject(to_error(env, *job->error));
+    return;
+  }
+  try {
+    job->deferred.Resolve(guarded(env, [&] { return job->finish(env); }));
+  } catch (const Napi::Error& error) {
+    job->deferred.Reject(error.Value());
+  }
+}
+
+bool Engine::cancel(double id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return false;
+  found->second->cancel.store(true);
+  return true;
+}
+
+}  // namespace rlx::binding

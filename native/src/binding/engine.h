@@ -1,0 +1,69 @@
+// What one JavaScript environment has of the engine: handles, the lane that runs jobs, and the way back to its thread.
+#pragma once
+
+#include <napi.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "core/handles.h"
+#include "core/lane.h"
+
+namespace rlx::binding {
+
+struct Job {
+  std::atomic<bool> cancel{false};
+  std::function<void(Job&)> work;                        // on the engine thread
+  std::function<Napi::Value(Napi::Env)> finish;          // on the JavaScript thread
+  std::unique_ptr<Error> error;
+  Napi::Promise::Deferred deferred;
+  double id = 0;
+  explicit Job(Napi::Env env) : deferred(env) {}
+};
+
+class Engine {
+ public:
+  explicit Engine(Napi::Env env);
+  ~Engine();
+
+  // Queues work; the answer is {job, promise}.
+  Napi::Value submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish);
+  bool cancel(double id);
+  void close();
+
+  Handles handles;
+  Lane& lane() { return *lane_; }
+  size_t jobs() const { return jobs_.size(); }
+
+ private:
+  void settle(Napi::Env env, double id);
+
+  std::unordered_map<double, std::shared_ptr<Job>> jobs_;
+  double next_job_ = 1;
+  Napi::ThreadSafeFunction back_;
+  std::unique_ptr<Lane> lane_;
+  bool closed_ = false;
+};
+
+Napi::Value to_error(Napi::Env env, const Error& error);
+
+// Runs `body` and turns every C++ exception into a JavaScript error with a code.
+template <class Body>
+Napi::Value guarded(Napi::Env env, Body&& body) {
+  try {
+    return body();
+  } catch (const Napi::Error&) {
+    throw;
+  } catch (const Error& error) {
+    throw Napi::Error(env, to_error(env, error));
+  } catch (const std::bad_alloc&) {
+    throw Napi::Error(env, to_error(env, Error(Code::env_no_memory, "[addon] out of memory")));
+  } catch (const std::exception& error) {
+    throw Napi::Error(env, to_error(env, Error(Code::bug_invariant, std::string("[addon] ") + error.what())));
+  }
+}
+
+}  // namespace rlx::binding

@@ -1,0 +1,66 @@
+#include "pool.h"
+
+#include <pthread.h>
+#ifdef __APPLE__
+#include <pthread/qos.h>
+#endif
+
+namespace rlx {
+namespace {
+// How long an idle worker looks for the next run before it sleeps: about the time between two tokens' launches.
+constexpr int kIdleSpins = 6000;
+}  // namespace
+
+void mark_compute_thread(const char* name) {
+#ifdef __APPLE__
+  pthread_setname_np(name);
+  pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0);
+#else
+  pthread_setname_np(pthread_self(), name);
+#endif
+}
+
+Pool::~Pool() {
+  stop_.store(true);
+  epoch_.fetch_add(1, std::memory_order_acq_rel);
+  epoch_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
+  if (count <= 1) {
+    fn(argument, 0);
+    return;
+  }
+  while (workers_.size() + 1 < count) {
+    const size_t thread = workers_.size() + 1;
+    const uint32_t seen = epoch_.load(std::memory_order_relaxed);
+    workers_.emplace_back([this, thread, seen] { work(thread, seen); });
+  }
+  fn_ = fn;
+  argument_ = argument;
+  count_ = count;
+  // Every worker passes through, so that none can still be looking at this run when the next one starts.
+  pending_.store(static_cast<uint32_t>(workers_.size()), std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_acq_rel);
+  epoch_.notify_all();
+  fn(argument, 0);
+  for (;;) {
+    const uint32_t left = pending_.load(std::memory_order_acquire);
+    if (left == 0) return;
+    await_change(pending_, left, kIdleSpins);
+  }
+}
+
+void Pool::work(size_t thread, uint32_t seen) {
+  mark_compute_thread("rlx-worker");
+  for (;;) {
+    await_change(epoch_, seen, kIdleSpins);
+    seen = epoch_.load(std::memory_order_acquire);
+    if (stop_.load()) return;
+    if (thread < count_) fn_(argument_, thread);
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+  }
+}
+
+}  // namespace rlx

@@ -1,0 +1,133 @@
+// Batched f32 matrix product with broadcasting. The kernels multiply by rows ([n][k]), so operands that lie the other
+// way are turned first; then the rows of a are prepared and tiles of b handed out, batch by batch.
+#include <cstring>
+
+#include "tables.h"
+
+namespace rlx {
+namespace {
+
+constexpr size_t kTile = 64;
+
+size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+class Matmul final : public Op {
+ public:
+  explicit Matmul(const OpContext& context) : Op(context) {
+    arity(2, 2, 1);
+    for (const Tensor* tensor : c.in) expect_type(tensor, DType::f32, "operand");
+    expect_type(c.out[0], DType::f32, "result");
+    turned_a_ = c.params.flag("transposeA");
+    turned_b_ = !c.params.flag("transposeB");
+  }
+
+  void bind() override {
+    const Tensor& a = in(0);
+    const Tensor& b = in(1);
+    const Tensor& y = out();
+    expect(a.rank >= 2 && b.rank >= 2 && y.rank >= 2, "operands need two dims at least");
+    expect(y.rank >= a.rank && y.rank >= b.rank, "the result has too few dims");
+    m_ = y.shape[y.rank - 2];
+    n_ = y.shape[y.rank - 1];
+    k_ = a.shape[a.rank - (turned_a_ ? 2 : 1)];
+    expect(a.shape[a.rank - (turned_a_ ? 1 : 2)] == m_, "rows of a and of the result differ");
+    expect(b.shape[b.rank - (turned_b_ ? 1 : 2)] == n_, "columns of b and of the result differ");
+    expect(b.shape[b.rank - (turned_b_ ? 2 : 1)] == k_, "inner dims differ");
+    batches_ = y.span(0, y.rank - 2);
+    a_batches_ = a.span(0, a.rank - 2);
+    b_batches_ = b.span(0, b.rank - 2);
+    for (size_t d = 0; d + 2 < y.rank; d++) {
+      for (const Tensor* operand : {&a, &b}) {
+        const size_t lead = y.rank - operand->rank;
+        expect(d < lead || operand->shape[d - lead] == 1 || operand->shape[d - lead] == y.shape[d], "batch dims do not broadcast");
+      }
+    }
+    act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, k_, m_));
+    act_at_ = 0;
+    size_t total = act_bytes_ * a_batches_;
+    a_at_ = total;
+    if (turned_a_) total += rounded(a.bytes);
+    b_at_ = total;
+    if (turned_b_) total += rounded(b.bytes);
+    shared_bytes = total;
+    thread_bytes = rounded(kernels::matmul_scratch_bytes(m_));
+    tiles_ = ceil_div(n_, kTile);
+    turns_a_ = turned_a_ ? a_batches_ * ceil_div(m_, kTile) : 0;
+    turns_b_ = turned_b_ ? b_batches_ * ceil_div(n_, kTile) : 0;
+  }
+
+  size_t phases() const override { return 3; }
+  size_t items(size_t phase) const override {
+    if (out().count == 0) return 0;
+    if (phase == 0) return turns_a_ + turns_b_;
+    return phase == 1 ? a_batches_ : batches_ * tiles_;
+  }
+
+  void run(size_t phase, size_t item, Thread& thread) override {
+    if (phase == 0) {
+      if (item < turns_a_) turn(in(0).f32(), floats(a_at_), item, k_, m_);
+      else turn(in(1).f32(), floats(b_at_), item - turns_a_, k_, n_);
+      return;
+    }
+    if (phase == 1) {
+      const float* a = (turned_a_ ? floats(a_at_) : in(0).f32()) + item * m_ * k_;
+      c.kernels.prepare({kernels::ActKind::f32, a, k_, k_, m_, 0, m_, 0, kernels::chunks_of(k_), shared + act_at_ + item * act_bytes_});
+      return;
+    }
+    const size_t batch = item / tiles_;
+    kernels::MatmulArgs args{};
+    args.type = kernels::Type::f32;
+    args.w = (turned_b_ ? floats(b_at_) : in(1).f32()) + source(in(1), batch) * n_ * k_;
+    args.row_bytes = k_ * sizeof(float);
+    args.k = k_;
+    args.n0 = item % tiles_ * kTile;
+    args.n1 = std::min(n_, args.n0 + kTile);
+    args.act = shared + act_at_ + source(in(0), batch) * act_bytes_;
+    args.tokens = args.t1 = m_;
+    args.y = out().f32() + batch * m_ * n_;
+    args.ldy = n_;
+    c.kernels.matmul(args, thread.scratch);
+  }
+
+ private:
+  float* floats(size_t offset) const { return reinterpret_cast<float*>(shared + offset); }
+
+  // Which batch of an operand belongs to a batch of the result.
+  size_t source(const Tensor& operand, size_t batch) const {
+    const Tensor& y = out();
+    size_t at = 0;
+    size_t scale = 1;
+    for (size_t d = y.rank - 2; d-- > 0;) {
+      const size_t index = batch % y.shape[d];
+      batch /= y.shape[d];
+      const size_t lead = y.rank - operand.rank;
+      if (d < lead) continue;
+      const size_t size = operand.shape[d - lead];
+      if (size != 1) at += index * scale;
+      scale *= size;
+    }
+    return at;
+  }
+
+  // from [batch][k][n] to [batch][n][k], one tile of columns.
+  static void turn(const float* from, float* to, size_t item, size_t k, size_t n) {
+    const size_t tiles = ceil_div(n, kTile);
+    const size_t base = item / tiles * k * n;
+    const size_t begin = item % tiles * kTile;
+    const size_t end = std::min(n, begin + kTile);
+    for (size_t row = 0; row < k; row++)
+      for (size_t column = begin; column < end; column++) to[base + column * k + row] = from[base + row * n + column];
+  }
+
+  bool turned_a_, turned_b_;
+  size_t m_ = 0, n_ = 0, k_ = 0, batches_ = 0, a_batches_ = 0, b_batches_ = 0;
+  size_t act_bytes_ = 0, act_at_ = 0, a_at_ = 0, b_at_ = 0, tiles_ = 0, turns_a_ = 0, turns_b_ = 0;
+};
+
+constexpr KernelEntry kTable[] = {{"matmul", make_op<Matmul>}};
+
+}  // namespace
+
+std::span<const KernelEntry> matmul_kernels() { return kTable; }
+
+}  // namespace rlx

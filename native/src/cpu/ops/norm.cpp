@@ -1,0 +1,140 @@
+// Normalisation: RMS and layer norm over the last axis, group norm over channels in groups.
+#include <cmath>
+
+#include "tables.h"
+
+namespace rlx {
+namespace {
+
+class RowNorm : public Op {
+ public:
+  using Op::Op;
+  void bind() override {
+    expect(out().count == in(0).count && in(0).rank > 0, "the result has another size");
+    for (size_t i = 1; i < c.in.size(); i++)
+      if (c.in[i] != nullptr) expect(in(i).count == in(0).last(), "weight or bias do not fit the last dim");
+    grain_ = std::max<size_t>(1, 4096 / std::max<size_t>(1, in(0).last()));
+  }
+  size_t items(size_t) const override { return ceil_div(in(0).rows(), grain_); }
+
+ protected:
+  void check_types(size_t operands) {
+    for (size_t i = 0; i < operands; i++)
+      if (maybe(i) != nullptr) expect_type(c.in[i], DType::f32, "operand");
+    expect_type(c.out[0], DType::f32, "result");
+    eps_ = static_cast<float>(c.params.number("eps", 1e-5));
+  }
+  const float* data(size_t i) const { return maybe(i) == nullptr ? nullptr : in(i).f32(); }
+  size_t grain_ = 1;
+  float eps_ = 0;
+};
+
+class RmsNorm final : public RowNorm {
+ public:
+  explicit RmsNorm(const OpContext& context) : RowNorm(context) {
+    arity(1, 2, 1);
+    check_types(2);
+  }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t n = in(0).last();
+    c.kernels.rms_norm(in(0).f32(), n, data(1), eps_, out().f32(), n, item * grain_, std::min(in(0).rows(), (item + 1) * grain_), n);
+  }
+};
+
+// (x, residual, weight?) → x + residual, its norm
+class AddRmsNorm final : public Op {
+ public:
+  explicit AddRmsNorm(const OpContext& context) : Op(context) {
+    arity(2, 3, 2);
+    for (const Tensor* tensor : c.in)
+      if (tensor != nullptr) expect_type(tensor, DType::f32, "operand");
+    for (const Tensor* tensor : c.out) expect_type(tensor, DType::f32, "result");
+    eps_ = static_cast<float>(c.params.number("eps", 1e-5));
+  }
+  void bind() override {
+    expect(in(0).rank > 0 && in(1).count == in(0).count && out(0).count == in(0).count && out(1).count == in(0).count, "operands have different sizes");
+    if (maybe(2) != nullptr) expect(in(2).count == in(0).last(), "the weight does not fit the last dim");
+    grain_ = std::max<size_t>(1, 4096 / std::max<size_t>(1, in(0).last()));
+  }
+  size_t items(size_t) const override { return ceil_div(in(0).rows(), grain_); }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t n = in(0).last();
+    const size_t r0 = item * grain_;
+    const size_t r1 = std::min(in(0).rows(), r0 + grain_);
+    c.kernels.binary(kernels::Binary::add, in(0).f32() + r0 * n, 1, in(1).f32() + r0 * n, 1, out(0).f32() + r0 * n, (r1 - r0) * n);
+    c.kernels.rms_norm(out(0).f32(), n, maybe(2) == nullptr ? nullptr : in(2).f32(), eps_, out(1).f32(), n, r0, r1, n);
+  }
+
+ private:
+  size_t grain_ = 1;
+  float eps_;
+};
+
+class LayerNorm final : public RowNorm {
+ public:
+  explicit LayerNorm(const OpContext& context) : RowNorm(context) {
+    arity(1, 3, 1);
+    check_types(3);
+  }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t n = in(0).last();
+    c.kernels.layer_norm(in(0).f32(), n, data(1), data(2), eps_, out().f32(), n, item * grain_,
+                         std::min(in(0).rows(), (item + 1) * grain_), n);
+  }
+};
+
+class GroupNorm final : public Op {
+ public:
+  explicit GroupNorm(const OpContext& context) : Op(context) {
+    arity(1, 3, 1);
+    for (const Tensor* tensor : c.in)
+      if (tensor != nullptr) expect_type(tensor, DType::f32, "operand");
+    expect_type(c.out[0], DType::f32, "result");
+    eps_ = c.params.number("eps", 1e-5);
+  }
+  void bind() override {
+    expect(in(0).rank >= 2 && out().count == in(0).count, "the operand needs a batch and a channel axis");
+    groups_ = c.params.size("groups", 1);
+    channels_ = in(0).shape[1];
+    expect(groups_ > 0 && channels_ % groups_ == 0, "channels do not divide into groups");
+    for (size_t i = 1; i < c.in.size(); i++)
+      if (c.in[i] != nullptr) expect(in(i).count == channels_, "weight or bias do not fit the channels");
+    plane_ = in(0).span(2, in(0).rank);
+  }
+  size_t items(size_t) const override { return in(0).count == 0 ? 0 : in(0).shape[0] * groups_; }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t width = channels_ / groups_;
+    const size_t n = width * plane_;
+    const float* x = in(0).f32() + item * n;
+    float* y = out().f32() + item * n;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i];
+    const double mean = sum / static_cast<double>(n);
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + eps_);
+    for (size_t w = 0; w < width; w++) {
+      const size_t channel = item % groups_ * width + w;
+      const double weight = maybe(1) == nullptr ? 1 : in(1).f32()[channel];
+      const double bias = maybe(2) == nullptr ? 0 : in(2).f32()[channel];
+      for (size_t i = w * plane_; i < (w + 1) * plane_; i++) y[i] = static_cast<float>((x[i] - mean) * scale * weight + bias);
+    }
+  }
+
+ private:
+  double eps_;
+  size_t groups_ = 1, channels_ = 0, plane_ = 1;
+};
+
+constexpr KernelEntry kTable[] = {
+    {"rms_norm", make_op<RmsNorm>},
+    {"add_rms_norm", make_op<AddRmsNorm>},
+    {"layer_norm", make_op<LayerNorm>},
+    {"group_norm", make_op<GroupNorm>},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> norm_kernels() { return kTable; }
+
+}  // namespace rlx

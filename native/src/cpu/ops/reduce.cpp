@@ -1,0 +1,256 @@
+// Reductions over any axes, arg-max, cumulative sums, top-k. A reduction of the last dims in f32 goes through the vector
+// kernels; everything else is a plain loop with the accumulator in double (f32) or int64 (i32).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tables.h"
+
+namespace rlx {
+namespace {
+
+// The axes of x in two groups: kept (in order) and reduced, each with sizes and strides.
+struct Split {
+  size_t kept_rank = 0, reduced_rank = 0;
+  size_t kept[kMaxRank], kept_stride[kMaxRank];
+  size_t reduced[kMaxRank], reduced_stride[kMaxRank];
+  size_t outputs = 1, terms = 1;
+  bool trailing = true;  // the reduced axes are the last ones
+
+  void bind(const Tensor& x, const std::vector<uint8_t>& is_reduced) {
+    *this = Split{};
+    for (size_t d = 0; d < x.rank; d++) {
+      const size_t stride = x.span(d + 1, x.rank);
+      if (is_reduced[d] != 0) {
+        reduced[reduced_rank] = x.shape[d];
+        reduced_stride[reduced_rank++] = stride;
+        terms *= x.shape[d];
+      } else {
+        kept[kept_rank] = x.shape[d];
+        kept_stride[kept_rank++] = stride;
+        outputs *= x.shape[d];
+        if (reduced_rank > 0 && x.shape[d] != 1) trailing = false;
+      }
+    }
+  }
+  static size_t offset(size_t index, size_t rank, const size_t* shape, const size_t* stride) {
+    size_t at = 0;
+    for (size_t d = rank; d-- > 0;) {
+      at += index % shape[d] * stride[d];
+      index /= shape[d];
+    }
+    return at;
+  }
+  size_t base(size_t output) const { return offset(output, kept_rank, kept, kept_stride); }
+  template <class Visit>
+  void each_term(size_t base, Visit&& visit) const {
+    if (reduced_rank == 0) return visit(base);
+    const size_t inner = reduced[reduced_rank - 1];
+    const size_t step = reduced_stride[reduced_rank - 1];
+    for (size_t term = 0; term < terms; term += inner) {
+      const size_t at = base + offset(term, reduced_rank, reduced, reduced_stride);
+      for (size_t i = 0; i < inner; i++) visit(at + i * step);
+    }
+  }
+};
+
+enum class How { sum, mean, max, min, prod };
+
+template <How kHow>
+class Reduction final : public Op {
+ public:
+  explicit Reduction(const OpContext& context) : Op(context) {
+    arity(1, 1, 1);
+    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    expect_type(c.out[0], in(0).dtype, "result");
+  }
+  void bind() override {
+    std::vector<uint8_t> reduced(in(0).rank, 0);
+    for (const int64_t axis : c.params.list("axes")) {
+      if (axis < 0 || static_cast<size_t>(axis) >= in(0).rank) reject(Code::ir_shape, "axis out of range: got %lld, rank %zu", static_cast<long long>(axis), in(0).rank);
+      reduced[static_cast<size_t>(axis)] = 1;
+    }
+    split_.bind(in(0), reduced);
+    expect(split_.outputs == out().count, "the result has another size");
+    if ((kHow == How::max || kHow == How::min) && split_.terms == 0) expect(out().count == 0, "the largest of nothing");
+    grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, split_.terms));
+  }
+  size_t items(size_t) const override { return ceil_div(out().count, grain_); }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t begin = item * grain_;
+    const size_t end = std::min(out().count, begin + grain_);
+    if (in(0).dtype == DType::i32) {
+      for (size_t i = begin; i < end; i++) out().i32()[i] = integer(split_.base(i));
+    } else if (split_.trailing && kHow != How::prod && split_.terms > 0) {
+      constexpr kernels::Reduce kind = kHow == How::max ? kernels::Reduce::max : kHow == How::min ? kernels::Reduce::min : kernels::Reduce::sum;
+      c.kernels.reduce(kind, in(0).f32(), split_.terms, out().f32(), begin, end, split_.terms);
+      if (kHow == How::mean)
+        for (size_t i = begin; i < end; i++) out().f32()[i] /= static_cast<float>(split_.terms);
+    } else {
+      for (size_t i = begin; i < end; i++) out().f32()[i] = real(split_.base(i));
+    }
+  }
+
+ private:
+  float real(size_t base) const {
+    double total = kHow == How::prod ? 1 : kHow == How::max ? -INFINITY : kHow == How::min ? INFINITY : 0;
+    bool nan = false;
+    split_.each_term(base, [&](size_t at) {
+      const double x = in(0).f32()[at];
+      nan = nan || std::isnan(x);
+      if (kHow == How::prod) total *= x;
+      else if (kHow == How::max) total = std::max(total, x);
+      else if (kHow == How::min) total = std::min(total, x);
+      else total += x;
+    });
+    if (nan) return NAN;
+    return static_cast<float>(kHow == How::mean ? total / static_cast<double>(split_.terms) : total);
+  }
+  int32_t integer(size_t base) const {
+    uint64_t total = kHow == How::prod ? 1 : 0;
+    int32_t most = kHow == How::max ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max();
+    split_.each_term(base, [&](size_t at) {
+      const int32_t x = in(0).i32()[at];
+      if (kHow == How::max) most = std::max(most, x);
+      else if (kHow == How::min) most = std::min(most, x);
+      else if (kHow == How::prod) total *= static_cast<uint64_t>(int64_t{x});
+      else total += static_cast<uint64_t>(int64_t{x});
+    });
+    if (kHow == How::max || kHow == How::min) return most;
+    if (kHow == How::mean) return split_.terms == 0 ? 0 : static_cast<int32_t>(static_cast<int64_t>(total) / static_cast<int64_t>(split_.terms));
+    return static_cast<int32_t>(static_cast<uint32_t>(total));
+  }
+
+  Split split_;
+  size_t grain_ = 1;
+};
+
+// One axis of x: outer blocks, the axis, inner elements.
+class AxisOp : public Op {
+ public:
+  using Op::Op;
+  void bind() override {
+    const size_t axis = static_cast<size_t>(c.params.integer("axis", 0, 0, static_cast<int64_t>(in(0).rank) - 1));
+    length = in(0).shape[axis];
+    inner = in(0).span(axis + 1, in(0).rank);
+    lanes = in(0).span(0, axis) * inner;
+    grain = std::max<size_t>(1, kGrain / std::max<size_t>(1, length));
+  }
+  size_t items(size_t) const override { return ceil_div(lanes, grain); }
+  void run(size_t, size_t item, Thread&) override {
+    for (size_t i = item * grain; i < std::min(lanes, (item + 1) * grain); i++) lane(i, i / inner * length * inner + i % inner);
+  }
+
+ protected:
+  virtual void lane(size_t index, size_t base) = 0;
+  size_t length = 0, inner = 1, lanes = 0, grain = 1;
+};
+
+template <bool kLargest>
+class ArgBest final : public AxisOp {
+ public:
+  explicit ArgBest(const OpContext& context) : AxisOp(context) {
+    arity(1, 1, 1);
+    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    expect_type(c.out[0], DType::i32, "result");
+  }
+  void bind() override {
+    AxisOp::bind();
+    expect(out().count == lanes, "the result has another size");
+    expect(length > 0 || lanes == 0, "the best of nothing");
+  }
+
+ protected:
+  void lane(size_t index, size_t base) override {
+    out().i32()[index] = in(0).dtype == DType::f32 ? best(in(0).f32(), base) : best(in(0).i32(), base);
+  }
+
+ private:
+  template <class T>
+  int32_t best(const T* x, size_t base) const {
+    size_t found = 0;
+    for (size_t i = 1; i < length; i++) {
+      const T a = x[base + i * inner];
+      const T b = x[base + found * inner];
+      if (kLargest ? a > b : a < b) found = i;
+    }
+    return static_cast<int32_t>(found);
+  }
+};
+
+class Cumsum final : public AxisOp {
+ public:
+  explicit Cumsum(const OpContext& context) : AxisOp(context) {
+    arity(1, 1, 1);
+    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    expect_type(c.out[0], in(0).dtype, "result");
+    exclusive_ = c.params.flag("exclusive");
+    reverse_ = c.params.flag("reverse");
+  }
+  void bind() override {
+    AxisOp::bind();
+    expect(out().count == in(0).count, "the result has another size");
+  }
+
+ protected:
+  void lane(size_t, size_t base) override {
+    if (in(0).dtype == DType::f32) sums<float, double>(in(0).f32(), out().f32(), base);
+    else sums<int32_t, uint32_t>(in(0).i32(), out().i32(), base);
+  }
+
+ private:
+  template <class T, class Sum>
+  void sums(const T* x, T* y, size_t base) const {
+    Sum total = 0;
+    for (size_t i = 0; i < length; i++) {
+      const size_t at = base + (reverse_ ? length - 1 - i : i) * inner;
+      const Sum before = total;
+      total += static_cast<Sum>(x[at]);
+      y[at] = static_cast<T>(exclusive_ ? before : total);
+    }
+  }
+  bool exclusive_ = false, reverse_ = false;
+};
+
+class TopK final : public Op {
+ public:
+  explicit TopK(const OpContext& context) : Op(context) {
+    arity(1, 1, 2);
+    expect_type(c.in[0], DType::f32, "operand");
+    expect_type(c.out[0], DType::f32, "values");
+    expect_type(c.out[1], DType::i32, "indices");
+  }
+  void bind() override {
+    k_ = c.params.size("k", 0);
+    expect(in(0).rank > 0 && k_ >= 1 && k_ <= in(0).last(), "k is not between 1 and the last dim");
+    expect(out(0).count == in(0).rows() * k_ && out(1).count == out(0).count, "a result has another size");
+    thread_bytes = k_ * sizeof(kernels::TopEntry);
+  }
+  size_t items(size_t) const override { return in(0).rows(); }
+  void run(size_t, size_t row, Thread& thread) override {
+    auto* entries = reinterpret_cast<kernels::TopEntry*>(thread.scratch);
+    const size_t found = c.kernels.top_k(in(0).f32() + row * in(0).last(), in(0).last(), entries, k_);
+    for (size_t i = 0; i < k_; i++) {
+      out(0).f32()[row * k_ + i] = i < found ? entries[i].value : NAN;
+      out(1).i32()[row * k_ + i] = i < found ? static_cast<int32_t>(entries[i].index) : 0;
+    }
+  }
+
+ private:
+  size_t k_ = 0;
+};
+
+constexpr KernelEntry kTable[] = {
+    {"reduce_sum", make_op<Reduction<How::sum>>},   {"reduce_mean", make_op<Reduction<How::mean>>},
+    {"reduce_max", make_op<Reduction<How::max>>},   {"reduce_min", make_op<Reduction<How::min>>},
+    {"reduce_prod", make_op<Reduction<How::prod>>}, {"argmax", make_op<ArgBest<true>>},
+    {"argmin", make_op<ArgBest<false>>},            {"cumsum", make_op<Cumsum>},
+    {"topk", make_op<TopK>},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> reduce_kernels() { return kTable; }
+
+}  // namespace rlx

@@ -1,0 +1,243 @@
+// Host-style kernels: Fourier transform (any length), and the recurrent layers lstm, gru, rnn.
+#include <cmath>
+#include <cstring>
+#include <complex>
+#include <vector>
+
+#include "tables.h"
+
+namespace rlx {
+namespace {
+
+using Complex = std::complex<double>;
+constexpr double kPi = 3.14159265358979323846;
+
+// In place, length a power of two.
+void radix2(Complex* x, size_t n, bool inverse) {
+  for (size_t i = 1, j = 0; i < n; i++) {
+    size_t bit = n >> 1;
+    for (; (j & bit) != 0; bit >>= 1) j ^= bit;
+    j ^= bit;
+    if (i < j) std::swap(x[i], x[j]);
+  }
+  for (size_t length = 2; length <= n; length *= 2) {
+    const double angle = (inverse ? 2 : -2) * kPi / static_cast<double>(length);
+    for (size_t k = 0; k < length / 2; k++) {
+      const Complex turn = std::polar(1.0, angle * static_cast<double>(k));
+      for (size_t start = 0; start < n; start += length) {
+        const Complex a = x[start + k];
+        const Complex b = x[start + k + length / 2] * turn;
+        x[start + k] = a + b;
+        x[start + k + length / 2] = a - b;
+      }
+    }
+  }
+}
+
+// Bluestein (1970): any length as a convolution of a power of two. exp(-iπk²/n) with k² taken modulo 2n stays exact.
+class Fft final : public Op {
+ public:
+  explicit Fft(const OpContext& context) : Op(context) {
+    arity(1, 1, 1);
+    expect_type(c.in[0], DType::f32, "operand");
+    expect_type(c.out[0], DType::f32, "result");
+    inverse_ = c.params.flag("inverse");
+    norm_ = c.params.integer("norm", 0, 0, 2);
+  }
+  void bind() override {
+    expect(in(0).rank > 0 && in(0).last() % 2 == 0 && out().count == in(0).count, "the last dim is not a block of re and a block of im");
+    n_ = in(0).last() / 2;
+    expect(n_ > 0 && n_ <= (size_t{1} << 24), "the length is out of range");
+    whole_ = (n_ & (n_ - 1)) == 0;
+    m_ = n_;
+    if (!whole_)
+      for (m_ = 1; m_ < 2 * n_ - 1; m_ *= 2) {
+      }
+    chirp_.clear();
+    filter_.clear();
+    if (!whole_) {
+      filter_.assign(m_, Complex(0, 0));
+      for (size_t k = 0; k < n_; k++) {
+        const double angle = kPi * static_cast<double>((k * k) % (2 * n_)) / static_cast<double>(n_);
+        chirp_.push_back(std::polar(1.0, inverse_ ? angle : -angle));
+        filter_[k] = std::conj(chirp_[k]);
+        if (k > 0) filter_[m_ - k] = filter_[k];
+      }
+      radix2(filter_.data(), m_, false);
+    }
+    // backward scales the inverse by 1/n, forward the forward one, ortho both by 1/√n.
+    scale_ = norm_ == 2 ? 1 / std::sqrt(static_cast<double>(n_)) : (norm_ == 0) == inverse_ ? 1 / static_cast<double>(n_) : 1;
+    thread_bytes = m_ * sizeof(Complex);
+  }
+  size_t items(size_t) const override { return in(0).rows(); }
+  void run(size_t, size_t row, Thread& thread) override {
+    auto* work = reinterpret_cast<Complex*>(thread.scratch);
+    const float* x = in(0).f32() + row * 2 * n_;
+    float* y = out().f32() + row * 2 * n_;
+    for (size_t i = 0; i < n_; i++) work[i] = Complex(x[i], x[n_ + i]) * (whole_ ? Complex(1, 0) : chirp_[i]);
+    if (whole_) {
+      radix2(work, n_, inverse_);
+    } else {
+      for (size_t i = n_; i < m_; i++) work[i] = 0;
+      radix2(work, m_, false);
+      for (size_t i = 0; i < m_; i++) work[i] *= filter_[i];
+      radix2(work, m_, true);
+      for (size_t i = 0; i < n_; i++) work[i] *= chirp_[i] / static_cast<double>(m_);
+    }
+    for (size_t i = 0; i < n_; i++) {
+      y[i] = static_cast<float>(work[i].real() * scale_);
+      y[n_ + i] = static_cast<float>(work[i].imag() * scale_);
+    }
+  }
+
+ private:
+  bool inverse_, whole_ = true;
+  int64_t norm_;
+  size_t n_ = 0, m_ = 0;
+  double scale_ = 1;
+  std::vector<Complex> chirp_, filter_;
+};
+
+enum class Cell { lstm, gru, rnn };
+
+float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+
+// x [B, S, I]. Weights are packed layer by layer, direction by direction: w_ih blocks [gates·h, in of the layer],
+// w_hh blocks [gates·h, h], biases [gates·h]; h0 and c0 [layers·directions, B, h]. An item is a batch row: its whole
+// sequence through all layers.
+template <Cell kCell>
+class Recurrent final : public Op {
+ public:
+  static constexpr size_t kGates = kCell == Cell::lstm ? 4 : kCell == Cell::gru ? 3 : 1;
+  static constexpr size_t kBiases = kCell == Cell::gru ? 2 : 1;
+  static constexpr size_t kFixed = 3 + kBiases;
+  static constexpr size_t kStates = kCell == Cell::lstm ? 2 : 1;
+
+  explicit Recurrent(const OpContext& context) : Op(context) {
+    arity(kFixed, kFixed + kStates, 1 + kStates);
+    for (const Tensor* tensor : c.in)
+      if (tensor != nullptr) expect_type(tensor, DType::f32, "operand");
+    for (const Tensor* tensor : c.out) expect_type(tensor, DType::f32, "result");
+    hidden_ = static_cast<size_t>(c.params.integer("hidden", 0, 1, 1 << 20));
+    layers_ = static_cast<size_t>(c.params.integer("layers", 1, 1, 1024));
+    directions_ = c.params.flag("bidirectional") ? 2 : 1;
+    relu_ = c.params.flag("relu");
+  }
+  void bind() override {
+    expect(in(0).rank == 3, "the operand is not [batch, steps, features]");
+    batch_ = in(0).shape[0];
+    steps_ = in(0).shape[1];
+    features_ = in(0).shape[2];
+    const size_t wide = directions_ * hidden_;
+    const size_t rows = kGates * hidden_;
+    size_t input_weights = 0;
+    for (size_t layer = 0; layer < layers_; layer++) input_weights += directions_ * rows * (layer == 0 ? features_ : wide);
+    expect(in(1).count == input_weights, "the input weights have another size");
+    expect(in(2).count == layers_ * directions_ * rows * hidden_, "the recurrent weights have another size");
+    for (size_t i = 3; i < kFixed; i++) expect(in(i).count == layers_ * directions_ * rows, "a bias has another size");
+    for (size_t i = kFixed; i < c.in.size(); i++)
+      if (c.in[i] != nullptr) expect(in(i).count == layers_ * directions_ * batch_ * hidden_, "a start state has another size");
+    expect(out(0).count == batch_ * steps_ * wide, "the result has another size");
+    for (size_t i = 1; i <= kStates; i++) expect(out(i).count == layers_ * directions_ * batch_ * hidden_, "a state has another size");
+    sequence_ = steps_ * std::max(features_, wide);
+    thread_bytes = (2 * sequence_ + 2 * rows + 2 * hidden_) * sizeof(float);
+  }
+  size_t items(size_t) const override { return batch_; }
+
+  void run(size_t, size_t row, Thread& thread) override {
+    auto* from = reinterpret_cast<float*>(thread.scratch);
+    float* to = from + sequence_;
+    float* gates = to + sequence_;
+    const size_t wide = directions_ * hidden_;
+    std::memcpy(from, in(0).f32() + row * steps_ * features_, steps_ * features_ * sizeof(float));
+    size_t weights_at = 0;
+    size_t width = features_;
+    for (size_t layer = 0; layer < layers_; layer++) {
+      for (size_t direction = 0; direction < directions_; direction++) {
+        const size_t block = layer * directions_ + direction;
+        pass(from, width, in(1).f32() + weights_at, to + direction * hidden_, block, row, direction == 1, gates);
+        weights_at += kGates * hidden_ * width;
+      }
+      std::swap(from, to);
+      width = wide;
+    }
+    std::memcpy(out(0).f32() + row * steps_ * wide, from, steps_ * wide * sizeof(float));
+  }
+
+ private:
+  static float dot(const float* w, const float* x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += static_cast<double>(w[i]) * x[i];
+    return static_cast<float>(sum);
+  }
+
+  // One layer in one direction over the sequence; results go to y with a stride of directions·hidden.
+  void pass(const float* x, size_t width, const float* w_ih, float* y, size_t block, size_t row, bool backwards, float* gates) {
+    const size_t rows = kGates * hidden_;
+    float* recurrent = gates + rows;
+    float* h = recurrent + rows;
+    float* cell = h + hidden_;
+    const float* w_hh = in(2).f32() + block * rows * hidden_;
+    const float* bias = in(3).f32() + block * rows;
+    const size_t state = (block * batch_ + row) * hidden_;
+    load(h, kFixed, state);
+    if (kCell == Cell::lstm) load(cell, kFixed + 1, state);
+    for (size_t step = 0; step < steps_; step++) {
+      const size_t t = backwards ? steps_ - 1 - step : step;
+      for (size_t g = 0; g < rows; g++) {
+        gates[g] = dot(w_ih + g * width, x + t * width, width) + bias[g];
+        recurrent[g] = dot(w_hh + g * hidden_, h, hidden_);
+      }
+      advance(gates, recurrent, h, cell, block);
+      std::memcpy(y + t * directions_ * hidden_, h, hidden_ * sizeof(float));
+    }
+    std::memcpy(out(1).f32() + state, h, hidden_ * sizeof(float));
+    if constexpr (kCell == Cell::lstm) std::memcpy(out(2).f32() + state, cell, hidden_ * sizeof(float));
+  }
+
+  void load(float* to, size_t operand, size_t at) const {
+    if (maybe(operand) == nullptr) std::memset(to, 0, hidden_ * sizeof(float));
+    else std::memcpy(to, in(operand).f32() + at, hidden_ * sizeof(float));
+  }
+
+  void advance(const float* z, const float* r, float* h, float* cell, size_t block) const {
+    const size_t n = hidden_;
+    for (size_t i = 0; i < n; i++) {
+      if constexpr (kCell == Cell::lstm) {
+        // Gates in the order i, f, g, o.
+        const float input = sigmoid(z[i] + r[i]);
+        const float forget = sigmoid(z[n + i] + r[n + i]);
+        const float candidate = std::tanh(z[2 * n + i] + r[2 * n + i]);
+        const float output = sigmoid(z[3 * n + i] + r[3 * n + i]);
+        cell[i] = forget * cell[i] + input * candidate;
+        h[i] = output * std::tanh(cell[i]);
+      } else if constexpr (kCell == Cell::gru) {
+        // Gates in the order r, z, n; the recurrent bias of n stands inside the reset gate.
+        const float* b = in(4).f32() + block * 3 * n;
+        const float reset = sigmoid(z[i] + r[i] + b[i]);
+        const float update = sigmoid(z[n + i] + r[n + i] + b[n + i]);
+        const float candidate = std::tanh(z[2 * n + i] + reset * (r[2 * n + i] + b[2 * n + i]));
+        h[i] = (1 - update) * candidate + update * h[i];
+      } else {
+        const float sum = z[i] + r[i];
+        h[i] = relu_ ? std::fmax(sum, 0.0f) : std::tanh(sum);
+      }
+    }
+  }
+
+  size_t hidden_, layers_, directions_, batch_ = 0, steps_ = 0, features_ = 0, sequence_ = 0;
+  bool relu_;
+};
+
+constexpr KernelEntry kTable[] = {
+    {"fft", make_op<Fft>},
+    {"lstm", make_op<Recurrent<Cell::lstm>>},
+    {"gru", make_op<Recurrent<Cell::gru>>},
+    {"rnn", make_op<Recurrent<Cell::rnn>>},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> sequence_kernels() { return kTable; }
+
+}  // namespace rlx

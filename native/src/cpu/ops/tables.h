@@ -1,0 +1,31 @@
+// The kernels by family; each file of this folder ends with its table.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "../kernel.h"
+
+namespace rlx {
+
+std::span<const KernelEntry> binary_kernels();
+std::span<const KernelEntry> unary_kernels();
+std::span<const KernelEntry> cast_kernels();
+std::span<const KernelEntry> reduce_kernels();
+std::span<const KernelEntry> softmax_kernels();
+std::span<const KernelEntry> move_kernels();
+std::span<const KernelEntry> gather_kernels();
+std::span<const KernelEntry> linear_kernels();
+std::span<const KernelEntry> matmul_kernels();
+std::span<const KernelEntry> norm_kernels();
+std::span<const KernelEntry> attention_kernels();
+std::span<const KernelEntry> general_attention_kernels();
+std::span<const KernelEntry> sequence_kernels();
+
+inline std::vector<std::span<const KernelEntry>> kKernelTables() {
+  return {binary_kernels(),    unary_kernels(),  cast_kernels(),   reduce_kernels(), softmax_kernels(),
+          move_kernels(),      gather_kernels(), linear_kernels(), matmul_kernels(), norm_kernels(),
+          attention_kernels(), general_attention_kernels(), sequence_kernels()};
+}
+
+}  // namespace rlx

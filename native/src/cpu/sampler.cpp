@@ -1,0 +1,181 @@
+#include "sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "../core/error.h"
+
+namespace rlx {
+
+void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+  uint32_t k0 = key[0], k1 = key[1];
+  for (int round = 0; round < 10; round++) {
+    const uint64_t p0 = uint64_t{0xD2511F53} * c0;
+    const uint64_t p1 = uint64_t{0xCD9E8D57} * c2;
+    const auto h0 = static_cast<uint32_t>(p0 >> 32), l0 = static_cast<uint32_t>(p0);
+    const auto h1 = static_cast<uint32_t>(p1 >> 32), l1 = static_cast<uint32_t>(p1);
+    c0 = h1 ^ c1 ^ k0;
+    c1 = l1;
+    c2 = h0 ^ c3 ^ k1;
+    c3 = l0;
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  out[0] = c0;
+  out[1] = c1;
+  out[2] = c2;
+  out[3] = c3;
+}
+
+double philox_uniform(uint32_t seed, uint64_t step) {
+  const uint32_t counter[4] = {static_cast<uint32_t>(step), static_cast<uint32_t>(step >> 32), 0, 0};
+  const uint32_t key[2] = {seed, 0};
+  uint32_t out[4];
+  philox4x32(counter, key, out);
+  const uint64_t bits = (static_cast<uint64_t>(out[0]) << 21) ^ (out[1] >> 11);
+  return static_cast<double>(bits & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
+}
+
+namespace {
+
+struct Candidate {
+  uint32_t id;
+  double weight;  // exp((logit - largest) / temperature)
+};
+
+// The candidates in falling order, as many as the filters leave.
+std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, const SampleRequest& request) {
+  size_t limit = request.top_k == 0 ? vocabulary : std::min(request.top_k, vocabulary);
+  const bool needs_total = request.top_p < 1 && limit == vocabulary;
+  double total = 0;
+  const float largest = logits[kernels.argmax(logits, vocabulary)];
+  if (!std::isfinite(largest)) fail(Code::run_failed, "[sample] the logits are not finite");
+  if (needs_total)
+    for (size_t i = 0; i < vocabulary; i++) total += std::exp((static_cast<double>(logits[i]) - largest) / request.temperature);
+
+  // Grow the sorted head until the filters are satisfied: nearly always the first 256 do.
+  const double floor = request.min_p > 0 ? request.min_p : 0;
+  std::vector<kernels::TopEntry> entries;
+  std::vector<Candidate> result;
+  for (size_t take = std::min<size_t>(limit, 256);; take = std::min(limit, take * 8)) {
+    entries.resize(take);
+    const size_t found = kernels.top_k(logits, vocabulary, entries.data(), take);
+    result.clear();
+    for (size_t i = 0; i < found; i++)
+      result.push_back({entries[i].index, std::exp((static_cast<double>(entries[i].value) - largest) / request.temperature)});
+    if (result.empty()) fail(Code::run_failed, "[sample] the logits are not finite");
+    const bool whole = take == limit || found < take;
+    double sum = total;
+    if (!needs_total) {
+      if (!whole && request.top_p < 1) continue;
+      sum = 0;
+      for (const Candidate& candidate : result) sum += candidate.weight;
+    }
+    bool cut = false;
+    if (request.top_p < 1) {
+      double seen = 0;
+      for (size_t i = 0; i < result.size(); i++) {
+        seen += result[i].weight;
+        if (seen < request.top_p * sum) continue;
+        result.resize(i + 1);
+        cut = true;
+        break;
+      }
+    }
+    // min-p: at least this share of the most probable one, whose weight is 1.
+    if (floor > 0)
+      for (size_t i = 1; i < result.size(); i++)
+        if (result[i].weight < floor) {
+          result.resize(i);
+          cut = true;
+          break;
+        }
+    if (cut || whole) return result;
+  }
+}
+
+void penalise(float* logits, size_t vocabulary, const SampleRequest& request) {
+  std::vector<int32_t> seen = request.recent;
+  std::sort(seen.begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  for (const int32_t id : seen) {
+    if (id < 0 || static_cast<size_t>(id) >= vocabulary) continue;
+    float& logit = logits[id];
+    const auto penalty = static_cast<float>(request.repeat_penalty);
+    logit = logit > 0 ? logit / penalty : logit * penalty;
+  }
+}
+
+}  // namespace
+
+Sampled sample(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, const SampleRequest& request, Pages& work) {
+  const float normaliser = kernels.log_sum_exp(logits, vocabulary);
+  Sampled result;
+  const float* adjusted = logits;
+  if (request.repeat_penalty != 1 && !request.recent.empty()) {
+    work.reserve(vocabulary * sizeof(float));
+    auto* copy = reinterpret_cast<float*>(work.data());
+    std::memcpy(copy, logits, vocabulary * sizeof(float));
+    penalise(copy, vocabulary, request);
+    adjusted = copy;
+  }
+  if (request.temperature <= 0 || request.top_k == 1) {
+    result.token.id = static_cast<uint32_t>(kernels.argmax(adjusted, vocabulary));
+  } else {
+    const std::vector<Candidate> kept = candidates(kernels, adjusted, vocabulary, request);
+    double sum = 0;
+    for (const Candidate& candidate : kept) sum += candidate.weight;
+    const double mark = philox_uniform(request.seed, request.step) * sum;
+    double seen = 0;
+    result.token.id = kept.back().id;
+    for (const Candidate& candidate : kept) {
+      seen += candidate.weight;
+      if (seen <= mark) continue;
+      result.token.id = candidate.id;
+      break;
+    }
+  }
+  result.token.logprob = logits[result.token.id] - normaliser;
+  if (request.alternatives > 0) {
+    std::vector<kernels::TopEntry> entries(std::min(request.alternatives, vocabulary));
+    const size_t found = kernels.top_k(logits, vocabulary, entries.data(), entries.size());
+    for (size_t i = 0; i < found; i++) result.top.push_back({entries[i].index, entries[i].value - normaliser});
+  }
+  return result;
+}
+
+Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows, size_t vocabulary,
+             const ScoreRequest& request) {
+  if (request.targets.size() != rows)
+    fail(Code::input_argument, "[score] targets: got %zu, expected one for each of %zu rows", request.targets.size(), rows);
+  for (const int32_t target : request.targets)
+    if (target >= 0 && static_cast<size_t>(target) >= vocabulary)
+      fail(Code::input_argument, "[score] token %d: the vocabulary has %zu", target, vocabulary);
+  struct Job {
+    const kernels::Dispatch& kernels;
+    const float* logits;
+    size_t rows, vocabulary;
+    const ScoreRequest& request;
+    Scored result;
+    std::atomic<size_t> next{0};
+  } job{kernels, logits, rows, vocabulary, request, {}, {}};
+  job.result.logprobs.resize(rows);
+  job.result.best.resize(rows);
+  pool.run(
+      threads,
+      [](void* argument, size_t) {
+        Job& job = *static_cast<Job*>(argument);
+        for (size_t row; (row = job.next.fetch_add(1)) < job.rows;) {
+          const float* values = job.logits + row * job.vocabulary;
+          const int32_t target = job.request.targets[row];
+          job.result.best[row] = static_cast<int32_t>(job.kernels.argmax(values, job.vocabulary));
+          job.result.logprobs[row] = target < 0 ? 0 : values[target] - job.kernels.log_sum_exp(values, job.vocabulary);
+        }
+      },
+      &job);
+  return std::move(job.result);
+}
+
+}  // namespace rlx

@@ -1,0 +1,337 @@
+#include "session.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "../core/error.h"
+
+namespace rlx {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+size_t bind_shape(const TensorPlan& plan, const std::vector<size_t>& symbols, Tensor& tensor) {
+  tensor.dtype = plan.dtype;
+  tensor.rank = plan.shape.size();
+  size_t count = 1;
+  for (size_t i = 0; i < tensor.rank; i++) {
+    tensor.shape[i] = plan.shape[i].evaluate(symbols);
+    if (__builtin_mul_overflow(count, tensor.shape[i], &count)) fail(Code::ir_shape, "[session] a tensor is too large");
+  }
+  tensor.count = count;
+  tensor.bytes = storage_bytes(plan.dtype, count);
+  return tensor.bytes;
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<Plan> plan, SessionOptions options) : plan_(std::move(plan)), options_(std::move(options)) {
+  symbols_.assign(plan_->symbols.size(), 0);
+  for (const auto& [name, size] : options_.symbols) {
+    const uint32_t symbol = plan_->symbol(name);
+    if (symbol != kAbsent) symbols_[symbol] = size;
+  }
+  tensors_.resize(plan_->tensors.size());
+  arena_ = Pages(plan_->arena_bytes);
+  inputs_.resize(plan_->inputs.size());
+  own_.resize(plan_->own_buffers);
+  for (const StatePlan& state : plan_->states) {
+    Tensor tensor;
+    states_.emplace_back(bind_shape(plan_->tensors[state.tensor], symbols_, tensor));
+  }
+  make_ops();
+}
+
+void Session::make_ops() {
+  for (const Instruction& instruction : plan_->instructions) {
+    OpContext context{instruction.kernel->name, {}, {}, Params(*plan_, instruction, symbols_), *options_.kernels,
+                      options_.threads, &failure_};
+    for (const uint32_t tensor : instruction.inputs) {
+      if (tensor != kAbsent) tensors_[tensor].dtype = plan_->tensors[tensor].dtype;
+      context.in.push_back(tensor == kAbsent ? nullptr : &tensors_[tensor]);
+    }
+    for (const uint32_t tensor : instruction.outputs) {
+      tensors_[tensor].dtype = plan_->tensors[tensor].dtype;
+      context.out.push_back(&tensors_[tensor]);
+    }
+    ops_.push_back(instruction.kernel->make(context));
+  }
+}
+
+void Session::bind_tensor(size_t index) {
+  const TensorPlan& plan = plan_->tensors[index];
+  Tensor& tensor = tensors_[index];
+  const size_t bytes = bind_shape(plan, symbols_, tensor);
+  const auto buffer = [&](std::vector<Pages>& buffers) {
+    buffers[plan.index].reserve(bytes);
+    tensor.data = buffers[plan.index].data();
+  };
+  switch (plan.storage) {
+    case Storage::arena:
+      if (bytes > plan.reserved)
+        fail(Code::ir_shape, "[session] a tensor needs %zu bytes, planned %llu: a size is larger than its limit", bytes,
+             static_cast<unsigned long long>(plan.reserved));
+      tensor.data = arena_.data() + plan.offset;
+      break;
+    case Storage::weight: tensor.data = const_cast<uint8_t*>(plan_->weights->at(plan.index, plan.offset, bytes)); break;
+    case Storage::constant: tensor.data = plan_->constants.data() + plan.offset; break;
+    case Storage::state:
+      if (bytes > states_[plan.index].bytes()) fail(Code::ir_shape, "[session] a state changed its size");
+      tensor.data = states_[plan.index].data();
+      break;
+    case Storage::input: buffer(inputs_); break;
+    case Storage::own: buffer(own_); break;
+  }
+}
+
+void Session::bind() {
+  // A second view of a buffer may be larger than the first: sizes first, then pointers that stay.
+  for (size_t i = 0; i < tensors_.size(); i++) bind_tensor(i);
+  for (size_t i = 0; i < tensors_.size(); i++) bind_tensor(i);
+  size_t shared = 0;
+  size_t counters = 0;
+  thread_bytes_ = 64;
+  first_counter_.clear();
+  for (const auto& op : ops_) {
+    op->shared_bytes = op->thread_bytes = 0;
+    op->bind();
+    shared = std::max(shared, align_up(op->shared_bytes, 64));
+    thread_bytes_ = std::max(thread_bytes_, align_up(op->thread_bytes, 64));
+    first_counter_.push_back(counters);
+    counters += op->most_phases();
+  }
+  // A page apart, so that threads do not share cache lines or pages.
+  thread_bytes_ = align_up(thread_bytes_, 4096);
+  scratch_.reserve(align_up(shared, 4096) + thread_bytes_ * options_.threads);
+  for (const auto& op : ops_) op->shared = scratch_.data() + thread_bytes_ * options_.threads;
+  if (counters > counter_count_) {
+    counters_ = std::make_unique<Counter[]>(counters);
+    counter_count_ = counters;
+  }
+  place_barriers();
+  bound_ = true;
+}
+
+// A barrier stands before an instruction that reads what was written, or writes what was read or written, since the
+// last one.
+void Session::place_barriers() {
+  struct Range {
+    const uint8_t* begin;
+    const uint8_t* end;
+  };
+  std::vector<Range> reads;
+  std::vector<Range> writes;
+  bool shared = false;
+  const auto meets = [](const std::vector<Range>& ranges, const Tensor& tensor) {
+    for (const Range& range : ranges)
+      if (tensor.data < range.end && range.begin < tensor.data + tensor.bytes) return true;
+    return false;
+  };
+  barrier_.assign(ops_.size(), 0);
+  for (size_t i = 0; i < ops_.size(); i++) {
+    const Op& op = *ops_[i];
+    bool wait = shared && op.shared_bytes != 0;
+    for (const Tensor* tensor : op.c.in) wait = wait || (tensor != nullptr && meets(writes, *tensor));
+    for (const Tensor* tensor : op.c.out) wait = wait || meets(writes, *tensor) || meets(reads, *tensor);
+    if (wait) {
+      barrier_[i] = 1;
+      reads.clear();
+      writes.clear();
+      shared = false;
+    }
+    shared = shared || op.shared_bytes != 0;
+    for (const Tensor* tensor : op.c.in)
+      if (tensor != nullptr) reads.push_back({tensor->data, tensor->data + tensor->bytes});
+    for (const Tensor* tensor : op.c.out) writes.push_back({tensor->data, tensor->data + tensor->bytes});
+  }
+}
+
+void Session::set_inputs(const RunRequest& request) {
+  std::vector<uint8_t> given(plan_->inputs.size(), 0);
+  for (const auto& [name, bytes] : request.inputs) {
+    size_t i = 0;
+    while (i < plan_->inputs.size() && plan_->inputs[i].name != name) i++;
+    if (i == plan_->inputs.size()) fail(Code::input_argument, "[run] no input named %s", name.c_str());
+    const Tensor& tensor = tensors_[plan_->inputs[i].tensor];
+    if (bytes.size() != tensor.bytes)
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", name.c_str(), bytes.size(), tensor.bytes);
+    if (!bytes.empty()) std::memcpy(tensor.data, bytes.data(), bytes.size());
+    given[i] = 1;
+  }
+  for (size_t i = 0; i < given.size(); i++)
+    if (given[i] == 0) fail(Code::input_argument, "[run] input %s is missing", plan_->inputs[i].name.c_str());
+}
+
+const Tensor& Session::output(const std::string& name) const {
+  for (const NamedTensor& entry : plan_->outputs)
+    if (entry.name == name) return tensors_[entry.tensor];
+  fail(Code::input_argument, "[run] no output named %s", name.c_str());
+}
+
+template <bool kProfile>
+void Session::execute(size_t index) {
+  Thread thread{index, scratch_.data() + index * thread_bytes_};
+  const auto sync = [&] {
+    gate_.wait([&] {
+      if (cancel_->load(std::memory_order_relaxed) || failure_.failed.load(std::memory_order_acquire)) halt_.store(true, std::memory_order_relaxed);
+    });
+    return !halt_.load(std::memory_order_relaxed);
+  };
+  for (size_t i = 0; i < ops_.size(); i++) {
+    Op& op = *ops_[i];
+    if (kProfile || barrier_[i] != 0) {
+      if (!sync()) return;
+    }
+    if constexpr (kProfile) {
+      if (index == 0) profile_->start[i] = now() - began_;
+    }
+    const size_t phases = op.phases();
+    for (size_t phase = 0; phase < phases; phase++) {
+      if (phase > 0 && !sync()) return;
+      const size_t items = op.items(phase);
+      std::atomic<size_t>& counter = counters_[first_counter_[i] + phase].next;
+      bool begun = false;
+      for (size_t item; (item = counter.fetch_add(1, std::memory_order_relaxed)) < items;) {
+        if (cancel_->load(std::memory_order_relaxed)) break;
+        if (!begun) op.begin(phase, thread);
+        begun = true;
+        op.run(phase, item, thread);
+      }
+    }
+    if constexpr (kProfile) {
+      if (!sync()) return;
+      if (index == 0) profile_->seconds[i] = static_cast<float>(now() - began_ - profile_->start[i]);
+    }
+  }
+  sync();
+}
+
+RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
+  if (plan_->weights) plan_->weights->check();
+  std::vector<size_t> wanted = symbols_;
+  for (const auto& [name, size] : request.symbols) {
+    const uint32_t symbol = plan_->symbol(name);
+    if (symbol == kAbsent) continue;
+    if (plan_->limits[symbol] != 0 && size > plan_->limits[symbol])
+      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan_->limits[symbol]);
+    wanted[symbol] = size;
+  }
+  if (!bound_ || wanted != symbols_) {
+    symbols_ = std::move(wanted);
+    bound_ = false;
+    bind();
+  }
+  set_inputs(request);
+
+  RunResult result;
+  cancel_ = &cancel;
+  failure_.failed.store(false);
+  failure_.claimed.store(false);
+  halt_.store(false);
+  for (size_t i = 0; i < counter_count_; i++) counters_[i].next.store(0, std::memory_order_relaxed);
+  gate_.reset(options_.threads);
+  if (request.profile) {
+    result.profile.emplace();
+    profile_ = &*result.profile;
+    profile_->start.resize(ops_.size());
+    profile_->seconds.resize(ops_.size());
+  }
+  began_ = now();
+  const auto work = request.profile ? [](void* self, size_t thread) { static_cast<Session*>(self)->execute<true>(thread); }
+                                    : [](void* self, size_t thread) { static_cast<Session*>(self)->execute<false>(thread); };
+  pool.run(options_.threads, work, this);
+
+  if (cancel.load()) fail(Code::cancelled, "Cancelled.");
+  if (failure_.failed.load()) throw Error(failure_.code, failure_.message);
+  if (request.profile)
+    for (const auto& op : ops_) result.profile->traffic.push_back(static_cast<double>(op->traffic()));
+  if (request.sample || request.score) {
+    const Tensor& logits = output(request.logits);
+    if (logits.dtype != DType::f32 || logits.count == 0) fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
+    if (request.sample) result.sampled = sample(*options_.kernels, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), *request.sample, work_);
+    if (request.score) result.scored = score(*options_.kernels, pool, options_.threads, logits.f32(), logits.rows(), logits.last(), *request.score);
+  }
+  for (const std::string& name : request.fetch) {
+    const Tensor& tensor = output(name);
+    Fetched fetched{name, tensor.dtype, {tensor.shape, tensor.shape + tensor.rank}, {}};
+    fetched.bytes.assign(tensor.data, tensor.data + tensor.bytes);
+    result.outputs.push_back(std::move(fetched));
+  }
+  result.seconds = now() - began_;
+  if (plan_->weights) plan_->weights->check();
+  return result;
+}
+
+// Calls visit(state data, byte offset, bytes) for every piece of the states up to `positions`.
+template <class Visit>
+void Session::each_state_run(size_t positions, Visit&& visit) const {
+  for (size_t i = 0; i < states_.size(); i++) {
+    const StatePlan& state = plan_->states[i];
+    Tensor tensor;
+    bind_shape(plan_->tensors[state.tensor], symbols_, tensor);
+    if (state.axis < 0) {
+      visit(i, size_t{0}, tensor.bytes);
+      continue;
+    }
+    const auto axis = static_cast<size_t>(state.axis);
+    if (positions > tensor.shape[axis])
+      fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, tensor.shape[axis]);
+    const size_t row = tensor.span(axis + 1, tensor.rank) * dtype_bytes(tensor.dtype);
+    const size_t outer = tensor.span(0, axis);
+    for (size_t o = 0; o < outer; o++) visit(i, o * tensor.shape[axis] * row, positions * row);
+  }
+}
+
+std::shared_ptr<Session> Session::fork(size_t positions) const {
+  auto copy = std::make_shared<Session>(plan_, options_);
+  each_state_run(positions, [&](size_t state, size_t offset, size_t bytes) {
+    std::memcpy(copy->states_[state].data() + offset, states_[state].data() + offset, bytes);
+  });
+  return copy;
+}
+
+std::vector<uint8_t> Session::save(size_t positions) const {
+  std::vector<uint8_t> saved;
+  saved.reserve(state_bytes(positions));
+  each_state_run(positions, [&](size_t state, size_t offset, size_t bytes) {
+    saved.insert(saved.end(), states_[state].data() + offset, states_[state].data() + offset + bytes);
+  });
+  return saved;
+}
+
+void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
+  if (size != state_bytes(positions))
+    fail(Code::input_argument, "[session] saved state: got %zu bytes, expected %zu", size, state_bytes(positions));
+  each_state_run(positions, [&](size_t state, size_t offset, size_t length) {
+    std::memcpy(states_[state].data() + offset, bytes, length);
+    bytes += length;
+  });
+}
+
+void Session::reset() {
+  for (Pages& state : states_) state.clear();
+  bound_ = false;
+}
+
+size_t Session::state_bytes() const {
+  size_t total = 0;
+  for (const Pages& state : states_) total += state.bytes();
+  return total;
+}
+
+size_t Session::state_bytes(size_t positions) const {
+  size_t total = 0;
+  each_state_run(positions, [&](size_t, size_t, size_t bytes) { total += bytes; });
+  return total;
+}
+
+size_t Session::reserved_bytes() const {
+  size_t total = arena_.bytes() + scratch_.bytes() + state_bytes();
+  for (const Pages& pages : inputs_) total += pages.bytes();
+  for (const Pages& pages : own_) total += pages.bytes();
+  return total;
+}
+
+}  // namespace rlx

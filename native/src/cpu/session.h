@@ -1,0 +1,120 @@
+// A session: one plan bound to memory of its own (arena, states, inputs, outputs), run step by step on the pool.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/memory.h"
+#include "../core/pool.h"
+#include "kernel.h"
+#include "plan.h"
+#include "sampler.h"
+
+namespace rlx {
+
+struct SessionOptions {
+  size_t threads = 1;
+  const kernels::Dispatch* kernels = nullptr;
+  std::vector<std::pair<std::string, size_t>> symbols;  // sizes that states need, fixed for the session's life
+};
+
+struct Fetched {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<size_t> shape;
+  std::vector<uint8_t> bytes;
+};
+
+struct RunRequest {
+  std::vector<std::pair<std::string, size_t>> symbols;
+  std::vector<std::pair<std::string, std::vector<uint8_t>>> inputs;
+  std::vector<std::string> fetch;
+  std::string logits;  // output that sampling and scoring read: f32 [rows, vocabulary]
+  std::optional<SampleRequest> sample;
+  std::optional<ScoreRequest> score;
+  bool profile = false;
+};
+
+struct Profile {
+  std::vector<double> start;     // seconds since the run began, one per instruction
+  std::vector<float> seconds;
+  std::vector<double> traffic;   // bytes
+};
+
+struct RunResult {
+  std::vector<Fetched> outputs;
+  std::optional<Sampled> sampled;
+  std::optional<Scored> scored;
+  std::optional<Profile> profile;
+  double seconds = 0;
+};
+
+class Session {
+ public:
+  Session(std::shared_ptr<Plan> plan, SessionOptions options);
+
+  RunResult run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel);
+  // A new session with the same states; of states with a position axis only the first `positions`.
+  std::shared_ptr<Session> fork(size_t positions) const;
+  // Bytes of the states up to `positions`, and the way back.
+  std::vector<uint8_t> save(size_t positions) const;
+  void restore(size_t positions, const uint8_t* bytes, size_t size);
+  // All states zero again.
+  void reset();
+
+  // What is reserved (the system gives pages as they are touched), and the part that states can take.
+  size_t reserved_bytes() const;
+  size_t state_bytes() const;
+  size_t state_bytes(size_t positions) const;
+  const Plan& plan() const { return *plan_; }
+  std::atomic<bool> busy{false};
+
+ private:
+  struct alignas(64) Counter {
+    std::atomic<size_t> next{0};
+  };
+
+  void bind();
+  void bind_tensor(size_t index);
+  void place_barriers();
+  void make_ops();
+  void set_inputs(const RunRequest& request);
+  template <bool kProfile>
+  void execute(size_t thread);
+  template <class Visit>
+  void each_state_run(size_t positions, Visit&& visit) const;
+  const Tensor& output(const std::string& name) const;
+
+  std::shared_ptr<Plan> plan_;
+  SessionOptions options_;
+  std::vector<size_t> symbols_;
+  bool bound_ = false;
+  std::vector<Tensor> tensors_;
+  std::vector<std::unique_ptr<Op>> ops_;
+  std::vector<uint8_t> barrier_;       // wait before this instruction
+  std::vector<size_t> first_counter_;
+  std::unique_ptr<Counter[]> counters_;
+  size_t counter_count_ = 0;
+
+  Pages arena_;
+  std::vector<Pages> states_;
+  std::vector<Pages> inputs_;
+  std::vector<Pages> own_;
+  Pages scratch_;
+  size_t thread_bytes_ = 0;
+  Pages work_;                         // the sampler's copy of a logits row
+
+  // Of the current run.
+  Barrier gate_;
+  const std::atomic<bool>* cancel_ = nullptr;
+  Failure failure_;
+  std::atomic<bool> halt_{false};
+  Profile* profile_ = nullptr;
+  double began_ = 0;
+};
+
+}  // namespace rlx
