@@ -72,5 +72,6 @@ const line = (e: CoremlEmitter, add: number, count: number): MilValue =>
 /** [rows, 1]: 0, 1, 2 … */
 const column = (e: CoremlEmitter, rows: number): MilValue => e.constant("int32", [rows, 1], Int32Array.from({ length: rows }, (_, i) => i));
 
+/** true → 0, false → −40000 (exact in fp16). Arithmetic, because `select` does not broadcast in every opset. */
 const additive = (e: CoremlEmitter, kept: MilValue): MilValue =>
-  e.op("select", { cond: kept, a: e.constant(e.float, [], [0]), b: e.constant(e.float, [], [MASKED]) });
+  e.op("add", { x: e.op("mul", { x: e.cast(kept, e.float), y: -MASKED }), y: MASKED });

@@ -11,10 +11,11 @@ import { halvesFromFloats } from "../half.ts";
 import type { MilFunctionBuilder } from "../mil/builder.ts";
 import { requireVersion } from "../mil/opTable.ts";
 import type { MilArgs, MilOpName } from "../mil/ops.generated.ts";
-import type { MilConstant, MilDtype, MilOpset, MilValue } from "../mil/types.ts";
-import { elementCount, tensorType } from "../mil/types.ts";
+import type { MilConstant, MilData, MilDtype, MilOpset, MilValue } from "../mil/types.ts";
+import { elementCount, packedByteLength, tensorType } from "../mil/types.ts";
 import type { WeightPart } from "../weights/forms.ts";
-import type { PlannedWeight, WeightPlan, WeightTensor } from "../weights/plan.ts";
+import type { PlannedPart, PlannedWeight, SmallParts, WeightPlan, WeightTensor } from "../weights/plan.ts";
+import { BLOB_ELEMENTS, partKey } from "../weights/plan.ts";
 import { attend } from "./attention.ts";
 
 /** A planned weight as values of this function. */
@@ -27,6 +28,22 @@ interface WeightValues {
   readonly fold: number;
 }
 
+/** A value read from a state, whose last dimension may be padded there. */
+interface StateRead {
+  readonly state: MilValue;
+  /** As read, with the padding. */
+  readonly whole: MilValue;
+  /** Size of the last dimension without it. */
+  readonly size: number;
+}
+
+/** The last dimension of a state is a multiple of this: others were reported to fail on the Neural Engine. */
+const STATE_ALIGNMENT = 32;
+
+/** Shape of the state that holds a value. */
+export const stateShape = (shape: readonly number[]): readonly number[] =>
+  shape.map((d, i) => (i === shape.length - 1 ? Math.ceil(d / STATE_ALIGNMENT) * STATE_ALIGNMENT : d));
+
 /** How caches are held: `state` = CoreML state; `functional` = the function returns what is new. */
 export type CacheMode = "state" | "functional";
 
@@ -35,10 +52,11 @@ export interface EmitterOptions {
   readonly caches: CacheMode;
   /** Powers of two folded out of weights (`weights/write.ts` finds them). */
   readonly folds: ReadonlyMap<string, number>;
+  /** Data of weights too small for the weight file (`readSmallParts`); zeros stand in until it is known. */
+  readonly small: SmallParts;
 }
 
-/** From this size on a constant goes to the weight file. */
-const BLOB_ELEMENTS = 10;
+/** From this size on integers go to the weight file; floats do from BLOB_ELEMENTS on. */
 const BLOB_INTEGERS = 1024;
 
 export class FunctionEmitter implements CoremlEmitter {
@@ -47,9 +65,10 @@ export class FunctionEmitter implements CoremlEmitter {
   readonly builder: MilFunctionBuilder;
   readonly #plan: WeightPlan;
   readonly #folds: ReadonlyMap<string, number>;
+  readonly #small: SmallParts;
   readonly #weights = new Map<string, WeightValues>();
-  /** Which state a value was read from, by the value's name. */
-  readonly #states = new Map<string, MilValue>();
+  /** Where a value was read from, by the value's name. */
+  readonly #states = new Map<string, StateRead>();
 
   constructor(builder: MilFunctionBuilder, plan: WeightPlan, options: EmitterOptions) {
     this.builder = builder;
@@ -57,6 +76,7 @@ export class FunctionEmitter implements CoremlEmitter {
     this.float = options.float;
     this.caches = options.caches;
     this.#folds = options.folds;
+    this.#small = options.small;
   }
 
   get opset(): MilOpset {
@@ -83,7 +103,7 @@ export class FunctionEmitter implements CoremlEmitter {
     if (!inFile) return this.builder.constant(dtype, shape, values);
     const bytes = bytesOf(dtype, values);
     const record = this.#plan.inline(`${dtype}:${hashBytes(bytes)}:${count}`, dtype, count, () => bytes);
-    return this.builder.blob(dtype, shape, record.offset, "c");
+    return this.builder.data({ type: tensorType(dtype, shape), data: { kind: "blob", offset: record.offset } }, "c");
   }
 
   dtypeOf(type: ElementType): MilDtype {
@@ -131,15 +151,21 @@ export class FunctionEmitter implements CoremlEmitter {
     const literal = (part: WeightPart): (readonly [string, MilConstant])[] =>
       planned.parts
         .filter((p) => p.part === part)
-        .map((p) => [part, { type: tensorType(p.dtype, p.shape), data: { kind: "blob", offset: p.record.offset } }]);
+        .map((p) => [part, { type: tensorType(p.dtype, p.shape), data: this.#partData(planned, p) }]);
     return this.builder.constexpr("constexpr_blockwise_shift_scale", [...literal("data"), ...literal("scale"), ...literal("offset")], planned.name);
+  }
+
+  #partData(planned: PlannedWeight, part: PlannedPart): MilData {
+    if (part.record !== undefined) return { kind: "blob", offset: part.record.offset };
+    const bytes = this.#small.get(partKey(planned.name, part.part));
+    return { kind: "packed", bytes: bytes ?? new Uint8Array(packedByteLength(part.dtype, elementCount(part.shape))) };
   }
 
   #blobPart(planned: PlannedWeight, part: WeightPart): MilValue {
     const found = planned.parts.find((p) => p.part === part);
     invariant(found, `${planned.name} has no ${part}`);
     const wish = part === "data" ? planned.name : `${planned.name}_${part}`;
-    return this.builder.blob(found.dtype, found.shape, found.record.offset, wish);
+    return this.builder.data({ type: tensorType(found.dtype, found.shape), data: this.#partData(planned, found) }, wish);
   }
 
   #known(value: MilValue): WeightValues | undefined {
@@ -220,28 +246,34 @@ export class FunctionEmitter implements CoremlEmitter {
 
   // Caches.
 
-  /** Reads a CoreML state; later appends to the value write it back. */
-  readState(state: MilValue): MilValue {
-    const value = this.op("read_state", { input: state });
-    this.#states.set(value.name, state);
+  /** Reads a CoreML state as a value whose last dimension is `size`; later appends to the value write it back. */
+  readState(state: MilValue, size: number): MilValue {
+    const whole = this.op("read_state", { input: state });
+    const shape = this.sizes(whole, "state");
+    const value =
+      size === shape.at(-1) ? whole : this.op("slice_by_size", { x: whole, begin: shape.map(() => 0), size: [...shape.slice(0, -1), size] });
+    this.#states.set(value.name, { state, whole, size });
     return value;
   }
 
   stateOf(value: MilValue): MilValue | undefined {
-    return this.#states.get(value.name);
+    return this.#states.get(value.name)?.state;
   }
 
   /** Puts a whole new value into the state that `before` was read from. */
-  writeState(state: MilValue, value: MilValue): MilValue {
-    this.builder.writeState(state, value);
-    return this.readState(state);
+  replaceState(before: MilValue, value: MilValue): void {
+    const read = this.#states.get(before.name);
+    invariant(read, `${before.name} was not read from a state`);
+    const missing = (this.sizes(read.whole, "state").at(-1) ?? 0) - read.size;
+    const padded = missing === 0 ? value : this.op("pad", { x: value, pad: [0, missing], mode: "constant", constant_val: 0 });
+    this.builder.writeState(read.state, padded);
   }
 
   appendToCache(cache: MilValue, values: MilValue, past: MilValue): MilValue {
     const [heads = 0, capacity = 0, size = 0] = this.sizes(cache, "kv_append");
     const count = this.sizes(values, "kv_append")[1] ?? 0;
-    const state = this.stateOf(cache);
-    if (state === undefined && this.caches === "functional") {
+    const read = this.#states.get(cache.name);
+    if (read === undefined && this.caches === "functional") {
       const all = this.op("concat", { values: [cache, values], axis: 1, interleave: false });
       return { ...all, cache: { stored: capacity, fresh: count } };
     }
@@ -250,8 +282,10 @@ export class FunctionEmitter implements CoremlEmitter {
     const begin = this.op("concat", { values: [zero, at, zero], axis: 0, interleave: false });
     const after = this.op("add", { x: at, y: this.constant("int32", [1], [count]) });
     const end = this.op("concat", { values: [this.constant("int32", [1], [heads]), after, this.constant("int32", [1], [size])], axis: 0, interleave: false });
-    const written = this.op("slice_update", { x: cache, update: values, begin, end, ...PLAIN_SLICE });
-    return state === undefined ? written : this.writeState(state, written);
+    const written = this.op("slice_update", { x: read?.whole ?? cache, update: values, begin, end, ...PLAIN_SLICE });
+    if (read === undefined) return written;
+    this.builder.writeState(read.state, written);
+    return this.readState(read.state, read.size);
   }
 
   attention(args: AttentionArgs): MilValue {

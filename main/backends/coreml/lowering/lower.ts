@@ -14,9 +14,10 @@ import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilFunction, MilOpset, MilProgram, MilType, MilValue } from "../mil/types.ts";
 import { tensorType, typeText } from "../mil/types.ts";
 import type { WeightProfile } from "../weights/forms.ts";
+import type { SmallParts } from "../weights/plan.ts";
 import { WeightPlan } from "../weights/plan.ts";
 import type { CacheMode } from "./functionEmitter.ts";
-import { FunctionEmitter } from "./functionEmitter.ts";
+import { FunctionEmitter, stateShape } from "./functionEmitter.ts";
 
 /** The native CoreML rule of an op, from the op table that the compiler holds. */
 export type RuleOf = (op: string) => CoremlRule<readonly MilValue[], AttrRecord> | undefined;
@@ -32,6 +33,8 @@ export interface LoweringOptions {
   readonly opset: MilOpset;
   /** Found while the weights were written; absent on the first pass. */
   readonly folds?: ReadonlyMap<string, number>;
+  /** Data of weights that stand in the program itself (`readSmallParts`). */
+  readonly small?: SmallParts;
   readonly buildInfo?: Readonly<Record<string, string>>;
 }
 
@@ -89,12 +92,14 @@ class FunctionLowering {
       float,
       caches: cacheMode(options.profile, options.opset),
       folds: options.folds ?? new Map(),
+      small: options.small ?? new Map(),
     });
     for (const state of source.graph.states) this.#states.set(state.input, state.name);
   }
 
   run(): LoweredFunction {
     // Features first: their names must stay as close to the graph's as they can.
+    for (const output of this.#graph.outputs) this.#builder.reserveOutput(output.name);
     for (const node of this.#graph.nodes) if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
     for (const node of this.#graph.nodes) {
       if (this.#values[node.id] !== undefined) continue;
@@ -118,14 +123,14 @@ class FunctionLowering {
     const name = String(node.attrs["name"]);
     const dtype = type.dtype === "bool" ? "int32" : this.#emitter.dtypeOf(type.dtype);
     const shape = staticShape(type, name);
-    const featureShape = shape.length === 0 ? [1] : shape;
-    const asState = node.op === "state" && this.#emitter.caches === "state";
+    const asState = node.op === "state" && this.#emitter.caches === "state" && shape.length > 0;
+    const featureShape = shape.length === 0 ? [1] : asState ? stateShape(shape) : shape;
     const featureType: MilType = asState ? { kind: "state", dtype, shape: featureShape } : tensorType(dtype, featureShape);
     const feature = this.#builder.input(name, featureType);
     const kind = node.op === "input" ? "input" : asState ? "state" : "stateIn";
     this.#bindings.push({ feature: feature.name, kind, name, dtype, shape: featureShape });
     return this.#builder.from([node.id], labelOf(node), () => {
-      if (asState) return this.#emitter.readState(feature);
+      if (asState) return this.#emitter.readState(feature, shape.at(-1) ?? 1);
       const ranked = shape.length === 0 ? this.#emitter.op("squeeze", { x: feature, axes: [0] }) : feature;
       return type.dtype === "bool" ? this.#emitter.cast(ranked, "bool") : ranked;
     });
@@ -184,7 +189,7 @@ class FunctionLowering {
       const held = this.#emitter.stateOf(before);
       // An append wrote the state already; anything else is written whole.
       if (held !== undefined) {
-        if (this.#emitter.stateOf(after) !== held) this.#emitter.writeState(held, after);
+        if (this.#emitter.stateOf(after) !== held) this.#emitter.replaceState(before, after);
       } else this.#stateOutput(state.name, after);
     }
   }

@@ -51,6 +51,7 @@ export class MilFunctionBuilder {
   readonly #outputs: string[] = [];
   readonly #constants = new Map<string, MilValue>();
   readonly #made = new Map<string, readonly MilValue[]>();
+  readonly #reserved = new Map<string, string>();
   #origins: readonly number[] = [];
   #label = "";
 
@@ -80,11 +81,17 @@ export class MilFunctionBuilder {
     return { name, type, constness: "no" };
   }
 
+  /** Keeps the name of a later output free of other uses. */
+  reserveOutput(wish: string): void {
+    this.#reserved.set(wish, this.#names.claim(wish));
+  }
+
   /** Makes a value a function output under a name of its own (an `identity` where needed). */
   output(wish: string, value: MilValue): string {
     invariant(value.type.kind === "tensor", `output ${wish} is a state`);
     const type = value.type;
-    const name = this.#names.claim(wish);
+    const name = this.#reserved.get(wish) ?? this.#names.claim(wish);
+    this.#reserved.delete(wish);
     this.#operations.push(this.#operation("identity", name, [["x", [byName(value.name)]]], [{ name, type }]));
     this.#outputs.push(name);
     return name;
@@ -157,9 +164,9 @@ export class MilFunctionBuilder {
     return this.#constant({ type: tensorType(dtype, shape), data: { kind: "numbers", values } }, wish);
   }
 
-  /** A constant in the weight file, by the offset of its record. */
-  blob(dtype: MilDtype, shape: readonly number[], offset: number, wish: string): MilValue {
-    return this.#constant({ type: tensorType(dtype, shape), data: { kind: "blob", offset } }, wish);
+  /** A constant whose data is a record of the weight file, or packed bytes. */
+  data(constant: MilConstant, wish: string): MilValue {
+    return this.#constant(constant, wish);
   }
 
   text(value: string): MilValue {
@@ -217,7 +224,7 @@ export class MilFunctionBuilder {
     if (typeof literal === "string") return this.text(literal);
     const dtype = literalDtype(type, argument, literal, version, known);
     const numbers = Array.isArray(literal) ? literal.map(Number) : [Number(literal)];
-    return this.constant(dtype, Array.isArray(literal) ? [numbers.length] : [], numbers, argument.name);
+    return this.constant(dtype, Array.isArray(literal) ? [numbers.length] : [], numbers, `c_${argument.name}`);
   }
 }
 

@@ -329,9 +329,12 @@ const range1d: Rule = (a) => {
   return [tensorType(a.tensor("end").dtype, [Math.max(0, Math.ceil((end - start) / step))])];
 };
 
-const select: Rule = (a) => [
-  tensorType(a.tensor("a").dtype, broadcast(broadcast(a.tensor("cond").shape, a.tensor("a").shape, a), a.tensor("b").shape, a)),
-];
+/** The branches alone make the shape; the condition may only be stretched to it. */
+const select: Rule = (a) => {
+  const shape = broadcast(a.tensor("a").shape, a.tensor("b").shape, a);
+  if (broadcast(a.tensor("cond").shape, shape, a).join() !== shape.join()) a.fail("the condition is larger than the branches");
+  return [tensorType(a.tensor("a").dtype, shape)];
+};
 
 const oneHot: Rule = (a) => {
   const indices = a.tensor("indices");

@@ -22,8 +22,18 @@ export interface PlannedPart {
   readonly part: WeightPart;
   readonly dtype: MilDtype;
   readonly shape: readonly number[];
-  readonly record: BlobRecord;
+  /** Absent for a handful of elements: those stand in the program itself. */
+  readonly record: BlobRecord | undefined;
 }
+
+/** Values with fewer elements are written into the program, as coremltools does. */
+export const BLOB_ELEMENTS = 10;
+
+/** Names a small part's data in `SmallParts`. */
+export const partKey = (weight: string, part: WeightPart): string => `${weight}/${part}`;
+
+/** Data of parts without a record, by `partKey`. */
+export type SmallParts = ReadonlyMap<string, Uint8Array>;
 
 export interface PlannedWeight extends WeightTensor {
   readonly form: WeightForm;
@@ -55,9 +65,10 @@ export class WeightPlan {
       return known;
     }
     const form = formFor(tensor.type, this.profile);
-    const parts = partsOf(form, tensor.shape).map(
-      (info): PlannedPart => ({ ...info, record: this.blob.place(`${tensor.name}/${info.part}`, info.dtype, elementCount(info.shape)) }),
-    );
+    const parts = partsOf(form, tensor.shape).map((info): PlannedPart => {
+      const count = elementCount(info.shape);
+      return { ...info, record: count < BLOB_ELEMENTS ? undefined : this.blob.place(partKey(tensor.name, info.part), info.dtype, count) };
+    });
     const planned: PlannedWeight = { ...tensor, form, parts };
     this.#weights.set(tensor.name, planned);
     return planned;

@@ -8,8 +8,8 @@ import { elementCount, packedByteLength } from "../mil/types.ts";
 import type { ConversionFacts, ConvertedRows, Dequantize } from "./convert.ts";
 import { RowConverter, foldFor, newFacts, reconstruct } from "./convert.ts";
 import { bitsPerWeight, formText } from "./forms.ts";
-import type { PlannedWeight, WeightPlan } from "./plan.ts";
-import { fileBytes, rowElements } from "./plan.ts";
+import type { PlannedWeight, SmallParts, WeightPlan } from "./plan.ts";
+import { fileBytes, partKey, rowElements } from "./plan.ts";
 
 /** The model file's side: bytes of a tensor, and what they mean. */
 export interface WeightBytes {
@@ -86,7 +86,8 @@ export async function writeWeights(plan: WeightPlan, source: WeightBytes, sink: 
   await run(plan.weights.flatMap((w) => [...jobsOf(w, required(states, w.name))]), source, sink, options, progress);
   for (const weight of plan.weights) {
     const first = required(states, weight.name);
-    const fold = weight.form.kind === "plain" && weight.form.dtype === "fp32" ? 0 : foldFor(first.facts, tensorEnergy(first));
+    const fixed = (weight.form.kind === "plain" && weight.form.dtype === "fp32") || weight.parts.some((p) => p.record === undefined);
+    const fold = fixed ? 0 : foldFor(first.facts, tensorEnergy(first));
     if (fold === 0) continue;
     const again = stateFor(weight, fold);
     states.set(weight.name, again);
@@ -94,6 +95,20 @@ export async function writeWeights(plan: WeightPlan, source: WeightBytes, sink: 
     await run([...jobsOf(weight, again)], source, sink, options, progress);
   }
   return plan.weights.map((w) => report(w, required(states, w.name)));
+}
+
+/** The data of parts that stand in the program itself: needed before the program is final, read once more for it. */
+export async function readSmallParts(plan: WeightPlan, source: WeightBytes, signal?: AbortSignal): Promise<SmallParts> {
+  const small = new Map<string, Uint8Array>();
+  for (const weight of plan.weights) {
+    const wanted = weight.parts.filter((p) => p.record === undefined);
+    if (wanted.length === 0) continue;
+    const count = elementCount(weight.shape);
+    const bytes = await source.read(weight.name, 0, fileBytes(weight.type, count), signal);
+    const parts = new RowConverter(weight.type, weight.form, 0, source.dequantize).convert(bytes, count);
+    for (const { part } of wanted) small.set(partKey(weight.name, part), (parts.get(part) ?? new Uint8Array(0)).slice());
+  }
+  return small;
 }
 
 const tensorEnergy = (state: TensorState): number => (state.measured === 0 ? 0 : (state.energy / state.measured) * state.rows);
@@ -147,7 +162,7 @@ async function writeParts(job: Job, parts: ConvertedRows, sink: PositionedSink):
   for (const part of weight.parts) {
     const bytes = parts.get(part.part);
     const perRow = elementCount(part.shape) / state.rows;
-    if (bytes !== undefined) await sink.write(part.record.dataOffset + packedByteLength(part.dtype, job.firstRow * perRow), bytes);
+    if (bytes !== undefined && part.record !== undefined) await sink.write(part.record.dataOffset + packedByteLength(part.dtype, job.firstRow * perRow), bytes);
   }
 }
 
@@ -179,7 +194,7 @@ function report(weight: PlannedWeight, state: TensorState): WeightReport {
     shape: weight.shape,
     form: formText(weight.form),
     bitsPerWeight: bitsPerWeight(weight.form),
-    storedBytes: weight.parts.reduce((sum, p) => sum + p.record.byteLength, 0),
+    storedBytes: weight.parts.reduce((sum, p) => sum + packedByteLength(p.dtype, elementCount(p.shape)), 0),
     fileBytes: fileBytes(weight.type, elementCount(weight.shape)),
     rmsError: state.energy === 0 ? 0 : Math.sqrt(state.error / state.energy),
     rowsMeasured: state.measured,
