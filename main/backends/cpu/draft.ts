@@ -6,7 +6,7 @@ import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { KernelParams } from "./emitter.ts";
-import type { CpuKernel } from "./kernels.ts";
+import type { CpuKernel, PatternKernel } from "./kernels.ts";
 
 /** Where the bytes of a weight are: an index into the list of files, and the place in that file. */
 export interface WeightPlace {
@@ -30,7 +30,7 @@ export interface DraftValue {
 }
 
 /** Kernels that only patterns emit stand beside the named ones. */
-export type DraftKernel = CpuKernel | "linear_block" | "attention_block";
+export type DraftKernel = CpuKernel | PatternKernel;
 
 export interface DraftInstruction {
   readonly kernel: DraftKernel;

@@ -112,3 +112,10 @@ export const CPU_KERNELS = [
   "rnn", // (x, wIh, wHh, bias, h0?) {hidden, layers, bidirectional, relu} → [B,S,D·hidden], h
 ] as const;
 export type CpuKernel = (typeof CPU_KERNELS)[number];
+
+/** Kernels that only the patterns of this backend emit: many instructions in one. */
+export const PATTERN_KERNELS = [
+  "linear_block", // (x, norm weight?, residual?, then for each result w, bias?; gated: gate, gate bias?, up, bias?) {normalise, eps, gated, activation}
+  "attention_block", // (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past) {as attention and rope_append} → result, k cache, v cache in place
+] as const;
+export type PatternKernel = (typeof PATTERN_KERNELS)[number];

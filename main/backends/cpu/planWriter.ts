@@ -11,6 +11,7 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import { byteLength } from "../../ir/type.ts";
 import { floatToBfloat, floatToHalf } from "./halves.ts";
 import type { DraftValue, PlanDraft } from "./draft.ts";
+import { inPlace } from "./kernelFacts.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 
 const MAGIC = 0x504c5852;
@@ -156,8 +157,7 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
   for (const state of draft.states) {
     tables.u32(name(state.name));
     tables.u32(tensor(state.value));
-    const axis = draft.valueAt(state.value).type.shape.findIndex((dim) => typeof dim === "string");
-    tables.u32(axis < 0 ? ABSENT : axis);
+    tables.u32(positionAxis(draft, state.value) ?? ABSENT);
   }
   for (const list of [draft.inputs, draft.outputs]) {
     tables.u32(list.length);
@@ -194,6 +194,20 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
   }
   for (const part of [tables, tensors, instructions]) out.blob(part.finish());
   return out.finish();
+}
+
+/** The axis of a state that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
+function positionAxis(draft: PlanDraft, state: number): number | undefined {
+  const { type, buffer } = draft.valueAt(state);
+  const symbolic = type.shape.findIndex((dim) => typeof dim === "string");
+  if (symbolic >= 0) return symbolic;
+  const appended = draft.instructions.some((instruction) =>
+    inPlace(instruction.kernel).some((pair) => {
+      const cache = instruction.inputs[pair.input];
+      return cache !== undefined && draft.bufferOf(cache) === buffer;
+    }),
+  );
+  return appended ? 1 : undefined;
 }
 
 function writeTensor(

@@ -9,9 +9,13 @@
  *   Given   s, n = add_rms_norm(x, r, w)          (n, s used)
  *   Result  s = add(x, r); n = rms_norm(s, w)      and then as above
  *
+ *   Given   g = linear(x, wg); u = linear(x, wu); y = mul(silu(g), u)      (or glu(g, u))
+ *   Result  y = linear_block(x, -, -, wg, -, wu, -) {gated}
+ *
  * A norm is taken in only when all its readers are in the block; nothing is computed twice.
  */
 import type { DraftInstruction, PlanDraft } from "../draft.ts";
+import type { Uses } from "../draft.ts";
 import { numberParam, readOnlyBy, soleWriter, usesOf } from "../draft.ts";
 import { sameShape } from "../../../ir/type.ts";
 
@@ -86,6 +90,7 @@ const union = (a: readonly number[], b: readonly number[]): readonly number[] =>
 
 export function linearBlocks(draft: PlanDraft): void {
   splitAddNorms(draft);
+  takeGates(draft);
   mergeSiblings(draft);
   takeResiduals(draft);
   takeNorms(draft);
@@ -102,6 +107,56 @@ function splitAddNorms(draft: PlanDraft): void {
       { kernel: "rms_norm", inputs: [sum, weight], outputs: [normed], params: instruction.params, nodes: instruction.nodes },
     ];
   });
+}
+
+/** The linear that alone makes this value, when only `reader` reads it. */
+function privateLinear(draft: PlanDraft, uses: Uses, id: number, reader: number): DraftInstruction | undefined {
+  const place = soleWriter(uses, draft.bufferOf(id));
+  const host = place === undefined ? undefined : draft.instructions[place];
+  return host?.kernel === "linear" && readOnlyBy(uses, draft.bufferOf(id), reader) ? host : undefined;
+}
+
+/** The gate and up values of act(gate) * up, and the instructions that make it. */
+function gateOf(draft: PlanDraft, uses: Uses, at: number): { gate: number; up: number; activation: number; parts: readonly number[] } | undefined {
+  const instruction = draft.instructions[at];
+  const [a = -1, b = -1] = instruction?.inputs ?? [];
+  if (instruction?.kernel === "glu") return { gate: a, up: b, activation: numberParam(instruction.params, "activation", 0), parts: [] };
+  if (instruction?.kernel !== "mul") return undefined;
+  for (const [activated, up] of [[a, b] as const, [b, a] as const]) {
+    const place = soleWriter(uses, draft.bufferOf(activated));
+    const silu = place === undefined ? undefined : draft.instructions[place];
+    if (place === undefined || silu?.kernel !== "silu" || !readOnlyBy(uses, draft.bufferOf(activated), at)) continue;
+    return { gate: silu.inputs[0] ?? -1, up, activation: 0, parts: [place] };
+  }
+  return undefined;
+}
+
+function takeGates(draft: PlanDraft): void {
+  const uses = usesOf(draft);
+  const gone = new Set<DraftInstruction>();
+  const result = draft.instructions.map((instruction, at) => {
+    const found = gateOf(draft, uses, at);
+    if (found === undefined) return instruction;
+    const gate = privateLinear(draft, uses, found.gate, found.parts[0] ?? at);
+    const up = privateLinear(draft, uses, found.up, at);
+    if (gate === undefined || up === undefined || gate === up || gate.inputs[0] !== up.inputs[0]) return instruction;
+    const [x = -1, gateWeight = -1, gateBias = -1] = gate.inputs;
+    const [, upWeight = -1, upBias = -1] = up.inputs;
+    const [output = -1] = instruction.outputs;
+    const shapes = [found.gate, found.up, output].map((id) => draft.valueAt(id).type.shape);
+    if (!shapes.every((shape) => sameShape(shape, shapes[0] ?? []))) return instruction;
+    const parts = found.parts.flatMap((place) => draft.instructions[place] ?? []);
+    for (const part of [gate, up, ...parts]) gone.add(part);
+    return closeBlock({
+      ...plain,
+      x,
+      gated: true,
+      activation: found.activation,
+      matrices: [{ operands: [gateWeight, gateBias, upWeight, upBias], output }],
+      nodes: [gate, up, ...parts, instruction].reduce<readonly number[]>((all, part) => union(all, part.nodes), []),
+    });
+  });
+  draft.instructions = result.filter((instruction) => !gone.has(instruction));
 }
 
 /** Products of the same rows become one block at the place of the first, if their operands exist there. */

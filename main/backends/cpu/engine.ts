@@ -1,0 +1,141 @@
+/**
+ * The native CPU engine as portable code sees it: handles for weights, plans and sessions, and runs that never block.
+ * main/node/addon.ts implements it over the addon; nothing else does.
+ */
+import type { DType, ElementType } from "../../ir/dtype.ts";
+
+export interface SampleOptions {
+  /** 0: the most probable token. */
+  readonly temperature: number;
+  /** 0: off. */
+  readonly topK: number;
+  /** 1: off. */
+  readonly topP: number;
+  /** 0: off. */
+  readonly minP: number;
+  /** 1: off. */
+  readonly repeatPenalty: number;
+  /** Tokens that the penalty is for. */
+  readonly recent: Int32Array;
+  readonly seed: number;
+  /** Counter of the random numbers: the same seed and step draw the same number. */
+  readonly step: number;
+  /** How many of the most probable tokens to report. */
+  readonly alternatives: number;
+}
+
+export interface TokenProbability {
+  readonly id: number;
+  /** Natural logarithm, of the model's own distribution. */
+  readonly logprob: number;
+}
+export interface SampledToken extends TokenProbability {
+  readonly top: readonly TokenProbability[];
+}
+
+export interface RunRequest {
+  /** Sizes of symbols for this run. */
+  readonly symbols: Readonly<Record<string, number>>;
+  /** The bytes of every input, as typed arrays of its element type. */
+  readonly inputs: Readonly<Record<string, ArrayBufferView>>;
+  /** Outputs to copy out; the others stay native. */
+  readonly fetch?: readonly string[];
+  /** The output that `sample` and `score` read: f32 [rows, vocabulary]. */
+  readonly logits?: string;
+  /** Draw a token from the last row. */
+  readonly sample?: SampleOptions;
+  /** For each row of logits the token whose log-probability is wanted; -1 for none. */
+  readonly score?: Int32Array;
+  readonly profile?: boolean;
+}
+
+export interface FetchedTensor {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** One entry per instruction of the plan. */
+export interface ProfileColumns {
+  /** Seconds since the run began. */
+  readonly start: Float64Array;
+  readonly seconds: Float32Array;
+  /** Bytes of weights, caches and values that the instruction reads and writes. */
+  readonly traffic: Float64Array;
+}
+
+export interface RunResult {
+  readonly seconds: number;
+  readonly outputs: Readonly<Record<string, FetchedTensor>>;
+  readonly sampled?: SampledToken;
+  readonly scored?: { readonly logprobs: Float32Array; readonly best: Int32Array };
+  readonly profile?: ProfileColumns;
+}
+
+export interface Disposable {
+  /** Idempotent; while a run is on its way the memory stays until it ends. */
+  dispose(): void;
+}
+
+export interface WeightsHandle extends Disposable {
+  readonly bytes: number;
+  /** Fills `target` from a file; throws INPUT_CHANGED when the file is not what it was. */
+  read(file: number, offset: number, target: Uint8Array): void;
+  check(): void;
+}
+
+export interface SessionOptions {
+  readonly threads: number;
+  /** Sizes of the symbols that states have, fixed for the session. */
+  readonly symbols?: Readonly<Record<string, number>>;
+}
+
+export interface PlanHandle extends Disposable {
+  openSession(options: SessionOptions): SessionHandle;
+}
+
+export interface SessionBytes {
+  /** Address space: real only where it was touched. */
+  readonly reserved: number;
+  readonly states: number;
+  /** The part of the states that `positions` take. */
+  readonly used: number;
+}
+
+export interface SessionHandle extends Disposable {
+  run(request: RunRequest, signal?: AbortSignal): Promise<RunResult>;
+  fork(positions: number): Promise<SessionHandle>;
+  save(positions: number): Promise<Uint8Array<ArrayBuffer>>;
+  restore(positions: number, state: Uint8Array): Promise<void>;
+  /** All states zero. */
+  reset(): Promise<void>;
+  bytes(positions: number): SessionBytes;
+}
+
+export interface KernelNote {
+  readonly kernel: string;
+  readonly how: string;
+}
+
+export interface EngineCounts {
+  readonly weights: number;
+  readonly plans: number;
+  readonly sessions: number;
+  readonly jobs: number;
+}
+
+export interface CpuEngine {
+  /** The instruction set in use, and all that this machine can run. */
+  readonly isa: string;
+  readonly isas: readonly string[];
+  readonly kernels: readonly string[];
+  kernelNotes(): readonly KernelNote[];
+  counts(): EngineCounts;
+  openWeights(paths: readonly string[]): WeightsHandle;
+  loadPlan(bytes: Uint8Array, weights: WeightsHandle | null): PlanHandle;
+  /** Exact values of packed or half rows; `target` decides how many. */
+  dequantize(type: ElementType, bytes: Uint8Array, target: Float32Array): void;
+  halve(type: "f16" | "bf16", values: Float32Array, target: Uint16Array): void;
+  /** Bytes per second that this many threads read from memory: the roof of a profile. */
+  readBandwidth(threads: number, bytes: number, seconds: number, signal?: AbortSignal): Promise<number>;
+}
