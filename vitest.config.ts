@@ -20,6 +20,8 @@ export default defineConfig({
           name: "unit",
           include: ["{main,renderer,app,proto}/**/*.test.{ts,tsx}"],
           exclude: [...outside, ...special],
+          // Shared machines are slow at times; a test that limits a time does so itself.
+          testTimeout: 20_000,
         },
       },
       {

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 import { npmProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
@@ -24,7 +25,11 @@ const targets = [
   },
 ];
 
-const withoutStack = (text) => text.trim().replace(/\n\s+at .*|\n?\s*\{\s*errors: .*\n\}/g, "");
+/** The compiler's own words, without colours, frames and the picture of the line. */
+function essence(text) {
+  const lines = stripVTControlCharacters(text).split("\n");
+  return lines.filter((line) => /^\[|^ - |error|Error/.test(line) && !/^\s+at |errors: \[/.test(line)).join("\n  ");
+}
 
 async function buildOne({ name, entry, output, sources }, force) {
   if (!existsSync(join(root, entry))) return { name, failed: true, note: `its entry ${entry} does not exist` };
@@ -35,7 +40,7 @@ async function buildOne({ name, entry, output, sources }, force) {
   const { code, output: said } = await runCaptured(npmProgram("vite"), ["build", "--mode", name], {
     env: { NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0" },
   });
-  if (code !== 0) return { name, failed: true, note: withoutStack(said) };
+  if (code !== 0) return { name, failed: true, note: essence(said) };
   markFresh(`build-${name}`, key);
   return { name, note: `built in ${((Date.now() - start) / 1000).toFixed(1)} s` };
 }

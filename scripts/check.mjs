@@ -34,7 +34,14 @@ export async function runStaticChecks() {
 
 if (process.argv[1]?.endsWith("check.mjs")) {
   const failed = await runStaticChecks();
-  const tests = await run(npmProgram("vitest"), ["run", "--project", "unit", "--project", "tools", "--reporter=default"]);
+  const tests = await run(npmProgram("vitest"), [
+    "run",
+    "--project",
+    "unit",
+    "--project",
+    "tools",
+    "--reporter=default",
+  ]);
   if (tests !== 0) failed.push("unit tests");
   console.log(failed.length > 0 ? `check FAILED: ${failed.join(", ")}` : `check ok (${seconds(began)})`);
   process.exit(failed.length > 0 ? 1 : 0);

@@ -48,7 +48,10 @@ async function installPackages() {
   if (existsSync(join(root, "node_modules/.package-lock.json"))) {
     // Installed by hand: good when npm itself finds nothing to complain about.
     const listed = await runCaptured(npm, ["ls", "--depth=0", "--loglevel=silent"]);
-    if (listed.code === 0) return void markFresh("packages", key);
+    if (listed.code === 0) {
+      markFresh("packages", key);
+      return undefined;
+    }
   }
   say("installing the npm packages (about half a minute)");
   const { code, output } = await runCaptured(npm, ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);

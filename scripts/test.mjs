@@ -77,7 +77,7 @@ function orFailure(tally, code) {
 
 const hasSpecs = () =>
   existsSync(join(root, "e2e")) &&
-  readdirSync(join(root, "e2e"), { recursive: true }).some((path) => /\.spec\.ts$/.test(path));
+  readdirSync(join(root, "e2e"), { recursive: true }).some((path) => path.endsWith(".spec.ts"));
 const hasNativeTests = () => existsSync(join(root, "native/tests/CMakeLists.txt"));
 
 /**

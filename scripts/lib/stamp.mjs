@@ -9,7 +9,10 @@ const ignored = new Set(["node_modules", "build", "out", "__pycache__", ".venv"]
 function* filesBelow(path) {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) return;
-  if (!stat.isDirectory()) return void (yield path);
+  if (!stat.isDirectory()) {
+    yield path;
+    return;
+  }
   for (const name of readdirSync(path).sort()) {
     if (!ignored.has(name) && !name.startsWith("build-")) yield* filesBelow(join(path, name));
   }
