@@ -1,0 +1,97 @@
+/**
+ * What a prediction is for: chip family, macOS version, allowed units, weight profile, context and phase. No routing number
+ * is given without one.
+ */
+import { WorkbenchError } from "../../../diagnostics/errors.ts";
+import type { MilOpset } from "../mil/types.ts";
+import type { WeightProfile } from "../weights/forms.ts";
+
+export interface Chip {
+  readonly id: string;
+  readonly title: string;
+  /** Of the Neural Engine: M1 = 1. */
+  readonly generation: number;
+  /** Time that one dispatch to the Neural Engine takes at least, in milliseconds (measured for M1 and M5, between them interpolated). */
+  readonly dispatchFloorMs: number;
+  readonly sentence: string;
+}
+
+export const CHIPS = [
+  { id: "m1", title: "M1 family", generation: 1, dispatchFloorMs: 0.23, sentence: "First Neural Engine on a Mac: no sine or cosine, no sorting, convolutions up to 13 wide." },
+  { id: "m2", title: "M2 family", generation: 2, dispatchFloorMs: 0.2, sentence: "Sorting and resizing run on the Neural Engine, convolutions up to 16 wide." },
+  { id: "m3", title: "M3 family", generation: 3, dispatchFloorMs: 0.17, sentence: "Sine and cosine run on the Neural Engine." },
+  { id: "m4", title: "M4 family", generation: 4, dispatchFloorMs: 0.14, sentence: "Wider tensors: up to 65 536 along width and height." },
+  { id: "m5", title: "M5 family", generation: 5, dispatchFloorMs: 0.11, sentence: "The shortest dispatch to the Neural Engine so far." },
+] as const satisfies readonly Chip[];
+export type ChipId = (typeof CHIPS)[number]["id"];
+
+export interface System {
+  readonly id: string;
+  readonly title: string;
+  readonly opset: MilOpset;
+  readonly sentence: string;
+}
+
+export const SYSTEMS = [
+  { id: "macos14", title: "macOS 14", opset: "CoreML7", sentence: "No states, no several functions, no packed weights below 8 bits: weights are fp16." },
+  { id: "macos15", title: "macOS 15", opset: "CoreML8", sentence: "States, functions that share weights, blockwise 4-bit weights." },
+  { id: "macos26", title: "macOS 26", opset: "CoreML9", sentence: "As macOS 15, with int8 inputs and outputs." },
+] as const satisfies readonly System[];
+export type SystemId = (typeof SYSTEMS)[number]["id"];
+
+export const UNITS = [
+  { id: "cpu-ane", title: "CPU and Neural Engine", sentence: "What RLX asks for: the GPU stays free." },
+  { id: "all", title: "All units", sentence: "CoreML chooses among CPU, GPU and Neural Engine." },
+  { id: "cpu-gpu", title: "CPU and GPU", sentence: "Packed weights stay packed." },
+  { id: "cpu", title: "CPU only", sentence: "The most exact, and the slowest." },
+] as const;
+export type Units = (typeof UNITS)[number]["id"];
+
+export const PHASES = ["prefill", "decode"] as const;
+export type Phase = (typeof PHASES)[number];
+
+export interface PlanTarget {
+  readonly chip: ChipId;
+  readonly os: SystemId;
+  readonly units: Units;
+  readonly profile: WeightProfile;
+  readonly context: number;
+  readonly phase: Phase;
+}
+
+/** As a user states it: `auto` lets the profile follow the units. */
+export interface StatedTarget {
+  readonly chip: string;
+  readonly os: string;
+  readonly units: Units;
+  readonly profile: WeightProfile | "auto";
+  readonly context: number;
+}
+
+/** Packed weights under CPU + ANE would land on the CPU, so those units get fp16; and before macOS 15 nothing else exists. */
+export function profileFor(units: Units, os: SystemId): WeightProfile {
+  return units === "cpu-ane" || systemOf(os).opset === "CoreML7" ? "ane" : "gpu";
+}
+
+function find<T extends { readonly id: string }>(list: readonly T[], id: string, what: string): T {
+  const found = list.find((item) => item.id === id);
+  if (found !== undefined) return found;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[target] unknown ${what}: got ${JSON.stringify(id)}, expected ${list.map((i) => i.id).join(", ")}`);
+}
+
+export const chipOf = (id: string): (typeof CHIPS)[number] => find(CHIPS, id, "chip");
+export const systemOf = (id: string): (typeof SYSTEMS)[number] => find(SYSTEMS, id, "system");
+
+export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
+  const [chip, os] = [chipOf(stated.chip).id, systemOf(stated.os).id];
+  const profile = stated.profile === "auto" ? profileFor(stated.units, os) : stated.profile;
+  if (systemOf(os).opset === "CoreML7" && profile !== "ane")
+    throw new WorkbenchError("UNSUPPORTED_TARGET", `[target] ${profile} weights need macOS 15: got ${systemOf(os).title}`, { hint: "Choose macOS 15 or the ane profile." });
+  return { chip, os, units: stated.units, profile, context: stated.context, phase };
+}
+
+/** "M2 family · macOS 15 · CPU and Neural Engine · ane weights · 4096 tokens · decode". */
+export function targetTitle(target: PlanTarget): string {
+  const units = UNITS.find((u) => u.id === target.units)?.title ?? target.units;
+  return [chipOf(target.chip).title, systemOf(target.os).title, units, `${target.profile} weights`, `${target.context} tokens`, target.phase].join(" · ");
+}
