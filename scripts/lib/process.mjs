@@ -14,11 +14,17 @@ export const npmProgram = (name) =>
 const plain = process.stdout.isTTY ? {} : { NO_COLOR: "1", FORCE_COLOR: "0" };
 const environment = (extra) => ({ ...process.env, ...plain, ...extra });
 
+/** Windows starts a `.cmd` through its shell only, which wants paths with spaces in quotes. */
+const startable = (command) =>
+  command.endsWith(".cmd") ? { command: `"${command}"`, shell: true } : { command, shell: false };
+
 /** Runs a program with its output on our own terminal; resolves to the exit code (128 + n after a signal). */
 export function run(command, args, { cwd = root, env = {}, quiet = false, timeoutMs } = {}) {
   return new Promise((done) => {
-    const child = spawn(command, args, {
+    const { command: program, shell } = startable(command);
+    const child = spawn(program, args, {
       cwd,
+      shell,
       env: environment(env),
       stdio: quiet ? ["ignore", "ignore", "ignore"] : ["ignore", "inherit", "inherit"],
       timeout: timeoutMs,
@@ -34,8 +40,10 @@ export function run(command, args, { cwd = root, env = {}, quiet = false, timeou
 /** Runs a program and keeps what it prints. */
 export function runCaptured(command, args, { cwd = root, env = {}, timeoutMs } = {}) {
   return new Promise((done) => {
-    const child = spawn(command, args, {
+    const { command: program, shell } = startable(command);
+    const child = spawn(program, args, {
       cwd,
+      shell,
       env: environment(env),
       stdio: ["ignore", "pipe", "pipe"],
       timeout: timeoutMs,
