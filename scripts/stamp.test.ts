@@ -1,0 +1,43 @@
+// Stamps decide what is not done again, so they must notice every change and every missing output.
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+
+const root = resolve(import.meta.dirname, "..");
+const folder = join(root, ".cache", `stamp-test-${process.pid}`);
+const source = relative(root, join(folder, "source"));
+const output = relative(root, join(folder, "output"));
+const name = `test-${process.pid}`;
+
+beforeAll(async () => {
+  await mkdir(join(root, source), { recursive: true });
+  await writeFile(join(root, source, "a.ts"), "1");
+  await writeFile(join(root, output), "made");
+});
+afterAll(async () => {
+  forget(name);
+  await rm(folder, { recursive: true });
+});
+
+it("changes its key with contents, names and words, and not with tests", async () => {
+  const keys = [keyOf([source]), keyOf([source], ["linux"])];
+  await writeFile(join(root, source, "a.test.ts"), "2");
+  expect(keyOf([source])).toBe(keys[0]);
+  await writeFile(join(root, source, "b.ts"), "1");
+  keys.push(keyOf([source]));
+  await writeFile(join(root, source, "a.ts"), "2");
+  keys.push(keyOf([source]));
+  expect(new Set(keys).size).toBe(4);
+});
+
+it("is fresh only for the same key, with every output there", () => {
+  const key = keyOf([source]);
+  expect(isFresh(name, key, [output])).toBe(false);
+  markFresh(name, key);
+  expect(isFresh(name, key, [output])).toBe(true);
+  expect(isFresh(name, `${key}x`, [output])).toBe(false);
+  expect(isFresh(name, key, [output, `${output}-missing`])).toBe(false);
+  forget(name);
+  expect(isFresh(name, key, [output])).toBe(false);
+});
