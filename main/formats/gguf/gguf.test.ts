@@ -170,8 +170,8 @@ describe("what is read", () => {
     const file = await openGguf(meter);
     expect(file.metadata.strings("tokenizer.ggml.tokens").textAt(49_999)).toBe("token number 49999");
     expect(file.metadata.string("z")).toBe("end");
-    expect(meter.bytesRead()).toBeLessThan(bytes.length * 1.2 + (256 << 10));
-    expect(meter.reads()).toBeLessThan(10);
+    expect(meter.bytesRead()).toBeLessThan(bytes.length + (5 << 20));
+    expect(meter.reads()).toBeLessThan(5);
   });
 
   it("stops when it is cancelled", async () => {

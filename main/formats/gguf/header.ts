@@ -8,6 +8,7 @@ import { HEADER_LIMITS, HeaderCursor, NeedMore } from "./cursor.ts";
 import type { HeaderLimits } from "./cursor.ts";
 import { ggmlTypeById, packedBytes, removedGgmlType } from "./types.ts";
 import type { GgmlType } from "./types.ts";
+import { StringTable } from "./values.ts";
 import type { MetadataEntry } from "./values.ts";
 
 export const MAGIC = 0x46554747; // "GGUF", little endian
@@ -15,8 +16,8 @@ const MAGIC_REVERSED = 0x47475546;
 export const DEFAULT_ALIGNMENT = 32;
 export const MAX_DIMS = 4;
 const FIRST_WINDOW = 256 << 10;
-/** Windows double up to this step, so that at most this much is read for nothing. */
-const LARGEST_STEP = 4 << 20;
+/** How far the window grows when it is too short: few steps for large vocabularies, little that is read for nothing. */
+const STEP = 4 << 20;
 
 export interface TensorInfo {
   readonly name: string;
@@ -68,8 +69,7 @@ export async function readHeader(source: ByteSource, options: HeaderOptions = {}
 
 async function widen(cursor: HeaderCursor, source: ByteSource, needed: number, signal?: AbortSignal): Promise<void> {
   const have = cursor.available;
-  const grown = have + Math.min(Math.max(have, FIRST_WINDOW), LARGEST_STEP);
-  const end = Math.min(Math.max(needed, grown), source.byteLength);
+  const end = Math.min(Math.max(needed, have + STEP), source.byteLength);
   const window = new Uint8Array(end);
   window.set(cursor.slice(0, have));
   window.set(await source.read(have, end - have, signal), have);
@@ -195,6 +195,11 @@ function readEntry(cursor: HeaderCursor, index: number): MetadataSpan {
 function finishEntry(cursor: HeaderCursor, span: MetadataSpan): MetadataEntry {
   const raw = cursor.slice(span.start, span.end);
   if (span.window === cursor.available) return { key: span.key, type: span.type, raw, value: span.value };
+  if (span.value.kind === "strings") {
+    // The long ones are not walked again: where their strings begin is known. 12 bytes are element type and length.
+    const strings = new StringTable(raw.subarray(12), span.value.strings.starts);
+    return { key: span.key, type: span.type, raw, value: { kind: "strings", strings } };
+  }
   const position = cursor.position;
   cursor.position = span.start;
   const value = cursor.value(span.type, quote(span.key));

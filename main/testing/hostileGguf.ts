@@ -1,0 +1,108 @@
+/** Opens damaged GGUF files and uses all that a user would see of them; tells what went wrong that must not. */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { ErrorCode } from "../diagnostics/codes.ts";
+import type { ByteSource } from "../formats/byteSource.ts";
+import { describeModel } from "../formats/gguf/describe.ts";
+import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
+import { arrayLength, elementText, previewValue } from "../formats/gguf/metadata.ts";
+import { openGguf } from "../formats/gguf/open.ts";
+import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import { encodeHeader } from "../formats/gguf/write.ts";
+import type { TensorShape } from "../formats/gguf/write.ts";
+import { createTokenizer } from "../tokenizer/tokenizer.ts";
+import { mutated } from "./mutateGguf.ts";
+
+/** A small model with every kind of value, whose header is all that is given; its data would be 20 GB of zeros. */
+export function victimHeader(): { readonly bytes: Uint8Array; readonly total: number } {
+  const words = Array.from({ length: 60 }, (_, i) => `w${i}`);
+  const type = (name: string) => ggmlTypeByName(name) ?? ggmlTypeByName("f32");
+  const shape = (name: string, typeName: string, dims: number[]): TensorShape[] => {
+    const found = type(typeName);
+    return found === undefined ? [] : [{ name, type: found, dims }];
+  };
+  const { bytes, total } = encodeHeader({
+    entries: [
+      stringEntry("general.architecture", "llama"),
+      numberEntry("general.alignment", "u32", 32),
+      ...["block_count", "context_length", "embedding_length", "feed_forward_length", "attention.head_count"].map(
+        (key) => numberEntry(`llama.${key}`, "u32", 256),
+      ),
+      numberEntry("llama.attention.layer_norm_rms_epsilon", "f32", 1e-5),
+      stringEntry("tokenizer.ggml.model", "gpt2"),
+      stringEntry("tokenizer.ggml.pre", "llama-bpe"),
+      stringsEntry("tokenizer.ggml.tokens", words),
+      numbersEntry(
+        "tokenizer.ggml.token_type",
+        "i32",
+        words.map(() => 1),
+      ),
+      stringsEntry("tokenizer.ggml.merges", ["w 1", "w 2"]),
+      stringEntry("tokenizer.chat_template", "{% for m in messages %}{{ m.content }}{% endfor %}"),
+    ],
+    tensors: [
+      ...shape("token_embd.weight", "q4_k", [256, 60]),
+      ...shape("blk.0.attn_q.weight", "q8_0", [256, 256]),
+      ...shape("blk.0.ffn_up.weight", "f16", [256, 40_000_000]),
+    ],
+  });
+  return { bytes, total };
+}
+
+/** The header as the beginning of a file of `total` bytes; the rest are zeros. */
+function sourceOf(bytes: Uint8Array, total: number): ByteSource {
+  return {
+    name: "hostile.gguf",
+    byteLength: total,
+    async read(offset, length) {
+      const out = new Uint8Array(length);
+      if (offset < bytes.length) out.set(bytes.subarray(offset, Math.min(bytes.length, offset + length)));
+      return out;
+    },
+    close: async () => undefined,
+  };
+}
+
+export interface HostileResult {
+  readonly outcomes: ReadonlyMap<ErrorCode | "opened", number>;
+  /** Wrong errors, or runs over a second: what must stay empty. */
+  readonly faults: readonly string[];
+  readonly slowestMs: number;
+}
+
+export async function attack(first: number, count: number): Promise<HostileResult> {
+  const victim = victimHeader();
+  const outcomes = new Map<ErrorCode | "opened", number>();
+  const faults: string[] = [];
+  let slowestMs = 0;
+  for (let seed = first; seed < first + count; seed++) {
+    const bytes = mutated(victim.bytes, seed);
+    const start = performance.now();
+    let outcome: ErrorCode | "opened" = "opened";
+    try {
+      // Most seem to have their data behind them, so that lies about sizes get further.
+      await useEverything(sourceOf(bytes, seed % 5 === 0 ? bytes.length : victim.total));
+    } catch (error) {
+      if (error instanceof WorkbenchError && !error.code.startsWith("BUG_") && error.hint !== undefined)
+        outcome = error.code;
+      else faults.push(`seed ${seed}: ${error instanceof Error ? `${error.name} ${error.message}` : String(error)}`);
+    }
+    const took = performance.now() - start;
+    slowestMs = Math.max(slowestMs, took);
+    if (took > 1000) faults.push(`seed ${seed}: took ${Math.round(took)} ms`);
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+  }
+  return { outcomes, faults, slowestMs };
+}
+
+async function useEverything(source: ByteSource): Promise<void> {
+  const file = await openGguf(source);
+  describeModel(file);
+  for (const { value } of file.metadata.entries) {
+    previewValue(value);
+    const length = arrayLength(value);
+    if (length !== undefined && length > 0) elementText(value, length - 1);
+  }
+  if (file.identity.length < 32) throw new Error("no identity");
+  const tokenizer = createTokenizer(file);
+  tokenizer.decode(tokenizer.encode("w1 w2 some text <|im_end|>"));
+}
