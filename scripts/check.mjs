@@ -6,7 +6,11 @@ const began = Date.now();
 const seconds = (from) => `${((Date.now() - from) / 1000).toFixed(1)} s`;
 
 export const staticChecks = [
-  { name: "format", command: npmProgram("prettier"), args: ["--check", "--log-level", "warn", "."] },
+  {
+    name: "format",
+    command: npmProgram("prettier"),
+    args: ["--check", "--log-level", "warn", "--cache", "--cache-location", ".cache/prettier", "."],
+  },
   { name: "lint and walls", command: process.execPath, args: ["scripts/lint.mjs"] },
   { name: "types", command: process.execPath, args: ["scripts/typecheck.mjs"] },
   { name: "lock file", command: process.execPath, args: ["scripts/lockCheck.mjs"] },
