@@ -167,7 +167,7 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
     const input = (name: string, shape: readonly number[]): ReturnType<typeof e.builder.input> => e.builder.input(name, tensorType("fp16", shape));
     const [q, k, v] = [input("q", [2, 3, 4]), input("k", [1, 3, 4]), input("v", [1, 3, 4])];
     const past = e.op("squeeze", { x: e.builder.input("past", tensorType("int32", [1])), axes: [0] });
-    const [keys, values] = [e.appendToCache(input("k_old", [1, 8, 4]), k, past), e.appendToCache(input("v_old", [1, 8, 4]), v, past)];
+    const [keys, values] = [e.appendToCache(e.passedCache(input("k_old", [1, 8, 4])), k, past), e.appendToCache(e.passedCache(input("v_old", [1, 8, 4])), v, past)];
     e.builder.output("y", e.attention({ query: q, key: keys, value: values, past, causal: true, scale: 0.5, window: 4 }));
     const path = join(folder, "functional.mlpackage");
     await d.write(path, d.contents("main"));

@@ -4,6 +4,7 @@
  */
 import { isFloat as isFloatType, isPacked } from "../../ir/dtype.ts";
 import type { TensorType } from "../../ir/type.ts";
+import { versionOf } from "./mil/opTable.ts";
 import type { CoremlRule, MilArgs, MilOpName, MilValue, RuleNode } from "./emitter.ts";
 
 type One = readonly [MilValue];
@@ -29,14 +30,19 @@ export function generalLimits(node: RuleNode<unknown>): true | string {
 
 const firstReason = (...answers: readonly (true | string)[]): true | string => answers.find((a) => a !== true) ?? true;
 
-const floatOnly = (what: string, type: TensorType | undefined): true | string =>
-  type === undefined || isFloatType(type.dtype) || isPacked(type.dtype) ? true : `${what} takes floats, this operand is ${type.dtype}`;
+/** Whole numbers where the operator's own table allows int32. */
+function numbersFor(what: UnaryName, type: TensorType | undefined): true | string {
+  if (type === undefined || isFloatType(type.dtype) || isPacked(type.dtype)) return true;
+  const argument = versionOf(what, "CoreML9")?.args.find((a) => a.name === "x");
+  const wanted = type.dtype === "bool" ? "bool" : "int32";
+  return argument?.types?.includes(wanted) === true ? true : `CoreML's ${what} takes floats, this operand is ${type.dtype}`;
+}
 
 /** `milUnary("sin")`: one operator on one float operand. */
 export const milUnary = (type: UnaryName): CoremlRule<One, unknown> => ({
   kind: "native",
   emit: (e, [x]) => e.op(type, { x } as MilArgs[UnaryName]),
-  when: (node) => firstReason(generalLimits(node), floatOnly(type, node.inputs[0])),
+  when: (node) => firstReason(generalLimits(node), numbersFor(type, node.inputs[0])),
 });
 
 /** `milBinary("add")`: element-wise with NumPy broadcasting, both operands of one type. */

@@ -53,7 +53,5 @@ export function denseWeight(g: OpBuilder, x: Value, w: Value): Value {
 
 /** CoreML: a weight from the file by `emitter.linear`, a computed one by a product. */
 export function milLinear(e: CoremlEmitter, x: MilValue, w: MilValue, bias?: MilValue): MilValue {
-  if (w.weight !== undefined) return e.linear(x, w, bias);
-  const y = e.op("matmul", { x, y: w, transpose_x: false, transpose_y: true });
-  return bias === undefined ? y : e.op("add", { x: y, y: milPlain(e, bias) });
+  return e.linear(x, w, bias === undefined ? undefined : milPlain(e, bias));
 }

@@ -8,6 +8,12 @@ import type { MilValue } from "../mil/types.ts";
 
 const MASKED = -40000;
 
+/** The values of a cache, without the mark that says in which pieces they lie. */
+function bare(value: MilValue): MilValue {
+  const { cache: _pieces, ...rest } = value;
+  return rest;
+}
+
 export function attend(e: CoremlEmitter, args: AttentionArgs): MilValue {
   const [heads = 0, rows = 0, size = 0] = e.sizes(args.query, "attention");
   const [groups = 1, keys = 0] = e.sizes(args.key, "attention");
@@ -16,7 +22,7 @@ export function attend(e: CoremlEmitter, args: AttentionArgs): MilValue {
   // Scaling the queries first keeps fp16 scores small.
   const scaled = e.op("mul", { x: args.query, y: args.scale });
   const folded = e.op("reshape", { x: scaled, shape: [groups, share * rows, size] });
-  let scores = e.op("matmul", { x: folded, y: args.key, transpose_x: false, transpose_y: true });
+  let scores = e.op("matmul", { x: folded, y: bare(args.key), transpose_x: false, transpose_y: true });
   if (args.softcap !== undefined && args.softcap > 0) {
     const bent = e.op("tanh", { x: e.op("mul", { x: scores, y: 1 / args.softcap }) });
     scores = e.op("mul", { x: bent, y: args.softcap });
@@ -27,7 +33,7 @@ export function attend(e: CoremlEmitter, args: AttentionArgs): MilValue {
     scores = e.op("reshape", { x: e.op("add", { x: split, y: mask }), shape: [groups, share * rows, keys] });
   }
   const weights = e.op("softmax", { x: scores, axis: -1 });
-  const mixed = e.op("matmul", { x: weights, y: args.value, transpose_x: false, transpose_y: false });
+  const mixed = e.op("matmul", { x: weights, y: bare(args.value), transpose_x: false, transpose_y: false });
   return e.op("reshape", { x: mixed, shape: [heads, rows, width] });
 }
 

@@ -9,6 +9,7 @@ import { hashBytes } from "../../../ir/hash.ts";
 import type { AttentionArgs, CoremlEmitter } from "../emitter.ts";
 import { halvesFromFloats } from "../half.ts";
 import type { MilFunctionBuilder } from "../mil/builder.ts";
+import { unpackValues } from "../mil/fromProto.ts";
 import { requireVersion } from "../mil/opTable.ts";
 import type { MilArgs, MilOpName } from "../mil/ops.generated.ts";
 import type { MilConstant, MilData, MilDtype, MilOpset, MilValue } from "../mil/types.ts";
@@ -67,6 +68,8 @@ export class FunctionEmitter implements CoremlEmitter {
   readonly #folds: ReadonlyMap<string, number>;
   readonly #small: SmallParts;
   readonly #weights = new Map<string, WeightValues>();
+  /** Old keys that the host passes in, by the value's name. */
+  readonly #passedCaches = new Set<string>();
   /** Where a value was read from, by the value's name. */
   readonly #states = new Map<string, StateRead>();
 
@@ -92,6 +95,8 @@ export class FunctionEmitter implements CoremlEmitter {
 
   ops<N extends MilOpName>(type: N, args: MilArgs[N]): readonly MilValue[] {
     invariant(!type.startsWith("constexpr_") && type !== "const", `${type} is not for rules`);
+    for (const given of Object.values<unknown>(args))
+      invariant(!(typeof given === "object" && given !== null && "cache" in given), `[${type}] a cache in two pieces is only for attention`);
     const known = new Set(requireVersion(type, this.opset).args.map((a) => a.name));
     const kept = Object.fromEntries(Object.entries(args).filter(([name]) => known.has(name) || !NEWER.has(`${type}.${name}`)));
     return this.builder.ops(type as Parameters<MilFunctionBuilder["ops"]>[0], kept as never);
@@ -157,8 +162,9 @@ export class FunctionEmitter implements CoremlEmitter {
 
   #partData(planned: PlannedWeight, part: PlannedPart): MilData {
     if (part.record !== undefined) return { kind: "blob", offset: part.record.offset };
-    const bytes = this.#small.get(partKey(planned.name, part.part));
-    return { kind: "packed", bytes: bytes ?? new Uint8Array(packedByteLength(part.dtype, elementCount(part.shape))) };
+    const count = elementCount(part.shape);
+    const bytes = this.#small.get(partKey(planned.name, part.part)) ?? new Uint8Array(packedByteLength(part.dtype, count));
+    return { kind: "numbers", values: unpackValues(part.dtype, count, bytes) };
   }
 
   #blobPart(planned: PlannedWeight, part: WeightPart): MilValue {
@@ -182,22 +188,26 @@ export class FunctionEmitter implements CoremlEmitter {
     const shape = this.sizes(x, "linear");
     const rows = shape.slice(0, -1);
     const [out = 0, inner = 0] = this.sizes(weight, "linear");
-    // `linear` takes up to three dimensions.
-    const flat = shape.length > 3 ? this.op("reshape", { x, shape: [elementCount(rows), inner] }) : x;
+    // `linear` takes up to three dimensions, products at least two.
+    const flat = shape.length > 3 || shape.length < 2 ? this.op("reshape", { x, shape: [elementCount(rows), inner] }) : x;
     if (known === undefined) return this.#shaped(this.#plainLinear(flat, weight, bias), [...rows, out]);
-    const folded = known.rest !== undefined || known.fold !== 0;
-    let y = this.op("linear", { x: flat, weight: known.main, bias: folded || bias === undefined ? this.#zeros(out) : bias });
+    // Only a constant bias can be inside, and only where nothing is added or scaled afterwards.
+    const inside = bias !== undefined && bias.constness !== "no" && known.rest === undefined && known.fold === 0;
+    let y = this.op("linear", { x: flat, weight: known.main, bias: inside ? bias : this.#zeros(out) });
     if (known.rest !== undefined) y = this.op("add", { x: y, y: this.#restTerm(flat, known, known.rest) });
     y = this.#unfold(y, known.fold);
-    if (folded && bias !== undefined) y = this.op("add", { x: y, y: bias });
+    if (!inside && bias !== undefined) y = this.op("add", { x: y, y: bias });
     return this.#shaped(y, [...rows, out]);
   }
 
   /** A weight that was computed cannot be the operand of `linear`. */
   #plainLinear(x: MilValue, weight: MilValue, bias: MilValue | undefined): MilValue {
-    if (weight.constness !== "no") return this.op("linear", { x, weight, bias: bias ?? this.#zeros(this.sizes(weight, "linear")[0] ?? 0) });
-    const y = this.op("matmul", { x, y: weight, transpose_x: false, transpose_y: true });
-    return bias === undefined ? y : this.op("add", { x: y, y: bias });
+    const fixed = weight.constness !== "no";
+    const inside = fixed && bias !== undefined && bias.constness !== "no";
+    const y = fixed
+      ? this.op("linear", { x, weight, bias: inside ? bias : this.#zeros(this.sizes(weight, "linear")[0] ?? 0) })
+      : this.op("matmul", { x, y: weight, transpose_x: false, transpose_y: true });
+    return inside || bias === undefined ? y : this.op("add", { x: y, y: bias });
   }
 
   /** blocksum(x) · restᵀ: the part of x·Wᵀ that the codes do not carry. */
@@ -256,6 +266,12 @@ export class FunctionEmitter implements CoremlEmitter {
     return value;
   }
 
+  /** Marks a function input as old keys: an append gives back the new ones only, and the host writes them. */
+  passedCache(value: MilValue): MilValue {
+    this.#passedCaches.add(value.name);
+    return value;
+  }
+
   stateOf(value: MilValue): MilValue | undefined {
     return this.#states.get(value.name)?.state;
   }
@@ -273,7 +289,7 @@ export class FunctionEmitter implements CoremlEmitter {
     const [heads = 0, capacity = 0, size = 0] = this.sizes(cache, "kv_append");
     const count = this.sizes(values, "kv_append")[1] ?? 0;
     const read = this.#states.get(cache.name);
-    if (read === undefined && this.caches === "functional") {
+    if (this.#passedCaches.has(cache.name)) {
       const all = this.op("concat", { values: [cache, values], axis: 1, interleave: false });
       return { ...all, cache: { stored: capacity, fresh: count } };
     }

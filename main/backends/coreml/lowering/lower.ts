@@ -131,6 +131,7 @@ class FunctionLowering {
     this.#bindings.push({ feature: feature.name, kind, name, dtype, shape: featureShape });
     return this.#builder.from([node.id], labelOf(node), () => {
       if (asState) return this.#emitter.readState(feature, shape.at(-1) ?? 1);
+      if (node.op === "state" && shape.length > 0) return this.#emitter.passedCache(feature);
       const ranked = shape.length === 0 ? this.#emitter.op("squeeze", { x: feature, axes: [0] }) : feature;
       return type.dtype === "bool" ? this.#emitter.cast(ranked, "bool") : ranked;
     });
@@ -199,7 +200,8 @@ class FunctionLowering {
     const { cache } = after;
     if (cache === undefined) return this.#output("stateOut", name, after);
     const [heads = 0, , size = 0] = this.#emitter.sizes(after, name);
-    const fresh = this.#emitter.op("slice_by_size", { x: after, begin: [0, cache.stored, 0], size: [heads, cache.fresh, size] });
+    const { cache: _pieces, ...whole } = after;
+    const fresh = this.#emitter.op("slice_by_size", { x: whole, begin: [0, cache.stored, 0], size: [heads, cache.fresh, size] });
     this.#output("freshKeys", name, fresh);
   }
 

@@ -164,7 +164,7 @@ export class MilFunctionBuilder {
     return this.#constant({ type: tensorType(dtype, shape), data: { kind: "numbers", values } }, wish);
   }
 
-  /** A constant whose data is a record of the weight file, or packed bytes. */
+  /** A constant whose data is a record of the weight file, or known numbers. */
   data(constant: MilConstant, wish: string): MilValue {
     return this.#constant(constant, wish);
   }
@@ -243,8 +243,6 @@ function constantKey(constant: MilConstant): string | undefined {
       return `${head}@${data.offset}`;
     case "text":
       return `${head}"${data.text}"`;
-    case "packed":
-      return undefined;
     case "numbers": {
       if (data.values.length > SMALL_CONSTANT) return isAllZero(data.values) ? `${head}:zeros` : undefined;
       return `${head}:${Array.from(data.values, (v) => (Object.is(v, -0) ? "-0" : String(v))).join()}`;

@@ -34,8 +34,6 @@ function constantText(constant: MilConstant): string {
       return `${head}(BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64(${data.offset})))`;
     case "text":
       return `string(${JSON.stringify(data.text)})`;
-    case "packed":
-      return `${head}(/* ${data.bytes.length} packed bytes */)`;
     case "numbers": {
       const values = Array.from({ length: Math.min(SHOWN_VALUES, data.values.length) }, (_, i) => numberText(data.values[i] ?? 0, type.dtype));
       const more = data.values.length > SHOWN_VALUES ? `, /* … ${data.values.length} values */` : "";

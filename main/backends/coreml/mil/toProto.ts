@@ -60,7 +60,6 @@ export function packBits(bits: number, values: ArrayLike<number>): Uint8Array {
 function tensorValue(constant: MilConstant): CoreML.Specification.MILSpec.TensorValue.$Properties {
   const { data, type } = constant;
   if (data.kind === "text") return { strings: { values: [data.text] } };
-  if (data.kind === "packed") return { bytes: { values: data.bytes } };
   invariant(data.kind === "numbers", "a blob is not an immediate value");
   const values = Array.from(data.values);
   switch (type.dtype) {

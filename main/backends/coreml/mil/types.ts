@@ -61,7 +61,6 @@ export type MilType = MilTensorType | MilStateType;
 export type MilData =
   | { readonly kind: "numbers"; readonly values: ArrayLike<number> }
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "packed"; readonly bytes: Uint8Array }
   | { readonly kind: "blob"; readonly offset: number };
 
 export interface MilConstant {

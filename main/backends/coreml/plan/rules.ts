@@ -76,11 +76,11 @@ export const RULES: readonly Rule[] = [
     op.tensors.some((t) => t.shape.length > 5) ? "The Neural Engine takes at most five dimensions." : undefined,
   ),
   rule("ane-dynamic", "hard", "Sizes known only at run time", "coremltools issues 1764, 1909, 2370, 2825", (op) =>
-    op.tensors.some((t) => t.shape.includes(null)) ? "A size is only known when the model runs; the Neural Engine compiles for fixed shapes." : undefined,
+    op.tensors.some((t) => [...t.shape].some((d) => d === null)) ? "A size is only known when the model runs; the Neural Engine compiles for fixed shapes." : undefined,
   ),
   rule("ane-size", "hard", "Dimensions beyond the hardware's limits", "ane-guide", (op, target) => {
     const edge = generation(target) >= 4 ? 65536 : 16384;
-    const big = op.tensors.flatMap((t): readonly (number | null)[] => t.shape.slice(-2)).find((d) => d !== null && d > edge);
+    const big = op.tensors.flatMap((t) => [...t.shape].slice(-2)).find((d) => d !== null && d > edge);
     const weight = op.inputs.get("weight")?.type.shape[0];
     const channels = spatial(op) ? Math.max(0, ...op.tensors.map((t): number => t.shape[1] ?? 0)) : 0;
     if (big !== undefined && big !== null) return `A dimension of ${big} exceeds the ${edge} that this chip's Neural Engine holds along width or height.`;

@@ -88,8 +88,6 @@ export class Simulator {
         return { dtype: "string", shape, data: new Int32Array(0), text: data.text };
       case "numbers":
         return simTensor(type.dtype, shape, copyOf(data.values));
-      case "packed":
-        return simTensor(type.dtype, shape, copyOf(unpackValues(type.dtype, elementCount(shape), data.bytes)));
       case "blob":
         return keep ? this.#kept(`${data.offset}`, () => this.#record(data.offset, type, shape)) : this.#record(data.offset, type, shape);
     }
