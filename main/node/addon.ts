@@ -90,9 +90,13 @@ function guarded<T>(work: () => T): T {
 export function loadAddon(options: AddonOptions = {}): CpuEngine {
   const path = options.path ?? candidates().find((candidate) => existsSync(candidate));
   if (path === undefined || !existsSync(path))
-    throw new WorkbenchError("ENV_NO_ADDON", `[addon] not found: ${options.path ?? "native/build/rlx.node"} does not exist`, {
-      hint: "Build it with `npm run build:native` (needs CMake and a C++20 compiler).",
-    });
+    throw new WorkbenchError(
+      "ENV_NO_ADDON",
+      `[addon] not found: ${options.path ?? "native/build/rlx.node"} does not exist`,
+      {
+        hint: "Build it with `npm run build:native` (needs CMake and a C++20 compiler).",
+      },
+    );
   const native = openAddon(path);
   return engineOver(native, options.isa);
 }
@@ -102,10 +106,14 @@ function openAddon(path: string): NativeAddon {
   try {
     loaded = createRequire(import.meta.url)(path);
   } catch (error) {
-    throw new WorkbenchError("ENV_NO_ADDON", `[addon] cannot load ${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      hint: "Build it again on this machine with `npm run build:native`.",
-      cause: error,
-    });
+    throw new WorkbenchError(
+      "ENV_NO_ADDON",
+      `[addon] cannot load ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        hint: "Build it again on this machine with `npm run build:native`.",
+        cause: error,
+      },
+    );
   }
   const native = loaded as NativeAddon;
   if (native.abi !== ABI)
@@ -124,7 +132,10 @@ function openAddon(path: string): NativeAddon {
 function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
   const isas = native.isas();
   if (isa !== undefined && !isas.includes(isa))
-    throw new WorkbenchError("INPUT_ARGUMENT", `[addon] instruction set: got ${isa}, expected one of ${isas.join(", ")}`);
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[addon] instruction set: got ${isa}, expected one of ${isas.join(", ")}`,
+    );
   const forced = isa === undefined ? {} : { isa };
   // The safety net only: what is collected without having been disposed is disposed then.
   const lost = new FinalizationRegistry<number>((handle) => native.dispose(handle));
@@ -132,7 +143,8 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
 
   const idOf = (handle: object): number => {
     const id = ids.get(handle);
-    if (id === undefined) throw new WorkbenchError("HANDLE_UNKNOWN", "[addon] this handle does not belong to the engine");
+    if (id === undefined)
+      throw new WorkbenchError("HANDLE_UNKNOWN", "[addon] this handle does not belong to the engine");
     return id;
   };
   const tracked = <T extends object>(id: number, handle: T): T => {
@@ -163,7 +175,8 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
   const weightsHandle = (id: number, bytes: number): WeightsHandle => {
     const handle: WeightsHandle = tracked(id, {
       bytes,
-      read: (file: number, offset: number, target: Uint8Array) => guarded(() => native.readWeights(id, file, offset, target)),
+      read: (file: number, offset: number, target: Uint8Array) =>
+        guarded(() => native.readWeights(id, file, offset, target)),
       check: () => guarded(() => native.checkWeights(id)),
       dispose: disposer(id, () => handle),
     });
@@ -185,7 +198,8 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
 
   const planHandle = (id: number): PlanHandle => {
     const handle: PlanHandle = tracked(id, {
-      openSession: (options: SessionOptions) => sessionHandle(guarded(() => native.openSession(id, { ...options, ...forced }))),
+      openSession: (options: SessionOptions) =>
+        sessionHandle(guarded(() => native.openSession(id, { ...options, ...forced }))),
       dispose: disposer(id, () => handle),
     });
     return handle;
@@ -202,9 +216,11 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
         const { id, bytes } = native.openWeights(paths);
         return weightsHandle(id, bytes);
       }),
-    loadPlan: (bytes, weights) => planHandle(guarded(() => native.loadPlan(bytes, weights === null ? null : idOf(weights)))),
+    loadPlan: (bytes, weights) =>
+      planHandle(guarded(() => native.loadPlan(bytes, weights === null ? null : idOf(weights)))),
     dequantize: (type, bytes, target) => guarded(() => native.dequantize(type, bytes, target, isa)),
     halve: (type, values, target) => guarded(() => native.halve(type, values, target, isa)),
-    readBandwidth: (threads, bytes, seconds, signal) => awaited(() => native.bandwidth(threads, bytes, seconds), signal),
+    readBandwidth: (threads, bytes, seconds, signal) =>
+      awaited(() => native.bandwidth(threads, bytes, seconds), signal),
   };
 }

@@ -36,7 +36,12 @@ export interface PlanStep {
   readonly nodes: readonly number[];
 }
 
-export function compileCpu(graph: Graph, rules: CpuRules, locate: LocateWeight, options: CpuCompileOptions = {}): CpuPlan {
+export function compileCpu(
+  graph: Graph,
+  rules: CpuRules,
+  locate: LocateWeight,
+  options: CpuCompileOptions = {},
+): CpuPlan {
   const draft = lower(graph, rules, locate);
   if (options.fuse !== false) {
     linearBlocks(draft);

@@ -80,8 +80,7 @@ export class PlanDraft {
   /** Moves a value to another buffer (it becomes the same memory). */
   rebase(id: number, buffer: number): void {
     const old = this.bufferOf(id);
-    for (const value of this.values)
-      if (value.buffer === old) this.values[value.id] = { ...value, buffer };
+    for (const value of this.values) if (value.buffer === old) this.values[value.id] = { ...value, buffer };
   }
 }
 

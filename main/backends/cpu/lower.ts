@@ -19,7 +19,11 @@ export interface CpuRule {
     emitter: CpuEmitter,
     inputs: readonly CpuValue[],
     attrs: AttrRecord,
-    node: { readonly inputs: readonly TensorType[]; readonly outputs: readonly TensorType[]; readonly attrs: AttrRecord },
+    node: {
+      readonly inputs: readonly TensorType[];
+      readonly outputs: readonly TensorType[];
+      readonly attrs: AttrRecord;
+    },
   ) => CpuValue | readonly CpuValue[];
 }
 export type CpuRules = (op: string) => CpuRule | string;
@@ -38,7 +42,10 @@ export function lower(graph: Graph, rules: CpuRules, locate: LocateWeight): Plan
   };
   for (const node of graph.nodes) {
     const results = lowerNode(draft, graph, node, rules, locate, valueOf);
-    invariant(results.length === node.outputs.length, `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`);
+    invariant(
+      results.length === node.outputs.length,
+      `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`,
+    );
     results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
   }
   for (const state of graph.states) {
@@ -82,7 +89,9 @@ function lowerNode(
     default: {
       const rule = rules(node.op);
       if (typeof rule === "string")
-        throw new WorkbenchError("UNSUPPORTED_OP", `[cpu] ${node.op}: ${rule}`, { hint: "Legalise the graph for the cpu first." });
+        throw new WorkbenchError("UNSUPPORTED_OP", `[cpu] ${node.op}: ${rule}`, {
+          hint: "Legalise the graph for the cpu first.",
+        });
       const inputs = node.inputs.map(valueOf);
       const info = { inputs: inputs.map((value) => value.type), outputs: node.outputs, attrs: node.attrs };
       const result = rule.emit(emitterFor(draft, node.id), inputs, node.attrs, info);
@@ -93,7 +102,12 @@ function lowerNode(
 
 function emitterFor(draft: PlanDraft, node: number): CpuEmitter {
   const nodes = [node];
-  const push = (kernel: CpuKernel, inputs: readonly number[], types: readonly TensorType[], params: KernelParams): readonly CpuValue[] => {
+  const push = (
+    kernel: CpuKernel,
+    inputs: readonly number[],
+    types: readonly TensorType[],
+    params: KernelParams,
+  ): readonly CpuValue[] => {
     const outputs = types.map((type) => draft.newValue(type));
     draft.instructions.push({ kernel, inputs, outputs: outputs.map((value) => value.id), params, nodes });
     return outputs;
@@ -145,13 +159,17 @@ function aliasInPlace(draft: PlanDraft): void {
       const kind = draft.kindOf(buffer);
       const state = kind.kind === "state" ? draft.states.find((entry) => entry.name === kind.name) : undefined;
       // A state may be overwritten only by its own next value; a temporary by anyone; other memory never.
-      const allowed = kind.kind === "temp" || (state !== undefined && draft.bufferOf(state.next) === draft.bufferOf(to));
+      const allowed =
+        kind.kind === "temp" || (state !== undefined && draft.bufferOf(state.next) === draft.bufferOf(to));
       const uses = usesOf(draft);
       const readLater = (uses.readers[buffer] ?? []).some((reader) => reader > at);
       const keptOtherwise = kind.kind === "temp" && uses.kept[buffer] === true;
       if (allowed && !readLater && !keptOtherwise) draft.rebase(to, buffer);
       else if (instruction.kernel === "attention_block")
-        throw new WorkbenchError("BUG_INVARIANT", "[cpu] an attention block was made over caches that it cannot update in place");
+        throw new WorkbenchError(
+          "BUG_INVARIANT",
+          "[cpu] an attention block was made over caches that it cannot update in place",
+        );
     }
   });
 }

@@ -23,9 +23,13 @@ const align = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMEN
 export function boundSize(dim: Dim, limits: Bindings, who: string): number {
   const size = bindDim(dim, limits);
   if (typeof size === "number") return size;
-  throw new WorkbenchError("IR_SHAPE", `[${who}] no limit for ${dimSymbols(size).join(", ")}: memory cannot be planned`, {
-    hint: "Give the symbol a largest size (limitSymbol, or the compile option `limits`).",
-  });
+  throw new WorkbenchError(
+    "IR_SHAPE",
+    `[${who}] no limit for ${dimSymbols(size).join(", ")}: memory cannot be planned`,
+    {
+      hint: "Give the symbol a largest size (limitSymbol, or the compile option `limits`).",
+    },
+  );
 }
 
 interface Gap {
@@ -82,7 +86,10 @@ export function planMemory(draft: PlanDraft, limits: Bindings): MemoryPlan {
   const sizes = draft.buffers.map(() => 0);
   for (const value of draft.values)
     if (draft.kindOf(value.buffer).kind === "temp")
-      sizes[value.buffer] = Math.max(sizes[value.buffer] ?? 0, align(boundSize(byteLength(value.type), limits, "cpu memory plan")));
+      sizes[value.buffer] = Math.max(
+        sizes[value.buffer] ?? 0,
+        align(boundSize(byteLength(value.type), limits, "cpu memory plan")),
+      );
 
   const first = draft.buffers.map(() => -1);
   const last = draft.buffers.map(() => -1);

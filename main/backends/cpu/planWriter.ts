@@ -54,7 +54,8 @@ class ByteWriter {
   }
   text(text: string): void {
     const bytes = new TextEncoder().encode(text);
-    if (bytes.length > 65535) throw new WorkbenchError("IR_STRUCTURE", `[cpu] a name of ${bytes.length} bytes is too long`);
+    if (bytes.length > 65535)
+      throw new WorkbenchError("IR_STRUCTURE", `[cpu] a name of ${bytes.length} bytes is too long`);
     this.u32(bytes.length);
     this.blob(bytes);
     this.#room((4 - (bytes.length % 4)) % 4);
@@ -129,7 +130,8 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
 
   const tensors = new ByteWriter();
   tensors.u32(tensorOf.size);
-  for (const id of tensorOf.keys()) writeTensor(tensors, draft, draft.valueAt(id), memory, size, constants.offsets, ownIndex);
+  for (const id of tensorOf.keys())
+    writeTensor(tensors, draft, draft.valueAt(id), memory, size, constants.offsets, ownIndex);
 
   const instructions = new ByteWriter();
   instructions.u32(draft.instructions.length);
@@ -143,7 +145,9 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
     instructions.u32(params.length);
     for (const [key, value] of params) {
       instructions.u32(name(key));
-      const values: readonly (Dim | boolean)[] = Array.isArray(value) ? (value as readonly Dim[]) : [value as Dim | boolean];
+      const values: readonly (Dim | boolean)[] = Array.isArray(value)
+        ? (value as readonly Dim[])
+        : [value as Dim | boolean];
       instructions.u32(values.length);
       for (const item of values) {
         instructions.f64(typeof item === "string" ? 0 : Number(item));
@@ -231,7 +235,8 @@ function writeTensor(
   };
   const fixed = (): number => {
     const bytes = byteLength(value.type);
-    if (typeof bytes !== "number") throw new WorkbenchError("IR_SHAPE", `[cpu] a weight or constant has a symbolic size: ${bytes} bytes`);
+    if (typeof bytes !== "number")
+      throw new WorkbenchError("IR_SHAPE", `[cpu] a weight or constant has a symbolic size: ${bytes} bytes`);
     return bytes;
   };
   switch (kind.kind) {
@@ -239,15 +244,26 @@ function writeTensor(
       return place(0, Math.max(0, memory.offsets[value.buffer] ?? 0), memory.sizes[value.buffer] ?? 0);
     case "weight": {
       if (kind.place.bytes !== fixed() && isPacked(value.type.dtype))
-        throw new WorkbenchError("INPUT_MALFORMED", `[cpu] a weight has ${kind.place.bytes} bytes, expected ${fixed()}`);
+        throw new WorkbenchError(
+          "INPUT_MALFORMED",
+          `[cpu] a weight has ${kind.place.bytes} bytes, expected ${fixed()}`,
+        );
       return place(kind.place.file, kind.place.offset, fixed());
     }
     case "constant":
       return place(0, constants.get(value.buffer) ?? 0, fixed());
     case "state":
-      return place(draft.states.findIndex((state) => state.name === kind.name), 0, 0);
+      return place(
+        draft.states.findIndex((state) => state.name === kind.name),
+        0,
+        0,
+      );
     case "input":
-      return place(draft.inputs.findIndex((input) => input.name === kind.name), 0, 0);
+      return place(
+        draft.inputs.findIndex((input) => input.name === kind.name),
+        0,
+        0,
+      );
     case "own":
       return place(own.get(value.buffer) ?? 0, 0, 0);
   }

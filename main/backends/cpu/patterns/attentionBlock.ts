@@ -62,7 +62,18 @@ function fusedParts(draft: PlanDraft, uses: Uses, attention: DraftInstruction, a
   const append = place === undefined ? undefined : draft.instructions[place];
   if (place === undefined || append?.kernel !== "rope_append") return undefined;
   const [turned = -1, keys = -1, values = -1] = append.outputs;
-  const [rawQ = -1, rawK = -1, rawV = -1, cos = -1, sin = -1, kCache = -1, vCache = -1, appendPast = -1, qNorm = -1, kNorm = -1] = append.inputs;
+  const [
+    rawQ = -1,
+    rawK = -1,
+    rawV = -1,
+    cos = -1,
+    sin = -1,
+    kCache = -1,
+    vCache = -1,
+    appendPast = -1,
+    qNorm = -1,
+    kNorm = -1,
+  ] = append.inputs;
   if (q !== turned || k !== keys || v !== values || past !== appendPast) return undefined;
   if (!readOnlyBy(uses, draft.bufferOf(turned), at)) return undefined;
   return {
@@ -88,14 +99,22 @@ interface Turned {
 function turnedOf(draft: PlanDraft, uses: Uses, id: number, reader: number): Turned | undefined {
   const ropeAt = soleWriter(uses, draft.bufferOf(id));
   const rope = ropeAt === undefined ? undefined : draft.instructions[ropeAt];
-  if (ropeAt === undefined || rope?.kernel !== "rope" || !readOnlyBy(uses, draft.bufferOf(id), reader)) return undefined;
+  if (ropeAt === undefined || rope?.kernel !== "rope" || !readOnlyBy(uses, draft.bufferOf(id), reader))
+    return undefined;
   const [x = -1] = rope.inputs;
   const normAt = soleWriter(uses, draft.bufferOf(x));
   const norm = normAt === undefined ? undefined : draft.instructions[normAt];
   if (normAt === undefined || norm?.kernel !== "rms_norm" || !readOnlyBy(uses, draft.bufferOf(x), ropeAt))
     return { raw: x, norm: -1, normed: false, eps: 0, rope, places: [ropeAt] };
   const [raw = -1, weight = -1] = norm.inputs;
-  return { raw, norm: weight, normed: true, eps: numberParam(norm.params, "eps", 1e-5), rope, places: [ropeAt, normAt] };
+  return {
+    raw,
+    norm: weight,
+    normed: true,
+    eps: numberParam(norm.params, "eps", 1e-5),
+    rope,
+    places: [ropeAt, normAt],
+  };
 }
 
 function separateParts(draft: PlanDraft, uses: Uses, attention: DraftInstruction, at: number): Parts | undefined {
@@ -104,7 +123,9 @@ function separateParts(draft: PlanDraft, uses: Uses, attention: DraftInstruction
   const appendOf = (id: number): { readonly place: number; readonly append: DraftInstruction } | undefined => {
     const place = soleWriter(uses, draft.bufferOf(id));
     const append = place === undefined ? undefined : draft.instructions[place];
-    return place !== undefined && append?.kernel === "kv_append" && append.inputs[2] === past ? { place, append } : undefined;
+    return place !== undefined && append?.kernel === "kv_append" && append.inputs[2] === past
+      ? { place, append }
+      : undefined;
   };
   const [k, v] = [appendOf(keys), appendOf(values)];
   if (query === undefined || k === undefined || v === undefined) return undefined;
@@ -115,7 +136,18 @@ function separateParts(draft: PlanDraft, uses: Uses, attention: DraftInstruction
   if (query.normed && key.normed && query.eps !== key.eps) return undefined;
   const [, cos = -1, sin = -1] = query.rope.inputs;
   return {
-    operands: [query.raw, key.raw, v.append.inputs[1] ?? -1, query.norm, key.norm, cos, sin, k.append.inputs[0] ?? -1, v.append.inputs[0] ?? -1, past],
+    operands: [
+      query.raw,
+      key.raw,
+      v.append.inputs[1] ?? -1,
+      query.norm,
+      key.norm,
+      cos,
+      sin,
+      k.append.inputs[0] ?? -1,
+      v.append.inputs[0] ?? -1,
+      past,
+    ],
     eps: query.normed ? query.eps : key.eps,
     interleaved: query.rope.params["interleaved"] === true,
     normQ: query.normed,
@@ -130,5 +162,7 @@ function updatesInPlace(draft: PlanDraft, cache: number, next: number, at: numbe
   const kind = draft.kindOf(buffer);
   const state = kind.kind === "state" ? draft.states.find((entry) => entry.name === kind.name) : undefined;
   if (state === undefined || draft.bufferOf(state.next) !== draft.bufferOf(next)) return false;
-  return !draft.instructions.some((instruction, i) => i > at && instruction.inputs.some((id) => id >= 0 && draft.bufferOf(id) === buffer));
+  return !draft.instructions.some(
+    (instruction, i) => i > at && instruction.inputs.some((id) => id >= 0 && draft.bufferOf(id) === buffer),
+  );
 }

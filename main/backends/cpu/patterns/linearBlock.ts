@@ -104,7 +104,13 @@ function splitAddNorms(draft: PlanDraft): void {
     const [sum = -1, normed = -1] = instruction.outputs;
     return [
       { kernel: "add", inputs: [x, residual], outputs: [sum], params: {}, nodes: instruction.nodes },
-      { kernel: "rms_norm", inputs: [sum, weight], outputs: [normed], params: instruction.params, nodes: instruction.nodes },
+      {
+        kernel: "rms_norm",
+        inputs: [sum, weight],
+        outputs: [normed],
+        params: instruction.params,
+        nodes: instruction.nodes,
+      },
     ];
   });
 }
@@ -117,10 +123,15 @@ function privateLinear(draft: PlanDraft, uses: Uses, id: number, reader: number)
 }
 
 /** The gate and up values of act(gate) * up, and the instructions that make it. */
-function gateOf(draft: PlanDraft, uses: Uses, at: number): { gate: number; up: number; activation: number; parts: readonly number[] } | undefined {
+function gateOf(
+  draft: PlanDraft,
+  uses: Uses,
+  at: number,
+): { gate: number; up: number; activation: number; parts: readonly number[] } | undefined {
   const instruction = draft.instructions[at];
   const [a = -1, b = -1] = instruction?.inputs ?? [];
-  if (instruction?.kernel === "glu") return { gate: a, up: b, activation: numberParam(instruction.params, "activation", 0), parts: [] };
+  if (instruction?.kernel === "glu")
+    return { gate: a, up: b, activation: numberParam(instruction.params, "activation", 0), parts: [] };
   if (instruction?.kernel !== "mul") return undefined;
   for (const [activated, up] of [[a, b] as const, [b, a] as const]) {
     const place = soleWriter(uses, draft.bufferOf(activated));
@@ -180,7 +191,11 @@ function mergeSiblings(draft: PlanDraft): void {
       if (place === undefined) first.set(block.x, at);
       return;
     }
-    merged[place] = closeBlock({ ...into, matrices: [...into.matrices, ...block.matrices], nodes: union(into.nodes, block.nodes) });
+    merged[place] = closeBlock({
+      ...into,
+      matrices: [...into.matrices, ...block.matrices],
+      nodes: union(into.nodes, block.nodes),
+    });
     merged[at] = undefined;
   });
   draft.instructions = merged.filter((instruction) => instruction !== undefined);
@@ -201,7 +216,8 @@ function takeResiduals(draft: PlanDraft): void {
       if (place === undefined || block === undefined || block.matrices.length !== 1 || block.add >= 0) continue;
       if (product === residual || !readOnlyBy(uses, draft.bufferOf(product), at)) continue;
       const [wanted, added] = [draft.valueAt(sum).type, draft.valueAt(residual).type];
-      if (!sameShape(wanted.shape, added.shape) || !sameShape(wanted.shape, draft.valueAt(product).type.shape)) continue;
+      if (!sameShape(wanted.shape, added.shape) || !sameShape(wanted.shape, draft.valueAt(product).type.shape))
+        continue;
       if (wanted.dtype !== "f32" || added.dtype !== "f32") continue;
       const matrices = block.matrices.map((matrix) => ({ ...matrix, output: sum }));
       result[place] = undefined;

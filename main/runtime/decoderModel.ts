@@ -1,0 +1,81 @@
+/** A decoder from its file: graph, plan and weights, made once; sessions are opened over it. */
+import type { CpuEngine, Disposable } from "../backends/cpu/engine.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Architecture } from "../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../formats/gguf/architecture.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
+import { weightSourceOf } from "../formats/gguf/weightSource.ts";
+import type { Graph } from "../ir/graph.ts";
+import { buildModel } from "../models/buildModel.ts";
+import { cpuDevice } from "./cpuDevice.ts";
+import { DecoderSession } from "./decoderSession.ts";
+import type { CompiledGraph } from "./device.ts";
+
+export interface DecoderOptions {
+  readonly threads: number;
+  /** Element type of keys and values. */
+  readonly cacheType?: "f16" | "f32";
+  /** Most tokens of a prompt that run at once. */
+  readonly chunk?: number;
+  /** What the compiler does to the built graph before it is lowered: passes and legalisation. */
+  readonly prepare?: (graph: Graph) => Graph;
+}
+
+export interface SessionSettings {
+  /** Positions the cache holds; the model's own context when absent. */
+  readonly context?: number;
+  readonly threads?: number;
+}
+
+export interface DecoderModel extends Disposable {
+  readonly architecture: Architecture;
+  readonly compiled: CompiledGraph;
+  readonly chunk: number;
+  open(settings?: SessionSettings): DecoderSession;
+}
+
+/** Tokens of a prompt chunk: large enough for full speed, small enough that progress is seen. */
+export const DEFAULT_CHUNK = 512;
+
+export function openDecoder(
+  engine: CpuEngine,
+  file: GgufFile,
+  paths: readonly string[],
+  options: DecoderOptions,
+): DecoderModel {
+  if (!file.hasData)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${file.name}] this model is a header without data: it cannot run`, {
+      hint: "Open a file with weights.",
+    });
+  const architecture = requireArchitecture(file);
+  const chunk = Math.max(1, Math.min(options.chunk ?? DEFAULT_CHUNK, architecture.context));
+  const built = buildModel(architecture, weightSourceOf(file), {
+    capacity: "capacity",
+    cacheType: options.cacheType ?? "f16",
+    largestStep: chunk,
+    largestRows: chunk,
+    largestCapacity: architecture.context,
+  });
+  const device = cpuDevice(engine, {
+    threads: options.threads,
+    weights: {
+      paths,
+      locate: (_file, name) => {
+        const { part, offset, byteLength } = file.requireTensor(name);
+        return { file: part, offset, bytes: byteLength };
+      },
+    },
+  });
+  const compiled = device.compile(options.prepare === undefined ? built : options.prepare(built));
+  return {
+    architecture,
+    compiled,
+    chunk,
+    open: ({ context, threads } = {}) => {
+      const capacity = Math.max(1, Math.min(context ?? architecture.context, architecture.context));
+      const session = compiled.open({ symbols: { capacity }, ...(threads === undefined ? {} : { threads }) });
+      return new DecoderSession(session, { capacity, vocabulary: architecture.vocabulary, chunk });
+    },
+    dispose: () => compiled.dispose(),
+  };
+}

@@ -1,0 +1,215 @@
+/**
+ * A decoder's session in tokens: which tokens its cache holds, feeding more (in chunks), one step with a sampled token,
+ * scoring, and going back. The cache counts as holding only what a finished run has written: after a cancel or an error
+ * it is as it was.
+ */
+import type { Disposable, SampledToken } from "../backends/cpu/engine.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import { INPUTS, LOGITS } from "../models/blocks.ts";
+import type { GraphRun, GraphSession, RunResult, SampleOptions } from "./device.ts";
+
+export interface DecoderFacts {
+  readonly capacity: number;
+  readonly vocabulary: number;
+  /** Most tokens of one run. */
+  readonly chunk: number;
+}
+
+export interface FeedOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: (done: number, total: number) => void;
+  /** Draw a token after the last one. */
+  readonly sample?: SampleOptions;
+  /** Called with each run's profile: for the profiler. */
+  readonly onRun?: (tokens: number, result: RunResult) => void;
+}
+
+/** Logits of a scoring run stay below this. */
+const SCORE_BYTES = 64 << 20;
+
+export class DecoderSession implements Disposable {
+  readonly facts: DecoderFacts;
+  readonly #session: GraphSession;
+  #tokens: number[] = [];
+
+  constructor(session: GraphSession, facts: DecoderFacts, tokens: readonly number[] = []) {
+    this.#session = session;
+    this.facts = facts;
+    this.#tokens = [...tokens];
+  }
+
+  get threads(): number {
+    return this.#session.threads;
+  }
+  /** Tokens whose keys and values the cache holds, oldest first. */
+  get tokens(): readonly number[] {
+    return this.#tokens;
+  }
+  get past(): number {
+    return this.#tokens.length;
+  }
+  /** Bytes that these tokens take in the cache. */
+  get cacheBytes(): number {
+    return this.#session.bytes(this.past).used;
+  }
+
+  /** Appends tokens; answers the token that was drawn after the last, when one was asked for. */
+  async feed(tokens: ArrayLike<number>, options: FeedOptions = {}): Promise<SampledToken | undefined> {
+    this.#check(tokens);
+    let sampled: SampledToken | undefined;
+    for (let at = 0; at < tokens.length;) {
+      const count = Math.min(this.facts.chunk, tokens.length - at);
+      const part = Int32Array.from({ length: count }, (_, i) => tokens[at + i] ?? 0);
+      at += count;
+      const last = at === tokens.length;
+      const result = await this.#run(
+        part,
+        last && options.sample ? { rows: [count - 1], sample: options.sample } : { rows: [] },
+        options,
+      );
+      sampled = result.sampled;
+      options.onProgress?.(at, tokens.length);
+    }
+    return sampled;
+  }
+
+  /** One token in, one drawn. */
+  async step(token: number, sample: SampleOptions, signal?: AbortSignal): Promise<SampledToken> {
+    const sampled = await this.feed([token], { sample, signal });
+    if (sampled === undefined) throw new WorkbenchError("BUG_INVARIANT", "[decoder] a step drew no token");
+    return sampled;
+  }
+
+  /**
+   * Log-probabilities of `tokens`, each given what stands before it; the first of an empty session has none (NaN).
+   * The session then holds them.
+   */
+  async score(tokens: ArrayLike<number>, options: FeedOptions = {}): Promise<Float32Array> {
+    this.#check(tokens);
+    const logprobs = new Float32Array(tokens.length).fill(NaN);
+    const rows = Math.max(1, Math.min(this.facts.chunk, Math.floor(SCORE_BYTES / (4 * this.facts.vocabulary))));
+    for (let at = 0; at < tokens.length;) {
+      const count = Math.min(rows, tokens.length - at);
+      const part = Int32Array.from({ length: count }, (_, i) => tokens[at + i] ?? 0);
+      // Row i predicts the token after it; the last token of all predicts nothing that is known.
+      const targets = Int32Array.from({ length: count }, (_, i) => tokens[at + i + 1] ?? -1);
+      const result = await this.#run(part, { rows: [...part.keys()], score: targets }, options);
+      const known = result.scored?.logprobs ?? new Float32Array(0);
+      for (let i = 0; i < count && at + i + 1 < tokens.length; i++) logprobs[at + i + 1] = known[i] ?? NaN;
+      at += count;
+      options.onProgress?.(at, tokens.length);
+    }
+    return logprobs;
+  }
+
+  /** Raw logits [rows, vocabulary] of the wanted rows of these tokens: for tests and comparisons. */
+  async logits(tokens: ArrayLike<number>, rows: readonly number[]): Promise<Float32Array> {
+    this.#check(tokens);
+    if (tokens.length > this.facts.chunk)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[decoder] logits of ${tokens.length} tokens: at most ${this.facts.chunk} at once`,
+      );
+    const result = await this.#run(
+      Int32Array.from({ length: tokens.length }, (_, i) => tokens[i] ?? 0),
+      { rows, fetch: [LOGITS] },
+      {},
+    );
+    return new Float32Array(result.outputs[LOGITS]?.bytes.buffer ?? new ArrayBuffer(0));
+  }
+
+  /** Forgets all but the first `count` tokens. */
+  truncate(count: number): void {
+    if (!Number.isInteger(count) || count < 0 || count > this.past)
+      throw new WorkbenchError("INPUT_ARGUMENT", `[decoder] truncate: got ${count}, expected 0 to ${this.past}`);
+    this.#tokens.length = count;
+  }
+
+  /**
+   * Keeps the longest beginning that the cache and `tokens` share, and forgets the rest. At least one token is always left
+   * to run, because only a run gives logits. Answers how many were kept.
+   */
+  reuse(tokens: ArrayLike<number>): number {
+    let common = 0;
+    while (common < this.past && common < tokens.length && this.#tokens[common] === tokens[common]) common++;
+    const kept = Math.max(0, Math.min(common, tokens.length - 1));
+    this.truncate(kept);
+    return kept;
+  }
+
+  async fork(): Promise<DecoderSession> {
+    return new DecoderSession(await this.#session.fork(this.past), this.facts, this.#tokens);
+  }
+
+  /** Tokens and cache as bytes: a count, the tokens, the states. */
+  async save(): Promise<Uint8Array<ArrayBuffer>> {
+    const states = await this.#session.save(this.past);
+    const head = Int32Array.from([this.past, ...this.#tokens]);
+    const saved = new Uint8Array(head.byteLength + states.byteLength);
+    saved.set(new Uint8Array(head.buffer), 0);
+    saved.set(states, head.byteLength);
+    return saved;
+  }
+
+  async restore(saved: Uint8Array): Promise<void> {
+    const aligned = saved.slice();
+    const [past = -1] = aligned.byteLength >= 4 ? new Int32Array(aligned.buffer, 0, 1) : [];
+    const states = 4 * (past + 1);
+    if (past < 0 || past > this.facts.capacity || aligned.byteLength < states)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[decoder] saved state: ${saved.byteLength} bytes do not hold ${past} tokens of at most ${this.facts.capacity}`,
+      );
+    await this.#session.restore(past, aligned.subarray(states));
+    this.#tokens = Array.from(new Int32Array(aligned.buffer, 4, past));
+  }
+
+  dispose(): void {
+    this.#session.dispose();
+  }
+
+  #check(tokens: ArrayLike<number>): void {
+    if (this.past + tokens.length > this.facts.capacity)
+      throw new WorkbenchError(
+        "RUN_CONTEXT_FULL",
+        `[decoder] the context is full: ${this.past} tokens and ${tokens.length} more, it holds ${this.facts.capacity}`,
+        { hint: "Start a new conversation, shorten the prompt, or open the model with a larger context." },
+      );
+    for (let i = 0; i < tokens.length; i++) {
+      const token = tokens[i];
+      if (token === undefined || !Number.isInteger(token) || token < 0 || token >= this.facts.vocabulary)
+        throw new WorkbenchError(
+          "INPUT_ARGUMENT",
+          `[decoder] token ${i}: got ${String(token)}, expected 0 to ${this.facts.vocabulary - 1}`,
+        );
+    }
+  }
+
+  async #run(
+    tokens: Int32Array,
+    want: {
+      readonly rows: readonly number[];
+      readonly sample?: SampleOptions;
+      readonly score?: Int32Array;
+      readonly fetch?: readonly string[];
+    },
+    options: FeedOptions,
+  ): Promise<RunResult> {
+    const request: GraphRun = {
+      inputs: {
+        [INPUTS.tokens]: tokens,
+        [INPUTS.past]: Int32Array.of(this.past),
+        [INPUTS.rows]: Int32Array.from(want.rows),
+      },
+      logits: LOGITS,
+      ...(want.sample === undefined ? {} : { sample: want.sample }),
+      ...(want.score === undefined ? {} : { score: want.score }),
+      ...(want.fetch === undefined ? {} : { fetch: want.fetch }),
+      profile: options.onRun !== undefined,
+    };
+    const result = await this.#session.run(request, options.signal);
+    for (const token of tokens) this.#tokens.push(token);
+    options.onRun?.(tokens.length, result);
+    return result;
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Where graphs run. A device compiles a graph; a compiled graph opens sessions; a session has named inputs, outputs and
+ * states and runs step by step. What a session holds is native (or the reference evaluator's): only what is fetched comes out.
+ */
+import type { Disposable, ProfileColumns, RunResult, SampleOptions, SessionBytes } from "../backends/cpu/engine.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Bindings } from "../ir/dim.ts";
+import { dimSymbols } from "../ir/dim.ts";
+import { dtypeBytes, isPacked } from "../ir/dtype.ts";
+import type { Graph } from "../ir/graph.ts";
+
+export type { ProfileColumns, RunResult, SampleOptions };
+
+export interface GraphRun {
+  /** Every input, as a typed array of its element type. */
+  readonly inputs: Readonly<Record<string, ArrayBufferView>>;
+  /** Sizes of symbols; those that are the only unknown of an input follow from its length. */
+  readonly symbols?: Bindings;
+  readonly fetch?: readonly string[];
+  readonly logits?: string;
+  readonly sample?: SampleOptions;
+  readonly score?: Int32Array;
+  readonly profile?: boolean;
+}
+
+export interface OpenOptions {
+  readonly threads?: number;
+  /** Sizes of the symbols that states have: fixed for the session. */
+  readonly symbols?: Bindings;
+}
+
+/** One step of a plan, for profiles: what runs, and for which graph nodes. */
+export interface PlanStep {
+  readonly kernel: string;
+  readonly nodes: readonly number[];
+}
+
+export interface GraphSession extends Disposable {
+  readonly threads: number;
+  run(request: GraphRun, signal?: AbortSignal): Promise<RunResult>;
+  /** A session of its own with the same states, of caches the first `positions`. */
+  fork(positions: number): Promise<GraphSession>;
+  save(positions: number): Promise<Uint8Array<ArrayBuffer>>;
+  restore(positions: number, state: Uint8Array): Promise<void>;
+  reset(): Promise<void>;
+  bytes(positions: number): SessionBytes;
+}
+
+export interface CompiledGraph extends Disposable {
+  readonly graph: Graph;
+  readonly device: Device["id"];
+  readonly steps: readonly PlanStep[];
+  /** Bytes of weights that a step reads at least. */
+  readonly weightBytes: number;
+  /** Largest temporaries, shared. */
+  readonly arenaBytes: number;
+  open(options?: OpenOptions): GraphSession;
+}
+
+export interface Device {
+  readonly id: "cpu" | "reference";
+  /** For people: "CPU engine, avx2" or "TypeScript reference (slow)". */
+  readonly title: string;
+  compile(graph: Graph): CompiledGraph;
+}
+
+/** Sizes for symbols from the lengths of the inputs, where an input leaves exactly one open. */
+export function symbolsOf(graph: Graph, run: GraphRun): Bindings {
+  const found: Record<string, number> = { ...run.symbols };
+  for (const id of graph.inputs) {
+    const node = graph.nodes[id];
+    const [type] = node?.outputs ?? [];
+    const name = String(node?.attrs["name"]);
+    const data = run.inputs[name];
+    if (!type || !data || isPacked(type.dtype)) continue;
+    const open = type.shape.filter((dim) => typeof dim === "string" && found[dim] === undefined);
+    const [symbol] = open;
+    if (open.length !== 1 || typeof symbol !== "string" || dimSymbols(symbol)[0] !== symbol) continue;
+    const known = type.shape.reduce<number>((n, dim) => n * (typeof dim === "number" ? dim : (found[dim] ?? 1)), 1);
+    const count = data.byteLength / dtypeBytes(type.dtype);
+    if (known === 0 || count % known !== 0)
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[run] input ${name}: ${count} elements do not fill [${type.shape.join(",")}]`,
+      );
+    found[symbol] = count / known;
+  }
+  return found;
+}

@@ -1,0 +1,250 @@
+/**
+ * Generation: feed the prompt (keeping what the cache already holds of it), then draw token after token. The next step is
+ * under way while the consumer looks at a token; however the loop ends, the session then holds exactly the prompt and the
+ * tokens that were given out.
+ */
+import type { SampledToken, TokenProbability } from "../backends/cpu/engine.ts";
+import { WorkbenchError, toWireError } from "../diagnostics/errors.ts";
+import type { DecoderSession } from "./decoderSession.ts";
+import type { SampleOptions } from "./device.ts";
+import { StopText } from "./stopText.ts";
+
+export interface SamplingSettings {
+  readonly temperature: number;
+  readonly topK: number;
+  readonly topP: number;
+  readonly minP: number;
+  readonly repeatPenalty: number;
+  /** How many of the last tokens the penalty looks at. */
+  readonly repeatLast: number;
+  readonly seed: number;
+}
+
+export const GREEDY: SamplingSettings = {
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  repeatPenalty: 1,
+  repeatLast: 64,
+  seed: 0,
+};
+
+/** What generation needs of a tokenizer. */
+export interface TextSource {
+  readonly endings: ReadonlySet<number>;
+  readonly detokenizer: () => { push(id: number): string; flush(): string };
+}
+
+export interface GenerateOptions {
+  readonly prompt: ArrayLike<number>;
+  readonly sampling: SamplingSettings;
+  readonly maxTokens: number;
+  readonly stop?: readonly string[];
+  /** Alternatives to report for each token. */
+  readonly alternatives?: number;
+  readonly signal?: AbortSignal;
+  readonly now?: () => number;
+  /** Go on after an end-of-generation token: for benchmarks. */
+  readonly ignoreEnd?: boolean;
+}
+
+export type FinishReason = "stop" | "length" | "cancelled" | "context-full";
+
+export interface GenerateStats {
+  readonly promptTokens: number;
+  /** Tokens of the prompt that the cache still held. */
+  readonly reusedTokens: number;
+  readonly promptSeconds: number;
+  readonly firstTokenSeconds: number | undefined;
+  readonly generated: number;
+  /** From the first token to the last. */
+  readonly generateSeconds: number;
+  readonly contextUsed: number;
+  readonly contextSize: number;
+  readonly cacheBytes: number;
+}
+
+export type GenerateEvent =
+  | { readonly kind: "prompt"; readonly done: number; readonly total: number; readonly reused: number }
+  | {
+      readonly kind: "token";
+      readonly id: number;
+      /** Final text of this token; may be empty when it holds half a character. */
+      readonly text: string;
+      readonly logprob: number;
+      readonly top: readonly TokenProbability[];
+      readonly stats: GenerateStats;
+    }
+  | { readonly kind: "done"; readonly reason: FinishReason; readonly found?: string; readonly stats: GenerateStats };
+
+interface Clock {
+  readonly start: number;
+  promptEnd: number | undefined;
+  first: number | undefined;
+  last: number | undefined;
+  generated: number;
+}
+
+export async function* generate(
+  session: DecoderSession,
+  text: TextSource,
+  options: GenerateOptions,
+): AsyncGenerator<GenerateEvent, void, void> {
+  const now = options.now ?? ((): number => performance.now() / 1000);
+  const clock: Clock = { start: now(), promptEnd: undefined, first: undefined, last: undefined, generated: 0 };
+  const prompt = Array.from(options.prompt);
+  if (prompt.length === 0)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[generate] the prompt is empty", {
+      hint: "Give at least one token; most models begin with BOS.",
+    });
+  const reused = session.reuse(prompt);
+  const stats = (): GenerateStats => ({
+    promptTokens: prompt.length,
+    reusedTokens: reused,
+    promptSeconds: (clock.promptEnd ?? now()) - clock.start,
+    firstTokenSeconds: clock.first === undefined ? undefined : clock.first - clock.start,
+    generated: clock.generated,
+    generateSeconds: clock.first === undefined || clock.last === undefined ? 0 : clock.last - clock.first,
+    contextUsed: session.past,
+    contextSize: session.facts.capacity,
+    cacheBytes: session.cacheBytes,
+  });
+
+  // Our own signal, so that leaving the loop early also ends the step that is under way.
+  const stopper = new AbortController();
+  const forward = (): void => stopper.abort();
+  options.signal?.addEventListener("abort", forward, { once: true });
+  if (options.signal?.aborted === true) stopper.abort();
+  let pending: Promise<SampledToken> | undefined;
+  let committed = session.past;
+  try {
+    const first = yield* feedPrompt(session, prompt, reused, options, stopper.signal, stats);
+    clock.promptEnd = now();
+    committed = session.past;
+    if (first === undefined) {
+      yield { kind: "done", reason: "cancelled", stats: stats() };
+      return;
+    }
+    const scan = new StopText<SampledToken>(options.stop ?? []);
+    const words = text.detokenizer();
+    const event = (token: SampledToken, shown: string): GenerateEvent => ({
+      kind: "token",
+      id: token.id,
+      text: shown,
+      logprob: token.logprob,
+      top: token.top,
+      stats: stats(),
+    });
+    const generated: number[] = [];
+    let next = first;
+    let reason: FinishReason = "length";
+    let found: string | undefined;
+    for (;;) {
+      if (options.ignoreEnd !== true && text.endings.has(next.id)) {
+        reason = "stop";
+        break;
+      }
+      clock.last = now();
+      clock.first ??= clock.last;
+      clock.generated++;
+      generated.push(next.id);
+      const more = clock.generated < options.maxTokens;
+      const room = session.past < session.facts.capacity;
+      if (more && room) pending = session.step(next.id, samplingFor(options, prompt, generated), stopper.signal);
+      const scanned = scan.push(next, words.push(next.id));
+      for (const { token, text: shown } of scanned.ready) yield event(token, shown);
+      if (scanned.found !== undefined) {
+        reason = "stop";
+        found = scanned.found;
+        break;
+      }
+      if (pending === undefined) {
+        reason = more ? "context-full" : "length";
+        break;
+      }
+      const drawn = await orCancelled(pending);
+      pending = undefined;
+      if (drawn === undefined) {
+        reason = "cancelled";
+        break;
+      }
+      committed = session.past;
+      next = drawn;
+    }
+    if (found === undefined) for (const { token, text: shown } of scan.flush(words.flush())) yield event(token, shown);
+    await settle(session, pending, stopper, committed);
+    pending = undefined;
+    yield { kind: "done", reason, ...(found === undefined ? {} : { found }), stats: stats() };
+  } finally {
+    options.signal?.removeEventListener("abort", forward);
+    await settle(session, pending, stopper, committed);
+  }
+}
+
+/** Runs the prompt with progress; undefined when it was cancelled. */
+async function* feedPrompt(
+  session: DecoderSession,
+  prompt: readonly number[],
+  reused: number,
+  options: GenerateOptions,
+  signal: AbortSignal,
+  stats: () => GenerateStats,
+): AsyncGenerator<GenerateEvent, SampledToken | undefined, void> {
+  const total = prompt.length;
+  yield { kind: "prompt", done: reused, total, reused };
+  // Chunk by chunk here, so that progress is an event of this stream.
+  for (let at = reused; at < total;) {
+    const end = Math.min(total, at + session.facts.chunk);
+    const last = end === total;
+    const sample = last ? { sample: samplingFor(options, prompt, []) } : {};
+    let cancelled = false;
+    const sampled = await session.feed(prompt.slice(at, end), { signal, ...sample }).catch((error: unknown) => {
+      if (toWireError(error).code !== "CANCELLED") throw error;
+      cancelled = true;
+      return undefined;
+    });
+    if (cancelled) return undefined;
+    at = end;
+    yield { kind: "prompt", done: at, total, reused: stats().reusedTokens };
+    if (last) return sampled;
+  }
+  return undefined;
+}
+
+function samplingFor(options: GenerateOptions, prompt: readonly number[], generated: readonly number[]): SampleOptions {
+  const { repeatLast, repeatPenalty, ...rest } = options.sampling;
+  const recent =
+    repeatPenalty === 1 || repeatLast === 0
+      ? []
+      : [...prompt.slice(-repeatLast), ...generated.slice(-repeatLast)].slice(-repeatLast);
+  return {
+    ...rest,
+    repeatPenalty,
+    recent: Int32Array.from(recent),
+    step: generated.length,
+    alternatives: options.alternatives ?? 0,
+  };
+}
+
+async function orCancelled(step: Promise<SampledToken>): Promise<SampledToken | undefined> {
+  try {
+    return await step;
+  } catch (error) {
+    if (toWireError(error).code === "CANCELLED") return undefined;
+    throw error;
+  }
+}
+
+/** Ends a step that nobody waits for any more, and forgets what it wrote. */
+async function settle(
+  session: DecoderSession,
+  pending: Promise<SampledToken> | undefined,
+  stopper: AbortController,
+  committed: number,
+): Promise<void> {
+  if (pending === undefined) return;
+  stopper.abort();
+  await pending.catch(() => undefined);
+  if (session.past > committed) session.truncate(committed);
+}

@@ -1,0 +1,188 @@
+/**
+ * A profile of real runs: one slice per instruction and step in columns, and tables by kind of instruction with achieved
+ * bandwidth and share. Fused time stays on the fused instruction; its slice names all nodes that it executes.
+ */
+import type { ProfileColumns } from "../backends/cpu/engine.ts";
+import { invariant } from "../diagnostics/errors.ts";
+import type { Graph } from "../ir/graph.ts";
+import type { DecoderModel } from "./decoderModel.ts";
+import type { DecoderSession } from "./decoderSession.ts";
+import type { PlanStep } from "./device.ts";
+import { GREEDY } from "./generate.ts";
+import { seededRandom } from "./statistics.ts";
+
+export interface ProfileOptions {
+  readonly promptTokens: number;
+  readonly generateTokens: number;
+  readonly seed?: number;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** What an instruction is called: the ops of its nodes, and where in the model it stands. */
+export interface StepTitle {
+  readonly op: string;
+  readonly label: string;
+}
+
+export interface ProfileRow {
+  readonly op: string;
+  readonly count: number;
+  readonly seconds: number;
+  readonly share: number;
+  readonly bytes: number;
+  /** Bytes per second. */
+  readonly bandwidth: number;
+}
+
+export interface ProfilePhase {
+  readonly seconds: number;
+  readonly tokens: number;
+  readonly rows: readonly ProfileRow[];
+}
+
+export interface ProfileReport {
+  /** Per instruction of the plan. */
+  readonly titles: readonly StepTitle[];
+  readonly plan: readonly PlanStep[];
+  /** One entry per run: seconds since the first, how long, how many tokens. */
+  readonly runs: readonly {
+    readonly start: number;
+    readonly seconds: number;
+    readonly tokens: number;
+    readonly decode: boolean;
+  }[];
+  /** One entry per instruction and run, in order. */
+  readonly slices: {
+    readonly run: Uint32Array;
+    readonly instruction: Uint32Array;
+    readonly start: Float64Array;
+    readonly seconds: Float32Array;
+    readonly bytes: Float64Array;
+  };
+  readonly prefill: ProfilePhase;
+  readonly decode: ProfilePhase;
+}
+
+interface RecordedRun {
+  readonly start: number;
+  readonly seconds: number;
+  readonly tokens: number;
+  readonly decode: boolean;
+  readonly columns: ProfileColumns;
+}
+
+export async function profileDecoder(
+  model: DecoderModel,
+  session: DecoderSession,
+  options: ProfileOptions,
+): Promise<ProfileReport> {
+  const random = seededRandom(options.seed ?? 1);
+  const prompt = Int32Array.from({ length: options.promptTokens }, () =>
+    Math.floor(random() * Math.min(1000, session.facts.vocabulary)),
+  );
+  const runs: RecordedRun[] = [];
+  const began = performance.now() / 1000;
+  const record =
+    (decode: boolean) =>
+    (tokens: number, result: { readonly seconds: number; readonly profile?: ProfileColumns }): void => {
+      invariant(result.profile, "a profiled run has columns");
+      const start = performance.now() / 1000 - began - result.seconds;
+      runs.push({ start, seconds: result.seconds, tokens, decode, columns: result.profile });
+    };
+  const { repeatLast: _unused, ...settings } = GREEDY;
+  const sample = { ...settings, recent: new Int32Array(0), step: 0, alternatives: 0 };
+  const total = options.promptTokens + options.generateTokens;
+  session.truncate(0);
+  // Once without a clock: the first touch of weights and caches is not what a profile is about.
+  await session.feed(prompt.subarray(0, Math.min(16, prompt.length)), { sample, signal: options.signal });
+  session.truncate(0);
+  let drawn = await session.feed(prompt, { sample, signal: options.signal, onRun: record(false) });
+  options.onProgress?.(options.promptTokens, total);
+  for (let i = 0; i < options.generateTokens && drawn !== undefined; i++) {
+    drawn = await session.feed([drawn.id], { sample, signal: options.signal, onRun: record(true) });
+    options.onProgress?.(options.promptTokens + i + 1, total);
+  }
+  return report(model.compiled.graph, model.compiled.steps, runs);
+}
+
+/** "rms_norm + linear" and "blk.3/attention": ops in order without repeats, the common scope. */
+export function titleOf(graph: Graph, step: PlanStep): StepTitle {
+  const nodes = step.nodes.flatMap((id) => graph.nodes[id] ?? []);
+  const ops = [...new Set(nodes.map((node) => node.op))];
+  const scopes = nodes.flatMap((node) =>
+    node.origins.map((origin) => (origin.scope === "" ? origin.label : origin.scope)),
+  );
+  return { op: ops.length === 0 ? step.kernel : ops.join(" + "), label: commonScope(scopes) };
+}
+
+function commonScope(scopes: readonly string[]): string {
+  const [first, ...rest] = scopes.map((scope) => scope.split("/"));
+  if (first === undefined) return "";
+  let depth = first.length;
+  for (const scope of rest)
+    while (depth > 0 && first.slice(0, depth).join("/") !== scope.slice(0, depth).join("/")) depth--;
+  return first.slice(0, depth).join("/");
+}
+
+function report(graph: Graph, plan: readonly PlanStep[], runs: readonly RecordedRun[]): ProfileReport {
+  const titles = plan.map((step) => titleOf(graph, step));
+  const count = runs.length * plan.length;
+  const slices = {
+    run: new Uint32Array(count),
+    instruction: new Uint32Array(count),
+    start: new Float64Array(count),
+    seconds: new Float32Array(count),
+    bytes: new Float64Array(count),
+  };
+  runs.forEach((run, r) => {
+    plan.forEach((_, i) => {
+      const at = r * plan.length + i;
+      slices.run[at] = r;
+      slices.instruction[at] = i;
+      slices.start[at] = run.start + (run.columns.start[i] ?? 0);
+      slices.seconds[at] = run.columns.seconds[i] ?? 0;
+      slices.bytes[at] = run.columns.traffic[i] ?? 0;
+    });
+  });
+  return {
+    titles,
+    plan,
+    runs: runs.map(({ start, seconds, tokens, decode }) => ({ start, seconds, tokens, decode })),
+    slices,
+    prefill: phase(
+      titles,
+      runs.filter((run) => !run.decode),
+    ),
+    decode: phase(
+      titles,
+      runs.filter((run) => run.decode),
+    ),
+  };
+}
+
+function phase(titles: readonly StepTitle[], runs: readonly RecordedRun[]): ProfilePhase {
+  const rows = new Map<string, { count: number; seconds: number; bytes: number }>();
+  let total = 0;
+  for (const run of runs)
+    titles.forEach(({ op }, i) => {
+      const row = rows.get(op) ?? { count: 0, seconds: 0, bytes: 0 };
+      row.count++;
+      row.seconds += run.columns.seconds[i] ?? 0;
+      row.bytes += run.columns.traffic[i] ?? 0;
+      total += run.columns.seconds[i] ?? 0;
+      rows.set(op, row);
+    });
+  return {
+    seconds: runs.reduce((sum, run) => sum + run.seconds, 0),
+    tokens: runs.reduce((sum, run) => sum + run.tokens, 0),
+    rows: [...rows]
+      .map(([op, row]) => ({
+        op,
+        ...row,
+        share: total === 0 ? 0 : row.seconds / total,
+        bandwidth: row.seconds === 0 ? 0 : row.bytes / row.seconds,
+      }))
+      .sort((a, b) => b.seconds - a.seconds),
+  };
+}

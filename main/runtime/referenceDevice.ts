@@ -1,0 +1,243 @@
+/**
+ * The TypeScript reference as a device: the fallback where no native addon can be built. It says so in its title, tells
+ * beforehand how long it will take, and refuses models above 100 million parameters.
+ */
+import type { RunResult, SampledToken, SampleOptions } from "../backends/cpu/engine.ts";
+import { tensorBytes } from "../backends/cpu/planWriter.ts";
+import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
+import { bindDim } from "../ir/dim.ts";
+import type { DType } from "../ir/dtype.ts";
+import { isPacked } from "../ir/dtype.ts";
+import type { Graph } from "../ir/graph.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
+import type { TensorType } from "../ir/type.ts";
+import { evaluate } from "../ops/evaluate.ts";
+import type { CompiledGraph, Device, GraphRun, GraphSession, OpenOptions } from "./device.ts";
+import { symbolsOf } from "./device.ts";
+import { seededRandom } from "./statistics.ts";
+
+export interface ReferenceOptions {
+  /** The numbers of a weight. */
+  readonly param?: (name: string, type: TensorType) => HostTensor;
+}
+
+/** More is hopeless in TypeScript, and would only look like a hang. */
+export const REFERENCE_LIMIT = 100_000_000;
+/** Multiply-adds a second that the evaluator makes, roughly; an estimate needs no more. */
+const RATE = 3e7;
+
+export function parameterCount(graph: Graph): number {
+  return graph.nodes.reduce((total, node) => {
+    const [type] = node.outputs;
+    if (node.op !== "param" || type === undefined) return total;
+    return total + type.shape.reduce<number>((n, dim) => n * Number(dim), 1);
+  }, 0);
+}
+
+/** Seconds for one token, by parameters alone. */
+export const referenceEstimate = (graph: Graph): number => parameterCount(graph) / RATE;
+
+export function referenceDevice(options: ReferenceOptions = {}): Device {
+  return {
+    id: "reference",
+    title: "TypeScript reference (slow, for lack of the native addon)",
+    compile: (graph) => compile(graph, options),
+  };
+}
+
+function compile(graph: Graph, options: ReferenceOptions): CompiledGraph {
+  const parameters = parameterCount(graph);
+  if (parameters > REFERENCE_LIMIT)
+    throw new WorkbenchError(
+      "ENV_NO_ADDON",
+      `[reference] the model has ${parameters} parameters: the TypeScript reference runs at most ${REFERENCE_LIMIT}`,
+      { hint: "Build the native engine with `npm run build:native`." },
+    );
+  return {
+    graph,
+    device: "reference",
+    steps: graph.nodes.filter((node) => node.inputs.length > 0).map((node) => ({ kernel: node.op, nodes: [node.id] })),
+    weightBytes: parameters * 8,
+    arenaBytes: 0,
+    open: (open = {}) => new ReferenceSession(graph, options, open, {}),
+    dispose: () => undefined,
+  };
+}
+
+type States = Readonly<Record<string, HostTensor>>;
+
+class ReferenceSession implements GraphSession {
+  readonly threads = 1;
+  readonly #graph: Graph;
+  readonly #options: ReferenceOptions;
+  readonly #open: OpenOptions;
+  #states: States;
+
+  constructor(graph: Graph, options: ReferenceOptions, open: OpenOptions, states: States) {
+    this.#graph = graph;
+    this.#options = options;
+    this.#open = open;
+    this.#states = states;
+  }
+
+  // oxlint-disable-next-line require-await -- the interface is asynchronous; evaluation itself is not.
+  async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+    const start = performance.now();
+    const inputs: Record<string, HostTensor> = {};
+    const bindings = symbolsOf(this.#graph, { ...request, symbols: { ...this.#open.symbols, ...request.symbols } });
+    for (const id of this.#graph.inputs) {
+      const node = this.#graph.nodes[id];
+      const [type] = node?.outputs ?? [];
+      const name = String(node?.attrs["name"]);
+      const data = request.inputs[name];
+      if (type === undefined || data === undefined)
+        throw new WorkbenchError("INPUT_ARGUMENT", `[reference] input ${name} is missing`);
+      invariant(!isPacked(type.dtype), "inputs are plain");
+      inputs[name] = hostTensor(
+        type.dtype,
+        type.shape.map((dim) => Number(bindDim(dim, bindings))),
+        numbersOf(type.dtype, data),
+      );
+    }
+    const result = evaluate(this.#graph, {
+      inputs,
+      states: this.#states,
+      bindings,
+      ...(this.#options.param === undefined ? {} : { param: this.#options.param }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    this.#states = result.states;
+    const logits = request.logits === undefined ? undefined : result.outputs[request.logits];
+    return {
+      seconds: (performance.now() - start) / 1000,
+      outputs: Object.fromEntries(
+        (request.fetch ?? []).map((name) => {
+          const tensor = result.outputs[name];
+          invariant(tensor, `output ${name}`);
+          return [name, { dtype: tensor.dtype, shape: tensor.shape, bytes: tensorBytes(tensor).slice() }];
+        }),
+      ),
+      ...(request.sample !== undefined && logits !== undefined ? { sampled: draw(logits, request.sample) } : {}),
+      ...(request.score !== undefined && logits !== undefined ? { scored: scoreRows(logits, request.score) } : {}),
+    };
+  }
+
+  async fork(): Promise<GraphSession> {
+    return Promise.resolve(new ReferenceSession(this.#graph, this.#options, this.#open, this.#states));
+  }
+  async save(): Promise<Uint8Array<ArrayBuffer>> {
+    const parts = Object.values(this.#states).map(
+      (state) => new Uint8Array(state.data.buffer, state.data.byteOffset, state.data.byteLength),
+    );
+    const saved = new Uint8Array(parts.reduce((n, part) => n + part.length, 0));
+    parts.reduce((at, part) => (saved.set(part, at), at + part.length), 0);
+    return Promise.resolve(saved);
+  }
+  async restore(_positions: number, saved: Uint8Array): Promise<void> {
+    const numbers = new Float64Array(saved.slice().buffer);
+    let at = 0;
+    const states: Record<string, HostTensor> = {};
+    for (const state of this.#graph.states) {
+      const [type] = this.#graph.nodes[state.input]?.outputs ?? [];
+      invariant(type && !isPacked(type.dtype), "a state is plain");
+      const shape = type.shape.map((dim) => Number(bindDim(dim, this.#open.symbols ?? {})));
+      states[state.name] = hostTensor(type.dtype, shape, numbers.slice(at, at + sizeOf(shape)));
+      at += sizeOf(shape);
+    }
+    this.#states = states;
+    return Promise.resolve();
+  }
+  async reset(): Promise<void> {
+    this.#states = {};
+    return Promise.resolve();
+  }
+  bytes(): { readonly reserved: number; readonly states: number; readonly used: number } {
+    const states = Object.values(this.#states).reduce((n, state) => n + state.data.byteLength, 0);
+    return { reserved: states, states, used: states };
+  }
+  dispose(): void {
+    this.#states = {};
+  }
+}
+
+function numbersOf(dtype: DType, data: ArrayBufferView): ArrayLike<number> {
+  const view = [data.buffer as ArrayBuffer, data.byteOffset] as const;
+  switch (dtype) {
+    case "f32":
+      return new Float32Array(...view, data.byteLength / 4);
+    case "f64":
+      return new Float64Array(...view, data.byteLength / 8);
+    case "i32":
+      return new Int32Array(...view, data.byteLength / 4);
+    case "u32":
+      return new Uint32Array(...view, data.byteLength / 4);
+    case "i16":
+      return new Int16Array(...view, data.byteLength / 2);
+    case "i8":
+      return new Int8Array(...view, data.byteLength);
+    case "u8":
+    case "bool":
+      return new Uint8Array(...view, data.byteLength);
+    default:
+      throw new WorkbenchError("UNSUPPORTED_OP", `[reference] inputs of ${dtype} are not taken from bytes`);
+  }
+}
+
+function lastRow(logits: HostTensor): Float64Array {
+  const width = logits.shape.at(-1) ?? 1;
+  return logits.data.subarray(logits.data.length - width);
+}
+
+function logSumExp(row: Float64Array): number {
+  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  return largest + Math.log(row.reduce((sum, x) => sum + Math.exp(x - largest), 0));
+}
+
+/** The same steps in the same order as the native sampler (native/src/cpu/sampler.cpp); another random number generator. */
+function draw(logits: HostTensor, options: SampleOptions): SampledToken {
+  const row = lastRow(logits);
+  const normaliser = logSumExp(row);
+  const logprob = (id: number): number => (row[id] ?? NaN) - normaliser;
+  const adjusted = row.slice();
+  for (const id of new Set(options.recent)) {
+    const logit = adjusted[id];
+    if (logit !== undefined) adjusted[id] = logit > 0 ? logit / options.repeatPenalty : logit * options.repeatPenalty;
+  }
+  const order = [...adjusted.keys()].sort((a, b) => (adjusted[b] ?? 0) - (adjusted[a] ?? 0) || a - b);
+  const byModel =
+    options.alternatives > 0 ? [...row.keys()].sort((a, b) => (row[b] ?? 0) - (row[a] ?? 0) || a - b) : [];
+  const top = byModel.slice(0, options.alternatives).map((id) => ({ id, logprob: logprob(id) }));
+  const [best = 0] = order;
+  if (options.temperature <= 0 || options.topK === 1) return { id: best, logprob: logprob(best), top };
+  let kept = order
+    .slice(0, options.topK === 0 ? order.length : options.topK)
+    .map((id) => ({ id, weight: Math.exp(((adjusted[id] ?? 0) - (adjusted[best] ?? 0)) / options.temperature) }));
+  const total = kept.reduce((sum, { weight }) => sum + weight, 0);
+  let seen = 0;
+  const nucleus = kept.findIndex(({ weight }) => (seen += weight) >= options.topP * total);
+  if (options.topP < 1 && nucleus >= 0) kept = kept.slice(0, nucleus + 1);
+  kept = kept.filter(({ weight }, i) => i === 0 || weight >= options.minP);
+  const mark =
+    seededRandom((options.seed ^ Math.imul(options.step + 1, 0x9e3779b9)) >>> 0)() *
+    kept.reduce((sum, { weight }) => sum + weight, 0);
+  let passed = 0;
+  const chosen = kept.find(({ weight }) => (passed += weight) > mark) ?? kept.at(-1);
+  const id = chosen?.id ?? best;
+  return { id, logprob: logprob(id), top };
+}
+
+function scoreRows(
+  logits: HostTensor,
+  targets: Int32Array,
+): { readonly logprobs: Float32Array; readonly best: Int32Array } {
+  const width = logits.shape.at(-1) ?? 1;
+  const logprobs = new Float32Array(targets.length);
+  const best = new Int32Array(targets.length);
+  targets.forEach((target, i) => {
+    const row = logits.data.subarray(i * width, (i + 1) * width);
+    best[i] = row.reduce((at, x, id) => (x > (row[at] ?? -Infinity) ? id : at), 0);
+    logprobs[i] = target < 0 ? 0 : (row[target] ?? NaN) - logSumExp(row);
+  });
+  return { logprobs, best };
+}
