@@ -179,19 +179,23 @@ class CacheAttention : public AttentionBase {
   // q lies in `q_shape` [tokens, heads, head_dim].
   void bind_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& past, const Tensor& y) {
     expect(q.rank == 3 && k.rank == 3 && v.rank == 3 && past.count == 1, "operands are not [tokens, heads, dim] and [kv heads, capacity, dim]");
-    expect(k.count == v.count && k.shape[0] == v.shape[0] && k.shape[1] == v.shape[1] && k.shape[2] == q.shape[2], "the caches do not fit");
-    expect(k.dtype == v.dtype, "the caches differ in type");
-    expect(y.count == q.count, "the result has another size");
+    expect(k.shape[0] == v.shape[0] && k.shape[1] == v.shape[1] && k.shape[2] == q.shape[2], "the caches do not fit");
+    expect(y.count == q.shape[0] * q.shape[1] * v.shape[2], "the result has another size");
     tokens_ = q.shape[0];
     heads_ = q.shape[1];
     dim_ = q.shape[2];
+    value_dim_ = v.shape[2];
+    k_type_ = k.dtype;
+    v_type_ = v.dtype;
     kv_heads_ = k.shape[0];
     capacity_ = k.shape[1];
     expect(kv_heads_ > 0 && heads_ % kv_heads_ == 0, "heads are no multiple of kv heads");
     group_ = heads_ / kv_heads_;
     base_ = kernels::AttentionArgs{};
-    base_.q_token_stride = base_.out_token_stride = heads_ * dim_;
-    base_.q_head_stride = base_.out_head_stride = dim_;
+    base_.q_token_stride = heads_ * dim_;
+    base_.out_token_stride = heads_ * value_dim_;
+    base_.q_head_stride = dim_;
+    base_.out_head_stride = value_dim_;
     base_.kv_type = k.dtype == DType::f32 ? kernels::Type::f32 : kernels::Type::f16;
     base_.k = k.data;
     base_.v = v.data;
@@ -205,7 +209,7 @@ class CacheAttention : public AttentionBase {
     base_.window = c.params.size("window", 0);
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
-    plain_ = dim_ % 8 != 0 || dim_ > kernels::kMaxHeadDim || dim_ == 0;
+    plain_ = value_dim_ != dim_ || k_type_ != v_type_ || dim_ % 8 != 0 || dim_ > kernels::kMaxHeadDim || dim_ == 0;
     decode_ = tokens_ <= 4;
     scratch_bytes_ = rounded(plain_ ? capacity_ * sizeof(float) : kernels::attention_scratch_bytes(dim_, group_));
     partial_bytes_ = 0;
@@ -219,15 +223,15 @@ class CacheAttention : public AttentionBase {
     return args;
   }
 
-  // One query row after another, for head sizes that the kernels do not take.
+  // One query row after another, for head sizes and mixes of types that the kernels do not take.
   void attend_plainly(const kernels::AttentionArgs& args, size_t head, size_t t, float* scores) const {
     const size_t kv = head / group_;
     const size_t keys = args.causal ? args.past + t + 1 : args.past + tokens_;
     const size_t first = args.window != 0 && keys > args.window ? keys - args.window : 0;
     const float* q = args.q + t * args.q_token_stride + head * args.q_head_stride;
-    const auto value = [&](const void* cache, size_t key, size_t d) {
-      const size_t at = kv * args.kv_head_stride + key * dim_ + d;
-      if (args.kv_type == kernels::Type::f32) return static_cast<const float*>(cache)[at];
+    const auto value = [&](const void* cache, DType type, size_t dim, size_t key, size_t d) {
+      const size_t at = (kv * capacity_ + key) * dim + d;
+      if (type == DType::f32) return static_cast<const float*>(cache)[at];
       float wide;
       c.kernels.f16_to_f32(static_cast<const uint16_t*>(cache) + at, &wide, 1);
       return wide;
@@ -235,7 +239,7 @@ class CacheAttention : public AttentionBase {
     float largest = -INFINITY;
     for (size_t key = first; key < keys; key++) {
       double dot = 0;
-      for (size_t d = 0; d < dim_; d++) dot += static_cast<double>(q[d]) * value(args.k, key, d);
+      for (size_t d = 0; d < dim_; d++) dot += static_cast<double>(q[d]) * value(args.k, k_type_, dim_, key, d);
       auto score = static_cast<float>(dot * args.scale);
       if (args.softcap != 0) score = args.softcap * std::tanh(score / args.softcap);
       scores[key] = score;
@@ -244,15 +248,16 @@ class CacheAttention : public AttentionBase {
     double total = 0;
     for (size_t key = first; key < keys; key++) total += scores[key] = std::exp(scores[key] - largest);
     float* out = args.out + t * args.out_token_stride + head * args.out_head_stride;
-    for (size_t d = 0; d < dim_; d++) {
+    for (size_t d = 0; d < value_dim_; d++) {
       double sum = 0;
-      for (size_t key = first; key < keys; key++) sum += static_cast<double>(scores[key]) * value(args.v, key, d);
+      for (size_t key = first; key < keys; key++) sum += static_cast<double>(scores[key]) * value(args.v, v_type_, value_dim_, key, d);
       out[d] = static_cast<float>(sum / total);
     }
   }
 
   kernels::AttentionArgs base_{};
-  size_t tokens_ = 0, heads_ = 0, kv_heads_ = 0, dim_ = 0, capacity_ = 0, group_ = 1;
+  size_t tokens_ = 0, heads_ = 0, kv_heads_ = 0, dim_ = 0, value_dim_ = 0, capacity_ = 0, group_ = 1;
+  DType k_type_ = DType::f32, v_type_ = DType::f32;
   bool plain_ = false, decode_ = false;
   size_t scratch_bytes_ = 0, partial_bytes_ = 0;
 };
@@ -338,6 +343,7 @@ class AttentionBlock final : public CacheAttention {
   void bind() override {
     bind_attention(in(0), in(7), in(8), in(9), out());
     expect(in(1).rank == 3 && in(1).shape[0] == tokens_ && in(1).shape[1] == kv_heads_ && in(1).shape[2] == dim_, "k has another shape");
+    expect(value_dim_ == dim_, "k and v have different heads");
     expect(in(2).rank == 3 && in(2).count == in(1).count && in(2).shape[0] == tokens_ && in(2).shape[1] == kv_heads_, "v has another shape");
     expect(in(7).data == out(1).data && in(8).data == out(2).data, "the caches are not in place");
     expect(c.in[3] == nullptr || in(3).count == dim_, "the norm of q does not fit");

@@ -217,18 +217,19 @@ class TopK final : public Op {
  public:
   explicit TopK(const OpContext& context) : Op(context) {
     arity(1, 1, 2);
-    expect_type(c.in[0], DType::f32, "operand");
-    expect_type(c.out[0], DType::f32, "values");
+    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    expect_type(c.out[0], in(0).dtype, "values");
     expect_type(c.out[1], DType::i32, "indices");
   }
   void bind() override {
     k_ = c.params.size("k", 0);
     expect(in(0).rank > 0 && k_ >= 1 && k_ <= in(0).last(), "k is not between 1 and the last dim");
     expect(out(0).count == in(0).rows() * k_ && out(1).count == out(0).count, "a result has another size");
-    thread_bytes = k_ * sizeof(kernels::TopEntry);
+    thread_bytes = in(0).dtype == DType::f32 ? k_ * sizeof(kernels::TopEntry) : in(0).last() * sizeof(int32_t);
   }
   size_t items(size_t) const override { return in(0).rows(); }
   void run(size_t, size_t row, Thread& thread) override {
+    if (in(0).dtype == DType::i32) return whole(row, reinterpret_cast<int32_t*>(thread.scratch));
     auto* entries = reinterpret_cast<kernels::TopEntry*>(thread.scratch);
     const size_t found = c.kernels.top_k(in(0).f32() + row * in(0).last(), in(0).last(), entries, k_);
     for (size_t i = 0; i < k_; i++) {
@@ -238,6 +239,16 @@ class TopK final : public Op {
   }
 
  private:
+  void whole(size_t row, int32_t* order) const {
+    const size_t n = in(0).last();
+    const int32_t* x = in(0).i32() + row * n;
+    for (size_t i = 0; i < n; i++) order[i] = static_cast<int32_t>(i);
+    std::partial_sort(order, order + k_, order + n, [x](int32_t a, int32_t b) { return x[a] != x[b] ? x[a] > x[b] : a < b; });
+    for (size_t i = 0; i < k_; i++) {
+      out(0).i32()[row * k_ + i] = x[order[i]];
+      out(1).i32()[row * k_ + i] = order[i];
+    }
+  }
   size_t k_ = 0;
 };
 
