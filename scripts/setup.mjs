@@ -92,19 +92,22 @@ function findPython() {
   return ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python"].find(isSupported);
 }
 
+/** Debian's venv without ensurepip leaves a folder with a Python and no pip: that one is made again. */
+const hasVenv = () =>
+  existsSync(venvProgram("python")) && hasProgram(venvProgram("python"), ["-m", "pip", "--version"]);
+
+/** Makes .venv; gives undefined, or why it could not. */
 async function makeVenv() {
-  if (existsSync(venvProgram("python"))) return undefined;
-  let python = findPython();
-  let made = python
-    ? await runCaptured(python, ["-m", "venv", ".venv"])
-    : { code: 1, output: "no Python 3.10 to 3.13" };
-  if (made.code !== 0 && canUseApt()) {
-    const problem = await installWithApt("python3", "python3-venv");
-    python = findPython();
-    made =
-      python && !problem ? await runCaptured(python, ["-m", "venv", "--clear", ".venv"]) : { code: 1, output: problem };
-  }
-  return made.code === 0 ? undefined : lastLines(made.output ?? "no Python 3.10 to 3.13");
+  if (hasVenv()) return undefined;
+  const create = async () => {
+    const python = findPython();
+    if (!python) return "no Python 3.10 to 3.13";
+    const { code, output } = await runCaptured(python, ["-m", "venv", "--clear", ".venv"]);
+    return code === 0 ? undefined : lastLines(output);
+  };
+  const problem = await create();
+  if (!problem || !canUseApt()) return problem;
+  return (await installWithApt("python3", "python3-venv")) ?? create();
 }
 
 async function preparePython() {
