@@ -13,20 +13,23 @@ import type { OpTable } from "./opTable.ts";
 import type { TensorType } from "./type.ts";
 
 export interface Replacement {
-  /** Makes new nodes with the replaced nodes' origins. */
+  /** Makes a new node with the origins of the replaced nodes, or of the old nodes named in `of`. */
   readonly apply: (
     op: string,
     inputs: readonly Value[],
     attrs?: AttrRecord,
-    options?: Pick<ApplyOptions, "regions">,
+    options?: Pick<ApplyOptions, "regions"> & { readonly of?: readonly Node[] },
   ) => readonly Value[];
   readonly constant: (tensor: HostTensor) => Value;
   readonly typeOf: (value: Value) => TensorType;
+  /** From here on the old value stands for this new one: for results that earlier nodes gave and a fused node gives now. */
+  readonly redirect: (old: Value, now: Value) => void;
 }
 
 /**
  * For a node of the old graph: the values (in the new graph) that stand for its outputs, or undefined to keep it.
- * `map` turns an old value into its new one. `absorbed` are further old nodes whose origins the new ones inherit.
+ * `map` turns an old value into its new one; weights and constants may be mapped before their turn. `absorbed` are further old nodes
+ * whose origins the new ones inherit.
  */
 export type RewriteRule = (
   node: Node,
@@ -82,33 +85,42 @@ export function prune(table: OpTable, graph: Graph, pass: string): Rewritten {
 
 function copyInto(table: OpTable, graph: Graph, pass: string, rule: RewriteRule, keep?: Uint8Array): Rewritten {
   const builder = new GraphBuilder(table, graph.name);
-  const values: (readonly Value[])[] = [];
+  const values: (readonly Value[] | undefined)[] = [];
   const moved = new Int32Array(graph.nodes.length).fill(-1);
   let changed = 0;
   const map = (old: Value): Value => {
+    const early = values[old.node];
+    const node = graph.nodes[old.node];
+    if (early === undefined && (node?.op === "param" || node?.op === "constant"))
+      values[old.node] = copyNode(builder, graph, node, map);
     const value = values[old.node]?.[old.output];
     invariant(value, `[${pass}] value ${old.node}.${old.output} has no successor`);
     return value;
   };
   for (const node of graph.nodes) {
-    if (keep && keep[node.id] !== 1) {
-      values.push([]);
-      continue;
-    }
+    if (keep && keep[node.id] !== 1) continue;
     const replace = (absorbed: readonly Node[] = []): Replacement => {
-      const origins = mergeOrigins([node, ...absorbed]);
-      const passes = [...new Set([...absorbed.flatMap((n) => n.passes), ...node.passes, pass])];
+      const replaced = [...absorbed, node];
+      const provenance = (nodes: readonly Node[]): Required<Pick<ApplyOptions, "origins" | "passes">> => ({
+        origins: mergeOrigins(nodes),
+        passes: [...new Set([...nodes.flatMap((n) => n.passes), pass])],
+      });
       return {
-        apply: (op, inputs, attrs = {}, options = {}) =>
-          builder.apply(op, inputs, attrs, { origins, passes, ...options }),
-        constant: (tensor) => builder.constant(tensor, { origins, passes }),
+        apply: (op, inputs, attrs = {}, { regions, of } = {}) =>
+          builder.apply(op, inputs, attrs, { ...provenance(of ?? replaced), ...(regions ? { regions } : {}) }),
+        constant: (tensor) => builder.constant(tensor, provenance(replaced)),
         typeOf: (value) => builder.typeOf(value),
+        redirect: (old, now) => {
+          const known = [...(values[old.node] ?? [])];
+          known[old.output] = now;
+          values[old.node] = known;
+        },
       };
     };
-    const replaced = rule(node, map, replace);
+    const replaced = values[node.id] === undefined ? rule(node, map, replace) : undefined;
     if (replaced) changed++;
-    const now = replaced ?? copyNode(builder, graph, node, map);
-    values.push(now);
+    const now = replaced ?? values[node.id] ?? copyNode(builder, graph, node, map);
+    values[node.id] = now;
     moved[node.id] = now[0]?.node ?? -1;
   }
   for (const [symbol, size] of Object.entries(graph.symbolLimits)) builder.limitSymbol(symbol, size);

@@ -1,0 +1,68 @@
+/**
+ * Given: two pure nodes with the same op, attributes and operands (commutative operands in any order).
+ * Result: the first stands for both and carries the origins of both.
+ */
+import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
+import { isLeaf } from "../ir/graph.ts";
+import { rewrite } from "../ir/rewrite.ts";
+import { opOf, opTable } from "../ops/index.ts";
+import type { Pass } from "./pass.ts";
+import { unchanged } from "./pass.ts";
+
+const NAME = "common subexpressions";
+
+/** For each node the first node that computes the same. */
+function representatives(graph: Graph): Int32Array {
+  const first = Int32Array.from(graph.nodes.keys());
+  const seen = new Map<string, NodeId>();
+  const key = (value: Value): string => `${first[value.node] ?? value.node}.${value.output}`;
+  for (const node of graph.nodes) {
+    const text = keyOf(node, key);
+    if (text === undefined) continue;
+    const known = seen.get(text);
+    if (known === undefined) seen.set(text, node.id);
+    else first[node.id] = known;
+  }
+  return first;
+}
+
+/** undefined: the node stands for itself alone. Params are unique by name already; inputs and states are what they are. */
+function keyOf(node: Node, key: (value: Value) => string): string | undefined {
+  if (node.op === "constant") return `constant ${String(node.attrs["data"])}`;
+  if (isLeaf(node) || node.regions.length > 0) return undefined;
+  const traits = opOf(node.op)?.traits ?? [];
+  if (!traits.includes("pure") || traits.includes("random")) return undefined;
+  const inputs = node.inputs.map(key);
+  if (traits.includes("commutative")) inputs.sort();
+  return `${node.op} ${inputs.join(" ")} ${JSON.stringify(node.attrs)}`;
+}
+
+export const commonSubexpressions: Pass = {
+  name: NAME,
+  reason: "Before the fusions, so that a pattern sees one producer where the model wrote the same expression twice.",
+  run: (graph) => {
+    const first = representatives(graph);
+    const twins = new Map<number, Node[]>();
+    for (const node of graph.nodes) {
+      const representative = first[node.id] ?? node.id;
+      if (representative === node.id) continue;
+      const list = twins.get(representative);
+      if (list) list.push(node);
+      else twins.set(representative, [node]);
+    }
+    if (twins.size === 0) return unchanged(graph);
+    const { graph: next, moved } = rewrite(opTable, graph, NAME, (node, map, replace) => {
+      const representative = first[node.id] ?? node.id;
+      if (representative !== node.id)
+        return node.outputs.map((_, output) => map({ node: representative as NodeId, output }));
+      const absorbed = twins.get(node.id);
+      if (!absorbed) return undefined;
+      const replacement = replace(absorbed);
+      const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
+      if (data) return [replacement.constant(data)];
+      return replacement.apply(node.op, node.inputs.map(map), node.attrs);
+    });
+    const hits = [...twins.values()].reduce((sum, list) => sum + list.length, 0);
+    return { graph: next, moved, hits, misses: [] };
+  },
+};

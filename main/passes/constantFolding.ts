@@ -1,0 +1,94 @@
+/**
+ * Given: a pure node whose operands are all known when the graph is built.
+ * Result: a constant, computed by the op's reference and rounded to the dtype. Weights are never folded: they are
+ * gigabytes and stay where they are. Neither is anything large: a constant costs its bytes in every plan and package.
+ */
+import { isFloat } from "../ir/dtype.ts";
+import type { Graph, Node, Value } from "../ir/graph.ts";
+import { isLeaf, valueKey } from "../ir/graph.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import { rewrite } from "../ir/rewrite.ts";
+import { roundToFloat } from "../ir/roundFloat.ts";
+import type { TensorType } from "../ir/type.ts";
+import { formatType } from "../ir/type.ts";
+import { opOf, opTable } from "../ops/index.ts";
+import type { Miss, Pass } from "./pass.ts";
+import { placeOf, unchanged } from "./pass.ts";
+
+const NAME = "constant folding";
+/** Most elements of a folded result, and of all operands of a fold together. */
+export const LARGEST_RESULT = 4096;
+export const LARGEST_OPERANDS = 65536;
+
+const isStatic = (type: TensorType): boolean => type.shape.every((dim) => typeof dim === "number");
+const countOf = (type: TensorType): number => type.shape.reduce<number>((n, dim) => n * Number(dim), 1);
+
+const rounded = (value: HostTensor): HostTensor =>
+  isFloat(value.dtype) && value.dtype !== "f64"
+    ? { ...value, data: value.data.map((x) => roundToFloat(x, value.dtype)) }
+    : value;
+
+/** Values known now, by `valueKey`; and where folding stopped although the operands were known. */
+function knownValues(graph: Graph): {
+  readonly known: ReadonlyMap<string, HostTensor>;
+  readonly misses: readonly Miss[];
+} {
+  const known = new Map<string, HostTensor>();
+  const misses: Miss[] = [];
+  for (const node of graph.nodes) {
+    if (node.op === "constant") {
+      const data = graph.constants.get(String(node.attrs["data"]));
+      if (data) known.set(valueKey({ node: node.id, output: 0 }), data);
+      continue;
+    }
+    const operands = foldable(node, known);
+    if (!operands) continue;
+    const size = operands.reduce((sum, x) => sum + x.data.length, 0);
+    const largest = Math.max(...node.outputs.map(countOf));
+    if (size > LARGEST_OPERANDS || largest > LARGEST_RESULT) {
+      misses.push({
+        node: node.id,
+        where: placeOf(node),
+        why: `${node.op} to ${node.outputs.map(formatType).join(", ")} is too large to become a constant (${LARGEST_RESULT} elements at most)`,
+      });
+      continue;
+    }
+    const results = opOf(node.op)?.reference(operands, node.attrs, node.outputs) ?? [];
+    results.forEach((value, output) => known.set(valueKey({ node: node.id, output }), rounded(value)));
+  }
+  return { known, misses };
+}
+
+function foldable(node: Node, known: ReadonlyMap<string, HostTensor>): readonly HostTensor[] | undefined {
+  if (isLeaf(node) || node.regions.length > 0 || !node.outputs.every(isStatic)) return undefined;
+  const traits = opOf(node.op)?.traits ?? [];
+  if (!traits.includes("pure") || traits.includes("random") || traits.includes("host")) return undefined;
+  const operands = node.inputs.map((value) => known.get(valueKey(value)));
+  return operands.every((x) => x !== undefined) ? operands : undefined;
+}
+
+export const constantFolding: Pass = {
+  name: NAME,
+  reason: "After duplicates are gone and before the fusions: what is known now need not be matched, planned or run.",
+  run: (graph) => {
+    const { known, misses } = knownValues(graph);
+    const folded = (node: Node): readonly HostTensor[] | undefined => {
+      // Counting up costs nothing where it is used; as a constant it would cost its bytes.
+      if (isLeaf(node) || node.inputs.length === 0) return undefined;
+      const results = node.outputs.map((_, output) => known.get(valueKey({ node: node.id, output } satisfies Value)));
+      return results.every((x) => x !== undefined) ? results : undefined;
+    };
+    if (!graph.nodes.some((node) => folded(node))) return unchanged(graph, misses);
+    const {
+      graph: next,
+      moved,
+      changed,
+    } = rewrite(opTable, graph, NAME, (node, _map, replace) => {
+      const results = folded(node);
+      if (!results) return undefined;
+      const replacement = replace();
+      return results.map((value) => replacement.constant(value));
+    });
+    return { graph: next, moved, hits: changed, misses };
+  },
+};

@@ -1,0 +1,108 @@
+/**
+ * The passes in order, each with its reason, and what running them leaves behind: a record per pass, for reports and for
+ * the before and after of the workbench. CoreML and the other backends take fused ops apart again, so only the CPU's list
+ * holds fusions.
+ */
+import { invariant, throwIfCancelled } from "../diagnostics/errors.ts";
+import type { Graph } from "../ir/graph.ts";
+import { verify } from "../ir/verify.ts";
+import type { Backend } from "../ops/defineOp.ts";
+import { opTable } from "../ops/index.ts";
+import { commonSubexpressions } from "./commonSubexpressions.ts";
+import { constantFolding } from "./constantFolding.ts";
+import { deadCode } from "./deadCode.ts";
+import { fuseAddRmsNorm } from "./fusions/addRmsNorm.ts";
+import { fuseGatedLinear } from "./fusions/gatedLinear.ts";
+import { fuseLinearAdd } from "./fusions/linearAdd.ts";
+import { fuseQkvLinear } from "./fusions/qkvLinear.ts";
+import { fuseRopeAppend } from "./fusions/ropeAppend.ts";
+import { fuseSwiglu } from "./fusions/swiglu.ts";
+import type { Miss, Pass } from "./pass.ts";
+import { simplify } from "./simplify.ts";
+
+const GENERAL: readonly Pass[] = [deadCode, commonSubexpressions, constantFolding, simplify];
+const FUSIONS: readonly Pass[] = [
+  fuseSwiglu,
+  fuseGatedLinear,
+  fuseRopeAppend,
+  fuseQkvLinear,
+  fuseLinearAdd,
+  fuseAddRmsNorm,
+];
+
+/** Every pass there is, in order: the pages of docs/passes. */
+export const PASSES: readonly Pass[] = [...GENERAL, ...FUSIONS];
+
+export const pipelineFor = (backend: Backend | "reference"): readonly Pass[] => (backend === "cpu" ? PASSES : GENERAL);
+
+export interface PassRecord {
+  readonly name: string;
+  readonly reason: string;
+  readonly changed: boolean;
+  readonly nodesBefore: number;
+  readonly nodesAfter: number;
+  /** Nodes by op, before and after. */
+  readonly opsBefore: Readonly<Record<string, number>>;
+  readonly opsAfter: Readonly<Record<string, number>>;
+  readonly milliseconds: number;
+  readonly hits: number;
+  readonly misses: readonly Miss[];
+  /** Node id before → node id after, -1 when it is gone. */
+  readonly moved: Int32Array;
+  readonly before: Graph;
+  readonly after: Graph;
+}
+
+export interface PipelineResult {
+  readonly graph: Graph;
+  readonly records: readonly PassRecord[];
+}
+
+export interface PipelineOptions {
+  readonly passes: readonly Pass[];
+  /** Verify after each pass: in tests and when debugging. */
+  readonly verify?: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export function countOps(graph: Graph): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { op } of graph.nodes) counts[op] = (counts[op] ?? 0) + 1;
+  return counts;
+}
+
+export function runPipeline(graph: Graph, options: PipelineOptions): PipelineResult {
+  const records: PassRecord[] = [];
+  let current = graph;
+  let ops = countOps(graph);
+  for (const pass of options.passes) {
+    throwIfCancelled(options.signal);
+    const start = performance.now();
+    const { graph: after, hits, misses, moved } = pass.run(current);
+    const milliseconds = performance.now() - start;
+    if (options.verify === true) {
+      const [finding] = verify(opTable, after);
+      invariant(finding === undefined, `after pass "${pass.name}": ${finding?.message ?? ""}`);
+    }
+    const changed = after !== current;
+    const opsAfter = changed ? countOps(after) : ops;
+    records.push({
+      name: pass.name,
+      reason: pass.reason,
+      changed,
+      nodesBefore: current.nodes.length,
+      nodesAfter: after.nodes.length,
+      opsBefore: ops,
+      opsAfter,
+      milliseconds,
+      hits,
+      misses,
+      moved,
+      before: current,
+      after,
+    });
+    ops = opsAfter;
+    current = after;
+  }
+  return { graph: current, records };
+}

@@ -1,0 +1,99 @@
+/**
+ * Given: a node that changes nothing (reshape, transpose, expand or cast to what it has), or two movements in a row
+ * (reshape of reshape, transpose of transpose, cast back to what a widening cast came from).
+ * Result: the operand, or one movement.
+ */
+import type { DType } from "../ir/dtype.ts";
+import { isFloat } from "../ir/dtype.ts";
+import type { Node, Value } from "../ir/graph.ts";
+import { rewrite } from "../ir/rewrite.ts";
+import type { RewriteRule } from "../ir/rewrite.ts";
+import { sameShape, sameType } from "../ir/type.ts";
+import { opTable } from "../ops/index.ts";
+import type { Pass, PassOutcome } from "./pass.ts";
+import { Pattern } from "./pass.ts";
+
+const NAME = "simplify";
+
+const numbers = (value: unknown): readonly number[] =>
+  Array.isArray(value) ? value.filter((item): item is number => typeof item === "number") : [];
+
+/** Every value of `from` survives a trip through `via`. */
+const isExact = (from: DType, via: DType): boolean =>
+  from === via || (isFloat(from) && (via === "f64" || (via === "f32" && from !== "f64")));
+
+function simpler(
+  pattern: Pattern,
+  node: Node,
+  map: (old: Value) => Value,
+  replace: Parameters<RewriteRule>[2],
+): readonly Value[] | undefined {
+  const [x] = node.inputs;
+  const [type] = node.outputs;
+  if (!x || !type) return undefined;
+  const before = pattern.typeOf(x);
+  const inner = pattern.operand(node, 0, node.op);
+  const source = inner?.inputs[0];
+  switch (node.op) {
+    case "reshape":
+      if (sameShape(before.shape, type.shape)) return [map(x)];
+      if (!inner || !source) return undefined;
+      if (sameType(pattern.typeOf(source), type)) return [map(source)];
+      return replace([inner]).apply("reshape", [map(source)], node.attrs);
+    case "transpose": {
+      const perm = numbers(node.attrs["perm"]);
+      if (perm.every((axis, i) => axis === i)) return [map(x)];
+      if (!inner || !source) return undefined;
+      const first = numbers(inner.attrs["perm"]);
+      const both = perm.map((axis) => first[axis] ?? axis);
+      return both.every((axis, i) => axis === i)
+        ? [map(source)]
+        : replace([inner]).apply("transpose", [map(source)], { perm: both });
+    }
+    case "expand":
+      return sameShape(before.shape, type.shape) ? [map(x)] : undefined;
+    case "cast":
+      if (before.dtype === type.dtype) return [map(x)];
+      return inner &&
+        source &&
+        pattern.typeOf(source).dtype === type.dtype &&
+        isExact(type.dtype as DType, before.dtype as DType)
+        ? [map(source)]
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function once(graph: Parameters<Pass["run"]>[0]): PassOutcome {
+  const pattern = new Pattern(graph);
+  const {
+    graph: next,
+    moved,
+    changed,
+  } = rewrite(opTable, graph, NAME, (node, map, replace) => simpler(pattern, node, map, replace));
+  return { graph: next, moved, hits: changed, misses: [] };
+}
+
+export const simplify: Pass = {
+  name: NAME,
+  reason:
+    "Before the fusions: decompositions and casts leave movements that cancel, and would stand between the parts of a pattern.",
+  run: (graph) => {
+    let outcome = once(graph);
+    // A chain of n movements shrinks by half each time.
+    for (let hits = outcome.hits; hits > 0;) {
+      const next = once(outcome.graph);
+      hits = next.hits;
+      const { moved } = outcome;
+      if (hits > 0)
+        outcome = {
+          graph: next.graph,
+          moved: moved.map((id) => (id < 0 ? -1 : (next.moved[id] ?? -1))),
+          hits: outcome.hits + hits,
+          misses: [],
+        };
+    }
+    return outcome;
+  },
+};

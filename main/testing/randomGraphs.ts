@@ -1,0 +1,129 @@
+/** Random small graphs with planted duplicates, constants, movements and near patterns: for properties of passes. */
+import { GraphBuilder } from "../ir/builder.ts";
+import type { Graph, Value } from "../ir/graph.ts";
+import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
+import { tensor } from "../ir/type.ts";
+import type { EvaluationInput } from "../ops/evaluate.ts";
+import { opTable, typedBuilder } from "../ops/index.ts";
+import type { OpBuilder } from "../ops/opBuilder.ts";
+import type { Random } from "./random.ts";
+import { seededRandom } from "./random.ts";
+
+export interface RandomCase {
+  readonly graph: Graph;
+  readonly inputs: EvaluationInput;
+}
+
+/** All values are [3, 4] or [4, 3] floats, so that any two of a shape can meet. */
+const TALL = [3, 4] as const;
+const WIDE = [4, 3] as const;
+
+type Step = (g: OpBuilder, pick: () => Value, random: Random, b: GraphBuilder) => Value | readonly Value[];
+
+const weight = (b: GraphBuilder, rows: number, columns: number, name: string): Value =>
+  b.param(name, tensor("f32", [rows, columns]), { file: "random", tensor: name });
+
+const columnsOf = (g: OpBuilder, x: Value): number => Number(g.typeOf(x).shape[1]);
+const same = (g: OpBuilder, x: Value, pick: () => Value): Value => {
+  for (let i = 0; i < 20; i++) {
+    const y = pick();
+    if (g.typeOf(y).shape[0] === g.typeOf(x).shape[0]) return y;
+  }
+  return x;
+};
+
+const STEPS: readonly Step[] = [
+  (g, pick) => g.tanh([pick()]),
+  (g, pick) => g.sin([pick()]),
+  (g, pick) => {
+    const x = pick();
+    return g.add([x, same(g, x, pick)]);
+  },
+  (g, pick) => {
+    const x = pick();
+    return g.mul([same(g, x, pick), g.tanh([x])]);
+  },
+  // The same expression twice.
+  (g, pick) => {
+    const x = pick();
+    return [g.sigmoid([x]), g.sigmoid([x])];
+  },
+  (g, pick) => g.transpose([pick()], { perm: [1, 0] }),
+  (g, pick) => {
+    const x = pick();
+    const [a = 3, c = 4] = g.typeOf(x).shape;
+    return g.reshape([g.reshape([x], { shape: [12] })], { shape: [a, c] });
+  },
+  (g, pick) => g.reshape([pick()], { shape: [...WIDE] }),
+  (g, pick, random) => {
+    const x = pick();
+    const c = g.constant(hostTensor("f32", [1], [Math.fround(random.normal())]));
+    return g.add([x, g.mul([c, g.exp([c])])]);
+  },
+  (g, pick, random, b) => {
+    const x = pick();
+    const n = columnsOf(g, x);
+    return g.linear([x, weight(b, n, n, `w${random.integer(3)}.${n}`)]);
+  },
+  // Residual add, sometimes read twice.
+  (g, pick, random, b) => {
+    const x = pick();
+    const n = columnsOf(g, x);
+    const product = g.linear([x, weight(b, n, n, `w${random.integer(3)}.${n}`)]);
+    const sum = g.add(random.integer(2) === 0 ? [product, x] : [x, product]);
+    return random.integer(3) === 0 ? [sum, product] : sum;
+  },
+  // Gated block, sometimes with an activation that is read elsewhere.
+  (g, pick, random, b) => {
+    const x = pick();
+    const n = columnsOf(g, x);
+    const gate = g.silu([g.linear([x, weight(b, n, n, `gate.${n}`)])]);
+    const y = g.mul([gate, g.linear([random.integer(4) === 0 ? same(g, x, pick) : x, weight(b, n, n, `up.${n}`)])]);
+    return random.integer(4) === 0 ? [y, gate] : y;
+  },
+  // Sum and norm.
+  (g, pick, _random, b) => {
+    const x = pick();
+    const gamma = b.param(`gamma.${columnsOf(g, x)}`, tensor("f32", [columnsOf(g, x)]), {
+      file: "random",
+      tensor: "g",
+    });
+    return g.rms_norm([g.add([x, same(g, x, pick)]), gamma], { eps: 1e-3 });
+  },
+  (g, pick) => g.cast([g.cast([pick()], { to: "f64" })], { to: "f32" }),
+  (g, pick) => {
+    const x = pick();
+    const [a = 3, c = 4] = g.typeOf(x).shape;
+    return g.expand([g.reduce([x], { kind: "mean", axes: [1], keepDims: true })], { shape: [a, c] });
+  },
+];
+
+export function randomCase(seed: number): RandomCase {
+  const random = seededRandom(seed);
+  const b = new GraphBuilder(opTable, `random ${seed}`);
+  const g = typedBuilder(b);
+  const values: Value[] = [b.input("x", tensor("f32", [...TALL])), b.input("z", tensor("f32", [...WIDE]))];
+  const pick = (): Value => random.pick(values.slice(-6));
+  const count = 3 + random.integer(14);
+  for (let i = 0; i < count; i++) {
+    const made = random.pick(STEPS)(g, pick, random, b);
+    values.push(...("node" in made ? [made] : made));
+  }
+  const outputs = [values.at(-1), random.pick(values)].filter((value) => value !== undefined);
+  outputs.forEach((value, i) => b.output(`y${i}`, value));
+  const filled = (shape: readonly number[], salt: number): EvaluationInput["inputs"][string] => {
+    const own = seededRandom(seed + salt);
+    return hostTensor(
+      "f32",
+      shape,
+      Float64Array.from({ length: sizeOf(shape) }, () => Math.fround(own.normal())),
+    );
+  };
+  return {
+    graph: b.finish(),
+    inputs: {
+      inputs: { x: filled(TALL, 1), z: filled(WIDE, 2) },
+      param: (name, type) => filled(type.shape.map(Number), name.length * 7 + name.charCodeAt(name.length - 1)),
+    },
+  };
+}
