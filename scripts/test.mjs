@@ -30,7 +30,7 @@ function vitestSuite(...projects) {
   return async (name) => {
     const file = join(reports, `${name}.json`);
     const chosen = projects.flatMap((project) => ["--project", project]);
-    const shown = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`, "--passWithNoTests"];
+    const shown = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
     const code = await run(npmProgram("vitest"), ["run", ...chosen, ...shown]);
     return orFailure(readVitest(file), code);
   };
