@@ -1,0 +1,33 @@
+// One process: open the file, tokenise, run the prompt, draw one token. bench/generation.ts bundles it and takes the time.
+import { openGguf } from "../main/formats/gguf/open.ts";
+import { loadAddon } from "../main/node/addon.ts";
+import { openFileSource } from "../main/node/fileByteSource.ts";
+import { openDecoder } from "../main/runtime/decoderModel.ts";
+import { createTokenizer } from "../main/tokenizer/tokenizer.ts";
+
+const [path = "", addon = "", text = "", threads = "2"] = process.argv.slice(2);
+const marks: Record<string, number> = { start: performance.now() };
+const engine = loadAddon({ path: addon });
+const file = await openGguf(await openFileSource(path));
+marks["header"] = performance.now();
+const model = openDecoder(engine, file, [path], { threads: Number(threads) });
+marks["plan"] = performance.now();
+const tokenizer = createTokenizer(file);
+const tokens = tokenizer.encode(text).subarray(0, 16);
+marks["tokens"] = performance.now();
+const session = model.open({ context: 512 });
+const sample = {
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  repeatPenalty: 1,
+  recent: new Int32Array(0),
+  seed: 0,
+  step: 0,
+  alternatives: 0,
+};
+const token = await session.feed(tokens, { sample });
+marks["token"] = performance.now();
+console.log(JSON.stringify({ token: token?.id, prompt: tokens.length, marks }));
+process.exit(0);

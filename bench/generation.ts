@@ -1,0 +1,120 @@
+// Speed against llama.cpp in the same run, on the same random-weight files: prompt of 512, 64 generated tokens, and a
+// process's way to its first token. Runs are interleaved and judged by the median of their ratios, because other work on the
+// machine slows both. Prints JSON.
+//   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64] [--threads 2] [--skip-start]
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { buildSync } from "esbuild";
+import { openGguf } from "../main/formats/gguf/open.ts";
+import { loadAddon } from "../main/node/addon.ts";
+import { openFileSource } from "../main/node/fileByteSource.ts";
+import { openDecoder } from "../main/runtime/decoderModel.ts";
+import { runBench } from "../main/runtime/bench.ts";
+import { profileDecoder } from "../main/runtime/profile.ts";
+import { median } from "../main/runtime/statistics.ts";
+import { llamaBench, llamaForget, llamaMissing } from "../main/testing/llama.ts";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string" },
+    repeats: { type: "string", default: "3" },
+    pp: { type: "string", default: "512" },
+    tg: { type: "string", default: "64" },
+    threads: { type: "string", default: "2" },
+    models: { type: "string", default: join(tmpdir(), "rlx-bench-models") },
+    "skip-start": { type: "boolean", default: false },
+  },
+});
+const [repeats, pp, tg, threads] = [options.repeats, options.pp, options.tg, options.threads].map(Number) as [number, number, number, number];
+const presets = ["qwen3-0.6b", "llama-3.2-1b"] as const;
+const types = ["q8_0", "q4_k_m"] as const;
+const text = "The quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until the evening comes.";
+
+function modelFile(preset: string, type: string): string {
+  const path = join(options.models, `${preset}-${type}.gguf`);
+  if (existsSync(path)) return path;
+  mkdirSync(options.models, { recursive: true });
+  const python = join(root, ".venv/bin/python");
+  const made = spawnSync(python, ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path], {
+    cwd: join(root, "python"),
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if (made.status !== 0) throw new Error(`cannot make ${path}`);
+  return path;
+}
+
+/** Seconds from spawn to the answer. */
+function timed(arguments_: readonly string[], cwd: string): number {
+  const start = performance.now();
+  const run = spawnSync(process.execPath, arguments_, { cwd, encoding: "utf8" });
+  if (run.status !== 0) throw new Error(`${arguments_.join(" ")}: ${run.stderr}`);
+  return (performance.now() - start) / 1000;
+}
+
+function startRatios(path: string, bundle: string, addon: string): { ours: number[]; theirs: number[]; ratio: number } {
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let i = 0; i <= repeats; i++) {
+    const mine = timed([bundle, path, addon, text, String(threads)], root);
+    const peer = timed([join(root, "bench/peers/firstToken.mjs"), path, text, String(threads)], join(root, "bench/peers"));
+    if (i === 0) continue; // the first pair warms the page cache
+    ours.push(mine);
+    theirs.push(peer);
+  }
+  return { ours, theirs, ratio: median(ours.map((seconds, i) => seconds / (theirs[i] ?? NaN))) };
+}
+
+const missing = llamaMissing();
+if (missing !== undefined) throw new Error(missing);
+const bundle = join(mkdtempSync(join(tmpdir(), "rlx-bench-")), "firstToken.mjs");
+buildSync({ entryPoints: [join(root, "bench/firstTokenOurs.ts")], bundle: true, platform: "node", format: "esm", target: "node20", outfile: bundle, minify: true });
+const addon = join(root, "native/build/rlx.node");
+
+const engine = loadAddon();
+const roof = await engine.readBandwidth(threads, 256 << 20, 1);
+const results = [];
+for (const preset of presets)
+  for (const type of types) {
+    const name = `${preset}-${type}`;
+    if (options.only !== undefined && options.only !== name) continue;
+    const path = modelFile(preset, type);
+    const file = await openGguf(await openFileSource(path));
+    const model = openDecoder(engine, file, [path], { threads });
+    const session = model.open({ context: pp + tg + 64 });
+    const bench = { promptTokens: pp, generateTokens: tg, repeats: 1, warmup: 0 };
+    await runBench(session, { ...bench, generateTokens: 4 });
+    const rows: { oursPrompt: number; theirsPrompt: number; oursGenerate: number; theirsGenerate: number }[] = [];
+    for (let i = 0; i < repeats; i++) {
+      const [prompt, generate] = await runBench(session, bench);
+      const peer = await llamaBench(path, { prompt: pp, generate: tg, repeats: 1 }, { threads, cache: "f16", flash: true });
+      rows.push({
+        oursPrompt: prompt?.median ?? NaN,
+        theirsPrompt: pp / (peer.promptSeconds[0] ?? NaN),
+        oursGenerate: generate?.median ?? NaN,
+        theirsGenerate: tg / (peer.generateSeconds[0] ?? NaN),
+      });
+      console.error(`${name} ${i + 1}/${repeats}: ${JSON.stringify(rows.at(-1))}`);
+    }
+    const profile = await profileDecoder(model, session, { promptTokens: 64, generateTokens: 8 });
+    await llamaForget(path);
+    session.dispose();
+    const generateRate = median(rows.map((row) => row.oursGenerate));
+    results.push({
+      model: name,
+      prompt: { ours: median(rows.map((row) => row.oursPrompt)), llama: median(rows.map((row) => row.theirsPrompt)), ratio: median(rows.map((row) => row.oursPrompt / row.theirsPrompt)) },
+      generation: { ours: generateRate, llama: median(rows.map((row) => row.theirsGenerate)), ratio: median(rows.map((row) => row.oursGenerate / row.theirsGenerate)) },
+      ...(options["skip-start"] ? {} : { processStartToFirstToken: startRatios(path, bundle, addon) }),
+      weightBytes: model.compiled.weightBytes,
+      bytesPerSecond: generateRate * model.compiled.weightBytes,
+      shareOfReadBandwidth: (generateRate * model.compiled.weightBytes) / roof,
+      token: profile.decode.rows.map((row) => ({ op: row.op, share: row.share, microseconds: (row.seconds / profile.decode.tokens) * 1e6, bandwidth: row.bandwidth })),
+    });
+    model.dispose();
+    await file.close();
+  }
+console.log(JSON.stringify({ threads, promptTokens: pp, generateTokens: tg, repeats, kernels: engine.isa, readBandwidth: roof, results }, null, 2));
+process.exit(0);
