@@ -95,7 +95,10 @@ function expectClose(got: HostTensor, want: HostTensor): void {
   want.data.forEach((x, i) => {
     const y = got.data[i]!;
     if (exact || !Number.isFinite(x)) expect(y, `element ${i}`).toBe(x);
-    else expect(Math.abs(y - x), `element ${i}: got ${y}, expected ${x}`).toBeLessThanOrEqual(step * (Math.abs(x) + scale));
+    else
+      expect(Math.abs(y - x), `element ${i}: got ${y}, expected ${x}`).toBeLessThanOrEqual(
+        step * (Math.abs(x) + scale),
+      );
   });
 }
 
@@ -105,13 +108,17 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
     const reasons: string[] = [];
     for (const sample of op.samples) {
       const reason = await runSample(engine, op, sample).catch((error: unknown) => {
-        throw new Error(`${name}, ${sample.title}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+        throw new Error(`${name}, ${sample.title}: ${error instanceof Error ? error.message : String(error)}`, {
+          cause: error,
+        });
       });
       if (reason !== undefined) reasons.push(reason);
     }
     // An op with a native rule must have run at least once.
     const { kind } = op.backends.cpu;
-    expect(kind !== "native" || reasons.length < op.samples.length || reasons.every((reason) => reason.startsWith("packed"))).toBe(true);
+    expect(
+      kind !== "native" || reasons.length < op.samples.length || reasons.every((reason) => reason.startsWith("packed")),
+    ).toBe(true);
   });
 });
 

@@ -1,0 +1,99 @@
+/** `rlx score` and `rlx tokenize`. */
+import { availableParallelism } from "node:os";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { OpenModel } from "../engine/openModel.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import { openModel, wholeNumber } from "./client.ts";
+import type { CommonOptions } from "./main.ts";
+import { table } from "./output.ts";
+import { readText } from "./run.ts";
+
+interface TextOptions extends CommonOptions {
+  readonly text?: string;
+  readonly textFile?: string;
+  /** false with --no-special. */
+  readonly special: boolean;
+}
+
+interface ScoreOptions extends TextOptions {
+  readonly ids?: string;
+  readonly threads?: string;
+  readonly cache: string;
+  readonly chunk: string;
+}
+
+async function textOf(options: TextOptions): Promise<string> {
+  if (options.textFile !== undefined) return readText(options.textFile);
+  if (options.text !== undefined) return options.text;
+  throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no text", { hint: "Give --text or --text-file." });
+}
+
+async function opened(command: Command, choice: ModelChoice): Promise<OpenModel> {
+  return command.engine.store.get((await openModel(command, choice, "sample")).model);
+}
+
+export async function tokenize(command: Command, choice: ModelChoice, options: TextOptions): Promise<undefined> {
+  const text = await textOf(options);
+  const { tokenizer } = await opened(command, choice);
+  const tokens = [...tokenizer.encode(text, { addSpecial: options.special })];
+  const pieces = tokens.map((id) => tokenizer.piece(id, true));
+  command.output.value({ tokens, pieces });
+  command.output.line(
+    table(
+      ["id", "piece"],
+      tokens.map((id, i) => [String(id), JSON.stringify(pieces[i] ?? "")]),
+      new Set([0]),
+    ),
+  );
+  return undefined;
+}
+
+function parseIds(list: string): number[] {
+  return list.split(",").map((part) => wholeNumber("ids", part.trim(), 0, 2 ** 31 - 1));
+}
+
+/** {tokens, logprobs, perplexity}; the first token has no log-probability. */
+export async function score(command: Command, choice: ModelChoice, options: ScoreOptions): Promise<number> {
+  const { output, signal } = command;
+  const model = await opened(command, choice);
+  const tokens =
+    options.ids === undefined
+      ? [...model.tokenizer.encode(await textOf(options), { addSpecial: options.special })]
+      : parseIds(options.ids);
+  if (tokens.length < 2)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx score] ${tokens.length} tokens: at least 2 are needed`, {
+      hint: "Give a longer text.",
+    });
+  if (options.cache !== "f16" && options.cache !== "f32")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${options.cache}, expected f16 or f32`);
+  const lease = command.engine.decoders.lease(model, {
+    context: tokens.length + 1,
+    threads: options.threads === undefined ? availableParallelism() : wholeNumber("threads", options.threads, 1, 1024),
+    cacheType: options.cache,
+    chunk: wholeNumber("chunk", options.chunk, 1, 65_536),
+  });
+  try {
+    const all = await lease.session.score(tokens, {
+      signal,
+      onProgress: (done, total) => output.progress(`${done} of ${total} tokens`),
+    });
+    const known = [...all].slice(1);
+    const perplexity = Math.exp(-known.reduce((sum, value) => sum + value, 0) / known.length);
+    output.value({ tokens, logprobs: [null, ...known], perplexity });
+    output.line(
+      table(
+        ["id", "piece", "log-probability"],
+        tokens.map((id, i) => [
+          String(id),
+          JSON.stringify(model.tokenizer.piece(id, true)),
+          i === 0 ? "" : (all[i] ?? NaN).toFixed(5),
+        ]),
+        new Set([0, 2]),
+      ),
+    );
+    output.line(`\nperplexity ${perplexity.toFixed(4)} over ${known.length} tokens`);
+    return 0;
+  } finally {
+    lease.release();
+  }
+}

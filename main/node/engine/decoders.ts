@@ -1,0 +1,89 @@
+/**
+ * Decoders of open models: compiled once per model, one session per context length, used by one job at a time. A finished
+ * conversation stays in its session's cache, so that the next question only feeds what is new.
+ */
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { DecoderModel } from "../../runtime/decoderModel.ts";
+import { openDecoder } from "../../runtime/decoderModel.ts";
+import type { DecoderSession } from "../../runtime/decoderSession.ts";
+import type { OpenModel } from "./openModel.ts";
+import { pathsOf } from "./openModel.ts";
+
+export interface DecoderChoice {
+  readonly context?: number | null;
+  readonly threads?: number | null;
+  readonly cacheType?: "f16" | "f32";
+  readonly chunk?: number;
+}
+
+export interface Lease {
+  readonly decoder: DecoderModel;
+  readonly session: DecoderSession;
+  /** Gives the session back; another job may use it. */
+  release(): void;
+}
+
+export interface Decoders {
+  lease(model: OpenModel, choice: DecoderChoice): Lease;
+}
+
+interface Held {
+  readonly session: DecoderSession;
+  busy: boolean;
+}
+
+export interface DecoderParts {
+  readonly engine: () => CpuEngine;
+  readonly prepare: (graph: Graph) => Graph;
+  readonly defaultThreads: number;
+  readonly defaultContext: number;
+}
+
+export function createDecoders(parts: DecoderParts): Decoders {
+  const decoderOf = (model: OpenModel, threads: number, choice: DecoderChoice): DecoderModel =>
+    model.cached(`decoder ${choice.cacheType ?? "f16"} ${choice.chunk ?? 0}`, () => {
+      const paths = pathsOf(model);
+      if (!paths)
+        throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here", {
+          hint: "Open a file with weights, or name its folder.",
+        });
+      const decoder = openDecoder(parts.engine(), model.requireFile("run"), paths, {
+        threads,
+        prepare: parts.prepare,
+        cacheType: choice.cacheType ?? "f16",
+        ...(choice.chunk === undefined ? {} : { chunk: choice.chunk }),
+      });
+      model.onDispose(() => decoder.dispose());
+      return decoder;
+    });
+
+  return {
+    lease(model, choice) {
+      const threads = choice.threads ?? parts.defaultThreads;
+      const decoder = decoderOf(model, threads, choice);
+      const context = Math.min(choice.context ?? parts.defaultContext, decoder.architecture.context);
+      const held = model.cached(
+        `session ${choice.cacheType ?? "f16"} ${choice.chunk ?? 0} ${threads} ${context}`,
+        (): Held => {
+          const session = decoder.open({ context, threads });
+          model.onDispose(() => session.dispose());
+          return { session, busy: false };
+        },
+      );
+      if (held.busy)
+        throw new WorkbenchError("HANDLE_BUSY", "[run] this model is answering already", {
+          hint: "Stop the answer, or wait for its end.",
+        });
+      held.busy = true;
+      return {
+        decoder,
+        session: held.session,
+        release: () => {
+          held.busy = false;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,80 @@
+/** The devices of this machine: what is there, what is missing, each in a sentence. */
+import type { DeviceInfo, RunDevice } from "../../contract/views/engine.ts";
+import type { Ability } from "../../contract/views/common.ts";
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
+import { cannot } from "./views/overviewView.ts";
+
+export interface CpuAccess {
+  /** The engine, or its ENV_NO_ADDON error. */
+  readonly engine: () => CpuEngine;
+  readonly missing: () => Ability | undefined;
+}
+
+export function cpuAccess(load: () => CpuEngine): CpuAccess {
+  let engine: CpuEngine | undefined;
+  let failure: unknown;
+  const get = (): CpuEngine => {
+    if (failure !== undefined) throw failure;
+    try {
+      return (engine ??= load());
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  };
+  return {
+    engine: get,
+    missing() {
+      try {
+        get();
+        return undefined;
+      } catch (error) {
+        const { code, message, hint } = toWireError(error);
+        return cannot(code, message, hint ?? null);
+      }
+    },
+  };
+}
+
+const COREML_SENTENCE =
+  process.platform === "darwin"
+    ? "The bridge to CoreML is not part of this version; the simulator runs the same package here."
+    : "CoreML exists on Macs only; the simulator runs the same package here.";
+
+export function deviceList(cpu: CpuAccess): readonly DeviceInfo[] {
+  const missing = cpu.missing();
+  return [
+    {
+      id: "cpu",
+      title: "CPU",
+      available: missing === undefined,
+      sentence:
+        missing === undefined
+          ? `The native engine with ${cpu.engine().isa} kernels.`
+          : missing.ok
+            ? ""
+            : missing.sentence,
+    },
+    {
+      id: "coreml-sim",
+      title: "CoreML, simulated",
+      available: true,
+      sentence: "Reads the package back from disk and runs its program in TypeScript: for checking, not for speed.",
+    },
+    { id: "coreml", title: "CoreML", available: false, sentence: COREML_SENTENCE },
+  ];
+}
+
+/** Which devices can do a thing; what cannot says why. */
+export function requireDevice(device: RunDevice, what: string): void {
+  if (device === "cpu") return;
+  if (device === "coreml")
+    throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] ${COREML_SENTENCE}`, {
+      hint: "Choose coreml-sim to run the package in the simulator, or cpu.",
+    });
+  if (device === "coreml-sim") return;
+  throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] the device ${device} is not part of this version`, {
+    hint: "Choose cpu or coreml-sim.",
+  });
+}

@@ -1,0 +1,251 @@
+/** Benchmarks and profiles of real runs on the CPU engine. */
+import { availableParallelism } from "node:os";
+import type { EngineHandlers } from "../../contract/contract.ts";
+import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
+import { runBench } from "../../runtime/bench.ts";
+import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";
+import { profileDecoder } from "../../runtime/profile.ts";
+import type { Decoders } from "./decoders.ts";
+import type { CpuAccess } from "./devices.ts";
+import { requireDevice } from "./devices.ts";
+import { figure } from "./forecast.ts";
+import type { Jobs } from "./jobs.ts";
+import { llamaBenchJson } from "./llamaBench.ts";
+import { chipTitle, freeBytes } from "./machineInfo.ts";
+import type { ModelStore } from "./modelStore.ts";
+import { phaseItem } from "./runHandlers.ts";
+import { StringTable } from "./views/strings.ts";
+
+export interface MeasureParts {
+  readonly store: ModelStore;
+  readonly decoders: Decoders;
+  readonly cpu: CpuAccess;
+  readonly jobs: Jobs;
+  readonly defaultThreads: number;
+  /** Bytes per second that this machine reads, measured once and kept. */
+  readonly roof: (threads: number, signal: AbortSignal) => Promise<number>;
+}
+
+/** Items that a callback makes while a promise runs, as a stream: those first, then the promise's value. */
+async function* during<T, R>(work: (emit: (item: T) => void) => Promise<R>): AsyncGenerator<T, R> {
+  const queue: T[] = [];
+  let wake: (() => void) | undefined;
+  let settled = false;
+  const running = work((item) => {
+    queue.push(item);
+    wake?.();
+  }).finally(() => {
+    settled = true;
+    wake?.();
+  });
+  // Its rejection is delivered by the await below; until then it must not count as unhandled.
+  running.catch(() => undefined);
+  for (;;) {
+    while (queue.length > 0) {
+      const item = queue.shift();
+      if (item !== undefined) yield item;
+    }
+    if (settled) return await running;
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  }
+}
+
+export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["streams"], "bench.run" | "profile.run"> {
+  return {
+    async *"bench.run"(input, { signal }) {
+      requireCpu(input.device, "bench");
+      const started = performance.now();
+      const model = parts.store.get(input.model);
+      const job = parts.jobs.start("bench", model.description.title);
+      try {
+        yield phaseItem("prepare", "Preparing the model", started);
+        const threads = input.threads ?? parts.defaultThreads;
+        const needed = Math.max(input.promptTokens, input.generateTokens, 1) + 1;
+        const lease = parts.decoders.lease(model, { context: needed, threads });
+        try {
+          const began = new Date();
+          const steps = during<BenchSample, readonly Measured[]>((emit) =>
+            runBench(lease.session, { ...input, signal, onSample: emit }),
+          );
+          let next = await steps.next();
+          while (next.done !== true) {
+            job.update(`${next.value.test} ${next.value.warmup ? "warm-up" : String(next.value.index + 1)}`, null);
+            yield { kind: "sample", ...next.value };
+            next = await steps.next();
+          }
+          const tests = next.value;
+          const cpu = parts.cpu.engine();
+          yield {
+            kind: "done",
+            device: input.device,
+            truth: "measured",
+            tests: tests.map(testView),
+            machine: chipTitle(),
+            threads,
+            kernels: cpu.isa,
+            notes: notes(tests),
+            json: llamaBenchJson({ model, tests, threads, began, machine: chipTitle() }),
+          };
+        } finally {
+          lease.release();
+        }
+      } finally {
+        job.end();
+      }
+    },
+    async *"profile.run"(input, { signal }) {
+      requireCpu(input.device, "profile");
+      const started = performance.now();
+      const model = parts.store.get(input.model);
+      const job = parts.jobs.start("profile", model.description.title);
+      try {
+        yield phaseItem("prepare", "Preparing the model", started);
+        const threads = input.threads ?? parts.defaultThreads;
+        const lease = parts.decoders.lease(model, { context: input.promptTokens + input.generateTokens + 1, threads });
+        try {
+          yield phaseItem("roof", "Measuring how fast this machine reads memory", started);
+          const roof = await parts.roof(threads, signal);
+          const steps = during<number, ProfileReport>((emit) =>
+            profileDecoder(lease.decoder, lease.session, {
+              promptTokens: input.promptTokens,
+              generateTokens: input.generateTokens,
+              signal,
+              onProgress: (done, total) => emit(done / total),
+            }),
+          );
+          let next = await steps.next();
+          while (next.done !== true) {
+            yield phaseItem("record", "Recording", started, next.value);
+            next = await steps.next();
+          }
+          yield { kind: "done", profile: profileView(next.value, roof, threads) };
+        } finally {
+          lease.release();
+        }
+      } finally {
+        job.end();
+      }
+    },
+  };
+}
+
+function requireCpu(device: Parameters<typeof requireDevice>[0], what: string): void {
+  requireDevice(device, what);
+  if (device !== "cpu")
+    throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] a simulator's speed says nothing of the device it simulates`, {
+      hint: "Measure on cpu.",
+    });
+}
+
+function testView(test: Measured): BenchTest {
+  return {
+    test: test.test,
+    tokens: test.tokens,
+    samples: [...test.rates],
+    rate: figure(
+      test.median,
+      "tokens/s",
+      "measured",
+      `median of ${test.rates.length} runs, 95 % interval by bootstrap`,
+      { low: test.interval.low, high: test.interval.high },
+    ),
+    mean: test.mean,
+    stddev: test.deviation,
+  };
+}
+
+/** What makes these numbers hard to compare. */
+function notes(tests: readonly Measured[]): string[] {
+  const found: string[] = [];
+  for (const test of tests) {
+    if (test.rates.length < 3)
+      found.push(
+        `${test.test}: ${test.rates.length} ${test.rates.length === 1 ? "run says" : "runs say"} little; repeat at least 5 times.`,
+      );
+    else if (test.deviation / test.mean > 0.1)
+      found.push(
+        `${test.test}: the runs differ by ${Math.round((100 * test.deviation) / test.mean)} %; something else was using this machine.`,
+      );
+  }
+  if (freeBytes() < 1e9) found.push("Less than 1 GB of memory was free.");
+  if (availableParallelism() < 2) found.push("Only one processor was available.");
+  return found;
+}
+
+function rowView(row: ProfilePhase["rows"][number], roof: number): ProfileRow {
+  const reads = row.bytes > 0 && row.seconds > 0;
+  return {
+    op: row.op,
+    device: "cpu",
+    count: row.count,
+    seconds: row.seconds,
+    share: row.share,
+    bytes: row.bytes,
+    bandwidth: reads ? row.bandwidth : null,
+    roofShare: reads ? row.bandwidth / roof : null,
+  };
+}
+
+function profileView(report: ProfileReport, roof: number, threads: number): ProfileView {
+  const strings = new StringTable();
+  const { slices } = report;
+  const ops = Uint32Array.from(report.titles, (title) => strings.add(title.op));
+  const labels = Uint32Array.from(report.titles, (title) => strings.add(title.label));
+  const count = slices.start.length;
+  const nodeStart = new Uint32Array(count + 1);
+  const nodes: number[] = [];
+  for (let i = 0; i < count; i++) {
+    nodeStart[i] = nodes.length;
+    nodes.push(...(report.plan[slices.instruction[i] ?? 0]?.nodes ?? []));
+  }
+  nodeStart[count] = nodes.length;
+  const phase = (of: ProfilePhase, what: string): ProfileView["decode"] => ({
+    seconds: figure(
+      of.tokens === 0 ? 0 : of.seconds / of.tokens,
+      "seconds",
+      "measured",
+      `per token, over ${of.tokens} ${what}`,
+    ),
+    rows: of.rows.map((row) => rowView(row, roof)),
+  });
+  return {
+    device: "cpu",
+    truth: "measured",
+    machine: chipTitle(),
+    sentence: profileSentence(report, roof),
+    roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
+    strings: strings.strings,
+    lanes: [{ title: `CPU, ${threads} threads`, device: "cpu" }],
+    steps: {
+      start: Float64Array.from(report.runs, (run) => run.start),
+      seconds: Float32Array.from(report.runs, (run) => run.seconds),
+      tokens: Uint32Array.from(report.runs, (run) => run.tokens),
+      decode: Uint8Array.from(report.runs, (run) => (run.decode ? 1 : 0)),
+    },
+    slices: {
+      start: slices.start,
+      seconds: slices.seconds,
+      lane: new Uint8Array(count),
+      step: slices.run,
+      op: slices.instruction.map((i) => ops[i] ?? 0),
+      label: slices.instruction.map((i) => labels[i] ?? 0),
+      bytes: slices.bytes,
+      nodeStart,
+      nodes: Uint32Array.from(nodes),
+    },
+    prefill: phase(report.prefill, "tokens of the prompt"),
+    decode: phase(report.decode, "written tokens"),
+  };
+}
+
+function profileSentence(report: ProfileReport, roof: number): string {
+  const [top] = report.decode.rows;
+  if (!top) return "Nothing was recorded.";
+  const bytes = report.decode.rows.reduce((sum, row) => sum + row.bytes, 0);
+  const share = bytes / report.decode.seconds / roof;
+  return `Writing a token spends ${Math.round(top.share * 100)} % of its time in ${top.op}, and reads memory at ${Math.round(share * 100)} % of what this machine can.`;
+}

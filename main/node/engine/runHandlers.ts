@@ -1,0 +1,167 @@
+/** Running a model: chat and completion as a stream of tokens with live statistics. */
+import { randomInt } from "node:crypto";
+import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
+import type { View } from "../../contract/define.ts";
+import type { PhaseItem } from "../../contract/views/common.ts";
+import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts";
+import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
+import { generate } from "../../runtime/generate.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { Chats } from "./chats.ts";
+import type { Decoders } from "./decoders.ts";
+import { figure } from "./forecast.ts";
+import type { Jobs } from "./jobs.ts";
+import type { ModelStore } from "./modelStore.ts";
+import type { OpenModel } from "./openModel.ts";
+import { requireDevice } from "./devices.ts";
+
+type RunInput = View<typeof runInput>;
+type RunItem = StreamItemOf<"run.start">;
+type Done = Extract<GenerateEvent, { readonly kind: "done" }>;
+
+export interface RunParts {
+  readonly store: ModelStore;
+  readonly decoders: Decoders;
+  readonly chats: Chats;
+  readonly jobs: Jobs;
+}
+
+/** Statistics cross at most this often. */
+const STATS_EVERY_SECONDS = 0.1;
+
+export const phaseItem = (
+  name: string,
+  sentence: string,
+  since: number,
+  fraction: number | null = null,
+): PhaseItem => ({
+  kind: "phase",
+  name,
+  sentence,
+  fraction,
+  elapsedSeconds: (performance.now() - since) / 1000,
+});
+
+export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.start"] {
+  return async function* run(input, { signal }) {
+    requireDevice(input.device, "run");
+    const started = performance.now();
+    const model = parts.store.get(input.model);
+    const job = parts.jobs.start("run", model.description.title);
+    try {
+      yield phaseItem("prepare", "Preparing the model", started);
+      const prompt = await parts.chats.promptOf(model, input.prompt, signal);
+      const lease = parts.decoders.lease(model, input);
+      try {
+        const ids = model.tokenizer.encode(prompt.text, {
+          addSpecial: prompt.addSpecial,
+          parseSpecial: prompt.parseSpecial,
+        });
+        const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
+        yield {
+          kind: "start",
+          device: input.device,
+          truth: "measured",
+          seed,
+          promptTokens: ids.length,
+          promptText: prompt.text,
+        };
+        const events = generate(lease.session, model.tokenizer, {
+          prompt: ids,
+          sampling: { ...input.sampling, seed },
+          maxTokens: input.maxTokens,
+          stop: input.stop,
+          alternatives: input.alternatives,
+          signal,
+        });
+        yield* itemsOf(events, model, input, started, (fraction) => job.update("writing", fraction));
+      } finally {
+        lease.release();
+      }
+    } finally {
+      job.end();
+    }
+  };
+}
+
+async function* itemsOf(
+  events: AsyncIterable<GenerateEvent>,
+  model: OpenModel,
+  input: RunInput,
+  started: number,
+  progress: (fraction: number) => void,
+): AsyncGenerator<RunItem> {
+  const recent: number[] = [];
+  let lastStats = 0;
+  for await (const event of events) {
+    const now = performance.now() / 1000;
+    if (event.kind === "prompt") {
+      yield phaseItem(
+        "read",
+        `Reading the prompt, ${event.done} of ${event.total} tokens`,
+        started,
+        event.total === 0 ? null : event.done / event.total,
+      );
+    } else if (event.kind === "token") {
+      recent.push(now);
+      while ((recent[0] ?? now) < now - 1) recent.shift();
+      yield { kind: "token", token: tokenView(model.tokenizer, event) };
+      if (now - lastStats >= STATS_EVERY_SECONDS) {
+        lastStats = now;
+        progress(event.stats.generated / input.maxTokens);
+        yield { kind: "stats", stats: statsView(event.stats, recent) };
+      }
+    } else
+      yield {
+        kind: "done",
+        reason: event.reason,
+        sentence: finishSentence(event),
+        stats: statsView(event.stats, recent),
+      };
+  }
+}
+
+function tokenView(tokenizer: Tokenizer, event: Extract<GenerateEvent, { readonly kind: "token" }>): TokenView {
+  return {
+    id: event.id,
+    text: event.text,
+    logprob: event.logprob,
+    top: event.top.map(({ id, logprob }) => ({ id, text: tokenizer.piece(id, true), logprob })),
+  };
+}
+
+function finishSentence(done: Done): string {
+  switch (done.reason) {
+    case "stop":
+      return done.found === undefined ? "The model ended its answer." : `Stopped at ${JSON.stringify(done.found)}.`;
+    case "length":
+      return "The limit of tokens is reached.";
+    case "cancelled":
+      return "Stopped.";
+    case "context-full":
+      return "The context is full.";
+  }
+}
+
+function statsView(stats: GenerateStats, recent: readonly number[]): RunStats {
+  const fresh = stats.promptTokens - stats.reusedTokens;
+  const rate = (count: number, seconds: number, basis: string): RunStats["rate"] =>
+    seconds > 0 && count > 0 ? figure(count / seconds, "tokens/s", "measured", basis) : null;
+  const span = (recent.at(-1) ?? 0) - (recent[0] ?? 0);
+  return {
+    promptTokens: stats.promptTokens,
+    reusedTokens: stats.reusedTokens,
+    promptSeconds: figure(stats.promptSeconds, "seconds", "measured", "this run"),
+    promptRate: rate(fresh, stats.promptSeconds, `${fresh} tokens of this prompt`),
+    firstTokenSeconds:
+      stats.firstTokenSeconds === undefined
+        ? null
+        : figure(stats.firstTokenSeconds, "seconds", "measured", "from the question to the first token"),
+    generated: stats.generated,
+    rate: rate(stats.generated - 1, stats.generateSeconds, "this answer, from its first token on"),
+    rateNow: rate(recent.length - 1, span, "the last second"),
+    contextUsed: stats.contextUsed,
+    contextSize: stats.contextSize,
+    cacheBytes: stats.cacheBytes,
+  };
+}
