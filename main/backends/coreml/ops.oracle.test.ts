@@ -83,7 +83,7 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
   const path = join(folder, `${packages++}.mlpackage`);
   const metadata = { shortDescription: op.name, author: "", license: "", version: "1", userDefined: {} };
   const contents = { program: lowered.program, opset: lowered.opset, defaultFunction: "main", metadata };
-  await writePackage(await packageWriter(path), contents, lowered.plan.blob, async (sink) => void (await writeWeights(lowered.plan, source, sink)));
+  await writePackage(await packageWriter(path), lowered.plan.blob, async (sink) => void (await writeWeights(lowered.plan, source, sink)), () => contents);
   const findings = await validatePackage(path);
   expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
 

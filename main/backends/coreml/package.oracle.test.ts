@@ -61,7 +61,7 @@ function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
     async write(path, contents, weights = new Map(), signal) {
       const source = { read: (name: string, at: number, length: number) => Promise.resolve((weights.get(name) ?? new Uint8Array(0)).slice(at, at + length)), dequantize };
       const fill = async (sink: Parameters<typeof writeWeights>[2]): Promise<void> => void (await writeWeights(plan, source, sink));
-      await writePackage(await packageWriter(path), contents, plan.blob, fill, signal);
+      await writePackage(await packageWriter(path), plan.blob, fill, () => contents, signal);
     },
   };
 }

@@ -75,17 +75,18 @@ export function modelBytes(contents: PackageContents): Uint8Array {
   return bytes;
 }
 
-/** Writes and commits; on any failure (or cancel) nothing is left. `writeWeights` fills the data of every planned record. */
+/**
+ * Writes and commits; on any failure (or cancel) nothing is left. `writeWeights` fills the data of every planned record and
+ * runs first: only then is it known which weights need a power of two, so `contents` is asked for afterwards.
+ */
 export async function writePackage(
   directory: DirectoryWriter,
-  contents: PackageContents,
   blob: BlobPlan,
   writeWeights: (sink: PositionedSink) => Promise<void>,
+  contents: () => PackageContents,
   signal?: AbortSignal,
 ): Promise<{ readonly modelBytes: number; readonly weightBytes: number }> {
   try {
-    const model = modelBytes(contents);
-    await writeWhole(directory, MODEL_PATH, model);
     const weights = await directory.file(WEIGHTS_PATH, blob.byteLength);
     try {
       await writeBlobFrame(blob, weights);
@@ -94,6 +95,8 @@ export async function writePackage(
       await weights.close();
     }
     throwIfCancelled(signal);
+    const model = modelBytes(contents());
+    await writeWhole(directory, MODEL_PATH, model);
     await writeWhole(directory, MANIFEST_PATH, new TextEncoder().encode(manifestText(hashBytes(model))));
     throwIfCancelled(signal);
     await directory.commit();
@@ -119,6 +122,7 @@ export interface OpenPackage {
   readonly program: MilProgram;
   readonly functions: readonly FunctionInterface[];
   readonly defaultFunction: string;
+  readonly userDefined: Readonly<Record<string, string>>;
   /** Absent when the package has no weight file. */
   readonly weights: BlobReader | undefined;
 }
@@ -140,6 +144,7 @@ export async function openPackage(directory: DirectoryReader): Promise<OpenPacka
     program: programFrom(model.mlProgram),
     functions,
     defaultFunction: model.description.defaultFunctionName || (functions[0]?.name ?? "main"),
+    userDefined: { ...model.description.metadata?.userDefined },
     weights: weightFile === undefined ? undefined : await BlobReader.open(weightFile),
   };
 }

@@ -180,7 +180,7 @@ describe("plans", () => {
     expect(plan.ops[0]).toMatchObject({ preferred: "cpu", rule: "ane-gather", supported: ["cpu"] });
     expect(plan.ops.slice(1).every((op) => op.preferred === "ane")).toBe(true);
     expect(plan.runs.map((r) => r.device)).toEqual(["cpu", "ane"]);
-    expect(plan.runs[1]).toMatchObject({ bytesIn: 64 * 1024 * 2, inputs: ["gather"] });
+    expect(plan.runs[1]).toMatchObject({ inputs: [{ name: "gather", bytes: 64 * 1024 * 2 }] });
     expect(plan.ops.reduce((sum, op) => sum + op.costShare, 0)).toBeCloseTo(1, 9);
     const b = new MilFunctionBuilder("main", "CoreML8", new NameTable());
     b.output("y", linear(b, half(b, [64, 1024]), packed(b, 1024, 1024, 32)));

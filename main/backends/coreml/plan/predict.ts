@@ -50,17 +50,20 @@ export interface OpPlan {
   readonly reason: string;
 }
 
+export interface CrossingValue {
+  readonly name: string;
+  readonly bytes: number;
+}
+
 /** Consecutive operators on one device. */
 export interface PlanRun {
   readonly device: PlacedDevice;
   /** Positions in `ops`, both included. */
   readonly first: number;
   readonly last: number;
-  /** Values that cross into it, and their bytes. */
-  readonly inputs: readonly string[];
-  readonly bytesIn: number;
-  readonly outputs: readonly string[];
-  readonly bytesOut: number;
+  /** Values that cross into it from other runs, and that others take from it. */
+  readonly inputs: readonly CrossingValue[];
+  readonly outputs: readonly CrossingValue[];
   /** Why the program changes device here. */
   readonly why: string;
 }
@@ -183,11 +186,11 @@ function runsOf(facts: FunctionFacts, ops: readonly OpPlan[]): readonly PlanRun[
       producer.set(o.name, { run, bytes: Number.isNaN(count) ? 0 : packedByteLength(o.type.dtype, count) });
     }
   });
-  const sum = (values: ReadonlyMap<string, number> | undefined): number => [...(values?.values() ?? [])].reduce((s, b) => s + b, 0);
+  const list = (values: ReadonlyMap<string, number> | undefined): readonly CrossingValue[] => [...(values ?? [])].map(([name, bytes]) => ({ name, bytes }));
   return bounds.map((b, r): PlanRun => {
     const cause = ops.slice(b.first, b.last + 1).find((op) => op.rule !== "free") ?? ops[b.first];
     const before = bounds[r - 1];
     const why = before === undefined ? "The program begins here." : `${NAMES[before.device]} → ${NAMES[b.device]}: ${cause?.reason ?? ""}`;
-    return { ...b, inputs: [...(inputs[r]?.keys() ?? [])], bytesIn: sum(inputs[r]), outputs: [...(outputs[r]?.keys() ?? [])], bytesOut: sum(outputs[r]), why };
+    return { ...b, inputs: list(inputs[r]), outputs: list(outputs[r]), why };
   });
 }

@@ -225,7 +225,7 @@ async function simulate(op: string, args: Readonly<Record<string, Arg>>): Promis
   const outputs = builder.ops(op as BuildableOp, given as never);
   const names = outputs.map((o, i) => builder.output(`out${i}`, o));
   const program = { functions: [builder.finish()], buildInfo: {} };
-  const simulator = new Simulator({ specificationVersion: 9, program, functions: [], defaultFunction: "main", weights: undefined });
+  const simulator = new Simulator({ specificationVersion: 9, program, functions: [], defaultFunction: "main", userDefined: {}, weights: undefined });
   const made = await simulator.function("main").predict({});
   return names.map((name) => ({ dtype: made[name]?.dtype ?? "", shape: made[name]?.shape ?? [], data: [...(made[name]?.data ?? [])] }));
 }

@@ -1,0 +1,213 @@
+/**
+ * Export of a graph as a `.mlpackage`: every phase a function, weights shared, streamed in the form of the target's profile,
+ * the whole put in place at the end or not at all. The report says how each weight was mapped and what that cost.
+ */
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { OpTable } from "../../ir/opTable.ts";
+import { specialize } from "../../ir/specialize.ts";
+import type { FunctionSource, FeatureBinding, LoweredProgram } from "./lowering/lower.ts";
+import { lowerProgram } from "./lowering/lower.ts";
+import { partition } from "./hybrid/partition.ts";
+import type { EntryOf } from "./hybrid/route.ts";
+import { rulesFrom, supportFrom } from "./hybrid/route.ts";
+import type { ModelMetadata } from "./interface.ts";
+import type { DirectoryWriter, PackageContents } from "./package.ts";
+import { writePackage } from "./package.ts";
+import type { PlanTarget } from "./plan/target.ts";
+import { systemOf, targetTitle } from "./plan/target.ts";
+import { bitsPerWeight, formText } from "./weights/forms.ts";
+import { fileBytes } from "./weights/plan.ts";
+import type { SmallParts } from "./weights/plan.ts";
+import { elementCount, isMilDtype, packedByteLength } from "./mil/types.ts";
+import type { WeightBytes, WeightReport } from "./weights/write.ts";
+import { readSmallParts, writeWeights } from "./weights/write.ts";
+
+/** One specialisation of the graph. */
+export interface Variant {
+  readonly name: string;
+  readonly bindings: Bindings;
+}
+
+/** Tokens of a prefill function: Apple's advice for prompts on the Neural Engine. */
+export const PREFILL_BUCKET = 64;
+
+/** Symbols of a decoder template. */
+export interface DecoderSymbols {
+  readonly tokens: string;
+  readonly rows: string;
+  readonly capacity: string;
+}
+
+/** Decode and prefill as functions of one package; before macOS 15 a package has one function, and that decodes. */
+export function decoderVariants(target: Pick<PlanTarget, "os" | "context">, symbols: DecoderSymbols): readonly Variant[] {
+  const sized = (tokens: number): Bindings => ({ [symbols.tokens]: tokens, [symbols.rows]: 1, [symbols.capacity]: target.context });
+  if (systemOf(target.os).opset === "CoreML7") return [{ name: "main", bindings: sized(1) }];
+  const bucket = Math.min(PREFILL_BUCKET, target.context);
+  return [
+    { name: "decode", bindings: sized(1) },
+    ...(bucket > 1 ? [{ name: "prefill", bindings: sized(bucket) }] : []),
+  ];
+}
+
+export interface ExportRequest {
+  readonly table: OpTable;
+  readonly entries: EntryOf;
+  /** Passes and legalisation of a specialised graph. */
+  readonly legalise: (graph: Graph) => Graph;
+  /** The template; symbols are bound by the variants. */
+  readonly graph: Graph;
+  readonly variants: readonly Variant[];
+  readonly target: PlanTarget;
+  readonly metadata: ModelMetadata;
+}
+
+/** What an export will be, known from the header alone. */
+export interface ExportPreview {
+  readonly functions: readonly string[];
+  readonly weightBytes: number;
+  readonly sourceBytes: number;
+  /** By file type and form. */
+  readonly forms: readonly { readonly source: string; readonly form: string; readonly bitsPerWeight: number; readonly tensors: number; readonly bytes: number }[];
+}
+
+export interface ExportReport extends ExportPreview {
+  readonly modelBytes: number;
+  readonly weights: readonly WeightReport[];
+  readonly seconds: number;
+}
+
+export type ExportProgress =
+  | { readonly kind: "phase"; readonly name: "lower" | "weights" | "model"; readonly sentence: string }
+  | { readonly kind: "progress"; readonly doneBytes: number; readonly totalBytes: number; readonly tensor: string };
+
+export interface ExportRun {
+  readonly weights: WeightBytes;
+  readonly directory: DirectoryWriter;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: ExportProgress) => void;
+}
+
+/** Key under which a package tells what its features stand for. */
+export const BINDINGS_KEY = "rlx.bindings";
+
+function functionSources(request: ExportRequest): readonly FunctionSource[] {
+  const sources = request.variants.flatMap((variant): readonly FunctionSource[] => {
+    const legal = request.legalise(specialize(request.table, request.graph, variant.bindings));
+    const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
+    return parts.map((part) => ({ name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`, graph: part.graph }));
+  });
+  // A package with one function names it main.
+  const [only] = sources;
+  return sources.length === 1 && only !== undefined ? [{ ...only, name: "main" }] : sources;
+}
+
+function lower(request: ExportRequest, sources: readonly FunctionSource[], folds: ReadonlyMap<string, number>, small: SmallParts): LoweredProgram {
+  const { opset } = systemOf(request.target.os);
+  const buildInfo = { "rlx-workbench": request.metadata.version, target: targetTitle(request.target) };
+  return lowerProgram(sources, { rules: rulesFrom(request.entries), profile: request.target.profile, opset, folds, small, buildInfo });
+}
+
+function preview(lowered: LoweredProgram): ExportPreview {
+  const forms = new Map<string, ExportPreview["forms"][number]>();
+  let sourceBytes = 0;
+  for (const weight of lowered.plan.weights) {
+    const form = formText(weight.form);
+    const bytes = weight.parts.reduce((sum, p) => sum + packedByteLength(p.dtype, elementCount(p.shape)), 0);
+    const known = forms.get(`${weight.type}/${form}`);
+    sourceBytes += fileBytes(weight.type, elementCount(weight.shape));
+    forms.set(`${weight.type}/${form}`, {
+      source: weight.type,
+      form,
+      bitsPerWeight: bitsPerWeight(weight.form),
+      tensors: (known?.tensors ?? 0) + 1,
+      bytes: (known?.bytes ?? 0) + bytes,
+    });
+  }
+  return {
+    functions: lowered.functions.map((f) => f.mil.name),
+    weightBytes: lowered.plan.blob.byteLength,
+    sourceBytes,
+    forms: [...forms.values()].sort((a, b) => b.bytes - a.bytes),
+  };
+}
+
+/** Sizes and forms, without reading a byte of data. */
+export function previewExport(request: ExportRequest): ExportPreview {
+  return preview(lower(request, functionSources(request), new Map(), new Map()));
+}
+
+export async function exportPackage(request: ExportRequest, run: ExportRun): Promise<ExportReport> {
+  const started = performance.now();
+  const phase = (name: "lower" | "weights" | "model", sentence: string): void => run.onProgress?.({ kind: "phase", name, sentence });
+  try {
+    phase("lower", "Lowering the graph to MIL.");
+    const sources = functionSources(request);
+    if (sources.length === 0)
+      throw new WorkbenchError("UNSUPPORTED_OP", "[export] CoreML can run no part of this graph", { hint: "The route view says why for each op." });
+    const small = await readSmallParts(lower(request, sources, new Map(), new Map()).plan, run.weights, run.signal);
+    const draft = lower(request, sources, new Map(), small);
+    let reports: readonly WeightReport[] = [];
+    phase("weights", "Writing the weights.");
+    const sizes = await writePackage(
+      run.directory,
+      draft.plan.blob,
+      async (sink) => {
+        reports = await writeWeights(draft.plan, run.weights, sink, {
+          ...(run.signal === undefined ? {} : { signal: run.signal }),
+          onProgress: (doneBytes, totalBytes, tensor) => run.onProgress?.({ kind: "progress", doneBytes, totalBytes, tensor }),
+        });
+        phase("model", "Writing the program.");
+      },
+      () => contentsOf(request, foldedProgram(request, sources, draft, reports, small)),
+      run.signal,
+    );
+    return { ...preview(draft), modelBytes: sizes.modelBytes, weights: reports, seconds: (performance.now() - started) / 1000 };
+  } catch (error) {
+    await run.directory.abandon();
+    throw error;
+  }
+}
+
+/** Weights that needed a power of two change the program, not its places in the file. */
+function foldedProgram(request: ExportRequest, sources: readonly FunctionSource[], draft: LoweredProgram, reports: readonly WeightReport[], small: SmallParts): LoweredProgram {
+  const folds = new Map(reports.filter((r) => r.fold !== 0).map((r) => [r.name, r.fold]));
+  return folds.size === 0 ? draft : lower(request, sources, folds, small);
+}
+
+function contentsOf(request: ExportRequest, lowered: LoweredProgram): PackageContents {
+  const [first] = lowered.functions;
+  const bindings = Object.fromEntries(lowered.functions.map((f) => [f.mil.name, f.bindings]));
+  return {
+    program: lowered.program,
+    opset: lowered.opset,
+    defaultFunction: first?.mil.name ?? "main",
+    metadata: { ...request.metadata, userDefined: { ...request.metadata.userDefined, [BINDINGS_KEY]: JSON.stringify(bindings) } },
+  };
+}
+
+/** What the features of each function stand for. */
+export type FunctionBindings = Readonly<Record<string, readonly FeatureBinding[]>>;
+
+/** Reads it back from a package of ours. */
+export function bindingsOf(userDefined: Readonly<Record<string, string>>): FunctionBindings {
+  const text = userDefined[BINDINGS_KEY];
+  try {
+    if (text === undefined) throw new Error("absent");
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null && Object.values(parsed).every((list) => Array.isArray(list) && list.every(isBinding))) return parsed as FunctionBindings;
+    throw new Error("not a list of bindings");
+  } catch (cause) {
+    throw new WorkbenchError("INPUT_MALFORMED", "[mlpackage] the package does not say what its inputs and outputs stand for", { cause, hint: "Open a package that this workbench exported." });
+  }
+}
+
+const KINDS: ReadonlySet<unknown> = new Set<FeatureBinding["kind"]>(["input", "output", "state", "stateIn", "stateOut", "freshKeys"]);
+
+function isBinding(value: unknown): value is FeatureBinding {
+  if (typeof value !== "object" || value === null) return false;
+  const { feature, kind, name, dtype, shape } = value as { readonly [K in keyof FeatureBinding]?: unknown };
+  const sizes = Array.isArray(shape) && shape.every((d) => Number.isSafeInteger(d) && Number(d) >= 0);
+  return typeof feature === "string" && KINDS.has(kind) && typeof name === "string" && typeof dtype === "string" && isMilDtype(dtype) && sizes;
+}

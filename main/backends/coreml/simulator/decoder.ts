@@ -1,0 +1,158 @@
+/**
+ * A language model in a package, step by step on the simulator: prompts through the prefill function in buckets, the rest and
+ * new tokens through the decode function; caches in CoreML states or, for functional caches, in arrays that the host keeps
+ * and writes the new keys into.
+ */
+import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
+import type { FunctionBindings } from "../export.ts";
+import type { FeatureBinding } from "../lowering/lower.ts";
+import { elementCount } from "../mil/types.ts";
+import type { PredictOptions, Simulator } from "./simulator.ts";
+import { SimState } from "./simulator.ts";
+import type { SimTensor } from "./tensor.ts";
+import { allocate, simTensor } from "./tensor.ts";
+
+/** Names of a decoder graph's inputs and result. */
+export interface DecoderNames {
+  readonly tokens: string;
+  readonly past: string;
+  readonly rows: string;
+  readonly logits: string;
+}
+
+export interface StepOptions {
+  readonly signal?: AbortSignal;
+  readonly onOperation?: (functionName: string, index: number, milliseconds: number) => void;
+}
+
+interface StepFunction {
+  readonly name: string;
+  readonly bindings: readonly FeatureBinding[];
+  /** Tokens of one call. */
+  readonly tokens: number;
+  /** Logit rows of one call. */
+  readonly rows: number;
+}
+
+export class SimulatedDecoder {
+  readonly label = "simulated";
+  readonly capacity: number;
+  readonly vocabulary: number;
+  readonly #simulator: Simulator;
+  readonly #bindings: FunctionBindings;
+  readonly #names: DecoderNames;
+  readonly #decode: StepFunction;
+  readonly #prefill: StepFunction | undefined;
+  #state = new SimState();
+  /** Functional caches by graph name. */
+  #caches = new Map<string, SimTensor>();
+
+  constructor(simulator: Simulator, bindings: FunctionBindings, names: DecoderNames) {
+    this.#simulator = simulator;
+    this.#bindings = bindings;
+    this.#names = names;
+    const functions = Object.entries(bindings).map(([name, list]) => stepFunction(name, list, names)).sort((a, b) => a.tokens - b.tokens);
+    const [decode] = functions;
+    if (decode === undefined || decode.tokens !== 1) throw new WorkbenchError("INPUT_ARGUMENT", "[coreml-sim] the package has no function that takes one token");
+    this.#decode = decode;
+    this.#prefill = functions.find((f) => f.tokens > 1);
+    const cache = decode.bindings.find((b) => b.kind === "state" || b.kind === "stateIn");
+    this.capacity = cache?.shape[1] ?? Number.MAX_SAFE_INTEGER;
+    this.vocabulary = decode.bindings.find((b) => b.kind === "output" && b.name === names.logits)?.shape.at(-1) ?? 0;
+  }
+
+  /** Runs tokens at positions `past …`; gives logits [rows, vocabulary] of the wanted ones. */
+  async step(tokens: Int32Array, past: number, rows: readonly number[], options: StepOptions = {}): Promise<Float32Array> {
+    if (past + tokens.length > this.capacity)
+      throw new WorkbenchError("RUN_CONTEXT_FULL", `[coreml-sim] ${past + tokens.length} tokens do not fit into ${this.capacity}`);
+    const wanted = new Set(rows);
+    const made = new Map<number, ArrayLike<number>>();
+    for (let at = 0; at < tokens.length; ) {
+      const f = this.#functionFor(tokens.length - at, past + at, (count) => rows.filter((r) => r >= at && r < at + count).length);
+      const count = Math.min(f.tokens, tokens.length - at);
+      const row = rows.find((r) => r >= at && r < at + count) ?? at;
+      const logits = await this.#call(f, tokens.subarray(at, at + count), past + at, row - at, options);
+      if (wanted.has(row)) made.set(row, logits.data.subarray(0, this.vocabulary));
+      at += count;
+    }
+    const out = new Float32Array(rows.length * this.vocabulary);
+    rows.forEach((row, i) => out.set(made.get(row) ?? [], i * this.vocabulary));
+    return out;
+  }
+
+  /** A decoder of its own with the same caches. */
+  fork(): SimulatedDecoder {
+    const copy = new SimulatedDecoder(this.#simulator, this.#bindings, this.#names);
+    copy.#state = this.#state.copy();
+    for (const [name, cache] of this.#caches) copy.#caches.set(name, { ...cache, data: cache.data.slice() });
+    return copy;
+  }
+
+  reset(): void {
+    this.#state = new SimState();
+    this.#caches = new Map();
+  }
+
+  /** The bucket writes all its rows into the cache, so it must fit; and it gives logits of one row. */
+  #functionFor(left: number, past: number, rowsIn: (count: number) => number): StepFunction {
+    const prefill = this.#prefill;
+    if (prefill === undefined || left < 2 || past + prefill.tokens > this.capacity) return this.#decode;
+    return rowsIn(Math.min(left, prefill.tokens)) <= prefill.rows ? prefill : this.#decode;
+  }
+
+  async #call(f: StepFunction, tokens: Int32Array, past: number, row: number, options: StepOptions): Promise<SimTensor> {
+    const padded = new Int32Array(f.tokens);
+    padded.set(tokens);
+    const given: Readonly<Record<string, ArrayLike<number>>> = {
+      [this.#names.tokens]: padded,
+      [this.#names.past]: [past],
+      [this.#names.rows]: new Array<number>(f.rows).fill(row),
+    };
+    const inputs: Record<string, SimTensor> = {};
+    for (const b of f.bindings) {
+      if (b.kind === "input") inputs[b.feature] = simTensor(b.dtype, b.shape, given[b.name] ?? unknown(b.name));
+      else if (b.kind === "stateIn") inputs[b.feature] = this.#cache(b);
+    }
+    const predict: PredictOptions = {
+      state: this.#state,
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      ...(options.onOperation === undefined ? {} : { onOperation: (index, ms) => options.onOperation?.(f.name, index, ms) }),
+    };
+    const made = await this.#simulator.function(f.name).predict(inputs, predict);
+    let logits: SimTensor | undefined;
+    for (const b of f.bindings) {
+      const value = made[b.feature];
+      if (b.kind === "freshKeys" && value !== undefined) this.#store(b, value, past, tokens.length);
+      else if (b.kind === "stateOut" && value !== undefined) this.#caches.set(b.name, value);
+      else if (b.kind === "output" && b.name === this.#names.logits) logits = value;
+    }
+    invariant(logits, "the function gave no logits");
+    return logits;
+  }
+
+  #cache(b: FeatureBinding): SimTensor {
+    const known = this.#caches.get(b.name);
+    if (known !== undefined) return known;
+    const empty: SimTensor = { dtype: b.dtype, shape: b.shape, data: allocate(b.dtype, elementCount(b.shape)) };
+    this.#caches.set(b.name, empty);
+    return empty;
+  }
+
+  /** Fresh keys [heads, T, size] of the first `count` tokens into the cache [heads, capacity, size] at `past`. */
+  #store(b: FeatureBinding, fresh: SimTensor, past: number, count: number): void {
+    const cache = this.#caches.get(b.name);
+    invariant(cache, `no cache ${b.name}`);
+    const [heads = 0, rows = 0, size = 0] = fresh.shape;
+    const capacity = cache.shape[1] ?? 0;
+    for (let h = 0; h < heads; h++) cache.data.set(fresh.data.subarray(h * rows * size, (h * rows + count) * size), (h * capacity + past) * size);
+  }
+}
+
+const unknown = (name: string): never => {
+  throw new WorkbenchError("INPUT_ARGUMENT", `[coreml-sim] the model wants an input ${name} that a decoder does not have`);
+};
+
+function stepFunction(name: string, bindings: readonly FeatureBinding[], names: DecoderNames): StepFunction {
+  const sizeOf = (input: string): number => bindings.find((b) => b.kind === "input" && b.name === input)?.shape[0] ?? 0;
+  return { name, bindings, tokens: sizeOf(names.tokens), rows: sizeOf(names.rows) };
+}
