@@ -125,3 +125,12 @@ export function groupPath(view: GraphView, group: number): readonly number[] {
     path.unshift(at);
   return path;
 }
+
+/** Ops of a group that are drawn: parameters and constants left out. */
+export function visibleOps(model: GraphModel, group: number): number {
+  const first = model.view.groups.firstNode[group] ?? 0;
+  const end = Math.min(model.view.nodeCount, first + (model.view.groups.nodeCount[group] ?? 0));
+  let n = 0;
+  for (let node = first; node < end; node++) if (model.hidden[node] === 0) n += 1;
+  return n;
+}

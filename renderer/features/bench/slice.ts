@@ -1,0 +1,95 @@
+/** Benchmarks: what is asked for, samples as they come, and the results of this session, newest first. */
+import type { BenchItem } from "../../../main/contract/views/run.ts";
+import type { RunDevice } from "../../../main/contract/views/engine.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
+import { current } from "../../session/async.ts";
+import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+
+export interface BenchSettings {
+  readonly device: RunDevice;
+  readonly promptTokens: number;
+  readonly generateTokens: number;
+  readonly repeats: number;
+  readonly warmup: number;
+}
+export type BenchSample = Extract<BenchItem, { kind: "sample" }>;
+export type BenchResult = Extract<BenchItem, { kind: "done" }>;
+
+export interface BenchSlice {
+  readonly benchSettings: BenchSettings;
+  readonly benchRunning: { readonly sentence: string; readonly since: number } | null;
+  readonly benchSamples: readonly BenchSample[];
+  readonly benchResults: readonly {
+    readonly id: number;
+    readonly at: number;
+    readonly settings: BenchSettings;
+    readonly result: BenchResult;
+  }[];
+  readonly benchError: WireError | null;
+  readonly setBench: (part: Partial<BenchSettings>) => void;
+  readonly startBench: () => Promise<void>;
+  readonly stopBench: () => void;
+  readonly resetBench: () => void;
+}
+
+type State = SessionState & BenchSlice;
+
+export function createBenchSlice({ engine, set, get }: SliceTools<State>): BenchSlice {
+  let stopping: AbortController | null = null;
+  let ids = 0;
+  return {
+    benchSettings: { device: "cpu", promptTokens: 512, generateTokens: 128, repeats: 5, warmup: 1 },
+    benchRunning: null,
+    benchSamples: [],
+    benchResults: [],
+    benchError: null,
+    setBench: (part) => set({ benchSettings: { ...get().benchSettings, ...part } }),
+    async startBench() {
+      const open = current(get().model);
+      if (open === null || get().benchRunning !== null) return;
+      const settings = get().benchSettings;
+      const mine = new AbortController();
+      stopping = mine;
+      set({ benchRunning: { sentence: "Warming up", since: Date.now() }, benchSamples: [], benchError: null });
+      get().noteCommand({ kind: "bench", ...settings });
+      try {
+        for await (const item of engine.stream(
+          "bench.run",
+          { model: open.model, ...settings },
+          { signal: mine.signal },
+        )) {
+          const running = get().benchRunning;
+          if (item.kind === "phase")
+            set({ benchRunning: running === null ? null : { ...running, sentence: item.sentence } });
+          else if (item.kind === "sample") {
+            const sentence = item.warmup ? "Warming up" : item.test === "pp" ? "Reading prompts" : "Writing tokens";
+            set({
+              benchSamples: [...get().benchSamples, item],
+              benchRunning: running === null ? null : { ...running, sentence },
+            });
+          } else {
+            ids += 1;
+            set({
+              benchResults: [{ id: ids, at: Date.now(), settings, result: item }, ...get().benchResults].slice(0, 20),
+            });
+          }
+        }
+      } catch (error) {
+        const wire = toWireError(error);
+        if (wire.code !== "CANCELLED") set({ benchError: wire });
+      } finally {
+        if (stopping === mine) {
+          stopping = null;
+          set({ benchRunning: null });
+        }
+      }
+    },
+    stopBench: () => stopping?.abort(),
+    resetBench() {
+      stopping?.abort();
+      stopping = null;
+      set({ benchRunning: null, benchSamples: [], benchResults: [], benchError: null });
+    },
+  };
+}

@@ -1,0 +1,121 @@
+/** Export: the plan for the current target, progress, and the report. */
+import type { ExportItem, ExportPlan } from "../../../main/contract/views/export.ts";
+import type { Async } from "../../session/async.ts";
+import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
+import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
+
+export type ExportReport = Extract<ExportItem, { kind: "done" }>;
+export type ExportProgress = Extract<ExportItem, { kind: "phase" | "progress" }>;
+
+export interface ExportSlice {
+  readonly exportPlan: Async<ExportPlan>;
+  readonly exportPath: string;
+  readonly exportOverwrite: boolean;
+  readonly exportProgress: ExportProgress | null;
+  readonly exportRunning: boolean;
+  readonly exportReport: ExportReport | null;
+  readonly exportError: WireError | null;
+  readonly exportSaid: string;
+  readonly loadExportPlan: () => Promise<void>;
+  readonly setExportPath: (path: string) => void;
+  readonly setOverwrite: (on: boolean) => void;
+  readonly pickExportPath: () => Promise<void>;
+  readonly startExport: () => Promise<void>;
+  readonly stopExport: () => void;
+  readonly resetExport: () => void;
+  /** null in a browser, which has no folders to show. */
+  readonly showInFolder: ((path: string) => void) | null;
+}
+
+type State = SessionState & ExportSlice;
+
+export function createExportSlice({ engine, shell, set, get }: SliceTools<State>): ExportSlice {
+  let stopping: AbortController | null = null;
+  let plans = 0;
+  let suggested = "";
+  return {
+    exportPlan: IDLE,
+    exportPath: "",
+    exportOverwrite: false,
+    exportProgress: null,
+    exportRunning: false,
+    exportReport: null,
+    exportError: null,
+    exportSaid: "",
+    showInFolder: shell === null ? null : (path) => shell.showInFolder(path),
+    async loadExportPlan() {
+      const open = current(get().model);
+      const { target } = get();
+      if (open === null || target === null || !open.canExport.ok) return;
+      plans += 1;
+      const mine = plans;
+      set({ exportPlan: loading(get().exportPlan) });
+      try {
+        const plan = await engine.call("export.plan", { model: open.model, target });
+        if (mine !== plans) return;
+        // A path that a person typed stays; a suggestion follows the target.
+        const untouched = get().exportPath === "" || get().exportPath === suggested;
+        suggested = plan.suggestedPath;
+        set({ exportPlan: ready(plan), ...(untouched ? { exportPath: plan.suggestedPath } : {}) });
+      } catch (error) {
+        if (mine === plans) set({ exportPlan: failed(error) });
+      }
+    },
+    setExportPath: (exportPath) => set({ exportPath }),
+    setOverwrite: (exportOverwrite) => set({ exportOverwrite }),
+    async pickExportPath() {
+      const path = (await shell?.savePackageDialog(get().exportPath)) ?? null;
+      // The system's dialog has asked about replacing already.
+      if (path !== null) set({ exportPath: path, exportOverwrite: true });
+    },
+    async startExport() {
+      const open = current(get().model);
+      const { target, exportPath, exportOverwrite, exportRunning } = get();
+      if (open === null || target === null || exportRunning || exportPath.trim() === "") return;
+      const mine = new AbortController();
+      stopping = mine;
+      set({ exportRunning: true, exportProgress: null, exportReport: null, exportError: null, exportSaid: "" });
+      get().noteCommand({ kind: "export", target, path: exportPath });
+      try {
+        let done = false;
+        for await (const item of engine.stream(
+          "export.start",
+          { model: open.model, target, path: exportPath, overwrite: exportOverwrite },
+          { signal: mine.signal },
+        )) {
+          if (item.kind === "done") {
+            done = true;
+            set({ exportReport: item, exportProgress: null });
+          } else set({ exportProgress: item });
+        }
+        if (!done) set({ exportSaid: "Cancelled. Nothing was left behind." });
+      } catch (error) {
+        const wire = toWireError(error);
+        set(wire.code === "CANCELLED" ? { exportSaid: "Cancelled. Nothing was left behind." } : { exportError: wire });
+      } finally {
+        if (stopping === mine) {
+          stopping = null;
+          set({ exportRunning: false, exportProgress: null });
+        }
+      }
+    },
+    stopExport: () => stopping?.abort(),
+    resetExport() {
+      stopping?.abort();
+      stopping = null;
+      suggested = "";
+      set({
+        exportPlan: IDLE,
+        exportPath: "",
+        exportOverwrite: false,
+        exportProgress: null,
+        exportRunning: false,
+        exportReport: null,
+        exportError: null,
+        exportSaid: "",
+      });
+    },
+  };
+}

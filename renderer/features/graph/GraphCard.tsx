@@ -1,0 +1,143 @@
+/** A near box as an element: an op, a group, a stack, or the header of an open frame. Two lines, no shadow. */
+import type { NodeProps } from "@xyflow/react";
+import type { CSSProperties, ReactNode } from "react";
+import { createContext, memo, useContext } from "react";
+import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
+import { nodeType } from "../../graph/graphModel.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
+import { cx } from "../../ui/cx.ts";
+import { deviceLook } from "../../ui/devices.ts";
+import { deviceFill } from "../../ui/patterns.tsx";
+import type { CardContext } from "./cardContext.ts";
+import { stackSize, subtitleOf, titleOf } from "./draw.ts";
+import styles from "./Graph.module.css";
+
+export const GraphCardContext = createContext<CardContext | null>(null);
+
+/** React Flow gives the id; everything else comes from the picture. */
+export const GraphCard = memo(function GraphCard({ id }: NodeProps): ReactNode {
+  const context = useContext(GraphCardContext);
+  const box = Number(id);
+  if (context === null || box >= context.picture.scene.boxCount) return null;
+  return context.picture.scene.kind[box] === BOX_KINDS.frame ? (
+    <FrameHead box={box} context={context} />
+  ) : (
+    <BoxCard box={box} context={context} />
+  );
+});
+
+interface Part {
+  readonly box: number;
+  readonly context: CardContext;
+}
+
+function BoxCard({ box, context }: Part): ReactNode {
+  const { picture, paint, full, selectedBox, isolated, hits, quantity, warning } = context;
+  const { scene, model } = picture;
+  const kind = scene.kind[box];
+  const isOp = kind === BOX_KINDS.op;
+  const device = deviceOf(paint.device[box] ?? 0);
+  const look = deviceLook(device);
+  const dimmed = isolated > 0 && (paint.shares[box * DEVICES.length + isolated] ?? 0) === 0;
+  const heat = paint.heat[box] ?? null;
+  const right = kind === BOX_KINDS.stack ? `×${stackSize(scene, model.view.groups.parent, box)}` : quantity(box);
+  const warn = isOp ? warning(scene.ref[box] ?? 0) : null;
+  return (
+    <div
+      className={cx(
+        styles["card"],
+        box === selectedBox && styles["selected"],
+        hits.has(box) && styles["hit"],
+        dimmed && styles["dimmed"],
+        kind === BOX_KINDS.stack && styles["stack"],
+      )}
+      style={{ width: scene.w[box], height: scene.h[box] }}
+      title={warn ?? undefined}
+    >
+      <span className={styles["bar"]} aria-hidden="true">
+        <svg width="5" height="100%">
+          <rect
+            width="5"
+            height="100%"
+            fill={heat ?? deviceFill(device)}
+            {...(device === "host" && heat === null ? { stroke: "var(--host)", strokeDasharray: "3 2" } : {})}
+          />
+        </svg>
+      </span>
+      <span className={styles["line"]}>
+        {device === "none" ? null : (
+          <svg
+            className={styles["glyph"]}
+            viewBox="0 0 10 10"
+            style={{ fill: `var(${look.color})` }}
+            role="img"
+            aria-label={look.name}
+          >
+            <path d={look.glyph} />
+          </svg>
+        )}
+        <b>{titleOf(picture, box)}</b>
+        <em>{right}</em>
+      </span>
+      <span className={styles["sub"]}>
+        <span>{subtitleOf(picture, box)}</span>
+        {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
+        {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
+      </span>
+      {isOp ? null : <DeviceStrip box={box} context={context} />}
+      {isOp && full && (paint.work[box] ?? 0) > 0.002 ? (
+        <i
+          className={styles["share"]}
+          style={{ "--share": `${Math.min(100, (paint.work[box] ?? 0) * 100)}%` } as CSSProperties}
+          aria-hidden="true"
+        />
+      ) : null}
+    </div>
+  );
+}
+
+/** A ribbon in small: which devices do a group's work. */
+function DeviceStrip({ box, context: { paint } }: Part): ReactNode {
+  const parts = DEVICES.flatMap((device, code) => {
+    const share = paint.shares[box * DEVICES.length + code] ?? 0;
+    return share > 0 ? [{ device, share }] : [];
+  });
+  if (parts.length < 2) return null;
+  let x = 0;
+  return (
+    <svg className={styles["strip"]} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+      {parts.map(({ device, share }) => {
+        const at = x;
+        x += share * 100;
+        return <rect key={device} x={at} width={share * 100} height="4" fill={deviceFill(device)} />;
+      })}
+    </svg>
+  );
+}
+
+function FrameHead({ box, context }: Part): ReactNode {
+  const { picture, selectedBox, close } = context;
+  const { scene } = picture;
+  return (
+    <div
+      className={cx(styles["frameHead"], box === selectedBox && styles["frameSelected"])}
+      style={{ width: scene.w[box] }}
+    >
+      <b>{titleOf(picture, box)}</b>
+      <span>{subtitleOf(picture, box)}</span>
+      <button
+        type="button"
+        className="nodrag nopan"
+        tabIndex={-1}
+        aria-label={`Fold ${titleOf(picture, box)}`}
+        title="Fold"
+        onClick={(event) => {
+          event.stopPropagation();
+          close(scene.ref[box] ?? 0);
+        }}
+      >
+        −
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,225 @@
+/** The graph tab: the canvas with its bar, search, legend and states. */
+import type { ReactNode } from "react";
+import { useCallback, useEffect, useMemo } from "react";
+import { DEVICES, deviceCode } from "../../../main/contract/views/common.ts";
+import type { OverlayKind } from "../../../main/contract/views/graph.ts";
+import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
+import { current } from "../../session/async.ts";
+import { deviceLook } from "../../ui/devices.ts";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { SearchField } from "../../ui/fields.tsx";
+import { bytes, count, seconds, share } from "../../ui/format.ts";
+import { Segmented } from "../../ui/Segmented.tsx";
+import { Empty, Progress } from "../../ui/states.tsx";
+import type { CardContext } from "./cardContext.ts";
+import { stackSize, subtitleOf, titleOf } from "./draw.ts";
+import { GraphCanvas } from "./GraphCanvas.tsx";
+import { hopTexts } from "./hops.ts";
+import { Legend } from "./Legend.tsx";
+import { paintScene, segmentColumn } from "./paint.ts";
+import type { Picture } from "./slice.ts";
+import { routeColumns } from "./slice.ts";
+import { StageField } from "./StageField.tsx";
+import { selectedBox } from "./walk.ts";
+import { useGraph } from "./useGraph.ts";
+import styles from "./Graph.module.css";
+
+const MODES: readonly { readonly id: OverlayKind; readonly text: string; readonly hint: string }[] = [
+  { id: "device", text: "Device", hint: "Colour by device (D)" },
+  { id: "segment", text: "Segment", hint: "Colour by segment (S)" },
+  { id: "time", text: "Time", hint: "Colour by time, logarithmic (T)" },
+  { id: "bytes", text: "Bytes", hint: "Colour by bytes, logarithmic (B)" },
+  { id: "type", text: "Type", hint: "Colour by element type (Y)" },
+];
+
+export function GraphTab(): ReactNode {
+  const state = useGraph((s) => s.picture);
+  const graph = useGraph((s) => (s.graphStage.kind === "legal" ? s.graph : s.stageGraph));
+  const canGraph = useGraph((s) => current(s.model)?.canGraph ?? null);
+  const picture = current(state);
+  if (canGraph !== null && !canGraph.ok)
+    return <Empty title="No graph for this file">{`${canGraph.sentence} ${canGraph.hint ?? ""}`}</Empty>;
+  const error = graph.kind === "failed" ? graph.error : state.kind === "failed" ? state.error : null;
+  if (error !== null)
+    return (
+      <div className={styles["message"]}>
+        <ErrorNote title="The graph could not be built" error={error} />
+      </div>
+    );
+  return (
+    <div className={styles["tab"]}>
+      {picture === null ? (
+        <div className={styles["message"]}>
+          <Progress sentence="Building the graph" fraction={null} elapsedSeconds={null} />
+        </div>
+      ) : (
+        <Shown picture={picture} />
+      )}
+      <Bar />
+    </div>
+  );
+}
+
+function Bar(): ReactNode {
+  const mode = useGraph((s) => s.graphMode);
+  const setMode = useGraph((s) => s.setGraphMode);
+  const query = useGraph((s) => s.graphQuery);
+  const hits = useGraph((s) => s.graphHits.length);
+  const at = useGraph((s) => s.graphHitAt);
+  const setQuery = useGraph((s) => s.setGraphQuery);
+  const nextHit = useGraph((s) => s.nextHit);
+  return (
+    <>
+      <div className={styles["modes"]}>
+        <Segmented label="Colour by" value={mode} options={MODES} onChange={setMode} />
+        <StageField />
+      </div>
+      <div className={styles["search"]}>
+        <SearchField
+          id="graph-search"
+          label="Search the graph"
+          placeholder="Search  op: dev: dtype: layer: cost>"
+          value={query}
+          onChange={setQuery}
+          onEnter={(backwards) => nextHit(backwards ? -1 : 1)}
+          onEscape={() => setQuery("")}
+        />
+        <output aria-live="polite">
+          {query.trim() === "" ? "" : hits === 0 ? "nothing" : at < 0 ? count(hits) : `${at + 1} of ${count(hits)}`}
+        </output>
+      </div>
+    </>
+  );
+}
+
+function Shown({ picture }: { readonly picture: Picture }): ReactNode {
+  const mode = useGraph((s) => s.graphMode);
+  const stage = useGraph((s) => s.graphStage);
+  const overlay = useGraph((s) => current(s.overlay));
+  const route = useGraph((s) => current(s.routes[s.phase]));
+  const device = useGraph((s) => routeColumns(s).device);
+  const work = useGraph((s) => routeColumns(s).work);
+  const selection = useGraph((s) => s.selection);
+  const isolated = useGraph((s) => s.isolated);
+  const hitNodes = useGraph((s) => s.graphHits);
+  const anchorGroup = useGraph((s) => s.anchorGroup);
+  const request = useGraph((s) => s.viewRequest);
+  const select = useGraph((s) => s.select);
+  const toggleGroup = useGraph((s) => s.toggleGroup);
+  const { model, scene } = picture;
+  const { nodeCount } = model.view;
+
+  const legalRoute =
+    stage.kind === "legal" && route !== null && device !== null && nodeCount === route.nodes.device.length
+      ? route
+      : null;
+  const segments = useMemo(
+    () => (legalRoute === null ? null : segmentColumn(nodeCount, legalRoute.segments)),
+    [legalRoute, nodeCount],
+  );
+  const values =
+    overlay !== null && overlay.kind === mode && overlay.values.length === nodeCount ? overlay.values : null;
+  const deviceColumn = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
+  const workColumn = work !== null && work.length === nodeCount ? work : null;
+  const paint = useMemo(
+    () =>
+      paintScene(picture, mode, {
+        device: deviceColumn,
+        work: workColumn,
+        segment: segments ?? (mode === "segment" ? values : null),
+        values,
+      }),
+    [picture, mode, deviceColumn, workColumn, segments, values],
+  );
+  const hops = useMemo(
+    () =>
+      legalRoute === null || segments === null ? new Map<number, string>() : hopTexts(scene, legalRoute, segments),
+    [scene, legalRoute, segments],
+  );
+  const box = selectedBox(picture, selection);
+  const hits = useMemo(
+    () =>
+      new Set(hitNodes.flatMap((node) => ((scene.boxOfNode[node] ?? -1) >= 0 ? [scene.boxOfNode[node] ?? -1] : []))),
+    [hitNodes, scene],
+  );
+
+  const quantity = useCallback(
+    (of: number): string => {
+      if (mode === "segment") return (paint.segment[of] ?? -1) < 0 ? "" : `segment ${(paint.segment[of] ?? 0) + 1}`;
+      if (mode === "time") return (paint.value[of] ?? 0) > 0 ? `~${seconds(paint.value[of] ?? 0)}` : "";
+      if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
+      if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
+      return (paint.work[of] ?? 0) >= 0.0005 ? `~${share(paint.work[of] ?? 0)}` : "";
+    },
+    [mode, paint, overlay],
+  );
+  const warning = useCallback(
+    (node: number): string | null => {
+      if (legalRoute === null || !legalRoute.target.units.includes("ane")) return null;
+      const code = legalRoute.nodes.device[node] ?? 0;
+      if (code === 0 || code === deviceCode("ane")) return null;
+      return legalRoute.strings[legalRoute.nodes.reason[node] ?? 0] ?? null;
+    },
+    [legalRoute],
+  );
+  const cards = useMemo<Omit<CardContext, "full" | "picture" | "paint">>(
+    () => ({
+      selectedBox: box,
+      isolated: isolated === null ? -1 : DEVICES.indexOf(isolated),
+      hits,
+      quantity,
+      warning,
+      close: toggleGroup,
+    }),
+    [box, isolated, hits, quantity, warning, toggleGroup],
+  );
+  const actions = useMemo(
+    () => ({
+      selectBox(of: number) {
+        if (of < 0) select({ kind: "none" });
+        else if (scene.kind[of] === BOX_KINDS.op)
+          select({ kind: "node", key: model.view.key, node: scene.ref[of] ?? 0 });
+        else select({ kind: "group", group: scene.ref[of] ?? 0 });
+      },
+      openBox(of: number) {
+        if (scene.kind[of] !== BOX_KINDS.op) toggleGroup(scene.ref[of] ?? 0);
+      },
+      describe(of: number) {
+        const where =
+          scene.kind[of] === BOX_KINDS.op
+            ? pathOf(model.view, scene.ref[of] ?? 0)
+                .slice(1)
+                .map((group) => groupName(model.view, group))
+                .join(", ")
+            : subtitleOf(picture, of);
+        const on = DEVICES[paint.device[of] ?? 0] ?? "none";
+        const what =
+          scene.kind[of] === BOX_KINDS.op
+            ? `${opName(model.view, scene.ref[of] ?? 0)} ${nodeName(model.view, scene.ref[of] ?? 0)}`
+            : `${titleOf(picture, of)}${scene.kind[of] === BOX_KINDS.stack ? `, ${stackSize(scene, model.view.groups.parent, of)} blocks` : ""}`;
+        return `${what}, ${where}${on === "none" ? "" : `, on ${deviceLook(on).name}`}`;
+      },
+    }),
+    [picture, model, scene, paint, select, toggleGroup],
+  );
+  useEffect(() => {
+    // The canvas is where single keys work: it takes the focus when nothing else has it.
+    if (document.activeElement === document.body)
+      document.querySelector<HTMLElement>("[data-graph-canvas]")?.focus({ preventScroll: true });
+  }, []);
+  return (
+    <>
+      <GraphCanvas
+        picture={picture}
+        paint={paint}
+        hops={hops}
+        cards={cards}
+        anchorGroup={anchorGroup}
+        request={request}
+        actions={actions}
+      />
+      <Legend paint={paint} route={legalRoute} overlay={overlay} />
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+/** The legend: always there, and a filter. Devices with their counts, or the heat scale with its ends. */
+import type { ReactNode } from "react";
+import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import type { RouteView } from "../../../main/contract/views/route.ts";
+import { deviceLook } from "../../ui/devices.ts";
+import { bytes, count, seconds } from "../../ui/format.ts";
+import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
+import { heatColor } from "./colors.ts";
+import type { Paint } from "./paint.ts";
+import { useGraph } from "./useGraph.ts";
+import styles from "./Graph.module.css";
+
+export interface LegendProps {
+  readonly paint: Paint;
+  readonly route: RouteView | null;
+  readonly overlay: OverlayView | null;
+}
+
+export function Legend({ paint, route, overlay }: LegendProps): ReactNode {
+  const isolated = useGraph((s) => s.isolated);
+  const isolate = useGraph((s) => s.isolate);
+  const { mode } = paint;
+  return (
+    <div className={styles["legend"]}>
+      {mode === "time" || mode === "bytes" ? (
+        <Scale paint={paint} overlay={overlay} />
+      ) : mode === "type" ? (
+        (overlay?.legend ?? []).map((text, i, all) => (
+          <span key={text} className={styles["swatch"]}>
+            <i style={{ background: heatColor(all.length < 2 ? 0.3 : 0.15 + (0.75 * i) / (all.length - 1)) }} />
+            {text}
+          </span>
+        ))
+      ) : route === null ? (
+        <span>{mode === "device" ? "No route for this stage" : "No segments for this stage"}</span>
+      ) : (
+        route.devices.map((row) => (
+          <button
+            key={row.device}
+            type="button"
+            aria-pressed={isolated === row.device}
+            title={`Only ${deviceLook(row.device).name} (${deviceLook(row.device).letter})`}
+            onClick={() => isolate(row.device)}
+          >
+            <DeviceChip device={row.device}>
+              {deviceLook(row.device).short} {count(row.ops)}
+            </DeviceChip>
+          </button>
+        ))
+      )}
+    </div>
+  );
+}
+
+const STOPS = [0, 0.25, 0.5, 0.75, 1].map(heatColor).join(", ");
+
+function Scale({ paint, overlay }: { readonly paint: Paint; readonly overlay: OverlayView | null }): ReactNode {
+  const text = paint.mode === "time" ? seconds : bytes;
+  return (
+    <>
+      {overlay === null ? null : <TruthMark truth={overlay.truth} />}
+      <span className={styles["number"]}>{text(paint.low)}</span>
+      <i className={styles["scale"]} style={{ background: `linear-gradient(90deg, ${STOPS})` }} aria-hidden="true" />
+      <span className={styles["number"]}>{text(paint.high)}</span>
+      <span>logarithmic</span>
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+/** Which stage of the graph is shown: as the file builds it, after a pass, or legal for the target. */
+import type { ReactNode } from "react";
+import { current } from "../../session/async.ts";
+import type { StageChoice } from "./slice.ts";
+import { useGraph } from "./useGraph.ts";
+import styles from "./Graph.module.css";
+
+export function StageField(): ReactNode {
+  const stage = useGraph((s) => s.graphStage);
+  const setStage = useGraph((s) => s.setGraphStage);
+  const passes = useGraph((s) => s.passChoices);
+  const isModel = useGraph((s) => current(s.model)?.canGraph.ok === true);
+  if (!isModel) return null;
+  const value = stage.kind === "pass" ? `pass ${stage.index}` : stage.kind;
+  const choose = (id: string): void => {
+    const next: StageChoice = id.startsWith("pass ")
+      ? { kind: "pass", index: Number(id.slice(5)) }
+      : id === "initial"
+        ? { kind: "initial" }
+        : { kind: "legal" };
+    setStage(next);
+  };
+  return (
+    <label className={styles["stage"]}>
+      <span className="visually-hidden">Stage of the graph</span>
+      <select value={value} onChange={(event) => choose(event.target.value)}>
+        <option value="initial">As the file builds it</option>
+        {passes
+          .filter(({ changed }) => changed)
+          .map(({ index, name }) => (
+            <option key={index} value={`pass ${index}`}>
+              After {name}
+            </option>
+          ))}
+        <option value="legal">Legal for the target</option>
+      </select>
+    </label>
+  );
+}

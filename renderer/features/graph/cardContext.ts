@@ -1,0 +1,18 @@
+/** What every card reads; a new object only when something in it changed. */
+import type { Paint } from "./paint.ts";
+import type { Picture } from "./slice.ts";
+
+export interface CardContext {
+  readonly picture: Picture;
+  readonly paint: Paint;
+  /** Close enough for shapes and shares. */
+  readonly full: boolean;
+  readonly selectedBox: number;
+  readonly isolated: number;
+  readonly hits: ReadonlySet<number>;
+  /** The words at a card's right: time, bytes, segment. */
+  readonly quantity: (box: number) => string;
+  /** Why an op is not where the target would like it, or null. */
+  readonly warning: (node: number) => string | null;
+  readonly close: (group: number) => void;
+}

@@ -1,0 +1,77 @@
+/** The canvas's colours, read from the tokens, and the heat scale. */
+import type { Device } from "../../../main/contract/views/common.ts";
+import { DEVICES } from "../../../main/contract/views/common.ts";
+import { deviceLook } from "../../ui/devices.ts";
+
+export interface CanvasColors {
+  readonly canvas: string;
+  readonly panel: string;
+  readonly raised: string;
+  readonly sunken: string;
+  readonly line: string;
+  readonly lineStrong: string;
+  readonly ink: string;
+  readonly ink2: string;
+  readonly ink3: string;
+  readonly select: string;
+  readonly bar: string;
+  readonly warn: string;
+  readonly font: string;
+  readonly mono: string;
+  readonly device: { readonly [D in Device]: string };
+}
+
+export function readColors(element: Element): CanvasColors {
+  const style = getComputedStyle(element);
+  const of = (name: string): string => style.getPropertyValue(name).trim();
+  return {
+    canvas: of("--canvas"),
+    panel: of("--panel"),
+    raised: of("--raised"),
+    sunken: of("--sunken"),
+    line: of("--line"),
+    lineStrong: of("--line-strong"),
+    ink: of("--ink"),
+    ink2: of("--ink-2"),
+    ink3: of("--ink-3"),
+    select: of("--select"),
+    bar: of("--bar"),
+    warn: of("--warn"),
+    font: of("--font"),
+    mono: of("--mono"),
+    device: Object.fromEntries(DEVICES.map((device) => [device, of(deviceLook(device).color)])) as {
+      readonly [D in Device]: string;
+    },
+  };
+}
+
+/**
+ * Cividis, made for eyes that see no red or no green: nine stops of the published map
+ * (Nuñez, Anderton, Renslow, PLOS ONE 2018), straight lines between them.
+ */
+const CIVIDIS = [
+  [0, 32, 77],
+  [0, 52, 110],
+  [57, 72, 107],
+  [87, 92, 109],
+  [112, 113, 115],
+  [138, 134, 120],
+  [165, 156, 116],
+  [195, 179, 105],
+  [255, 233, 69],
+] as const;
+
+export function heatColor(share: number): string {
+  const at = Math.min(1, Math.max(0, share)) * (CIVIDIS.length - 1);
+  const low = CIVIDIS[Math.floor(at)] ?? CIVIDIS[0];
+  const high = CIVIDIS[Math.ceil(at)] ?? CIVIDIS[8];
+  const mix = (i: 0 | 1 | 2): number => Math.round(low[i] + (high[i] - low[i]) * (at % 1));
+  return `rgb(${mix(0)} ${mix(1)} ${mix(2)})`;
+}
+
+/** Position of a value on a logarithmic scale from `low` to `high`. */
+export function logShare(value: number, low: number, high: number): number {
+  if (value <= 0 || high <= 0) return 0;
+  const floor = Math.max(low, high / 1e6);
+  return high <= floor ? 1 : Math.min(1, Math.max(0, Math.log(value / floor) / Math.log(high / floor)));
+}

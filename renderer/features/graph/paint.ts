@@ -1,0 +1,118 @@
+/**
+ * What each box shows of its nodes: shares of work by device, the quantity of the current mode, the segment it begins in.
+ * One pass over the nodes; a mode switch recomputes this and nothing else.
+ */
+import type { OverlayKind } from "../../../main/contract/views/graph.ts";
+import { DEVICES } from "../../../main/contract/views/common.ts";
+import type { Picture } from "./slice.ts";
+import { heatColor, logShare } from "./colors.ts";
+
+export interface PaintColumns {
+  readonly device: ArrayLike<number> | null;
+  readonly work: ArrayLike<number> | null;
+  readonly segment: ArrayLike<number> | null;
+  /** One quantity or legend number per node, for the modes that have one. */
+  readonly values: ArrayLike<number> | null;
+}
+
+export interface Paint {
+  readonly mode: OverlayKind;
+  /** Device code that does most of the box's work. */
+  readonly device: Uint8Array;
+  /** Per box DEVICES.length shares that add up to one (or to zero without a route). */
+  readonly shares: Float32Array;
+  /** Share of the whole program's work. */
+  readonly work: Float32Array;
+  /** Segment of the first node that has one, or -1. */
+  readonly segment: Int32Array;
+  /** Sum (time, bytes) or legend number of the first node (type). */
+  readonly value: Float32Array;
+  /** Colour of the quantity; null where the device colours. */
+  readonly heat: readonly (string | null)[];
+  readonly low: number;
+  readonly high: number;
+}
+
+export function paintScene({ scene, model }: Picture, mode: OverlayKind, columns: PaintColumns): Paint {
+  const { boxCount } = scene;
+  const kinds = DEVICES.length;
+  const shares = new Float32Array(boxCount * kinds);
+  const counts = new Float32Array(boxCount * kinds);
+  const work = new Float32Array(boxCount);
+  const segment = new Int32Array(boxCount).fill(-1);
+  const value = new Float32Array(boxCount);
+  const seen = new Uint8Array(boxCount);
+  for (let node = 0; node < model.view.nodeCount; node++) {
+    const share = columns.work?.[node] ?? 0;
+    const device = columns.device?.[node] ?? 0;
+    const nodeSegment = columns.segment?.[node] ?? -1;
+    const nodeValue = columns.values?.[node] ?? 0;
+    for (
+      let box = scene.boxOfNode[node] ?? -1, steps = 0;
+      box >= 0 && steps < 64;
+      box = scene.parent[box] ?? -1, steps++
+    ) {
+      work[box] = (work[box] ?? 0) + share;
+      if (device !== 0) {
+        shares[box * kinds + device] = (shares[box * kinds + device] ?? 0) + share;
+        counts[box * kinds + device] = (counts[box * kinds + device] ?? 0) + 1;
+      }
+      if ((segment[box] ?? -1) < 0) segment[box] = nodeSegment;
+      if (mode === "type") {
+        if (seen[box] === 0) value[box] = nodeValue;
+      } else value[box] = (value[box] ?? 0) + Math.max(0, nodeValue);
+      seen[box] = 1;
+    }
+  }
+  const device = new Uint8Array(boxCount);
+  for (let box = 0; box < boxCount; box++) device[box] = settleShares(shares, counts, box * kinds, kinds);
+  const { low, high } = rangeOf(value, scene.kind);
+  return { mode, device, shares, work, segment, value, heat: heatOf(mode, value, low, high), low, high };
+}
+
+/** Makes the shares of one box add up to one, by number of ops where no work is known; returns the largest. */
+function settleShares(shares: Float32Array, counts: Float32Array, first: number, kinds: number): number {
+  let total = 0;
+  for (let k = 0; k < kinds; k++) total += shares[first + k] ?? 0;
+  const source = total > 0 ? shares : counts;
+  if (total === 0) for (let k = 0; k < kinds; k++) total += counts[first + k] ?? 0;
+  let best = 0;
+  let most = 0;
+  for (let k = 0; k < kinds; k++) {
+    const share = total > 0 ? (source[first + k] ?? 0) / total : 0;
+    shares[first + k] = share;
+    if (share > most) [best, most] = [k, share];
+  }
+  return best;
+}
+
+/** Frames hold what their boxes hold and would hide them: they are left out of the scale. */
+function rangeOf(value: Float32Array, kind: Uint8Array): { readonly low: number; readonly high: number } {
+  const FRAME = 3;
+  let [low, high] = [Infinity, 0];
+  value.forEach((v, box) => {
+    if (kind[box] === FRAME || v <= 0) return;
+    low = Math.min(low, v);
+    high = Math.max(high, v);
+  });
+  return { low: Number.isFinite(low) ? low : 0, high };
+}
+
+function heatOf(mode: OverlayKind, value: Float32Array, low: number, high: number): readonly (string | null)[] {
+  if (mode === "device" || mode === "segment") return Array.from(value, () => null);
+  // A handful of types gets evenly spaced steps of the same scale.
+  if (mode === "type")
+    return Array.from(value, (v) => heatColor(high <= 0 ? 0.3 : 0.15 + (0.75 * v) / Math.max(1, high)));
+  return Array.from(value, (v) => heatColor(logShare(v, low, high)));
+}
+
+/** The segment number of each node from the ordered segments of a route. */
+export function segmentColumn(
+  nodeCount: number,
+  segments: readonly { readonly index: number; readonly firstNode: number; readonly lastNode: number }[],
+): Int32Array {
+  const column = new Int32Array(nodeCount).fill(-1);
+  for (const { index, firstNode, lastNode } of segments)
+    column.fill(index, firstNode, Math.min(nodeCount, lastNode + 1));
+  return column;
+}

@@ -1,0 +1,110 @@
+/** A group: which devices do its work and why some do not stay on the Neural Engine, what it holds, how it compares. */
+import type { ReactNode } from "react";
+import { useMemo } from "react";
+import { deviceOf } from "../../../main/contract/views/common.ts";
+import type { Device } from "../../../main/contract/views/common.ts";
+import type { RouteView } from "../../../main/contract/views/route.ts";
+import type { GraphModel } from "../../graph/graphModel.ts";
+import { groupName, groupNote, groupPath, nodeWeight, opName } from "../../graph/graphModel.ts";
+import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+import { Card, Note } from "../../ui/Card.tsx";
+import { Facts } from "../../ui/Facts.tsx";
+import { plural, share } from "../../ui/format.ts";
+import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
+import styles from "./Inspector.module.css";
+
+interface Summary {
+  readonly ops: ReadonlyMap<string, number>;
+  readonly weights: ReadonlyMap<string, number>;
+  readonly devices: ReadonlyMap<Device, { readonly ops: number; readonly work: number }>;
+  readonly reasons: ReadonlyMap<string, { readonly device: Device; readonly ops: number }>;
+  readonly work: number;
+}
+
+/** Sums up the nodes inside a group, however deep. */
+export function summarise(model: GraphModel, group: number, route: RouteView | null): Summary {
+  const { view } = model;
+  const ops = new Map<string, number>();
+  const weights = new Map<string, number>();
+  const devices = new Map<Device, { ops: number; work: number }>();
+  const reasons = new Map<string, { device: Device; ops: number }>();
+  let work = 0;
+  for (let node = 0; node < view.nodeCount; node++) {
+    if (!groupPath(view, view.nodes.group[node] ?? 0).includes(group)) continue;
+    if (model.hidden[node] === 1) {
+      const type = nodeWeight(view, node);
+      if (type !== "") weights.set(type, (weights.get(type) ?? 0) + 1);
+      continue;
+    }
+    ops.set(opName(view, node), (ops.get(opName(view, node)) ?? 0) + 1);
+    const device = deviceOf(route?.nodes.device[node] ?? 0);
+    if (route === null || device === "none") continue;
+    const share = route.nodes.work[node] ?? 0;
+    work += share;
+    const row = devices.get(device) ?? { ops: 0, work: 0 };
+    devices.set(device, { ops: row.ops + 1, work: row.work + share });
+    const reason = route.strings[route.nodes.reason[node] ?? 0] ?? "";
+    if (device !== "ane" && reason !== "") reasons.set(reason, { device, ops: (reasons.get(reason)?.ops ?? 0) + 1 });
+  }
+  return { ops, weights, devices, reasons, work };
+}
+
+export function GroupCards({ group }: { readonly group: number }): ReactNode {
+  const model = useSession((state) => current(state.graph));
+  const route = useSession((state) => current(state.routes[state.phase]));
+  const fitting = model !== null && route !== null && route.nodes.device.length === model.view.nodeCount ? route : null;
+  const summary = useMemo(() => (model === null ? null : summarise(model, group, fitting)), [model, group, fitting]);
+  if (model === null || summary === null || group >= model.view.groups.parent.length) return null;
+  const { view } = model;
+  const path = groupPath(view, group)
+    .slice(1)
+    .map((each) => groupName(view, each));
+  const note = groupNote(view, group);
+  const byCount = (rows: ReadonlyMap<string, number>): readonly (readonly [string, string])[] =>
+    [...rows].sort((a, b) => b[1] - a[1]).map(([name, n]) => [name, String(n)] as const);
+  return (
+    <>
+      <h2 className={styles["title"]}>{path.join(" · ")}</h2>
+      <Card title="Why here?" aside={fitting === null ? undefined : <TruthMark truth={fitting.truth} />}>
+        {fitting === null ? <p>No route speaks about this stage.</p> : null}
+        {[...summary.devices].map(([device, row]) => (
+          <p key={device} className={styles["chips"]}>
+            <DeviceChip device={device} />
+            <span>
+              {plural(row.ops, "op")}, {share(summary.work > 0 ? row.work / summary.work : 0)} of its work
+            </span>
+          </p>
+        ))}
+        {[...summary.reasons].slice(0, 4).map(([reason, { device }]) => (
+          <Note key={reason}>
+            {device.toUpperCase()}: {reason}
+          </Note>
+        ))}
+        {fitting !== null && summary.reasons.size === 0 && summary.devices.has("ane") ? (
+          <Note>Every rule allows the Neural Engine for all of it.</Note>
+        ) : null}
+      </Card>
+      {note === "" ? null : (
+        <Card title="Differs from the others">
+          <p>{note}</p>
+        </Card>
+      )}
+      <Card
+        title="What it does"
+        aside={plural(
+          [...summary.ops.values()].reduce((a, b) => a + b, 0),
+          "op",
+        )}
+      >
+        <Facts rows={byCount(summary.ops)} />
+        {fitting === null ? null : <Note>{share(summary.work)} of the program’s estimated work.</Note>}
+      </Card>
+      {summary.weights.size === 0 ? null : (
+        <Card title="Came from">
+          <Facts rows={byCount(summary.weights).map(([type, n]) => [`${type.toUpperCase()} tensors`, n] as const)} />
+        </Card>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,145 @@
+/** The cards of one op: why it runs here, its shapes, its cost, its weights, its MIL. */
+import type { ReactNode } from "react";
+import type { NodeView, Placement } from "../../../main/contract/views/graph.ts";
+import { Button } from "../../ui/Button.tsx";
+import { Card, Note } from "../../ui/Card.tsx";
+import { deviceLook } from "../../ui/devices.ts";
+import { Facts } from "../../ui/Facts.tsx";
+import { bytes, shape } from "../../ui/format.ts";
+import { DeviceChip, FigureText, TruthMark } from "../../ui/marks.tsx";
+import styles from "./Inspector.module.css";
+
+export interface NodeCardsProps {
+  readonly node: NodeView;
+  readonly onNode: (node: number) => void;
+  readonly onMil: (line: number) => void;
+}
+
+export function NodeCards({ node, onNode, onMil }: NodeCardsProps): ReactNode {
+  const { placement, mil } = node;
+  return (
+    <>
+      {placement === null ? (
+        <Card title="Why here?">
+          <p>It is not placed: {node.summary.charAt(0).toLowerCase() + node.summary.slice(1)}</p>
+        </Card>
+      ) : (
+        <WhyCard placement={placement} op={node.op} />
+      )}
+      <Card title="Shapes and types" aside={node.op}>
+        <dl className={styles["values"]}>
+          {node.inputs.map((value, i) => (
+            <div key={i}>
+              <dt>
+                {value.from === null ? (
+                  value.label
+                ) : (
+                  <button
+                    type="button"
+                    className={styles["link"]}
+                    title={`From ${value.fromName}`}
+                    onClick={() => value.from !== null && onNode(value.from)}
+                  >
+                    {value.label}
+                  </button>
+                )}
+              </dt>
+              <dd>{value.type}</dd>
+            </div>
+          ))}
+          {node.outputs.map((value, i) => (
+            <div key={`out ${i}`}>
+              <dt>{value.label}</dt>
+              <dd>{value.type}</dd>
+            </div>
+          ))}
+        </dl>
+        {node.attributes.length === 0 ? null : (
+          <div className={styles["attributes"]}>
+            <Facts rows={node.attributes.map(({ label, value }) => [label, value] as const)} />
+          </div>
+        )}
+        <Note>{node.summary}</Note>
+      </Card>
+      {node.cost.length === 0 ? null : (
+        <Card
+          title={node.key.phase === "decode" ? "Cost, one token" : "Cost, one chunk"}
+          aside={<TruthMark truth={node.cost[0]?.value.truth ?? "predicted"} />}
+        >
+          <Facts
+            rows={node.cost.map(({ label, value }) => [label, <FigureText key={label} figure={value} />] as const)}
+          />
+        </Card>
+      )}
+      {node.weights.length === 0 ? null : (
+        <Card title="Weights">
+          {node.weights.map((weight) => (
+            <div key={weight.tensor} className={styles["weight"]}>
+              <code>{weight.tensor}</code>
+              <Facts
+                rows={[
+                  [weight.type, shape(weight.shape)],
+                  ["in the file", bytes(weight.bytes)],
+                  ...(weight.lowered === null ? [] : ([["on the device", weight.lowered]] as const)),
+                ]}
+              />
+            </div>
+          ))}
+        </Card>
+      )}
+      {mil === null ? null : (
+        <Card title="As MIL" aside={`line ${mil.firstLine + 1}`}>
+          <pre className={styles["mil"]} tabIndex={0}>
+            {mil.text}
+          </pre>
+          <div className={styles["buttons"]}>
+            <Button small onClick={() => onMil(mil.firstLine)}>
+              Show in the program
+            </Button>
+          </div>
+        </Card>
+      )}
+    </>
+  );
+}
+
+/** What a rule's verdict means, in words. */
+const VERDICTS = {
+  hard: "a hard rule",
+  soft: "allowed, but costly",
+  cost: "chosen by cost",
+  neighbour: "because of its neighbours",
+  host: "our own code",
+} as const;
+
+function WhyCard({ placement, op }: { readonly placement: Placement; readonly op: string }): ReactNode {
+  const { device, supported } = placement;
+  const wanted = placement.target.units.includes("ane") || placement.target.units === "all";
+  const others = supported.filter((each) => each !== device);
+  return (
+    <Card title="Why here?" aside={<TruthMark truth={placement.truth} />}>
+      <p className={styles["chips"]}>
+        <DeviceChip device={device} />
+        {wanted && device !== "ane" ? <span>not the Neural Engine</span> : null}
+      </p>
+      <p className={styles["sentence"]}>{placement.sentence}</p>
+      {placement.rules.length === 0 ? null : (
+        <ul className={styles["rules"]}>
+          {placement.rules.map((rule) => (
+            <li key={rule.id} title={rule.sentence}>
+              <code>{rule.id}</code> {VERDICTS[rule.verdict]}
+              {rule.sentence === placement.sentence ? null : <span>: {rule.sentence}</span>}
+              <em>{rule.source}</em>
+            </li>
+          ))}
+        </ul>
+      )}
+      {others.length === 0 ? null : (
+        <p className={styles["quiet"]}>
+          {op} could also run on {others.map((each) => deviceLook(each).short).join(", ")}.
+        </p>
+      )}
+      {placement.fix === null ? null : <Note>{placement.fix}</Note>}
+    </Card>
+  );
+}

@@ -1,0 +1,79 @@
+/** Why something cannot be done with this model, and what would change that: find the file, or send it. */
+import type { ReactNode } from "react";
+import { useState } from "react";
+import type { Ability } from "../../../main/contract/views/common.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
+import { useSession } from "../../session/context.tsx";
+import { Button } from "../../ui/Button.tsx";
+import { Card } from "../../ui/Card.tsx";
+import { bytes } from "../../ui/format.ts";
+import { Progress } from "../../ui/states.tsx";
+import styles from "./Overview.module.css";
+
+export function AbilityCard({ ability }: { readonly ability: Exclude<Ability, { ok: true }> }): ReactNode {
+  return (
+    <Card
+      title={ability.offer === "none" ? "What this file allows" : "The rest of the file"}
+      aside={ability.code}
+      className={styles["wide"]}
+    >
+      <div className={styles["ability"]}>
+        <p>{ability.sentence}</p>
+        {ability.hint === null ? null : <p className={styles["arithmetic"]}>{ability.hint}</p>}
+        {ability.offer === "none" ? null : <FindOrSend />}
+      </div>
+    </Card>
+  );
+}
+
+function FindOrSend(): ReactNode {
+  const [folder, setFolder] = useState("");
+  const [said, setSaid] = useState("");
+  const locate = useSession((state) => state.locate);
+  const sendFile = useSession((state) => state.sendFile);
+  const cancelUpload = useSession((state) => state.cancelUpload);
+  const upload = useSession((state) => state.upload);
+  const canSend = useSession((state) => state.source?.kind === "file");
+  const find = (): void => {
+    locate(folder.trim() === "" ? null : folder.trim()).then(setSaid, (error: unknown) =>
+      setSaid(toWireError(error).message),
+    );
+  };
+  if (upload !== null)
+    return (
+      <div className={styles["ability"]}>
+        <Progress
+          sentence={`Sending ${upload.name}, ${bytes(upload.doneBytes)} of ${bytes(upload.totalBytes)}`}
+          fraction={upload.totalBytes === 0 ? null : upload.doneBytes / upload.totalBytes}
+          elapsedSeconds={null}
+        />
+        <div className={styles["row"]}>
+          <Button small onClick={cancelUpload}>
+            Cancel
+          </Button>
+        </div>
+      </div>
+    );
+  return (
+    <>
+      <div className={styles["row"]}>
+        <input
+          className={styles["folder"]}
+          aria-label="Folder on the engine's machine"
+          placeholder="Folder where the file lies (optional)"
+          value={folder}
+          onChange={(event) => setFolder(event.target.value)}
+        />
+        <Button small look="primary" onClick={find}>
+          Find it here
+        </Button>
+        {canSend ? (
+          <Button small onClick={() => void sendFile()}>
+            Send the file to the engine
+          </Button>
+        ) : null}
+      </div>
+      {said === "" ? null : <p role="status">{said}</p>}
+    </>
+  );
+}

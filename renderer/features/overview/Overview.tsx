@@ -1,0 +1,77 @@
+/** The overview: what the file is, whether it fits, how fast it will be, where it will run, what is inside. */
+import type { ReactNode } from "react";
+import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
+import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+import { Button } from "../../ui/Button.tsx";
+import { CopyButton } from "../../ui/CopyButton.tsx";
+import { AbilityCard } from "./AbilityCard.tsx";
+import { FitCard, SpeedCard } from "./forecastCards.tsx";
+import { FactsCard, MixCard, ProfilesCard } from "./fileCards.tsx";
+import { MetadataCard } from "./MetadataCard.tsx";
+import { RouteCard } from "./RouteCard.tsx";
+import styles from "./Overview.module.css";
+
+export function Overview(): ReactNode {
+  const overview = useSession((state) => current(state.model));
+  if (overview === null) return null;
+  return (
+    <div className={styles["scroll"]}>
+      <div className={styles["overview"]}>
+        <Head overview={overview} />
+        <Problems overview={overview} />
+        {overview.fit === null ? null : <FitCard fit={overview.fit} />}
+        {overview.speed === null ? null : <SpeedCard speed={overview.speed} />}
+        {overview.canGraph.ok ? <RouteCard /> : null}
+        {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
+        {overview.profiles.length === 0 ? null : <ProfilesCard profiles={overview.profiles} />}
+        <FactsCard overview={overview} />
+        {overview.file === null ? null : <MetadataCard key={overview.model} model={overview.model} />}
+      </div>
+    </div>
+  );
+}
+
+function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
+  const setTab = useSession((state) => state.setTab);
+  const command = overview.argument === null ? null : `rlx inspect ${overview.argument}`;
+  return (
+    <header className={styles["head"]}>
+      <div>
+        <h1>{overview.title}</h1>
+        <p>{overview.sentence}</p>
+      </div>
+      <div className={styles["actions"]}>
+        {command === null ? null : <CopyButton label="Copy as command" text={() => command} />}
+        {overview.canRun.ok ? (
+          <Button look="primary" small onClick={() => setTab("run")}>
+            {overview.kind === "demo-graph" ? "Run it" : overview.hasChatTemplate ? "Chat with it" : "Complete with it"}
+          </Button>
+        ) : overview.canGraph.ok ? (
+          <Button look="primary" small onClick={() => setTab("graph")}>
+            See its graph
+          </Button>
+        ) : null}
+      </div>
+    </header>
+  );
+}
+
+function Problems({ overview }: { readonly overview: OverviewView }): ReactNode {
+  const seen = new Set<string>();
+  const cards = [overview.canGraph, overview.canRun, overview.canExport].flatMap((ability) => {
+    if (ability.ok || seen.has(ability.sentence)) return [];
+    seen.add(ability.sentence);
+    return [<AbilityCard key={ability.sentence} ability={ability} />];
+  });
+  return (
+    <>
+      {cards}
+      {overview.warnings.map((warning) => (
+        <p key={warning} className={styles["warning"]} role="note">
+          {warning}
+        </p>
+      ))}
+    </>
+  );
+}

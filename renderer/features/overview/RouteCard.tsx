@@ -1,0 +1,71 @@
+/** Where it will run, in both phases, for the target that is named. */
+import type { ReactNode } from "react";
+import type { Device } from "../../../main/contract/views/common.ts";
+import type { RouteView } from "../../../main/contract/views/route.ts";
+import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+import { Card, Note } from "../../ui/Card.tsx";
+import { cx } from "../../ui/cx.ts";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { count, share } from "../../ui/format.ts";
+import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
+import table from "../../ui/table.module.css";
+import styles from "./Overview.module.css";
+
+const SHOWN: readonly Device[] = ["ane", "gpu", "cpu", "host"];
+
+export function RouteCard(): ReactNode {
+  const routes = useSession((state) => state.routes);
+  const decode = current(routes.decode);
+  const prefill = current(routes.prefill);
+  const error = routes.decode.kind === "failed" ? routes.decode.error : null;
+  const aside =
+    decode === null ? null : (
+      <>
+        <TruthMark truth={decode.truth} /> for {decode.targetTitle}
+      </>
+    );
+  return (
+    <Card title="Where will it run?" aside={aside} className={styles["reserve"]}>
+      {error !== null ? <ErrorNote title="The route could not be predicted" error={error} /> : null}
+      {decode === null ? null : <Shares decode={decode} prefill={prefill} />}
+    </Card>
+  );
+}
+
+function Shares({ decode, prefill }: { readonly decode: RouteView; readonly prefill: RouteView | null }): ReactNode {
+  const of = (route: RouteView | null, device: Device) => route?.devices.find((row) => row.device === device);
+  const rows = SHOWN.filter((device) => of(decode, device) !== undefined || of(prefill, device) !== undefined);
+  const cell = (route: RouteView | null, device: Device): string => {
+    if (route === null) return "…";
+    const row = of(route, device);
+    return row === undefined ? "–" : (row.note ?? share(row.workShare));
+  };
+  return (
+    <>
+      <table className={cx(table["table"], table["bleed"])}>
+        <thead>
+          <tr>
+            <th>device</th>
+            <th>ops</th>
+            <th>work, reading</th>
+            <th>work, one token</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((device) => (
+            <tr key={device}>
+              <td>
+                <DeviceChip device={device} />
+              </td>
+              <td>{count(of(decode, device)?.ops ?? of(prefill, device)?.ops ?? 0)}</td>
+              <td>{cell(prefill, device)}</td>
+              <td>{cell(decode, device)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Note>{decode.sentence}</Note>
+    </>
+  );
+}

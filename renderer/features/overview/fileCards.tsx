@@ -1,0 +1,101 @@
+/** What the file holds: quantisation by bytes, the profiles it could be exported in, and the facts of the architecture. */
+import type { CSSProperties, ReactNode } from "react";
+import { Fragment } from "react";
+import type { Overview, ProfileChoice } from "../../../main/contract/views/model.ts";
+import { Card, Note } from "../../ui/Card.tsx";
+import { cx } from "../../ui/cx.ts";
+import { bytes, plural, share, significant } from "../../ui/format.ts";
+import { FigureText, TruthMark } from "../../ui/marks.tsx";
+import table from "../../ui/table.module.css";
+import styles from "./Overview.module.css";
+
+/** Ink from strong to faint: devices keep their colours to themselves. */
+const weightOf = (i: number, n: number): CSSProperties =>
+  ({ "--weight": `${Math.round(64 - (48 * i) / Math.max(1, n - 1))}%` }) as CSSProperties;
+
+export function MixCard({ overview }: { readonly overview: Overview }): ReactNode {
+  const { mix } = overview;
+  return (
+    <Card title="Quantisation, by bytes" aside={plural(overview.file?.tensorCount ?? 0, "tensor")}>
+      <div
+        className={styles["mix"]}
+        role="img"
+        aria-label={mix.map((row) => `${row.type} ${share(row.share)}`).join(", ")}
+      >
+        {mix.map((row, i) => (
+          <i
+            key={row.type}
+            style={{ flexGrow: Math.max(row.share, 0.001), ...weightOf(i, mix.length) }}
+            title={row.type}
+          />
+        ))}
+      </div>
+      <div className={styles["mixRows"]}>
+        {mix.map((row, i) => (
+          <Fragment key={row.type}>
+            <i style={weightOf(i, mix.length)} />
+            <b>
+              {row.type}, {plural(row.tensors, "tensor")}
+            </b>
+            <span>{bytes(row.bytes)}</span>
+            <span>{share(row.share)}</span>
+          </Fragment>
+        ))}
+      </div>
+      {overview.mixSentence === null ? null : <Note>{overview.mixSentence}</Note>}
+    </Card>
+  );
+}
+
+export function ProfilesCard({ profiles }: { readonly profiles: readonly ProfileChoice[] }): ReactNode {
+  return (
+    <Card title="As a Core ML package" aside={<TruthMark truth="predicted" />} className={styles["wide"]}>
+      <table className={cx(table["table"], table["bleed"])}>
+        <thead>
+          <tr>
+            <th>profile</th>
+            <th className={table["left"]}>chosen for</th>
+            <th>size</th>
+            <th>× file</th>
+            <th>weight error</th>
+            <th className={table["left"]}>what it means</th>
+          </tr>
+        </thead>
+        <tbody>
+          {profiles.map((row) => (
+            <tr key={row.profile}>
+              <td>{row.title}</td>
+              <td className={table["left"]}>{row.chosenFor ?? "–"}</td>
+              <td>
+                <FigureText figure={row.bytes} />
+              </td>
+              <td>{significant(row.ratioToFile)}</td>
+              <td>{row.error === null ? "–" : <FigureText figure={row.error} />}</td>
+              <td className={table["text"]}>{row.sentence}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}
+
+export function FactsCard({ overview }: { readonly overview: Overview }): ReactNode {
+  const { file, facts } = overview;
+  return (
+    <Card
+      title={file === null ? "Inside the graph" : "Inside the file"}
+      aside={file === null ? undefined : `${file.format}, ${plural(file.metadataCount, "key")}`}
+      className={styles["wide"]}
+    >
+      <dl className={styles["facts"]}>
+        {facts.map(({ label, value }) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Card>
+  );
+}

@@ -1,0 +1,73 @@
+/** The chosen pass in words: why it exists, what it did, where it nearly did something and why not; the op under the cursor. */
+import type { ReactNode } from "react";
+import { current } from "../../session/async.ts";
+import { sliceHook } from "../../session/context.tsx";
+import { Card, Note } from "../../ui/Card.tsx";
+import { Facts } from "../../ui/Facts.tsx";
+import { count, signed } from "../../ui/format.ts";
+import { FigureText } from "../../ui/marks.tsx";
+import type { PipelineSlice } from "./slice.ts";
+import styles from "./Pipeline.module.css";
+
+const usePipeline = sliceHook<PipelineSlice>();
+const MAX_MISSES = 30;
+
+export function PassInspector({ onNode }: { readonly onNode: (node: number) => void }): ReactNode {
+  const list = usePipeline((s) => current(s.passes));
+  const at = usePipeline((s) => s.passAt);
+  const node = usePipeline((s) => (s.selection.kind === "node" ? current(s.node) : null));
+  const pass = list?.passes.find(({ index }) => index === at);
+  return (
+    <>
+      {pass === undefined ? null : (
+        <>
+          <h2 className={styles["title"]}>
+            Pass {pass.index + 1} · {pass.name}
+          </h2>
+          <Card title="Why it is there">
+            <p>{pass.reason}</p>
+          </Card>
+          <Card title="What it did">
+            <Facts
+              rows={[
+                ["matches", count(pass.hits)],
+                ["ops before", count(pass.nodesBefore)],
+                ["ops after", `${count(pass.nodesAfter)} (${signed(pass.nodesAfter - pass.nodesBefore)})`],
+                ["time", <FigureText key="time" figure={pass.time} />],
+              ]}
+            />
+          </Card>
+          {pass.misses.length === 0 ? null : (
+            <Card title="Where it nearly matched" aside={count(pass.misses.length)}>
+              <ul className={styles["misses"]}>
+                {pass.misses.slice(0, MAX_MISSES).map((miss, i) => (
+                  <li key={i}>
+                    {miss.node === null ? (
+                      <b>{miss.where}</b>
+                    ) : (
+                      <button type="button" onClick={() => miss.node !== null && onNode(miss.node)}>
+                        {miss.where}
+                      </button>
+                    )}
+                    <p>{miss.why}</p>
+                  </li>
+                ))}
+              </ul>
+              {pass.misses.length > MAX_MISSES ? (
+                <Note>And {count(pass.misses.length - MAX_MISSES)} more of the same kind.</Note>
+              ) : null}
+            </Card>
+          )}
+        </>
+      )}
+      {node === null ? null : (
+        <Card title={`${node.op} ${node.name}`}>
+          <p>{node.path}</p>
+          <button type="button" className={styles["link"]} onClick={() => onNode(node.node)}>
+            Show in the graph
+          </button>
+        </Card>
+      )}
+    </>
+  );
+}

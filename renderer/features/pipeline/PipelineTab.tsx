@@ -1,0 +1,221 @@
+/** The pipeline: the passes in order, and what the chosen one did, as text before and after; the whole program as IR or MIL. */
+import type { KeyboardEvent, ReactNode } from "react";
+import type { PassView } from "../../../main/contract/views/graph.ts";
+import { current } from "../../session/async.ts";
+import { sliceHook } from "../../session/context.tsx";
+import { Button } from "../../ui/Button.tsx";
+import { cx } from "../../ui/cx.ts";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { count, figureText, plural, signed } from "../../ui/format.ts";
+import { DiffView, TextView } from "../../ui/monaco/TextView.tsx";
+import { Segmented } from "../../ui/Segmented.tsx";
+import { Empty, Progress } from "../../ui/states.tsx";
+import type { PipelineSlice } from "./slice.ts";
+import { PAGE_LINES } from "./slice.ts";
+import styles from "./Pipeline.module.css";
+
+const usePipeline = sliceHook<PipelineSlice>();
+
+export function PipelineTab(): ReactNode {
+  const state = usePipeline((s) => s.passes);
+  const list = current(state);
+  const load = usePipeline((s) => s.loadPasses);
+  if (state.kind === "failed")
+    return (
+      <div className={styles["message"]}>
+        <ErrorNote title="The passes could not be run" error={state.error} onRetry={() => void load()} />
+      </div>
+    );
+  if (list === null)
+    return (
+      <div className={styles["message"]}>
+        <Progress sentence="Running the passes" fraction={null} elapsedSeconds={null} />
+      </div>
+    );
+  return (
+    <div className={styles["tab"]}>
+      <PassTable passes={list.passes} total={figureText(list.total)} />
+      <Texts passes={list.passes} />
+    </div>
+  );
+}
+
+function PassTable({ passes, total }: { readonly passes: readonly PassView[]; readonly total: string }): ReactNode {
+  const at = usePipeline((s) => s.passAt);
+  const changedOnly = usePipeline((s) => s.changedOnly);
+  const setChangedOnly = usePipeline((s) => s.setChangedOnly);
+  const choosePass = usePipeline((s) => s.choosePass);
+  const stepPass = usePipeline((s) => s.stepPass);
+  const shown = passes.filter((pass) => pass.changed || !changedOnly);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    stepPass(step);
+  };
+  return (
+    <section className={styles["passes"]} aria-label="Passes">
+      <div className={styles["tools"]}>
+        <label>
+          <input type="checkbox" checked={changedOnly} onChange={(event) => setChangedOnly(event.target.checked)} />{" "}
+          only those that changed something
+        </label>
+        <span>
+          {plural(passes.length, "pass", "passes")}, {total}
+        </span>
+      </div>
+      <div
+        className={styles["list"]}
+        role="listbox"
+        aria-label="Passes in order"
+        tabIndex={0}
+        aria-activedescendant={`pass-${at}`}
+        onKeyDown={onKeyDown}
+      >
+        {shown.map((pass) => (
+          <div
+            key={pass.index}
+            id={`pass-${pass.index}`}
+            role="option"
+            aria-selected={pass.index === at}
+            className={cx(styles["pass"], pass.index === at && styles["on"], !pass.changed && styles["unchanged"])}
+            title={pass.reason}
+            onClick={() => choosePass(pass.index)}
+          >
+            <span className={styles["number"]}>{pass.index + 1}</span>
+            <span className={styles["name"]}>{pass.name}</span>
+            <span className={styles["number"]}>
+              {pass.changed
+                ? pass.nodesAfter === pass.nodesBefore
+                  ? "±0"
+                  : signed(pass.nodesAfter - pass.nodesBefore)
+                : ""}
+            </span>
+            <span className={styles["number"]}>{figureText(pass.time)}</span>
+          </div>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+const VIEWS = [
+  { id: "diff", text: "This pass", hint: "Before and after the chosen pass" },
+  { id: "rlx-ir", text: "Program", hint: "The legal program in its own text form" },
+  { id: "mil", text: "MIL", hint: "What Core ML is given" },
+] as const;
+
+function Texts({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
+  const view = usePipeline((s) => s.pipelineView);
+  const setView = usePipeline((s) => s.setPipelineView);
+  return (
+    <section className={styles["texts"]} aria-label="Text">
+      <div className={styles["tools"]}>
+        <Segmented label="What to show" value={view} options={VIEWS} onChange={setView} />
+        {view === "diff" ? <DiffTools /> : <PageTools />}
+      </div>
+      {view === "diff" ? <Diff passes={passes} /> : <Page />}
+    </section>
+  );
+}
+
+function DiffTools(): ReactNode {
+  const diff = usePipeline((s) => current(s.diff));
+  const whole = usePipeline((s) => s.wholeDiff);
+  const setWhole = usePipeline((s) => s.setWholeDiff);
+  if (diff === null) return null;
+  return (
+    <span className={styles["note"]}>
+      {diff.beforeTitle} → {diff.afterTitle}
+      {diff.elidedLines === 0 && !whole ? null : (
+        <Button small look="ghost" onClick={() => setWhole(!whole)}>
+          {whole ? "Only what changed" : `Show ${count(diff.elidedLines)} equal lines`}
+        </Button>
+      )}
+    </span>
+  );
+}
+
+function Diff({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
+  const state = usePipeline((s) => s.diff);
+  const at = usePipeline((s) => s.passAt);
+  const diff = current(state);
+  const pass = passes.find(({ index }) => index === at);
+  if (state.kind === "failed")
+    return <ErrorNote title="The texts of this pass could not be made" error={state.error} />;
+  if (pass !== undefined && !pass.changed)
+    return <Empty title={`${pass.name} changed nothing here`}>{pass.reason}</Empty>;
+  if (diff === null) return <Progress sentence="Printing both programs" fraction={null} elapsedSeconds={null} />;
+  return (
+    <DiffView
+      label={`Before and after ${pass?.name ?? "the pass"}`}
+      language="rlx-ir"
+      before={diff.before}
+      after={diff.after}
+      sideBySide
+    />
+  );
+}
+
+function PageTools(): ReactNode {
+  const page = usePipeline((s) => current(s.page));
+  const showLines = usePipeline((s) => s.showLines);
+  if (page === null) return null;
+  const last = Math.min(page.totalLines, page.firstLine + PAGE_LINES);
+  return (
+    <span className={styles["note"]}>
+      {plural(page.totalLines, "line")}
+      {page.totalLines <= PAGE_LINES ? null : (
+        <>
+          <Button
+            small
+            look="ghost"
+            disabled={page.firstLine === 0}
+            onClick={() => showLines(page.firstLine - PAGE_LINES)}
+          >
+            Back
+          </Button>
+          {count(page.firstLine + 1)} – {count(last)}
+          <Button small look="ghost" disabled={last >= page.totalLines} onClick={() => showLines(last)}>
+            Next
+          </Button>
+        </>
+      )}
+    </span>
+  );
+}
+
+function Page(): ReactNode {
+  const state = usePipeline((s) => s.page);
+  const selection = usePipeline((s) => s.selection);
+  const select = usePipeline((s) => s.select);
+  const graph = usePipeline((s) => current(s.graph));
+  const mil = usePipeline((s) => current(s.node)?.mil?.firstLine ?? null);
+  const page = current(state);
+  if (state.kind === "failed") return <ErrorNote title="The program could not be printed" error={state.error} />;
+  if (page === null) return <Progress sentence="Printing the program" fraction={null} elapsedSeconds={null} />;
+  const selectedLine =
+    selection.kind !== "node"
+      ? null
+      : page.language === "mil"
+        ? mil
+        : lineOf(page.nodes, page.firstLine, selection.node);
+  return (
+    <TextView
+      label={page.language === "mil" ? "MIL program" : "Program"}
+      language={page.language}
+      text={page.text}
+      firstLine={page.firstLine}
+      markLine={selectedLine}
+      onLine={(line) => {
+        const node = page.nodes[line - page.firstLine] ?? -1;
+        if (node >= 0 && graph !== null) select({ kind: "node", key: graph.view.key, node });
+      }}
+    />
+  );
+}
+
+function lineOf(nodes: Int32Array, firstLine: number, node: number): number | null {
+  const at = nodes.indexOf(node);
+  return at < 0 ? null : firstLine + at;
+}

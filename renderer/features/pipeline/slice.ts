@@ -1,0 +1,141 @@
+/** The pipeline's state: the passes of the current phase and target, the one that is chosen, its before and after. */
+import type { PassDiff, PassList, TextPage } from "../../../main/contract/views/graph.ts";
+import type { Async } from "../../session/async.ts";
+import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
+import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+
+export type PipelineView = "diff" | "rlx-ir" | "mil";
+
+export interface PipelineSlice {
+  readonly passes: Async<PassList>;
+  readonly passesFor: string;
+  readonly passAt: number;
+  readonly changedOnly: boolean;
+  readonly pipelineView: PipelineView;
+  readonly diff: Async<PassDiff>;
+  readonly wholeDiff: boolean;
+  readonly page: Async<TextPage>;
+  readonly pageFrom: number;
+  readonly loadPasses: () => Promise<void>;
+  readonly choosePass: (index: number) => void;
+  readonly stepPass: (step: 1 | -1) => void;
+  readonly setChangedOnly: (on: boolean) => void;
+  readonly setPipelineView: (view: PipelineView) => void;
+  readonly setWholeDiff: (whole: boolean) => void;
+  readonly showLines: (firstLine: number) => void;
+  /** Jumps from anywhere to a line of the MIL program. */
+  readonly showMil: (line: number) => void;
+}
+
+/** Lines of one page: more than a screen, less than what slows an editor down. */
+export const PAGE_LINES = 5000;
+
+type State = SessionState & PipelineSlice;
+
+export function createPipelineSlice({ engine, set, get }: SliceTools<State>): PipelineSlice {
+  let diffs = 0;
+  let pages = 0;
+
+  const place = () => {
+    const { model, target, phase } = get();
+    const open = current(model);
+    return open === null || target === null || !open.canGraph.ok ? null : { model: open.model, target, phase };
+  };
+  const keyOf = (): string => JSON.stringify(place());
+
+  const loadDiff = async (): Promise<void> => {
+    const at = place();
+    const { passAt, wholeDiff } = get();
+    if (at === null || passAt < 0) return;
+    diffs += 1;
+    const mine = diffs;
+    set({ diff: loading(get().diff) });
+    try {
+      const diff = await engine.call("passes.diff", { ...at, index: passAt, full: wholeDiff });
+      if (mine === diffs) set({ diff: ready(diff) });
+    } catch (error) {
+      if (mine === diffs) set({ diff: failed(error) });
+    }
+  };
+
+  const loadPage = async (): Promise<void> => {
+    const at = place();
+    const { pipelineView, pageFrom } = get();
+    if (at === null || pipelineView === "diff") return;
+    pages += 1;
+    const mine = pages;
+    set({ page: loading(get().page) });
+    try {
+      const key = { model: at.model, stage: { kind: "legal", target: at.target }, phase: at.phase } as const;
+      const page = await engine.call("text.page", {
+        key,
+        language: pipelineView,
+        target: at.target,
+        firstLine: pageFrom,
+        lines: PAGE_LINES,
+      });
+      if (mine === pages) set({ page: ready(page) });
+    } catch (error) {
+      if (mine === pages) set({ page: failed(error) });
+    }
+  };
+
+  return {
+    passes: IDLE,
+    passesFor: "",
+    passAt: -1,
+    changedOnly: true,
+    pipelineView: "diff",
+    diff: IDLE,
+    wholeDiff: false,
+    page: IDLE,
+    pageFrom: 0,
+    async loadPasses() {
+      const at = place();
+      const key = keyOf();
+      if (at === null || get().passesFor === key) return;
+      set({ passesFor: key, passes: loading(get().passes), diff: IDLE, page: IDLE, pageFrom: 0 });
+      try {
+        const list = await engine.call("passes.list", at);
+        if (get().passesFor !== key) return;
+        const first = list.passes.find(({ changed }) => changed) ?? list.passes[0];
+        const kept = list.passes.some(({ index }) => index === get().passAt);
+        set({ passes: ready(list), passAt: kept ? get().passAt : (first?.index ?? -1) });
+        await Promise.all([loadDiff(), loadPage()]);
+      } catch (error) {
+        if (get().passesFor === key) set({ passes: failed(error), passesFor: "" });
+      }
+    },
+    choosePass(index) {
+      set({ passAt: index, pipelineView: "diff" });
+      void loadDiff();
+    },
+    stepPass(step) {
+      const list = current(get().passes)?.passes.filter(({ changed }) => changed || !get().changedOnly) ?? [];
+      const at = list.findIndex(({ index }) => index === get().passAt);
+      const next = list[Math.min(list.length - 1, Math.max(0, at + step))];
+      if (next !== undefined && next.index !== get().passAt) get().choosePass(next.index);
+    },
+    setChangedOnly: (changedOnly) => set({ changedOnly }),
+    setPipelineView(pipelineView) {
+      set({ pipelineView, pageFrom: 0 });
+      void loadPage();
+    },
+    setWholeDiff(wholeDiff) {
+      set({ wholeDiff });
+      void loadDiff();
+    },
+    showLines(firstLine) {
+      set({ pageFrom: Math.max(0, firstLine) });
+      void loadPage();
+    },
+    showMil(line) {
+      set({
+        pipelineView: "mil",
+        pageFrom: Math.floor(line / PAGE_LINES) * PAGE_LINES,
+        tab: "pipeline",
+      } as Partial<State>);
+      void loadPage();
+    },
+  };
+}

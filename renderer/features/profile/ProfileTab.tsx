@@ -1,0 +1,181 @@
+/** A profile: the timeline of a real run, and the table by op with the bandwidth that each reached. */
+import type { ReactNode } from "react";
+import { useState } from "react";
+import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
+import { current } from "../../session/async.ts";
+import { sliceHook } from "../../session/context.tsx";
+import { Button } from "../../ui/Button.tsx";
+import { cx } from "../../ui/cx.ts";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { NumberField } from "../../ui/fields.tsx";
+import { count, figureText, plural, seconds, share, significant } from "../../ui/format.ts";
+import { DeviceChip, Meter, TruthMark } from "../../ui/marks.tsx";
+import { Segmented } from "../../ui/Segmented.tsx";
+import { Empty, Progress } from "../../ui/states.tsx";
+import table from "../../ui/table.module.css";
+import type { ProfileSlice } from "./slice.ts";
+import { Timeline } from "./Timeline.tsx";
+import styles from "./Profile.module.css";
+
+const useProfile = sliceHook<ProfileSlice>();
+
+export function ProfileTab(): ReactNode {
+  const overview = useProfile((s) => current(s.model));
+  const state = useProfile((s) => s.profile);
+  const start = useProfile((s) => s.startProfile);
+  if (overview === null) return null;
+  if (!overview.canRun.ok)
+    return (
+      <Empty title="This cannot be profiled here">
+        {overview.canRun.sentence} {overview.canRun.hint ?? ""}
+      </Empty>
+    );
+  const profile = current(state);
+  return (
+    <div className={styles["tab"]}>
+      <Settings profile={profile} />
+      {state.kind === "failed" ? (
+        <ErrorNote title="The profile was not recorded" error={state.error} onRetry={() => void start()} />
+      ) : null}
+      {state.kind === "loading" && profile === null ? <Waiting /> : null}
+      {profile === null && state.kind !== "loading" ? (
+        <Empty title="Nothing recorded yet">
+          A recording runs a short prompt and writes some tokens with the clock on: one slice per instruction of the
+          plan.
+        </Empty>
+      ) : null}
+      {profile === null ? null : <Recorded profile={profile} />}
+    </div>
+  );
+}
+
+function Waiting(): ReactNode {
+  const phase = useProfile((s) => s.profilePhase);
+  return (
+    <Progress
+      sentence={phase?.sentence ?? "Starting"}
+      fraction={phase?.fraction ?? null}
+      elapsedSeconds={phase?.elapsedSeconds ?? null}
+    />
+  );
+}
+
+function Settings({ profile }: { readonly profile: ProfileView | null }): ReactNode {
+  const settings = useProfile((s) => s.profileSettings);
+  const set = useProfile((s) => s.setProfile);
+  const running = useProfile((s) => s.profile.kind === "loading");
+  const start = useProfile((s) => s.startProfile);
+  const stop = useProfile((s) => s.stopProfile);
+  return (
+    <div className={styles["settings"]}>
+      <NumberField
+        label="Prompt tokens"
+        value={settings.promptTokens}
+        min={1}
+        max={8192}
+        onChange={(promptTokens) => Number.isInteger(promptTokens) && set({ promptTokens })}
+      />
+      <NumberField
+        label="Tokens to write"
+        value={settings.generateTokens}
+        min={1}
+        max={1024}
+        digits={4}
+        onChange={(generateTokens) => Number.isInteger(generateTokens) && set({ generateTokens })}
+      />
+      {profile === null ? (
+        <span className={styles["space"]} />
+      ) : (
+        <p className={styles["what"]}>
+          <TruthMark truth={profile.truth} /> {profile.machine}. {profile.sentence}
+        </p>
+      )}
+      {running ? (
+        <Button look="primary" onClick={stop}>
+          Stop
+        </Button>
+      ) : (
+        <Button look="primary" onClick={() => void start()}>
+          {profile === null ? "Record" : "Record again"}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
+  const [phase, setPhase] = useState<"decode" | "prefill">("decode");
+  const part = profile[phase];
+  const hasDevices = part.rows.some((row) => row.device !== part.rows[0]?.device);
+  return (
+    <>
+      <Timeline profile={profile} />
+      <section className={styles["table"]} aria-label="By operation">
+        <div className={styles["tableHead"]}>
+          <Segmented
+            label="Phase"
+            value={phase}
+            options={[
+              { id: "decode", text: "Writing one token" },
+              { id: "prefill", text: "Reading the prompt" },
+            ]}
+            onChange={setPhase}
+          />
+          <span>
+            {figureText(part.seconds)} in{" "}
+            {plural(
+              part.rows.reduce((n, row) => n + row.count, 0),
+              "instruction",
+            )}
+            {profile.roof === null ? "" : `, roof ${figureText(profile.roof)}`}
+          </span>
+        </div>
+        <div className={styles["rows"]} tabIndex={0} role="region" aria-label="By operation, table">
+          <table className={table["table"]}>
+            <thead>
+              <tr>
+                <th>operation</th>
+                {hasDevices ? <th className={table["left"]}>device</th> : null}
+                <th>count</th>
+                <th>{phase === "decode" ? "time, one token" : "time"}</th>
+                <th>share</th>
+                <th>GB/s</th>
+                <th className={cx(table["left"], styles["roof"])}>of this machine’s roof</th>
+              </tr>
+            </thead>
+            <tbody>
+              {part.rows.map((row) => (
+                <Row key={`${row.op}/${row.device}`} row={row} hasDevices={hasDevices} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </section>
+    </>
+  );
+}
+
+function Row({ row, hasDevices }: { readonly row: ProfileRow; readonly hasDevices: boolean }): ReactNode {
+  return (
+    <tr>
+      <td className={table["text"]}>{row.op}</td>
+      {hasDevices ? (
+        <td className={table["left"]}>
+          <DeviceChip device={row.device} />
+        </td>
+      ) : null}
+      <td>{count(row.count)}</td>
+      <td>{seconds(row.seconds)}</td>
+      <td>{share(row.share)}</td>
+      <td>{row.bandwidth === null ? "–" : significant(row.bandwidth / 1e9)}</td>
+      <td className={styles["roof"]}>
+        {row.roofShare === null ? null : (
+          <div className={styles["meter"]}>
+            <Meter value={row.roofShare} label="Share of the roof" />
+            <span>{share(row.roofShare)}</span>
+          </div>
+        )}
+      </td>
+    </tr>
+  );
+}

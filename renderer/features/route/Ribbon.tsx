@@ -1,0 +1,159 @@
+/** The route ribbon, on every tab: the program in execution order by device, with the weakest truth it rests on. */
+import type { ReactNode } from "react";
+import { useMemo, useState } from "react";
+import { deviceOf } from "../../../main/contract/views/common.ts";
+import type { RouteView } from "../../../main/contract/views/route.ts";
+import { nodeName, opName } from "../../graph/graphModel.ts";
+import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+import { deviceLook } from "../../ui/devices.ts";
+import { bytes, plural, share } from "../../ui/format.ts";
+import { TruthMark } from "../../ui/marks.tsx";
+import { deviceFill } from "../../ui/patterns.tsx";
+import { useSize } from "../../ui/useSize.ts";
+import type { RibbonRect, RibbonWidth } from "./ribbonGeometry.ts";
+import { ribbonNotches, ribbonRects, segmentExtents } from "./ribbonGeometry.ts";
+import styles from "./Ribbon.module.css";
+
+const HEIGHT = 20;
+
+export function Ribbon(): ReactNode {
+  const phase = useSession((state) => state.phase);
+  const setPhase = useSession((state) => state.setPhase);
+  const state = useSession((session) => session.routes[session.phase]);
+  const overview = useSession((session) => current(session.model));
+  const [by, setBy] = useState<RibbonWidth>("work");
+  const route = current(state);
+  const unit = phase === "decode" ? "per token" : "per chunk";
+  return (
+    <section className={styles["ribbon"]} aria-label="Route">
+      <div className={styles["title"]}>
+        <h2>Route</h2>
+        {overview?.canGraph.ok === true && overview.kind !== "demo-graph" ? (
+          <button
+            type="button"
+            className={styles["phase"]}
+            title="Switch between reading the prompt and writing one token"
+            onClick={() => setPhase(phase === "decode" ? "prefill" : "decode")}
+          >
+            {phase === "decode" ? "writing" : "reading"}
+          </button>
+        ) : null}
+      </div>
+      {route === null ? (
+        <p className={styles["text"]}>
+          {state.kind === "failed"
+            ? `No route: ${state.error.message}`
+            : overview !== null && !overview.canGraph.ok
+              ? overview.canGraph.sentence
+              : ""}
+        </p>
+      ) : (
+        <>
+          <Band route={route} by={by} />
+          <div className={styles["text"]}>
+            <TruthMark truth={route.truth} />
+            <button
+              type="button"
+              className={styles["summary"]}
+              title={`${route.sentence} Width shows the ${by === "work" ? "estimated work" : "number of ops"}; click to switch.`}
+              onClick={() => setBy(by === "work" ? "ops" : "work")}
+            >
+              <Summary route={route} by={by} unit={unit} />
+            </button>
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Summary({
+  route,
+  by,
+  unit,
+}: {
+  readonly route: RouteView;
+  readonly by: RibbonWidth;
+  readonly unit: string;
+}): ReactNode {
+  const ops = route.devices.reduce((n, row) => n + row.ops, 0);
+  const first = [...route.devices].sort((a, b) => (by === "work" ? b.workShare - a.workShare : b.ops - a.ops))[0];
+  return (
+    <>
+      {first === undefined ? null : (
+        <span>
+          <b>
+            {deviceLook(first.device).short} {share(by === "work" ? first.workShare : first.ops / Math.max(1, ops))}
+          </b>{" "}
+          {by === "work" ? "of estimated work" : "of ops"}
+        </span>
+      )}
+      <span>{plural(route.segments.length, "segment")}</span>
+      <span>{plural(route.hops.length, "hop")}</span>
+      {route.hops.length === 0 ? null : (
+        <span>
+          <b>{bytes(route.bytesPerStep.value)}</b> {unit}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWidth }): ReactNode {
+  const [ref, { width }] = useSize<HTMLDivElement>();
+  const rects = useMemo(() => ribbonRects(route.runs, width, by), [route, width, by]);
+  const selection = useSession((state) => state.selection);
+  const select = useSession((state) => state.select);
+  const selected = selection.kind === "segment" ? selection.index : null;
+  return (
+    <div ref={ref} className={styles["band"]}>
+      <svg width={width} height={HEIGHT + 8} aria-hidden="true">
+        {rects.map((rect) => (
+          <Rect key={rect.firstNode} rect={rect} />
+        ))}
+        {ribbonNotches(rects).map((x) => (
+          <path key={x} d={`M${x - 4} ${HEIGHT + 1}h8l-4 5z`} fill="var(--ink-2)" />
+        ))}
+      </svg>
+      {segmentExtents(rects).map((extent) => {
+        const segment = route.segments[extent.segment];
+        if (segment === undefined) return null;
+        return (
+          <button
+            key={extent.segment}
+            type="button"
+            className={styles["segment"]}
+            style={{ left: extent.x, width: extent.width }}
+            aria-pressed={selected === extent.segment}
+            aria-label={`Segment ${segment.index + 1}, ${deviceLook(segment.device).name}, ${plural(segment.ops, "op")}, ${share(segment.workShare)} of the work`}
+            onClick={() => select({ kind: "segment", index: extent.segment })}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+function Rect({ rect }: { readonly rect: RibbonRect }): ReactNode {
+  const graph = useSession((state) => current(state.graph));
+  const device = deviceOf(rect.device);
+  const host = device === "host";
+  const what =
+    graph === null || rect.firstNode >= graph.view.nodeCount
+      ? ""
+      : `, from ${opName(graph.view, rect.firstNode)} ${nodeName(graph.view, rect.firstNode)}`;
+  return (
+    <rect
+      x={rect.x + 0.5}
+      y={host ? 3 : 0.5}
+      width={Math.max(1.2, rect.width - 1)}
+      height={host ? HEIGHT - 6 : HEIGHT - 1}
+      rx={1.5}
+      fill={deviceFill(device)}
+      {...(host ? { stroke: "var(--host)", strokeDasharray: "2 2" } : {})}
+    >
+      <title>{`${deviceLook(device).name}, ${plural(rect.ops, "op")}${what}`}</title>
+    </rect>
+  );
+}

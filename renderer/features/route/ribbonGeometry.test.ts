@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ribbonNotches, ribbonRects, segmentExtents, shareOut } from "./ribbonGeometry.ts";
+
+const runs = (rows: readonly (readonly [device: number, segment: number, work: number, ops: number])[]) => ({
+  device: rows.map(([device]) => device),
+  segment: rows.map(([, segment]) => segment),
+  work: rows.map(([, , work]) => work),
+  ops: rows.map(([, , , ops]) => ops),
+  firstNode: rows.map((_, i) => i * 10),
+});
+
+describe("the ribbon", () => {
+  const route = runs([
+    [3, 0, 0.001, 1],
+    [1, 1, 0.5, 100],
+    [1, 1, 0.3, 50],
+    [2, 2, 0.0001, 1],
+    [1, 3, 0.1, 50],
+    [4, 4, 0.0989, 1],
+  ]);
+
+  it("fills its width in order and shows even the smallest segment", () => {
+    const rects = ribbonRects(route, 800, "work");
+    expect(rects.at(-1)!.x + rects.at(-1)!.width).toBeCloseTo(800);
+    for (let i = 1; i < rects.length; i++) expect(rects[i]!.x).toBeCloseTo(rects[i - 1]!.x + rects[i - 1]!.width);
+    expect(rects.find((rect) => rect.segment === 2)!.width).toBeCloseTo(3);
+    expect(rects.map((rect) => rect.device)).toEqual([3, 1, 1, 2, 1, 4]);
+  });
+
+  it("is by number of ops when asked", () => {
+    const rects = ribbonRects(route, 203, "ops");
+    const of = (segment: number): number => segmentExtents(rects).find((extent) => extent.segment === segment)!.width;
+    expect(of(1) / of(3)).toBeCloseTo(3, 0);
+  });
+
+  it("joins runs that are too thin to tell apart, with all their ops and work", () => {
+    const many = runs(Array.from({ length: 1000 }, () => [1, 0, 0.001, 2] as const));
+    const rects = ribbonRects(many, 300, "work");
+    expect(rects.length).toBeLessThanOrEqual(100);
+    expect(rects.reduce((n, rect) => n + rect.ops, 0)).toBe(2000);
+    expect(rects.reduce((n, rect) => n + rect.work, 0)).toBeCloseTo(1);
+  });
+
+  it("has a notch at every change of device", () => {
+    expect(ribbonNotches(ribbonRects(route, 800, "work"))).toHaveLength(4);
+  });
+
+  it("is empty without runs or room", () => {
+    expect(ribbonRects(runs([]), 100, "work")).toEqual([]);
+    expect(ribbonRects(route, 0, "work")).toEqual([]);
+  });
+
+  it("shares out exactly, and fairly above the least", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.double({ min: 0, max: 100, noNaN: true }), { minLength: 1, maxLength: 50 }),
+        fc.integer({ min: 10, max: 2000 }),
+        (weights, total) => {
+          const shares = shareOut(weights, total, 3);
+          expect(shares.reduce((a, b) => a + b, 0)).toBeCloseTo(total, 3);
+          for (const share of shares) expect(share).toBeGreaterThanOrEqual(Math.min(3, total / weights.length) - 1e-6);
+        },
+      ),
+    );
+  });
+});

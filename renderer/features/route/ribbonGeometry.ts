@@ -1,0 +1,115 @@
+/**
+ * The route ribbon as rectangles: the program in execution order, width by work or by number of ops. Every segment stays
+ * visible however little it does, because a small segment is two hops; runs too thin to tell apart are drawn as one.
+ */
+export interface RibbonRuns {
+  readonly device: ArrayLike<number>;
+  readonly work: ArrayLike<number>;
+  readonly ops: ArrayLike<number>;
+  readonly firstNode: ArrayLike<number>;
+  readonly segment: ArrayLike<number>;
+}
+
+export type RibbonWidth = "work" | "ops";
+
+export interface RibbonRect {
+  readonly x: number;
+  readonly width: number;
+  readonly device: number;
+  readonly segment: number;
+  readonly firstNode: number;
+  readonly ops: number;
+  readonly work: number;
+}
+
+/** Narrowest segment, and narrowest run that is drawn by itself. */
+const MIN_SEGMENT = 3;
+const MIN_RUN = 3;
+
+export function ribbonRects(runs: RibbonRuns, width: number, by: RibbonWidth): readonly RibbonRect[] {
+  const count = runs.device.length;
+  if (count === 0 || width <= 0) return [];
+  const weightOf = (run: number): number => Math.max(0, (by === "work" ? runs.work[run] : runs.ops[run]) ?? 0);
+  const segments = segmentSpans(runs);
+  const weights = segments.map(({ first, end }) => {
+    let sum = 0;
+    for (let run = first; run < end; run++) sum += weightOf(run);
+    return sum;
+  });
+  const widths = shareOut(weights, width, MIN_SEGMENT);
+  const rects: RibbonRect[] = [];
+  let x = 0;
+  segments.forEach(({ first, end }, s) => {
+    const segmentWidth = widths[s] ?? 0;
+    const total = weights[s] ?? 0;
+    let open: { x: number; width: number; first: number; ops: number; work: number } | null = null;
+    const flush = (): void => {
+      if (open === null) return;
+      const { first: run } = open;
+      rects.push({
+        x: open.x,
+        width: open.width,
+        device: runs.device[run] ?? 0,
+        segment: runs.segment[run] ?? 0,
+        firstNode: runs.firstNode[run] ?? 0,
+        ops: open.ops,
+        work: open.work,
+      });
+      open = null;
+    };
+    for (let run = first; run < end; run++) {
+      const runWidth = total > 0 ? (segmentWidth * weightOf(run)) / total : segmentWidth / (end - first);
+      open ??= { x, width: 0, first: run, ops: 0, work: 0 };
+      open.width += runWidth;
+      open.ops += runs.ops[run] ?? 0;
+      open.work += runs.work[run] ?? 0;
+      x += runWidth;
+      if (open.width >= MIN_RUN) flush();
+    }
+    flush();
+  });
+  return rects;
+}
+
+function segmentSpans(runs: RibbonRuns): readonly { readonly first: number; readonly end: number }[] {
+  const spans: { first: number; end: number }[] = [];
+  for (let run = 0; run < runs.device.length; run++) {
+    const last = spans.at(-1);
+    const same =
+      last !== undefined &&
+      runs.segment[last.first] === runs.segment[run] &&
+      runs.device[last.first] === runs.device[run];
+    if (same) last.end = run + 1;
+    else spans.push({ first: run, end: run + 1 });
+  }
+  return spans;
+}
+
+/** Shares of `total` by weight, none below `least` as long as there is room for that. */
+export function shareOut(weights: readonly number[], total: number, least: number): readonly number[] {
+  const floor = Math.min(least, total / weights.length);
+  const sum = weights.reduce((a, b) => a + b, 0);
+  const wish = weights.map((weight) => (sum > 0 ? (weight / sum) * total : total / weights.length));
+  const missing = wish.reduce((need, w) => need + Math.max(0, floor - w), 0);
+  const spare = wish.reduce((have, w) => have + Math.max(0, w - floor), 0);
+  // The wide ones give up what the narrow ones need, each in proportion to what it has to spare.
+  return wish.map((w) => (w < floor ? floor : spare > 0 ? w - ((w - floor) * missing) / spare : w));
+}
+
+/** Where one device hands over to the next: x of the border. */
+export function ribbonNotches(rects: readonly RibbonRect[]): readonly number[] {
+  return rects.flatMap((rect, i) => (i > 0 && rects[i - 1]?.device !== rect.device ? [rect.x] : []));
+}
+
+/** The rectangle around each segment, for focus and hits. */
+export function segmentExtents(
+  rects: readonly RibbonRect[],
+): readonly { readonly segment: number; readonly x: number; readonly width: number }[] {
+  const extents: { segment: number; x: number; width: number }[] = [];
+  for (const rect of rects) {
+    const last = extents.at(-1);
+    if (last?.segment === rect.segment) last.width = rect.x + rect.width - last.x;
+    else extents.push({ segment: rect.segment, x: rect.x, width: rect.width });
+  }
+  return extents;
+}

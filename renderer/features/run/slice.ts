@@ -1,0 +1,275 @@
+/** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
+import type { StreamInputOf } from "../../../main/contract/contract.ts";
+import type { RunDevice } from "../../../main/contract/views/engine.ts";
+import type { HybridView, RunStats, Sampling, TemplateView, TokenView } from "../../../main/contract/views/run.ts";
+import type { Truth } from "../../../main/contract/views/common.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
+import type { Async } from "../../session/async.ts";
+import { current, failed, IDLE, ready } from "../../session/async.ts";
+import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+
+export interface Answer {
+  readonly text: string;
+  readonly tokens: readonly TokenView[];
+  readonly stats: RunStats | null;
+  readonly truth: Truth;
+  readonly seed: number | null;
+  /** Why it ended; null while it goes on. */
+  readonly end: string | null;
+  readonly error: WireError | null;
+}
+
+export interface Turn {
+  readonly id: number;
+  readonly prompt: string;
+  readonly answer: Answer;
+}
+
+export interface RunParameters {
+  readonly device: RunDevice;
+  readonly temperature: number;
+  readonly topK: number;
+  readonly topP: number;
+  readonly minP: number;
+  readonly repeatPenalty: number;
+  readonly seed: number | null;
+  readonly maxTokens: number;
+  readonly system: string;
+  readonly stop: string;
+}
+
+export type RunMode = "chat" | "completion";
+
+export interface RunSlice {
+  readonly runMode: RunMode;
+  readonly draft: string;
+  readonly turns: readonly Turn[];
+  readonly parameters: RunParameters;
+  /** What is going on before the first token; null when nothing runs. */
+  readonly running: { readonly sentence: string; readonly stopping: boolean } | null;
+  readonly certainty: boolean;
+  readonly chosenToken: { readonly turn: number; readonly token: number } | null;
+  /** Tokens per second, one sample per report, newest last. */
+  readonly rates: readonly number[];
+  readonly template: Async<TemplateView>;
+  readonly hybrid: Async<HybridView>;
+  readonly setDraft: (text: string) => void;
+  readonly setRunMode: (mode: RunMode) => void;
+  readonly setParameters: (part: Partial<RunParameters>) => void;
+  readonly setCertainty: (on: boolean) => void;
+  readonly chooseToken: (at: { readonly turn: number; readonly token: number } | null) => void;
+  readonly send: () => Promise<void>;
+  readonly stop: () => void;
+  readonly clearTurns: () => void;
+  readonly loadTemplate: () => Promise<void>;
+  readonly runHybrid: () => Promise<void>;
+  readonly resetRun: () => void;
+}
+
+type State = SessionState & RunSlice;
+
+const EMPTY_ANSWER: Answer = {
+  text: "",
+  tokens: [],
+  stats: null,
+  truth: "measured",
+  seed: null,
+  end: null,
+  error: null,
+};
+const MAX_RATES = 240;
+
+export const DEFAULT_PARAMETERS: RunParameters = {
+  device: "cpu",
+  temperature: 0.7,
+  topK: 40,
+  topP: 0.95,
+  minP: 0,
+  repeatPenalty: 1,
+  seed: null,
+  maxTokens: 512,
+  system: "",
+  stop: "",
+};
+
+/** The request for the next answer: the whole conversation, or the text to go on from. */
+export function runRequest(
+  model: string,
+  mode: RunMode,
+  turns: readonly Turn[],
+  prompt: string,
+  parameters: RunParameters,
+): StreamInputOf<"run.start"> {
+  const { device, system, stop, maxTokens, ...rest } = parameters;
+  const sampling: Partial<Sampling> = rest;
+  const history = turns
+    .filter(({ answer }) => answer.error === null)
+    .flatMap((turn) => [
+      { role: "user" as const, content: turn.prompt },
+      { role: "assistant" as const, content: turn.answer.text },
+    ]);
+  const messages = [
+    ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
+    ...history,
+    { role: "user" as const, content: prompt },
+  ];
+  return {
+    model,
+    device,
+    prompt: mode === "chat" ? { kind: "chat", messages } : { kind: "completion", text: prompt },
+    sampling,
+    stop: stop.split("\n").filter((line) => line !== ""),
+    maxTokens,
+  };
+}
+
+export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlice {
+  let stopping: AbortController | null = null;
+  let turnIds = 0;
+
+  const patch = (id: number, part: (answer: Answer) => Partial<Answer>): void =>
+    set({
+      turns: get().turns.map((turn) =>
+        turn.id === id ? { ...turn, answer: { ...turn.answer, ...part(turn.answer) } } : turn,
+      ),
+    });
+
+  const receive = async (id: number, input: StreamInputOf<"run.start">, signal: AbortSignal): Promise<void> => {
+    // Tokens may come faster than the screen: they are put down once a frame.
+    let waiting: TokenView[] = [];
+    let planned: ReturnType<typeof setTimeout> | null = null;
+    const flush = (): void => {
+      if (planned !== null) clearTimeout(planned);
+      planned = null;
+      const tokens = waiting;
+      waiting = [];
+      if (tokens.length > 0)
+        patch(id, (answer) => ({
+          tokens: [...answer.tokens, ...tokens],
+          text: answer.text + tokens.map(({ text }) => text).join(""),
+        }));
+    };
+    for await (const item of engine.stream("run.start", input, { signal })) {
+      switch (item.kind) {
+        case "phase":
+          set({ running: { sentence: item.sentence, stopping: get().running?.stopping ?? false } });
+          break;
+        case "start":
+          patch(id, () => ({ truth: item.truth, seed: item.seed }));
+          set({ running: { sentence: `Reading ${item.promptTokens} tokens`, stopping: false } });
+          break;
+        case "token":
+          waiting.push(item.token);
+          planned ??= setTimeout(flush, 16);
+          break;
+        case "stats": {
+          patch(id, () => ({ stats: item.stats }));
+          const now = item.stats.rateNow?.value;
+          if (now !== undefined) set({ rates: [...get().rates, now].slice(-MAX_RATES) });
+          break;
+        }
+        case "done":
+          flush();
+          patch(id, () => ({ stats: item.stats, end: item.sentence }));
+          break;
+      }
+    }
+    flush();
+  };
+
+  return {
+    runMode: "chat",
+    draft: "",
+    turns: [],
+    parameters: DEFAULT_PARAMETERS,
+    running: null,
+    certainty: true,
+    chosenToken: null,
+    rates: [],
+    template: IDLE,
+    hybrid: IDLE,
+    setDraft: (draft) => set({ draft }),
+    setRunMode: (runMode) => set({ runMode }),
+    setParameters: (part) => set({ parameters: { ...get().parameters, ...part } }),
+    setCertainty: (certainty) => set({ certainty }),
+    chooseToken: (chosenToken) => set({ chosenToken }),
+    async send() {
+      const { draft, running, turns, runMode, parameters, model } = get();
+      const open = current(model);
+      if (open === null || running !== null || draft.trim() === "") return;
+      turnIds += 1;
+      const id = turnIds;
+      const mine = new AbortController();
+      stopping = mine;
+      const input = runRequest(open.model, runMode, turns, draft, parameters);
+      set({
+        turns: [...turns, { id, prompt: draft, answer: EMPTY_ANSWER }],
+        draft: "",
+        running: { sentence: "Starting", stopping: false },
+        chosenToken: null,
+        rates: [],
+      });
+      const { temperature, seed, maxTokens } = parameters;
+      get().noteCommand(
+        runMode === "chat"
+          ? { kind: "chat", temperature, seed }
+          : { kind: "run", prompt: draft, temperature, seed, maxTokens },
+      );
+      try {
+        await receive(id, input, mine.signal);
+        patch(id, (answer) => ({ end: answer.end ?? "It ended without a report." }));
+      } catch (error) {
+        const wire = toWireError(error);
+        patch(id, () => (wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire }));
+      } finally {
+        if (stopping === mine) {
+          stopping = null;
+          set({ running: null });
+        }
+      }
+    },
+    stop() {
+      const { running } = get();
+      if (running === null) return;
+      set({ running: { ...running, stopping: true } });
+      stopping?.abort();
+    },
+    clearTurns: () => set({ turns: [], chosenToken: null, rates: [] }),
+    async loadTemplate() {
+      const open = current(get().model);
+      if (open === null || open.kind === "demo-graph") return;
+      try {
+        const template = await engine.call("chat.template", { model: open.model });
+        set({ template: ready(template), ...(template.present ? {} : { runMode: "completion" as const }) });
+      } catch (error) {
+        set({ template: failed(error), runMode: "completion" });
+      }
+    },
+    async runHybrid() {
+      const open = current(get().model);
+      const { target } = get();
+      if (open === null || target === null) return;
+      set({ hybrid: { kind: "loading", previous: current(get().hybrid) } });
+      try {
+        set({ hybrid: ready(await engine.call("hybrid.run", { model: open.model, target })) });
+      } catch (error) {
+        set({ hybrid: failed(error) });
+      }
+    },
+    resetRun() {
+      stopping?.abort();
+      stopping = null;
+      set({
+        turns: [],
+        draft: "",
+        running: null,
+        chosenToken: null,
+        rates: [],
+        template: IDLE,
+        hybrid: IDLE,
+        runMode: "chat",
+      });
+    },
+  };
+}

@@ -1,0 +1,5 @@
+/** The session and the run tab's slice. */
+import { sliceHook } from "../../session/context.tsx";
+import type { RunSlice } from "./slice.ts";
+
+export const useRun = sliceHook<RunSlice>();

@@ -1,0 +1,207 @@
+/** The tensor table: every tensor of the file, searched and sorted by the engine, a window of rows at a time. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import type { ReactNode } from "react";
+import { useCallback, useDeferredValue, useEffect, useRef, useState } from "react";
+import type { TensorRow } from "../../../main/contract/views/model.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
+import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { SearchField } from "../../ui/fields.tsx";
+import { bytes, count, parameters, plural, shape, significant } from "../../ui/format.ts";
+import { Empty } from "../../ui/states.tsx";
+import styles from "./Tensors.module.css";
+
+const PAGE = 200;
+const ROW = 24;
+
+type Sort = "file" | "name" | "type" | "parameters" | "bytes" | "layer";
+const COLUMNS: readonly { readonly id: string; readonly title: string; readonly sort: Sort | null }[] = [
+  { id: "name", title: "tensor", sort: "name" },
+  { id: "layer", title: "layer", sort: "layer" },
+  { id: "shape", title: "shape", sort: null },
+  { id: "type", title: "type", sort: "type" },
+  { id: "bits", title: "bits", sort: null },
+  { id: "parameters", title: "parameters", sort: "parameters" },
+  { id: "bytes", title: "size", sort: "bytes" },
+];
+
+export function TensorsTab(): ReactNode {
+  const model = useSession((state) => current(state.model)?.model ?? null);
+  return model === null ? null : <TensorTable key={model} model={model} />;
+}
+
+interface Found {
+  readonly total: number;
+  readonly matched: number;
+  readonly matchedBytes: number;
+}
+
+function TensorTable({ model }: { readonly model: string }): ReactNode {
+  const [query, setQuery] = useState("");
+  const [sort, setSort] = useState<{ readonly by: Sort; readonly descending: boolean }>({
+    by: "file",
+    descending: false,
+  });
+  const asked = useDeferredValue(query);
+  const { found, rows, error, need } = useRows(model, asked, sort.by, sort.descending);
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: found?.matched ?? 0,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    overscan: 20,
+  });
+  const items = virtual.getVirtualItems();
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => need(first, last), [need, first, last]);
+  useEffect(() => scroller.current?.scrollTo({ top: 0 }), [asked, sort]);
+  const choose = (by: Sort): void =>
+    setSort((before) =>
+      before.by === by
+        ? { by, descending: !before.descending }
+        : { by, descending: by === "bytes" || by === "parameters" },
+    );
+  return (
+    <div className={styles["tab"]}>
+      <div className={styles["tools"]}>
+        <SearchField
+          id="tensor-search"
+          label="Search the tensors"
+          placeholder="Search names and types"
+          value={query}
+          onChange={setQuery}
+          onEscape={() => setQuery("")}
+        />
+        <span>
+          {found === null
+            ? ""
+            : found.matched === found.total
+              ? plural(found.total, "tensor")
+              : `${count(found.matched)} of ${plural(found.total, "tensor")}`}
+          {found === null ? "" : `, ${bytes(found.matchedBytes)}`}
+        </span>
+      </div>
+      {error === null ? null : <ErrorNote title="The tensors could not be listed" error={error} />}
+      <div
+        ref={scroller}
+        className={styles["scroll"]}
+        role="table"
+        aria-label="Tensors"
+        aria-rowcount={(found?.matched ?? 0) + 1}
+        tabIndex={0}
+      >
+        <div role="row" className={styles["head"]} aria-rowindex={1}>
+          {COLUMNS.map((column) => (
+            <div
+              key={column.id}
+              role="columnheader"
+              aria-sort={column.sort === sort.by ? (sort.descending ? "descending" : "ascending") : "none"}
+            >
+              {column.sort === null ? (
+                column.title
+              ) : (
+                <button type="button" onClick={() => column.sort !== null && choose(column.sort)}>
+                  {column.title}
+                  {column.sort === sort.by ? (sort.descending ? " ↓" : " ↑") : ""}
+                </button>
+              )}
+            </div>
+          ))}
+        </div>
+        <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: "relative" }}>
+          {items.map(({ index, start }) => (
+            <Row key={index} row={rows.get(index)} index={index} top={start} />
+          ))}
+        </div>
+        {found?.matched === 0 ? <Empty title="No tensor has these words" /> : null}
+      </div>
+    </div>
+  );
+}
+
+function Row({
+  row,
+  index,
+  top,
+}: {
+  readonly row: TensorRow | undefined;
+  readonly index: number;
+  readonly top: number;
+}): ReactNode {
+  return (
+    <div role="row" aria-rowindex={index + 2} className={styles["row"]} style={{ transform: `translateY(${top}px)` }}>
+      {row === undefined ? (
+        <div role="cell">…</div>
+      ) : (
+        <>
+          <div role="cell" title={row.name}>
+            {row.name}
+          </div>
+          <div role="cell">{row.layer ?? "–"}</div>
+          <div role="cell">{shape(row.shape)}</div>
+          <div role="cell">{row.type}</div>
+          <div role="cell">{significant(row.bitsPerWeight)}</div>
+          <div role="cell">{parameters(row.parameters)}</div>
+          <div role="cell">{bytes(row.bytes)}</div>
+        </>
+      )}
+    </div>
+  );
+}
+
+interface Rows {
+  readonly found: Found | null;
+  readonly rows: ReadonlyMap<number, TensorRow>;
+  readonly error: WireError | null;
+  readonly need: (first: number, last: number) => void;
+}
+
+/** Pages on demand, forgotten when the question changes. */
+function useRows(model: string, query: string, sort: Sort, descending: boolean): Rows {
+  const ask = useSession((state) => state.askTensors);
+  const [answer, setAnswer] = useState<{
+    readonly found: Found | null;
+    readonly rows: ReadonlyMap<number, TensorRow>;
+    readonly error: WireError | null;
+  }>({
+    found: null,
+    rows: new Map(),
+    error: null,
+  });
+  const asked = useRef({ serial: 0, pages: new Set<number>() });
+  const load = useCallback(
+    (page: number): void => {
+      const { serial, pages } = asked.current;
+      if (pages.has(page)) return;
+      pages.add(page);
+      ask({ model, query, sort, descending, offset: page * PAGE, limit: PAGE }).then(
+        ({ rows, total, matched, matchedBytes }) => {
+          if (serial !== asked.current.serial) return;
+          setAnswer((before) => {
+            const next = page === 0 ? new Map<number, TensorRow>() : new Map(before.rows);
+            rows.forEach((row, i) => next.set(page * PAGE + i, row));
+            return { found: { total, matched, matchedBytes }, rows: next, error: null };
+          });
+        },
+        (error: unknown) => {
+          if (serial === asked.current.serial) setAnswer((before) => ({ ...before, error: toWireError(error) }));
+        },
+      );
+    },
+    [ask, model, query, sort, descending],
+  );
+  useEffect(() => {
+    asked.current = { serial: asked.current.serial + 1, pages: new Set() };
+    load(0);
+  }, [load]);
+  const need = useCallback(
+    (first: number, last: number): void => {
+      for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) load(page);
+    },
+    [load],
+  );
+  return { ...answer, need };
+}

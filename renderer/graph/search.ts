@@ -1,0 +1,129 @@
+/**
+ * Search over the nodes: words must occur in op, name or a group's name; facets narrow it down:
+ *   op:linear   dev:gpu   dtype:q4_k   layer:7   cost>1%
+ * Strings are matched once each, nodes by their string numbers, so ten thousand names take a few milliseconds.
+ */
+import type { Device } from "../../main/contract/views/common.ts";
+import { deviceCode, DEVICES } from "../../main/contract/views/common.ts";
+import type { GraphModel } from "./graphModel.ts";
+import { childrenOf, groupKind, isGroup } from "./graphModel.ts";
+
+export interface SearchQuery {
+  readonly words: readonly string[];
+  readonly ops: readonly string[];
+  readonly devices: readonly string[];
+  readonly types: readonly string[];
+  readonly layers: readonly number[];
+  readonly minCost: number | null;
+}
+
+export function parseQuery(text: string): SearchQuery {
+  const query = {
+    words: [] as string[],
+    ops: [] as string[],
+    devices: [] as string[],
+    types: [] as string[],
+    layers: [] as number[],
+    minCost: null as number | null,
+  };
+  for (const token of text.toLowerCase().split(/\s+/)) {
+    if (token === "") continue;
+    const cost = /^cost>(\d+(?:\.\d+)?)(%?)$/.exec(token);
+    const facet = /^(op|dev|dtype|layer):(.+)$/.exec(token);
+    if (cost !== null) query.minCost = Number(cost[1]) / (cost[2] === "%" ? 100 : 1);
+    else if (facet === null) query.words.push(token);
+    else {
+      const [, name, value = ""] = facet;
+      if (name === "op") query.ops.push(value);
+      else if (name === "dev") query.devices.push(value);
+      else if (name === "dtype") query.types.push(value);
+      else if (Number.isInteger(Number(value))) query.layers.push(Number(value));
+    }
+  }
+  return query;
+}
+
+export const isEmptyQuery = (query: SearchQuery): boolean =>
+  query.words.length + query.ops.length + query.devices.length + query.types.length + query.layers.length === 0 &&
+  query.minCost === null;
+
+export interface SearchColumns {
+  readonly device: ArrayLike<number> | null;
+  /** Share of the work per node. */
+  readonly work: ArrayLike<number> | null;
+}
+
+/** Matching nodes in program order. A parameter that matches stands for the ops that read it. */
+export function searchNodes(model: GraphModel, query: SearchQuery, columns: SearchColumns): readonly number[] {
+  if (isEmptyQuery(query)) return [];
+  const { view } = model;
+  const lower = view.strings.map((text) => text.toLowerCase());
+  const wordHits = query.words.map((word) => lower.map((text) => text.includes(word)));
+  const opHits = lower.map((text) => query.ops.length === 0 || query.ops.some((op) => text.includes(op)));
+  const typeHits = lower.map((text) => query.types.length > 0 && query.types.some((type) => text.includes(type)));
+  const groupHits = wordHits.map((hits) => groupsMatching(model, hits));
+  const codes = new Set(query.devices.flatMap((name) => devicesNamed(name).map(deviceCode)));
+  const layers = query.layers.length === 0 ? null : layerOfGroup(model);
+
+  const matches = (node: number): boolean => {
+    const group = view.nodes.group[node] ?? 0;
+    const op = view.nodes.op[node] ?? 0;
+    const name = view.nodes.name[node] ?? 0;
+    if (query.ops.length > 0 && opHits[op] !== true) return false;
+    if (
+      query.types.length > 0 &&
+      typeHits[view.nodes.type[node] ?? 0] !== true &&
+      typeHits[view.nodes.weight[node] ?? 0] !== true
+    )
+      return false;
+    if (query.devices.length > 0 && (columns.device === null || !codes.has(columns.device[node] ?? 0))) return false;
+    if (query.minCost !== null && (columns.work?.[node] ?? 0) < query.minCost) return false;
+    if (layers !== null && !query.layers.includes(layers[group] ?? -1)) return false;
+    return wordHits.every((hits, i) => hits[op] === true || hits[name] === true || groupHits[i]?.[group] === 1);
+  };
+
+  const found = new Set<number>();
+  for (let node = 0; node < view.nodeCount; node++) {
+    if (!matches(node)) continue;
+    if (model.hidden[node] === 0) found.add(node);
+    else
+      for (let c = model.consumerStart[node] ?? 0; c < (model.consumerStart[node + 1] ?? 0); c++)
+        found.add(model.consumers[c] ?? 0);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+function devicesNamed(name: string): readonly Device[] {
+  return DEVICES.filter((device) => device.startsWith(name));
+}
+
+/** Groups whose own name matches, and all inside them: "block 7" finds what is in block 7. */
+function groupsMatching(model: GraphModel, hits: readonly boolean[]): Uint8Array {
+  const { parent, name } = model.view.groups;
+  const matching = new Uint8Array(parent.length);
+  const visit = (group: number, inside: boolean): void => {
+    const own = inside || (group !== 0 && hits[name[group] ?? 0] === true);
+    if (own) matching[group] = 1;
+    for (const code of childrenOf(model, group)) if (isGroup(code)) visit(~code, own);
+  };
+  if (parent.length > 0) visit(0, false);
+  return matching;
+}
+
+/** The ordinal of the block around each group, -1 outside of blocks. */
+export function layerOfGroup(model: GraphModel): Int32Array {
+  const layers = new Int32Array(model.view.groups.parent.length).fill(-1);
+  const visit = (group: number, layer: number): void => {
+    layers[group] = layer;
+    let ordinal = 0;
+    for (const code of childrenOf(model, group)) {
+      if (!isGroup(code)) continue;
+      const child = ~code;
+      if (groupKind(model.view, group) === "repeat" && groupKind(model.view, child) === "block")
+        visit(child, ordinal++);
+      else visit(child, layer);
+    }
+  };
+  if (layers.length > 0) visit(0, -1);
+  return layers;
+}

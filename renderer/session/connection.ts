@@ -1,0 +1,87 @@
+/** Watches the connection: says what was lost, and brings the session back when the engine is there again. */
+import type { EngineClient } from "../../main/contract/contract.ts";
+import { current, failed, ready } from "./async.ts";
+import type { SessionState } from "./sessionSlice.ts";
+
+export interface SessionStore {
+  getState(): SessionState;
+  setState(part: Partial<SessionState>): void;
+}
+
+/** Time after which a connection that never came up is called lost on the screen. */
+const PATIENCE_MS = 4000;
+
+export function watchConnection(engine: EngineClient, store: SessionStore): () => void {
+  const greet = async (): Promise<void> => {
+    try {
+      store.setState({ info: ready(await engine.call("engine.info", {})) });
+    } catch (error) {
+      store.setState({ info: failed(error) });
+      return;
+    }
+    void store.getState().loadRecents();
+  };
+
+  const onLost = (): void => {
+    const { status, model, loss } = store.getState();
+    if (loss !== null) return;
+    const jobs = (status?.jobs ?? []).map(({ title }) => title);
+    const open = current(model);
+    store.setState({
+      status: null,
+      loss: {
+        sentence: "The engine stopped. It is being started again.",
+        lost: open === null ? jobs : [...jobs, `the session of ${open.title}`],
+      },
+    });
+  };
+
+  const onBack = async (): Promise<void> => {
+    const { loss, source, model, tab, target } = store.getState();
+    await greet();
+    if (loss === null) return;
+    if (source !== null && model.kind !== "failed") {
+      await store.getState().open(source);
+      store.getState().setTab(tab);
+      if (target !== null && store.getState().target !== null && current(store.getState().model) !== null)
+        store.getState().setTarget(target);
+    }
+    store.setState({
+      loss: {
+        sentence:
+          loss.lost.length === 0
+            ? "The engine stopped and was started again."
+            : "The engine stopped and was started again. What was running is lost; the model is open again.",
+        lost: loss.lost,
+      },
+    });
+  };
+
+  const apply = (state: typeof engine.state): void => {
+    store.setState({ connection: state });
+    if (state === "connected") void onBack();
+    else if (state === "lost") onLost();
+  };
+  const patience = setTimeout(() => {
+    if (engine.state !== "connected") onLost();
+  }, PATIENCE_MS);
+  const stops = [
+    engine.onState(apply),
+    engine.on("engine.status", (status) => store.setState({ status })),
+    engine.on("engine.notice", ({ level, code, sentence, hint }) =>
+      store.getState().notify({
+        level,
+        title: level === "error" ? "The engine reports an error" : "Notice",
+        code,
+        text: sentence,
+        hint,
+        details: null,
+      }),
+    ),
+    () => clearTimeout(patience),
+  ];
+  if (engine.state === "connected") apply("connected");
+  return () => {
+    for (const stop of stops) stop();
+  };
+}

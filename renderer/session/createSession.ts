@@ -1,0 +1,249 @@
+/** The session's actions: they ask the engine and put down what it says. Answers to questions that were overtaken are dropped. */
+import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import type { Overview } from "../../main/contract/views/model.ts";
+import { toWireError } from "../../main/diagnostics/errors.ts";
+import { createGraphModel } from "../graph/graphModel.ts";
+import { current, failed, IDLE, isCancelled, loading, ready } from "./async.ts";
+import { commandText } from "./command.ts";
+import { feedHeader, uploadFile } from "./droppedFile.ts";
+import type { SessionState, SliceTools } from "./sessionSlice.ts";
+import { INITIAL_SESSION, NO_MODEL, NO_ROUTES } from "./sessionSlice.ts";
+import type { OpenSource, Selection } from "./types.ts";
+
+export function createSession(tools: SliceTools<SessionState>): SessionState {
+  const { engine, shell, set, get } = tools;
+  /** Counts openings; an answer for an older one is not written. */
+  let opening = 0;
+  let routing = 0;
+  let choosing = 0;
+  let notices = 0;
+  let uploading: AbortController | null = null;
+
+  const notify: SessionState["notify"] = (notice) => {
+    notices += 1;
+    set({ notices: [...get().notices, { ...notice, id: notices }].slice(-4) });
+  };
+  const notifyError = (title: string, error: unknown): void => {
+    if (isCancelled(error)) return;
+    const wire = toWireError(error);
+    notify({
+      level: "error",
+      title,
+      code: wire.code,
+      text: wire.message,
+      hint: wire.hint ?? null,
+      details: wire.details === undefined ? null : JSON.stringify(wire.details, null, 2),
+    });
+  };
+
+  const loadRoute = async (model: string, target: TargetSpec, phase: Phase, mine: number): Promise<void> => {
+    const put = (state: SessionState["routes"][Phase]): void => {
+      if (mine === routing) set({ routes: { ...get().routes, [phase]: state } });
+    };
+    try {
+      put(ready(await engine.call("route.get", { model, target, phase })));
+    } catch (error) {
+      put(failed(error));
+    }
+  };
+
+  const loadGraph = async (model: string, target: TargetSpec, phase: Phase, mine: number): Promise<void> => {
+    try {
+      const view = await engine.call("graph.get", { model, stage: { kind: "legal", target }, phase });
+      if (mine === routing) set({ graph: ready(createGraphModel(view)) });
+    } catch (error) {
+      if (mine === routing) set({ graph: failed(error) });
+    }
+  };
+
+  /** Routes of both phases and the graph of the current one; what is there stays until its successor comes. */
+  const loadRoutes = (overview: Overview, target: TargetSpec, keepRoutes = false): void => {
+    routing += 1;
+    if (!overview.canGraph.ok) return;
+    const { routes, graph, phase } = get();
+    set({
+      graph: loading(graph),
+      ...(keepRoutes ? {} : { routes: { prefill: loading(routes.prefill), decode: loading(routes.decode) } }),
+    });
+    // The phase on the screen first: the engine may answer in order.
+    void loadGraph(overview.model, target, phase, routing);
+    if (keepRoutes) return;
+    void loadRoute(overview.model, target, phase, routing);
+    void loadRoute(overview.model, target, phase === "decode" ? "prefill" : "decode", routing);
+  };
+
+  const loadTargets = async (): Promise<void> => {
+    if (get().targets.kind === "ready") return;
+    try {
+      set({ targets: ready(await engine.call("targets.list", {})) });
+    } catch (error) {
+      set({ targets: failed(error) });
+    }
+  };
+
+  const askOverview = async (source: OpenSource): Promise<Overview> => {
+    if (source.kind !== "file") return engine.call("model.open", { source });
+    const header = await feedHeader(engine, source.file);
+    return engine.call("model.open", { source: { kind: "header", header } });
+  };
+
+  const closeEngineSide = (): void => {
+    const open = current(get().model);
+    // The handle may be gone already with a lost engine: then there is nothing to close.
+    if (open !== null) engine.call("model.close", { model: open.model }).catch(() => undefined);
+  };
+
+  const show = (overview: Overview): void => {
+    set({ model: ready(overview), target: overview.target, routes: NO_ROUTES, graph: IDLE });
+    shell?.setDocument(overview.title, overview.file?.path ?? null);
+    loadRoutes(overview, overview.target);
+    void loadTargets();
+  };
+
+  const open = async (source: OpenSource): Promise<void> => {
+    opening += 1;
+    const mine = opening;
+    uploading?.abort();
+    closeEngineSide();
+    routing += 1;
+    set({ ...NO_MODEL, source, openingTitle: titleOf(source), model: { kind: "loading", previous: null } });
+    try {
+      const overview = await askOverview(source);
+      if (mine !== opening) {
+        engine.call("model.close", { model: overview.model }).catch(() => undefined);
+        return;
+      }
+      show(overview);
+      get().noteCommand({ kind: "inspect" });
+      void get().loadRecents();
+    } catch (error) {
+      if (mine === opening) set({ model: failed(error) });
+    }
+  };
+
+  const chooseNode = async (selection: Selection): Promise<void> => {
+    choosing += 1;
+    const mine = choosing;
+    if (selection.kind !== "node") {
+      set({ node: IDLE });
+      return;
+    }
+    set({ node: loading(get().node) });
+    try {
+      const view = await engine.call("graph.node", { key: selection.key, node: selection.node, target: get().target });
+      if (mine === choosing) set({ node: ready(view) });
+    } catch (error) {
+      if (mine === choosing) set({ node: failed(error) });
+    }
+  };
+
+  const attach = async (source: { kind: "path"; path: string } | { kind: "upload"; upload: string }): Promise<void> => {
+    const model = current(get().model);
+    if (model === null) return;
+    const overview = await engine.call("model.attach", { model: model.model, source });
+    if (current(get().model)?.model === overview.model) set({ model: ready(overview) });
+  };
+
+  return {
+    ...INITIAL_SESSION,
+    notify,
+    open,
+    close() {
+      opening += 1;
+      routing += 1;
+      uploading?.abort();
+      closeEngineSide();
+      set(NO_MODEL);
+      shell?.setDocument("RLX Workbench", null);
+      void get().loadRecents();
+    },
+    setTarget(target) {
+      const model = current(get().model);
+      set({ target, selection: { kind: "none" }, node: IDLE });
+      if (model === null) return;
+      loadRoutes(model, target);
+      get().noteCommand({ kind: "route", phase: get().phase, target });
+      engine
+        .call("model.overview", { model: model.model, context: target.context, target })
+        .then((overview) => {
+          if (get().target === target) set({ model: ready(overview) });
+        })
+        .catch((error: unknown) => notifyError("The forecast for this target could not be made", error));
+    },
+    setPhase(phase) {
+      const { target, model } = get();
+      set({ phase, selection: { kind: "none" }, node: IDLE });
+      const overview = current(model);
+      if (overview !== null && target !== null) loadRoutes(overview, target, true);
+    },
+    setTab: (tab) => set({ tab }),
+    select(selection) {
+      set({ selection });
+      void chooseNode(selection);
+    },
+    async loadRecents() {
+      try {
+        const { recents } = await engine.call("recents.list", {});
+        set({ recents: ready(recents) });
+      } catch (error) {
+        set({ recents: failed(error) });
+      }
+    },
+    async forgetRecent(path) {
+      try {
+        await engine.call("recents.remove", { path });
+        await get().loadRecents();
+      } catch (error) {
+        notifyError("It could not be forgotten", error);
+      }
+    },
+    async locate(folder) {
+      const model = current(get().model);
+      if (model === null) return "";
+      const found = await engine.call("model.locate", { model: model.model, folder });
+      if (found.path !== null) await attach({ kind: "path", path: found.path });
+      return found.sentence;
+    },
+    async sendFile() {
+      const { source } = get();
+      if (source?.kind !== "file") return;
+      const { file } = source;
+      uploading?.abort();
+      const mine = new AbortController();
+      uploading = mine;
+      set({ upload: { name: file.name, doneBytes: 0, totalBytes: file.size } });
+      try {
+        const upload = await uploadFile(engine, file, mine.signal, (doneBytes) =>
+          set({ upload: { name: file.name, doneBytes, totalBytes: file.size } }),
+        );
+        await attach({ kind: "upload", upload });
+      } catch (error) {
+        notifyError(`${file.name} could not be sent`, error);
+      } finally {
+        if (uploading === mine) set({ upload: null });
+      }
+    },
+    cancelUpload: () => uploading?.abort(),
+    dismissNotice: (id) => set({ notices: get().notices.filter((notice) => notice.id !== id) }),
+    dismissLoss: () => set({ loss: null }),
+    noteCommand(command) {
+      const text = commandText(command, current(get().model)?.argument ?? null);
+      if (text !== null) set({ lastCommand: text });
+    },
+    askMetadata: (input) => engine.call("model.metadata", input),
+    askMetadataValue: (input) => engine.call("model.metadataValue", input),
+    askTensors: (input) => engine.call("model.tensors", input),
+    askDoctor: () => engine.call("doctor.run", {}),
+  };
+}
+
+function titleOf(source: OpenSource): string {
+  switch (source.kind) {
+    case "path":
+      return source.path.split(/[\\/]/).at(-1) ?? source.path;
+    case "offer":
+      return "the example";
+    case "file":
+      return source.file.name;
+  }
+}

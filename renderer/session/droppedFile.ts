@@ -1,0 +1,49 @@
+/**
+ * A dropped file without a path (in a browser): its header is read in the ranges that the engine asks for; the whole of it is
+ * sent only when somebody wants to run it and the engine did not find the same file on its own disk.
+ */
+import type { EngineClient } from "../../main/contract/contract.ts";
+import { WorkbenchError } from "../../main/diagnostics/errors.ts";
+
+async function readRange(file: File, offset: number, length: number): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await file.slice(offset, offset + length).arrayBuffer());
+  } catch (cause) {
+    throw new WorkbenchError("INPUT_UNREADABLE", `[file] ${file.name} cannot be read`, {
+      hint: "It may have been moved, or it is a folder. Drop it again.",
+      cause,
+    });
+  }
+}
+
+export async function feedHeader(engine: EngineClient, file: File): Promise<string> {
+  let need = await engine.call("header.begin", { name: file.name, size: file.size });
+  while (need.kind === "more") {
+    const bytes = await readRange(file, need.offset, need.length);
+    need = await engine.call("header.feed", { header: need.header, offset: need.offset, bytes });
+  }
+  return need.header;
+}
+
+export async function uploadFile(
+  engine: EngineClient,
+  file: File,
+  signal: AbortSignal,
+  onProgress: (doneBytes: number) => void,
+): Promise<string> {
+  const { upload, chunkBytes } = await engine.call("upload.begin", { name: file.name, size: file.size });
+  try {
+    for (let offset = 0; offset < file.size; offset += chunkBytes) {
+      if (signal.aborted) throw new WorkbenchError("CANCELLED", "[upload] cancelled");
+      const bytes = await readRange(file, offset, chunkBytes);
+      await engine.call("upload.chunk", { upload, offset, bytes }, { signal });
+      onProgress(Math.min(file.size, offset + chunkBytes));
+    }
+    await engine.call("upload.finish", { upload });
+    return upload;
+  } catch (error) {
+    // What was sent so far is of no use to anyone; a lost engine has thrown it away itself.
+    await engine.call("upload.cancel", { upload }).catch(() => undefined);
+    throw error;
+  }
+}

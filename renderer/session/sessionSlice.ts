@@ -1,0 +1,103 @@
+/**
+ * The session: the connection, the model that is open, the target it is looked at for, and what is selected. Features have
+ * slices of their own; they read this one and never each other's.
+ */
+import type { EngineClient, Input, Output } from "../../main/contract/contract.ts";
+import type { ConnectionState } from "../../main/contract/define.ts";
+import type { ShellBridge } from "../../main/contract/shell.ts";
+import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import type { EngineInfo, EngineStatus } from "../../main/contract/views/engine.ts";
+import type { NodeView } from "../../main/contract/views/graph.ts";
+import type { Overview, Recent } from "../../main/contract/views/model.ts";
+import type { RouteView, TargetList } from "../../main/contract/views/route.ts";
+import type { GraphModel } from "../graph/graphModel.ts";
+import type { Async } from "./async.ts";
+import { IDLE } from "./async.ts";
+import type { CommandLine } from "./command.ts";
+import type { Loss, OpenSource, Selection, ShownNotice, Tab, UploadProgress } from "./types.ts";
+
+export interface SessionData {
+  readonly connection: ConnectionState;
+  readonly loss: Loss | null;
+  readonly info: Async<EngineInfo>;
+  readonly status: EngineStatus | null;
+  readonly recents: Async<readonly Recent[]>;
+  readonly source: OpenSource | null;
+  /** Name of what is being opened, for the words on the screen. */
+  readonly openingTitle: string;
+  readonly model: Async<Overview>;
+  readonly upload: UploadProgress | null;
+  readonly targets: Async<TargetList>;
+  readonly target: TargetSpec | null;
+  readonly phase: Phase;
+  readonly routes: Readonly<Record<Phase, Async<RouteView>>>;
+  /** The legal graph for target and phase; the structure tree, the ribbon and the canvas all read it. */
+  readonly graph: Async<GraphModel>;
+  readonly selection: Selection;
+  readonly node: Async<NodeView>;
+  readonly tab: Tab;
+  readonly notices: readonly ShownNotice[];
+  readonly lastCommand: string | null;
+}
+
+export interface SessionActions {
+  readonly open: (source: OpenSource) => Promise<void>;
+  readonly close: () => void;
+  readonly setTarget: (target: TargetSpec) => void;
+  readonly setPhase: (phase: Phase) => void;
+  readonly setTab: (tab: Tab) => void;
+  readonly select: (selection: Selection) => void;
+  readonly loadRecents: () => Promise<void>;
+  readonly forgetRecent: (path: string) => Promise<void>;
+  readonly locate: (folder: string | null) => Promise<string>;
+  readonly sendFile: () => Promise<void>;
+  readonly cancelUpload: () => void;
+  readonly notify: (notice: Omit<ShownNotice, "id">) => void;
+  readonly dismissNotice: (id: number) => void;
+  readonly dismissLoss: () => void;
+  readonly noteCommand: (command: CommandLine) => void;
+  /** Pages that a component shows and forgets: they never enter the state. */
+  readonly askMetadata: (input: Input<"model.metadata">) => Promise<Output<"model.metadata">>;
+  readonly askMetadataValue: (input: Input<"model.metadataValue">) => Promise<Output<"model.metadataValue">>;
+  readonly askTensors: (input: Input<"model.tensors">) => Promise<Output<"model.tensors">>;
+  readonly askDoctor: () => Promise<Output<"doctor.run">>;
+}
+
+export type SessionState = SessionData & SessionActions;
+
+/** What a slice is made with: the engine, the shell if there is one, and the store's own get and set. */
+export interface SliceTools<S> {
+  readonly engine: EngineClient;
+  readonly shell: ShellBridge | null;
+  readonly set: (part: Partial<S>) => void;
+  readonly get: () => S;
+}
+
+export const NO_ROUTES: SessionData["routes"] = { prefill: IDLE, decode: IDLE };
+
+/** Everything that belongs to one model: set when it is closed. */
+export const NO_MODEL = {
+  source: null,
+  openingTitle: "",
+  model: IDLE,
+  upload: null,
+  target: null,
+  routes: NO_ROUTES,
+  graph: IDLE,
+  selection: { kind: "none" },
+  node: IDLE,
+  tab: "overview",
+} as const satisfies Partial<SessionData>;
+
+export const INITIAL_SESSION: SessionData = {
+  connection: "connecting",
+  loss: null,
+  info: IDLE,
+  status: null,
+  recents: IDLE,
+  targets: IDLE,
+  phase: "decode",
+  notices: [],
+  lastCommand: null,
+  ...NO_MODEL,
+};

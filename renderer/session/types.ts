@@ -1,0 +1,42 @@
+/** What the whole window shares: the tabs, the selection, and how a model came to be open. */
+import type { GraphKey } from "../../main/contract/views/graph.ts";
+
+export const TABS = ["overview", "tensors", "graph", "pipeline", "run", "bench", "profile", "export"] as const;
+export type Tab = (typeof TABS)[number];
+
+/** What the inspector speaks about. Node and group numbers belong to the graph with that key. */
+export type Selection =
+  | { readonly kind: "none" }
+  | { readonly kind: "node"; readonly key: GraphKey; readonly node: number }
+  | { readonly kind: "group"; readonly group: number }
+  | { readonly kind: "segment"; readonly index: number }
+  | { readonly kind: "hop"; readonly index: number }
+  | { readonly kind: "pass"; readonly index: number };
+
+/** What to open. A file is one that was dropped or picked in a browser and has no path. */
+export type OpenSource =
+  | { readonly kind: "path"; readonly path: string }
+  | { readonly kind: "offer"; readonly id: string }
+  | { readonly kind: "file"; readonly file: File };
+
+export interface ShownNotice {
+  readonly id: number;
+  readonly level: "info" | "warning" | "error";
+  readonly title: string;
+  readonly code: string | null;
+  readonly text: string;
+  readonly hint: string | null;
+  readonly details: string | null;
+}
+
+/** The engine went away: since when, and what was running. */
+export interface Loss {
+  readonly sentence: string;
+  readonly lost: readonly string[];
+}
+
+export interface UploadProgress {
+  readonly name: string;
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}

@@ -1,0 +1,90 @@
+/** The window: start screen or session, the dialogs over both, drops and shortcuts for all of it. */
+import type { ReactNode } from "react";
+import { useEffect, useMemo, useRef } from "react";
+import type { ShellBridge } from "../../main/contract/shell.ts";
+import { Start } from "../features/start/Start.tsx";
+import { StoreProvider } from "../session/context.tsx";
+import { DevicePatterns } from "../ui/patterns.tsx";
+import { CommandsContext, useCommands } from "./CommandsContext.ts";
+import type { CommandTable } from "./commands.ts";
+import { createCommands } from "./commands.ts";
+import { Dialogs } from "./Dialogs.tsx";
+import { LossBanner, Notices } from "./Notices.tsx";
+import { SessionWindow } from "./SessionWindow.tsx";
+import { StatusBar } from "./StatusBar.tsx";
+import type { WorkbenchStore } from "./store.ts";
+import { StartBar } from "./Toolbar.tsx";
+import { useDrop } from "./useDrop.ts";
+import { useShortcuts } from "./useShortcuts.ts";
+import { useWorkbench } from "./useWorkbench.ts";
+import styles from "./Shell.module.css";
+
+export interface AppProps {
+  readonly store: WorkbenchStore;
+  readonly shell: ShellBridge | null;
+}
+
+export function App({ store, shell }: AppProps): ReactNode {
+  const picker = useRef<HTMLInputElement>(null);
+  const commands = useMemo(
+    () => createCommands({ store, shell, pickFile: () => picker.current?.click() }),
+    [store, shell],
+  );
+  useShortcuts(commands, shell);
+  useShellEvents(store, shell, commands);
+  return (
+    <StoreProvider store={store as unknown as Parameters<typeof StoreProvider>[0]["store"]}>
+      <CommandsContext value={commands}>
+        <DevicePatterns />
+        <Window shell={shell} store={store} />
+        <input
+          ref={picker}
+          type="file"
+          accept=".gguf"
+          hidden
+          onChange={(event) => {
+            const file = event.target.files?.[0];
+            event.target.value = "";
+            if (file !== undefined) void store.getState().open({ kind: "file", file });
+          }}
+        />
+        <Dialogs />
+        <Notices />
+      </CommandsContext>
+    </StoreProvider>
+  );
+}
+
+function Window({ store, shell }: AppProps): ReactNode {
+  const atStart = useWorkbench((state) => state.model.kind === "idle" || state.model.kind === "failed");
+  const dragging = useDrop(store, shell);
+  const showDialog = useWorkbench((state) => state.showDialog);
+  const commands = useCommands();
+  if (!atStart) return <SessionWindow dragging={dragging} mac={shell?.platform === "darwin"} />;
+  return (
+    <div className={styles["start"]}>
+      <StartBar mac={shell?.platform === "darwin"} />
+      <LossBanner />
+      <Start dragging={dragging} onOpen={commands["file.open"].run} onOpenPath={() => showDialog("path")} />
+      <StatusBar />
+    </div>
+  );
+}
+
+/** What comes from the shell: menu items, and files that the system asks to open. */
+function useShellEvents(store: WorkbenchStore, shell: ShellBridge | null, commands: CommandTable): void {
+  useEffect(() => {
+    const run = (id: string): void => {
+      const command = (commands as { readonly [id: string]: CommandTable[keyof CommandTable] | undefined })[id];
+      if (command?.enabled() === true) command.run();
+    };
+    if (shell === null) return undefined;
+    const stops = [
+      shell.onCommand(run),
+      shell.onOpenFile((path) => void store.getState().open({ kind: "path", path })),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [store, shell, commands]);
+}

@@ -1,0 +1,41 @@
+/** The inspector: what is selected, or what belongs to the tab that is shown. */
+import type { ReactNode } from "react";
+import { Inspector } from "../features/inspector/Inspector.tsx";
+import { PassInspector } from "../features/pipeline/PassInspector.tsx";
+import { ProfileInspector } from "../features/profile/ProfileInspector.tsx";
+import { RunInspector } from "../features/run/RunInspector.tsx";
+import { useWorkbench } from "./useWorkbench.ts";
+import styles from "./InspectorPanel.module.css";
+
+export function InspectorPanel(): ReactNode {
+  const tab = useWorkbench((state) => state.tab);
+  const showNode = useWorkbench((state) => state.showNode);
+  const showMil = useWorkbench((state) => state.showMil);
+  const choosePass = useWorkbench((state) => state.choosePass);
+  const setTab = useWorkbench((state) => state.setTab);
+  const go = (act: () => void): void => {
+    act();
+    setTab("graph");
+  };
+  return (
+    // Reachable by keyboard, because it scrolls.
+    <aside className={styles["inspector"]} aria-label="Inspector" tabIndex={0}>
+      {tab === "run" ? (
+        <RunInspector />
+      ) : tab === "profile" ? (
+        <ProfileInspector />
+      ) : tab === "pipeline" ? (
+        <PassInspector onNode={(node) => go(() => showNode(node))} />
+      ) : (
+        <Inspector
+          onNode={(node) => go(() => showNode(node))}
+          onMil={showMil}
+          onPass={(index) => {
+            choosePass(index);
+            setTab("pipeline");
+          }}
+        />
+      )}
+    </aside>
+  );
+}

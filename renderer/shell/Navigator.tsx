@@ -1,0 +1,229 @@
+/** The navigator: the structure as a tree (what the canvas draws, for keyboard and screen reader), the passes, a filter. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import type { KeyboardEvent, ReactNode } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { foldGraph } from "../graph/fold.ts";
+import { groupName, nodeName, opName, pathOf } from "../graph/graphModel.ts";
+import { parseQuery, searchNodes } from "../graph/search.ts";
+import { current } from "../session/async.ts";
+import { cx } from "../ui/cx.ts";
+import { SearchField } from "../ui/fields.tsx";
+import { count, signed } from "../ui/format.ts";
+import type { TreeRow } from "./treeRows.ts";
+import { treeRows } from "./treeRows.ts";
+import { useWorkbench } from "./useWorkbench.ts";
+import styles from "./Navigator.module.css";
+
+const ROW = 25;
+const MAX_FOUND = 200;
+
+export function Navigator(): ReactNode {
+  const [filter, setFilter] = useState("");
+  const canGraph = useWorkbench((state) => current(state.model)?.canGraph.ok === true);
+  return (
+    <nav className={styles["navigator"]} aria-label="Structure and passes">
+      <h3>Structure</h3>
+      {canGraph ? <Structure filter={filter} /> : <p className={styles["none"]}>This file has no graph here.</p>}
+      {canGraph ? <Passes /> : null}
+      <div className={styles["filter"]}>
+        <SearchField
+          label="Filter the structure"
+          placeholder="Filter…"
+          value={filter}
+          onChange={setFilter}
+          onEscape={() => setFilter("")}
+        />
+      </div>
+    </nav>
+  );
+}
+
+function Structure({ filter }: { readonly filter: string }): ReactNode {
+  const picture = useWorkbench((state) => current(state.picture));
+  const open = useWorkbench((state) => state.openGroups);
+  const rows = useMemo((): readonly TreeRow[] => {
+    if (picture === null) return [];
+    const { model, classes } = picture;
+    if (filter.trim() === "") return treeRows(model, foldGraph(model, { open, classes }), classes);
+    return searchNodes(model, parseQuery(filter), { device: null, work: null })
+      .slice(0, MAX_FOUND)
+      .map((node) => ({
+        key: `n${node}`,
+        depth: 0,
+        title: `${opName(model.view, node)} ${nodeName(model.view, node)}`,
+        aside: groupName(model.view, pathOf(model.view, node)[2] ?? 0),
+        open: null,
+        target: { kind: "node", node },
+        last: -1,
+      }));
+  }, [picture, open, filter]);
+  return <Tree rows={rows} />;
+}
+
+function Tree({ rows }: { readonly rows: readonly TreeRow[] }): ReactNode {
+  const scroller = useRef<HTMLDivElement>(null);
+  const selection = useWorkbench((state) => state.selection);
+  const toggleGroup = useWorkbench((state) => state.toggleGroup);
+  const showNode = useWorkbench((state) => state.showNode);
+  const showGroup = useWorkbench((state) => state.showGroup);
+  const setTab = useWorkbench((state) => state.setTab);
+  const [at, setAt] = useState(0);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+  });
+  const isSelected = (row: TreeRow): boolean =>
+    row.target !== null &&
+    ((selection.kind === "node" && row.target.kind === "node" && row.target.node === selection.node) ||
+      (selection.kind === "group" &&
+        row.target.kind === "group" &&
+        selection.group >= row.target.group &&
+        selection.group <= row.last));
+  const selectedAt = rows.findIndex(isSelected);
+  useEffect(() => {
+    if (selectedAt < 0) return;
+    setAt(selectedAt);
+    virtual.scrollToIndex(selectedAt);
+    // Only when the selection moves: scrolling by hand must not be undone.
+  }, [selectedAt, virtual]);
+
+  const activate = (row: TreeRow | undefined): void => {
+    if (row?.target == null) return;
+    if (row.target.kind === "node") showNode(row.target.node);
+    else showGroup(row.target.group);
+    setTab("graph");
+  };
+  const toggle = (row: TreeRow | undefined, wanted?: boolean): void => {
+    if (row?.target?.kind !== "group" || row.open === null || row.open === wanted) return;
+    toggleGroup(row.target.group);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const row = rows[at];
+    const move = (to: number): void => {
+      const next = Math.min(rows.length - 1, Math.max(0, to));
+      setAt(next);
+      virtual.scrollToIndex(next);
+    };
+    switch (event.key) {
+      case "ArrowDown":
+        move(at + 1);
+        break;
+      case "ArrowUp":
+        move(at - 1);
+        break;
+      case "Home":
+        move(0);
+        break;
+      case "End":
+        move(rows.length - 1);
+        break;
+      case "ArrowRight":
+        toggle(row, true);
+        break;
+      case "ArrowLeft":
+        if (row?.open === true) toggle(row, false);
+        else move(rows.findLastIndex((other, i) => i < at && other.depth < (row?.depth ?? 0)));
+        break;
+      case "Enter":
+      case " ":
+        activate(row);
+        break;
+      default:
+        return;
+    }
+    event.preventDefault();
+  };
+  return (
+    <div
+      ref={scroller}
+      className={styles["tree"]}
+      role="tree"
+      aria-label="Structure"
+      tabIndex={0}
+      aria-activedescendant={rows[at] === undefined ? undefined : `tree-${rows[at].key}`}
+      onKeyDown={onKeyDown}
+    >
+      <div role="presentation" style={{ height: virtual.getTotalSize(), position: "relative" }}>
+        {virtual.getVirtualItems().map(({ index, start }) => {
+          const row = rows[index];
+          if (row === undefined) return null;
+          return (
+            <div
+              key={row.key}
+              id={`tree-${row.key}`}
+              role="treeitem"
+              aria-level={row.depth + 1}
+              aria-selected={index === selectedAt}
+              {...(row.open === null ? {} : { "aria-expanded": row.open })}
+              className={cx(
+                styles["row"],
+                index === selectedAt && styles["on"],
+                index === at && styles["at"],
+                row.target === null && styles["heading"],
+              )}
+              style={{ transform: `translateY(${start}px)`, paddingLeft: 8 + row.depth * 14 }}
+              title={`${row.title} ${row.aside}`}
+              onClick={() => {
+                setAt(index);
+                activate(row);
+              }}
+            >
+              <span
+                className={styles["twist"]}
+                aria-hidden="true"
+                onClick={(event) => {
+                  event.stopPropagation();
+                  toggle(row);
+                }}
+              >
+                {row.open === null ? "" : row.open ? "▾" : "▸"}
+              </span>
+              <span>{row.title}</span>
+              <em>{row.aside}</em>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function Passes(): ReactNode {
+  const list = useWorkbench((state) => current(state.passes));
+  const at = useWorkbench((state) => state.passAt);
+  const tab = useWorkbench((state) => state.tab);
+  const choosePass = useWorkbench((state) => state.choosePass);
+  const setTab = useWorkbench((state) => state.setTab);
+  if (list === null) return null;
+  const changed = list.passes.filter((pass) => pass.changed);
+  const quiet = list.passes.length - changed.length;
+  return (
+    <section className={styles["passes"]} aria-label="Passes">
+      <h3>Passes</h3>
+      <div className={styles["passList"]}>
+        {changed.map((pass) => (
+          <button
+            key={pass.index}
+            type="button"
+            className={cx(styles["pass"], tab === "pipeline" && pass.index === at && styles["on"])}
+            title={pass.reason}
+            onClick={() => {
+              choosePass(pass.index);
+              setTab("pipeline");
+            }}
+          >
+            <span>{pass.name}</span>
+            <em>
+              {pass.nodesAfter === pass.nodesBefore
+                ? `${count(pass.hits)}×`
+                : `${signed(pass.nodesAfter - pass.nodesBefore)}`}
+            </em>
+          </button>
+        ))}
+      </div>
+      {quiet === 0 ? null : <p className={styles["quiet"]}>{count(quiet)} more without change</p>}
+    </section>
+  );
+}

@@ -1,0 +1,124 @@
+/** The session: bar, ribbon, navigator, the selected tab, inspector, status. */
+import type { KeyboardEvent, ReactNode } from "react";
+import type { CSSProperties } from "react";
+import { BenchTab } from "../features/bench/BenchTab.tsx";
+import { ExportTab } from "../features/export/ExportTab.tsx";
+import { GraphTab } from "../features/graph/GraphTab.tsx";
+import { Overview } from "../features/overview/Overview.tsx";
+import { PipelineTab } from "../features/pipeline/PipelineTab.tsx";
+import { ProfileTab } from "../features/profile/ProfileTab.tsx";
+import { Ribbon } from "../features/route/Ribbon.tsx";
+import { RunTab } from "../features/run/RunTab.tsx";
+import { TensorsTab } from "../features/tensors/TensorsTab.tsx";
+import { current } from "../session/async.ts";
+import type { Tab } from "../session/types.ts";
+import { Progress } from "../ui/states.tsx";
+import { shownTabs } from "./commands.ts";
+import { InspectorPanel } from "./InspectorPanel.tsx";
+import { Navigator } from "./Navigator.tsx";
+import { LossBanner } from "./Notices.tsx";
+import { StatusBar } from "./StatusBar.tsx";
+import { Toolbar } from "./Toolbar.tsx";
+import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
+import styles from "./Shell.module.css";
+
+const NAMES: { readonly [T in Tab]: string } = {
+  overview: "Overview",
+  tensors: "Tensors",
+  graph: "Graph",
+  pipeline: "Pipeline",
+  run: "Run",
+  bench: "Bench",
+  profile: "Profile",
+  export: "Export",
+};
+
+const VIEWS: { readonly [T in Tab]: () => ReactNode } = {
+  overview: Overview,
+  tensors: TensorsTab,
+  graph: GraphTab,
+  pipeline: PipelineTab,
+  run: RunTab,
+  bench: BenchTab,
+  profile: ProfileTab,
+  export: ExportTab,
+};
+
+export function SessionWindow({ dragging, mac }: { readonly dragging: boolean; readonly mac: boolean }): ReactNode {
+  const navigator = useWorkbench((state) => state.navigatorShown);
+  const inspector = useWorkbench((state) => state.inspectorShown);
+  const columns = {
+    "--navigator": navigator ? "clamp(180px, 15.6vw, 224px)" : "0px",
+    "--inspector": inspector ? "clamp(232px, 21vw, 304px)" : "0px",
+  } as CSSProperties;
+  return (
+    <div className={styles["window"]}>
+      <Toolbar mac={mac} />
+      <Ribbon />
+      <LossBanner />
+      <div className={styles["body"]} style={columns}>
+        {navigator ? <Navigator /> : <span />}
+        <Main />
+        {inspector ? <InspectorPanel /> : <span />}
+      </div>
+      <StatusBar />
+      {dragging ? <div className={styles["dropHint"]}>Drop to open</div> : null}
+    </div>
+  );
+}
+
+function Main(): ReactNode {
+  const api = useWorkbenchApi();
+  const tab = useWorkbench((state) => state.tab);
+  const setTab = useWorkbench((state) => state.setTab);
+  const title = useWorkbench((state) => state.openingTitle);
+  const opened = useWorkbench((state) => current(state.model) !== null);
+  // A string, so that the list changes only when a tab does.
+  const shown = useWorkbench(() => shownTabs(api).join(" "));
+  const tabs = shown === "" ? [] : (shown.split(" ") as Tab[]);
+  const View = VIEWS[tab];
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
+    if (step === 0 || next === undefined) return;
+    event.preventDefault();
+    setTab(next);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <main className={styles["main"]}>
+      <div className={styles["tabs"]} role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
+        {tabs.map((name) => (
+          <button
+            key={name}
+            id={`tab-${name}`}
+            type="button"
+            role="tab"
+            data-text={NAMES[name]}
+            aria-selected={name === tab}
+            aria-controls="view"
+            tabIndex={name === tab ? 0 : -1}
+            onClick={() => setTab(name)}
+          >
+            {NAMES[name]}
+          </button>
+        ))}
+      </div>
+      <div
+        className={styles["view"]}
+        id="view"
+        role="tabpanel"
+        aria-labelledby={opened ? `tab-${tab}` : undefined}
+        aria-label={opened ? undefined : "Opening"}
+      >
+        {opened ? (
+          <View />
+        ) : (
+          <div className={styles["opening"]}>
+            <Progress sentence={`Reading the header of ${title}`} fraction={null} elapsedSeconds={null} />
+          </div>
+        )}
+      </div>
+    </main>
+  );
+}

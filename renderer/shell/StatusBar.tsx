@@ -1,0 +1,62 @@
+/** The line at the bottom: the engine, the machine, what runs, and the last action as a command. */
+import type { ReactNode } from "react";
+import { current } from "../session/async.ts";
+import { bytes, plural, seconds, share } from "../ui/format.ts";
+import { useCommands } from "./CommandsContext.ts";
+import { useWorkbench } from "./useWorkbench.ts";
+import styles from "./Shell.module.css";
+
+export function StatusBar(): ReactNode {
+  const commands = useCommands();
+  const connection = useWorkbench((state) => state.connection);
+  const info = useWorkbench((state) => current(state.info));
+  const job = useWorkbench((state) => state.status?.jobs[0] ?? null);
+  const lastCommand = useWorkbench((state) => state.lastCommand);
+  const cpu = info === null ? "" : `${info.cpu.kernels}, ${plural(info.cpu.cores, "core")}`;
+  const coreml = info?.devices.find(({ id }) => id === "coreml");
+  return (
+    <footer className={styles["status"]}>
+      <button
+        type="button"
+        className={styles["statusButton"]}
+        title="Check this machine"
+        onClick={commands["help.doctor"].run}
+      >
+        {connection === "connected"
+          ? "Engine ready"
+          : connection === "connecting"
+            ? "Connecting to the engine"
+            : "Engine lost"}
+      </button>
+      {info === null ? null : (
+        <>
+          <span className={styles["chip"]}>{[info.chip, info.osTitle].filter((part) => part !== "").join(" · ")}</span>
+          <span className={styles["optional"]}>CPU: {cpu}</span>
+          {coreml === undefined ? null : (
+            <span className={styles["optional"]}>
+              Core ML: {coreml.available ? coreml.sentence : "not on this machine"}
+            </span>
+          )}
+          <span className={styles["optional"]}>{bytes(info.memory.totalBytes)}</span>
+        </>
+      )}
+      {job === null ? null : (
+        <span role="status">
+          {job.title}: {job.phase}
+          {job.fraction === null ? "" : ` ${share(job.fraction)}`} · {seconds(job.elapsedSeconds)}
+        </span>
+      )}
+      <span className={styles["space"]} />
+      {lastCommand === null ? null : (
+        <button
+          type="button"
+          className={styles["statusButton"]}
+          title="Copy as command"
+          onClick={commands["edit.copyCommand"].run}
+        >
+          <span className={styles["lastCommand"]}>{lastCommand}</span>
+        </button>
+      )}
+    </footer>
+  );
+}

@@ -1,0 +1,158 @@
+/** The bar at the top: the model, the target, the two things to do with them, and the commands. */
+import { Moon, Sun, SunMoon } from "lucide-react";
+import type { ReactNode } from "react";
+import { COMMANDS, keyText } from "../../main/contract/commands.ts";
+import { current } from "../session/async.ts";
+import { Button, IconButton } from "../ui/Button.tsx";
+import { bytes } from "../ui/format.ts";
+import { cx } from "../ui/cx.ts";
+import { Popover } from "../ui/Popover.tsx";
+import { useCommands } from "./CommandsContext.ts";
+import { TargetForm } from "./TargetForm.tsx";
+import { onMac } from "./useShortcuts.ts";
+import { useWorkbench } from "./useWorkbench.ts";
+import styles from "./Shell.module.css";
+
+export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
+  const commands = useCommands();
+  const overview = useWorkbench((state) => current(state.model));
+  const running = useWorkbench(
+    (state) =>
+      state.running !== null || state.benchRunning !== null || state.profile.kind === "loading" || state.exportRunning,
+  );
+  return (
+    <header className={cx(styles["bar"], mac && styles["mac"])}>
+      <ModelPick />
+      {overview?.canGraph.ok === true ? <TargetPick /> : null}
+      {running ? (
+        <Button look="primary" onClick={commands["model.stop"].run}>
+          Stop
+        </Button>
+      ) : (
+        <Button look="primary" disabled={overview?.canRun.ok !== true} onClick={commands["model.run"].run}>
+          Run
+        </Button>
+      )}
+      <Button disabled={overview === null} onClick={commands["file.export"].run}>
+        Export…
+      </Button>
+      <span className={styles["space"]} />
+      <Memory />
+      <CommandsButton />
+      <ThemeButton />
+    </header>
+  );
+}
+
+export function StartBar({ mac }: { readonly mac: boolean }): ReactNode {
+  return (
+    <header className={cx(styles["bar"], mac && styles["mac"])}>
+      <b className={styles["name"]}>RLX Workbench</b>
+      <span className={styles["space"]} />
+      <CommandsButton />
+      <ThemeButton />
+    </header>
+  );
+}
+
+function Memory(): ReactNode {
+  const status = useWorkbench((state) => state.status);
+  return (
+    <span className={styles["memory"]}>
+      {status === null ? "" : `${bytes(status.engineBytes)} of ${bytes(status.totalBytes)}`}
+    </span>
+  );
+}
+
+function CommandsButton(): ReactNode {
+  const commands = useCommands();
+  const keys = COMMANDS.find(({ id }) => id === "view.palette")?.keys[0] ?? "";
+  return (
+    <Button look="ghost" onClick={commands["view.palette"].run}>
+      Commands <kbd className={styles["kbd"]}>{keyText(keys, onMac())}</kbd>
+    </Button>
+  );
+}
+
+function ThemeButton(): ReactNode {
+  const theme = useWorkbench((state) => state.theme);
+  const cycle = useWorkbench((state) => state.cycleTheme);
+  const Icon = theme === "auto" ? SunMoon : theme === "light" ? Sun : Moon;
+  return (
+    <IconButton label={`Theme: ${theme === "auto" ? "automatic" : theme}`} onClick={cycle}>
+      <Icon size={15} aria-hidden="true" />
+    </IconButton>
+  );
+}
+
+function ModelPick(): ReactNode {
+  const commands = useCommands();
+  const overview = useWorkbench((state) => current(state.model));
+  const title = useWorkbench((state) => state.openingTitle);
+  const recents = useWorkbench((state) => current(state.recents));
+  const open = useWorkbench((state) => state.open);
+  return (
+    <Popover
+      label={`Model: ${overview?.title ?? title}`}
+      width={340}
+      trigger={
+        <>
+          <b>{overview?.title ?? title}</b>
+          <span>{overview?.variant ?? ""}</span>
+        </>
+      }
+    >
+      {overview?.file?.path ? <p className={styles["path"]}>{overview.file.path}</p> : null}
+      <div className={styles["row"]}>
+        <Button small onClick={commands["file.open"].run}>
+          Open…
+        </Button>
+        <Button small onClick={commands["file.openPath"].run}>
+          Paste a path
+        </Button>
+        <Button small onClick={commands["file.close"].run}>
+          Close
+        </Button>
+      </div>
+      {recents === null || recents.length === 0 ? null : (
+        <div className={styles["menu"]}>
+          <h3>Recent</h3>
+          {recents
+            .filter(({ exists }) => exists)
+            .slice(0, 6)
+            .map(({ path, name, bytes: size }) => (
+              <button key={path} type="button" title={path} onClick={() => void open({ kind: "path", path })}>
+                <span>{name}</span>
+                <em>{bytes(size)}</em>
+              </button>
+            ))}
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+function TargetPick(): ReactNode {
+  const target = useWorkbench((state) => state.target);
+  const targets = useWorkbench((state) => current(state.targets));
+  if (target === null) return null;
+  const name = (list: readonly { readonly id: string; readonly title: string }[] | undefined, id: string): string =>
+    list?.find((entry) => entry.id === id)?.title ?? id;
+  return (
+    <Popover
+      label="Target of the prediction"
+      width={360}
+      trigger={
+        <>
+          <b>Core ML</b>
+          <span>
+            {name(targets?.units, target.units)} · ctx {target.context} · {name(targets?.chips, target.chip)},{" "}
+            {name(targets?.oses, target.os)}
+          </span>
+        </>
+      }
+    >
+      <TargetForm />
+    </Popover>
+  );
+}

@@ -1,0 +1,204 @@
+/** What each command does. A command without an entry here does not compile. */
+import type { CommandId } from "../../main/contract/commands.ts";
+import { deviceCode } from "../../main/contract/views/common.ts";
+import type { Device } from "../../main/contract/views/common.ts";
+import type { ShellBridge } from "../../main/contract/shell.ts";
+import { current } from "../session/async.ts";
+import type { Tab } from "../session/types.ts";
+import type { WorkbenchStore } from "./store.ts";
+
+export interface BoundCommand {
+  readonly run: () => void;
+  readonly enabled: () => boolean;
+}
+export type CommandTable = { readonly [I in CommandId]: BoundCommand };
+
+export interface CommandTools {
+  readonly store: WorkbenchStore;
+  readonly shell: ShellBridge | null;
+  /** The browser's file picker. */
+  readonly pickFile: () => void;
+}
+
+export function createCommands({ store, shell, pickFile }: CommandTools): CommandTable {
+  const get = store.getState;
+  const model = () => current(get().model);
+  const always = (run: () => void): BoundCommand => ({ run, enabled: () => true });
+  const withModel = (run: () => void): BoundCommand => ({ run, enabled: () => model() !== null });
+  const withGraph = (run: () => void): BoundCommand => ({ run, enabled: () => model()?.canGraph.ok === true });
+  const withRun = (run: () => void): BoundCommand => ({ run, enabled: () => model()?.canRun.ok === true });
+  const tab = (name: Tab): BoundCommand => ({
+    run: () => get().setTab(name),
+    enabled: () => shownTabs(store).includes(name),
+  });
+  const isolate = (device: Device): BoundCommand => withGraph(() => get().isolate(device));
+
+  return {
+    "file.open": always(() => {
+      if (shell === null) pickFile();
+      else
+        void shell.openModelDialog().then((path) => {
+          if (path !== null) void get().open({ kind: "path", path });
+        });
+    }),
+    "file.openPath": always(() => get().showDialog("path")),
+    "file.openSample": {
+      run: () => {
+        const sample = current(get().info)?.offers.find(({ kind }) => kind === "sample");
+        if (sample !== undefined) void get().open({ kind: "offer", id: sample.id });
+      },
+      enabled: () => current(get().info)?.offers.some(({ kind }) => kind === "sample") === true,
+    },
+    "file.close": withModel(() => get().close()),
+    "file.export": tab("export"),
+    "edit.find": withModel(() => focusSearch(store)),
+    "edit.copyCommand": {
+      run: () => {
+        const { lastCommand, notify } = get();
+        if (lastCommand === null) return;
+        navigator.clipboard
+          .writeText(lastCommand)
+          .catch(() =>
+            notify({
+              level: "warning",
+              title: "The command was not copied",
+              code: null,
+              text: lastCommand,
+              hint: "This page may not use the clipboard.",
+              details: null,
+            }),
+          );
+      },
+      enabled: () => get().lastCommand !== null,
+    },
+    "view.palette": always(() => get().showDialog(get().dialog === "palette" ? null : "palette")),
+    "view.overview": tab("overview"),
+    "view.tensors": tab("tensors"),
+    "view.graph": tab("graph"),
+    "view.pipeline": tab("pipeline"),
+    "view.run": tab("run"),
+    "view.bench": tab("bench"),
+    "view.profile": tab("profile"),
+    "view.export": tab("export"),
+    "view.navigator": withModel(() => get().toggleNavigator()),
+    "view.inspector": withModel(() => get().toggleInspector()),
+    "view.theme": always(() => get().cycleTheme()),
+    "model.run": withRun(() => {
+      get().setTab("run");
+      if (model()?.kind === "demo-graph") void get().runHybrid();
+      else if (get().draft.trim() !== "") void get().send();
+      else requestAnimationFrame(() => document.getElementById("composer")?.focus());
+    }),
+    "model.stop": {
+      run: () => {
+        get().stop();
+        get().stopBench();
+        get().stopProfile();
+        get().stopExport();
+      },
+      enabled: () =>
+        get().running !== null ||
+        get().benchRunning !== null ||
+        get().profile.kind === "loading" ||
+        get().exportRunning,
+    },
+    "model.bench": withRun(() => {
+      get().setTab("bench");
+      void get().startBench();
+    }),
+    "model.profile": withRun(() => {
+      get().setTab("profile");
+      void get().startProfile();
+    }),
+    "model.phase": withGraph(() => get().setPhase(get().phase === "decode" ? "prefill" : "decode")),
+    "navigate.previousPass": withGraph(() => get().stepPass(-1)),
+    "navigate.nextPass": withGraph(() => get().stepPass(1)),
+    "navigate.nextHop": withGraph(() => stepHop(store, 1)),
+    "navigate.previousHop": withGraph(() => stepHop(store, -1)),
+    "graph.fit": withGraph(() => get().requestView("fit")),
+    "graph.fitSelection": withGraph(() => get().requestView("fitSelection")),
+    "graph.zoomIn": withGraph(() => get().requestView("zoomIn")),
+    "graph.zoomOut": withGraph(() => get().requestView("zoomOut")),
+    "graph.open": withGraph(() => openSelected(store)),
+    "graph.up": withGraph(() => goUp(store)),
+    "graph.expandAll": withGraph(() => get().expandAll()),
+    "graph.foldAll": withGraph(() => get().foldAll()),
+    "graph.byDevice": withGraph(() => get().setGraphMode("device")),
+    "graph.bySegment": withGraph(() => get().setGraphMode("segment")),
+    "graph.byTime": withGraph(() => get().setGraphMode("time")),
+    "graph.byBytes": withGraph(() => get().setGraphMode("bytes")),
+    "graph.byType": withGraph(() => get().setGraphMode("type")),
+    "graph.isolateAne": isolate("ane"),
+    "graph.isolateGpu": isolate("gpu"),
+    "graph.isolateCpu": isolate("cpu"),
+    "graph.isolateHost": isolate("host"),
+    "help.doctor": always(() => get().showDialog("doctor")),
+    "help.shortcuts": always(() => get().showDialog("shortcuts")),
+  };
+}
+
+/** The tabs that this model has: what does not exist is not shown. */
+export function shownTabs(store: Pick<WorkbenchStore, "getState">): readonly Tab[] {
+  const model = current(store.getState().model);
+  if (model === null) return [];
+  const tabs: Tab[] = ["overview"];
+  if (model.file !== null) tabs.push("tensors");
+  if (model.canGraph.ok) tabs.push("graph", "pipeline");
+  tabs.push("run");
+  if (model.kind !== "demo-graph") tabs.push("bench", "profile");
+  tabs.push("export");
+  return tabs;
+}
+
+function focusSearch(store: WorkbenchStore): void {
+  const { tab, setTab } = store.getState();
+  if (tab !== "graph" && tab !== "tensors")
+    setTab(current(store.getState().model)?.canGraph.ok === true ? "graph" : "tensors");
+  requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#graph-search, #tensor-search")?.focus());
+}
+
+/** From hop to hop in program order, starting after what is selected. */
+function stepHop(store: WorkbenchStore, step: 1 | -1): void {
+  const { routes, phase, selection, showNode, setTab } = store.getState();
+  const route = current(routes[phase]);
+  if (route === null || route.hops.length === 0) return;
+  const firsts = route.segments
+    .slice(1)
+    .map(({ firstNode }) => firstNode)
+    .filter((node) => (route.nodes.device[node] ?? 0) !== deviceCode("none"));
+  const at = selection.kind === "node" ? selection.node : -1;
+  const next =
+    step > 0
+      ? (firsts.find((node) => node > at) ?? firsts[0])
+      : (firsts.findLast((node) => node < at) ?? firsts.at(-1));
+  if (next === undefined) return;
+  setTab("graph");
+  showNode(next);
+}
+
+function openSelected(store: WorkbenchStore): void {
+  const { selection, toggleGroup } = store.getState();
+  if (selection.kind === "group") toggleGroup(selection.group);
+}
+
+/** Folds what is around the selection and selects it; at the top, selects nothing. */
+function goUp(store: WorkbenchStore): void {
+  const { selection, graph, openGroups, closeGroups, select } = store.getState();
+  const view = current(graph)?.view;
+  if (view === undefined) return;
+  const start =
+    selection.kind === "group"
+      ? openGroups.has(selection.group)
+        ? selection.group
+        : (view.groups.parent[selection.group] ?? -1)
+      : selection.kind === "node"
+        ? (view.nodes.group[selection.node] ?? -1)
+        : -1;
+  for (let group = start; group > 0; group = view.groups.parent[group] ?? -1) {
+    if (!openGroups.has(group)) continue;
+    closeGroups([group]);
+    select({ kind: "group", group });
+    return;
+  }
+  select({ kind: "none" });
+}

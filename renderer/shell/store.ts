@@ -1,0 +1,83 @@
+/** The one store of a window: the session and a slice per feature, made around an engine so that tests get their own. */
+import type { StoreApi } from "zustand/vanilla";
+import { createStore } from "zustand/vanilla";
+import type { EngineClient } from "../../main/contract/contract.ts";
+import type { ShellBridge } from "../../main/contract/shell.ts";
+import type { BenchSlice } from "../features/bench/slice.ts";
+import { createBenchSlice } from "../features/bench/slice.ts";
+import type { ExportSlice } from "../features/export/slice.ts";
+import { createExportSlice } from "../features/export/slice.ts";
+import type { GraphSlice } from "../features/graph/slice.ts";
+import { createGraphSlice, followGraph } from "../features/graph/slice.ts";
+import type { PipelineSlice } from "../features/pipeline/slice.ts";
+import { createPipelineSlice } from "../features/pipeline/slice.ts";
+import type { ProfileSlice } from "../features/profile/slice.ts";
+import { createProfileSlice } from "../features/profile/slice.ts";
+import type { RunSlice } from "../features/run/slice.ts";
+import { createRunSlice } from "../features/run/slice.ts";
+import { browserLayoutWorker, createLayoutClient } from "../graph/layoutClient.ts";
+import type { LayoutClient } from "../graph/layoutClient.ts";
+import { current, IDLE } from "../session/async.ts";
+import { watchConnection } from "../session/connection.ts";
+import { createSession } from "../session/createSession.ts";
+import type { SessionState } from "../session/sessionSlice.ts";
+import type { WindowSlice } from "./windowSlice.ts";
+import { createWindowSlice } from "./windowSlice.ts";
+
+export type WorkbenchState = SessionState &
+  WindowSlice &
+  GraphSlice &
+  PipelineSlice &
+  RunSlice &
+  BenchSlice &
+  ProfileSlice &
+  ExportSlice;
+export type WorkbenchStore = StoreApi<WorkbenchState>;
+
+export function createWorkbenchStore(
+  engine: EngineClient,
+  shell: ShellBridge | null,
+  layout: LayoutClient = createLayoutClient(browserLayoutWorker),
+): WorkbenchStore {
+  const store: WorkbenchStore = createStore<WorkbenchState>()((set, get) => {
+    const tools = { engine, shell, set: (part: Partial<WorkbenchState>) => set(part), get };
+    return {
+      ...createSession(tools),
+      ...createWindowSlice(tools),
+      ...createGraphSlice(tools),
+      ...createPipelineSlice(tools),
+      ...createRunSlice(tools),
+      ...createBenchSlice(tools),
+      ...createProfileSlice(tools),
+      ...createExportSlice(tools),
+    };
+  });
+  followModel(store);
+  followPasses(store);
+  followGraph(store as unknown as Parameters<typeof followGraph>[0], layout);
+  watchConnection(engine, store);
+  return store;
+}
+
+/** What belongs to one model goes with it. */
+function followModel(store: WorkbenchStore): void {
+  let before: string | null = null;
+  store.subscribe((state) => {
+    const now = current(state.model)?.model ?? null;
+    if (now === before) return;
+    before = now;
+    state.resetRun();
+    state.resetBench();
+    state.resetProfile();
+    state.resetExport();
+    store.setState({ passes: IDLE, passesFor: "", passAt: -1, diff: IDLE, page: IDLE, passChoices: [] });
+  });
+}
+
+/** The navigator and the graph's stages show the passes, so they are asked for as soon as the graph is there. */
+function followPasses(store: WorkbenchStore): void {
+  store.subscribe((state, before) => {
+    if (state.graph.kind === "ready" && state.graph !== before.graph) void state.loadPasses();
+    if (state.passes !== before.passes) store.setState({ passChoices: current(state.passes)?.passes ?? [] });
+  });
+}

@@ -1,0 +1,25 @@
+/** Binds the registry's keys to the window. */
+import { useEffect } from "react";
+import type { ShellBridge } from "../../main/contract/shell.ts";
+import type { CommandTable } from "./commands.ts";
+import { commandFor, isMac } from "./shortcuts.ts";
+
+export const onMac = (): boolean => isMac(navigator.platform);
+
+export function useShortcuts(commands: CommandTable, shell: ShellBridge | null): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      const target = event.target instanceof Element ? event.target : null;
+      const typing =
+        target?.closest("input, textarea, select, [contenteditable], .monaco-editor") !== null && target !== null;
+      const canvasFocused = target?.closest("[data-graph-canvas]") !== null && target !== null;
+      const id = commandFor(event, { mac: onMac(), shell: shell !== null, canvasFocused, typing });
+      if (id === null) return;
+      const command = commands[id];
+      event.preventDefault();
+      if (command.enabled()) command.run();
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, [commands, shell]);
+}

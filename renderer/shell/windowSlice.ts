@@ -1,0 +1,34 @@
+/** What the window itself remembers: which panels and dialogs are open, and the theme. */
+import type { SessionState, SliceTools } from "../session/sessionSlice.ts";
+import type { ThemeChoice } from "../ui/theme.ts";
+import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
+
+export type DialogName = "palette" | "shortcuts" | "path" | "doctor";
+
+export interface WindowSlice {
+  readonly dialog: DialogName | null;
+  readonly navigatorShown: boolean;
+  readonly inspectorShown: boolean;
+  readonly theme: ThemeChoice;
+  readonly showDialog: (dialog: DialogName | null) => void;
+  readonly toggleNavigator: () => void;
+  readonly toggleInspector: () => void;
+  readonly cycleTheme: () => void;
+}
+
+export function createWindowSlice({ set, get }: SliceTools<SessionState & WindowSlice>): WindowSlice {
+  return {
+    dialog: null,
+    navigatorShown: true,
+    inspectorShown: true,
+    theme: typeof localStorage === "undefined" ? "auto" : storedTheme(),
+    showDialog: (dialog) => set({ dialog }),
+    toggleNavigator: () => set({ navigatorShown: !get().navigatorShown }),
+    toggleInspector: () => set({ inspectorShown: !get().inspectorShown }),
+    cycleTheme() {
+      const theme = nextTheme(get().theme);
+      applyTheme(theme);
+      set({ theme });
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Copies text and says so; its width does not change while it does. */
+import type { ReactNode } from "react";
+import { useEffect, useState } from "react";
+import { Button } from "./Button.tsx";
+
+export function CopyButton({ label, text }: { readonly label: string; readonly text: () => string }): ReactNode {
+  const [said, setSaid] = useState<"" | "Copied" | "Not allowed">("");
+  useEffect(() => {
+    if (said === "") return undefined;
+    const timer = setTimeout(() => setSaid(""), 1500);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = (): void => {
+    navigator.clipboard.writeText(text()).then(
+      () => setSaid("Copied"),
+      () => setSaid("Not allowed"),
+    );
+  };
+  return (
+    <Button small onClick={copy}>
+      <span style={{ display: "inline-grid" }}>
+        <span style={{ gridArea: "1 / 1", visibility: said === "" ? "visible" : "hidden" }}>{label}</span>
+        <span style={{ gridArea: "1 / 1" }} aria-live="polite">
+          {said}
+        </span>
+      </span>
+    </Button>
+  );
+}

@@ -1,0 +1,31 @@
+/** A panel that hangs from a button: focus goes in, Escape and a click outside close it. */
+import { Popover as BasePopover } from "@base-ui/react/popover";
+import type { ReactNode } from "react";
+import { cx } from "./cx.ts";
+import styles from "./Popover.module.css";
+
+export interface PopoverProps {
+  readonly label: string;
+  readonly trigger: ReactNode;
+  readonly children: ReactNode;
+  readonly width?: number;
+  readonly small?: boolean;
+}
+
+export function Popover({ label, trigger, children, width = 320, small = false }: PopoverProps): ReactNode {
+  return (
+    <BasePopover.Root>
+      <BasePopover.Trigger className={cx(styles["pick"], small && styles["small"])} aria-label={label}>
+        {trigger}
+        <i className={styles["chevron"]} aria-hidden="true" />
+      </BasePopover.Trigger>
+      <BasePopover.Portal>
+        <BasePopover.Positioner sideOffset={6} align="start" className={styles["positioner"]}>
+          <BasePopover.Popup className={styles["popup"]} style={{ width }} aria-label={label}>
+            {children}
+          </BasePopover.Popup>
+        </BasePopover.Positioner>
+      </BasePopover.Portal>
+    </BasePopover.Root>
+  );
+}

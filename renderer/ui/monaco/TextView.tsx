@@ -1,0 +1,173 @@
+/** A program's text, or two of them side by side, in an editor that is loaded when it is first needed. Read only. */
+import type { ReactNode } from "react";
+import { useEffect, useRef, useState } from "react";
+import { onThemeChange } from "../theme.ts";
+import { Progress } from "../states.tsx";
+import styles from "./TextView.module.css";
+
+type Setup = typeof import("./setup.ts");
+
+export interface TextViewProps {
+  readonly label: string;
+  readonly language: "rlx-ir" | "mil";
+  readonly text: string;
+  /** Number of the first line, for a page out of a longer text. */
+  readonly firstLine: number;
+  /** Line to show and mark, counted from zero in the whole text. */
+  readonly markLine?: number | null;
+  readonly onLine?: (line: number) => void;
+}
+
+const OPTIONS = {
+  readOnly: true,
+  domReadOnly: true,
+  minimap: { enabled: false },
+  fontSize: 12,
+  lineHeight: 19,
+  scrollBeyondLastLine: false,
+  automaticLayout: true,
+  renderLineHighlight: "line",
+  renderWhitespace: "none",
+  occurrencesHighlight: "off",
+  stickyScroll: { enabled: false },
+  fixedOverflowWidgets: true,
+  contextmenu: false,
+  padding: { top: 8, bottom: 8 },
+  unicodeHighlight: { ambiguousCharacters: false },
+} as const;
+
+const fontFamily = (): string => getComputedStyle(document.documentElement).getPropertyValue("--mono");
+
+/** The editor module, once it has arrived; its theme follows ours. */
+function useSetup(): Setup | null {
+  const [setup, setSetup] = useState<Setup | null>(null);
+  useEffect(() => {
+    let live = true;
+    void import("./setup.ts").then((loaded) => {
+      loaded.defineTheme();
+      if (live) setSetup(loaded);
+    });
+    return () => {
+      live = false;
+    };
+  }, []);
+  useEffect(() => (setup === null ? undefined : onThemeChange(setup.defineTheme)), [setup]);
+  return setup;
+}
+
+export function TextView({ label, language, text, firstLine, markLine = null, onLine }: TextViewProps): ReactNode {
+  const setup = useSetup();
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<ReturnType<Setup["monaco"]["editor"]["create"]> | null>(null);
+  const report = useRef(onLine);
+  report.current = onLine;
+  const start = useRef(firstLine);
+  start.current = firstLine;
+
+  useEffect(() => {
+    if (setup === null || host.current === null) return undefined;
+    const created = setup.monaco.editor.create(host.current, {
+      ...OPTIONS,
+      fontFamily: fontFamily(),
+      language,
+      ariaLabel: label,
+      lineNumbers: (n) => String(n + start.current),
+    });
+    editor.current = created;
+    const listening = created.onMouseDown(({ target }) => {
+      if (target.position !== null) report.current?.(start.current + target.position.lineNumber - 1);
+    });
+    return () => {
+      listening.dispose();
+      created.getModel()?.dispose();
+      created.dispose();
+      editor.current = null;
+    };
+  }, [setup, language, label]);
+
+  useEffect(() => {
+    const model = editor.current?.getModel();
+    if (model === undefined || model === null) return;
+    if (model.getValue() !== text) model.setValue(text);
+    editor.current?.updateOptions({ lineNumbers: (n) => String(n + firstLine) });
+  }, [setup, language, text, firstLine]);
+
+  useEffect(() => {
+    if (markLine === null || editor.current === null) return;
+    const line = markLine - firstLine + 1;
+    if (line < 1) return;
+    editor.current.revealLineInCenter(line);
+    editor.current.setPosition({ lineNumber: line, column: 1 });
+  }, [setup, text, markLine, firstLine]);
+
+  return <Host host={host} waiting={setup === null} />;
+}
+
+export interface DiffViewProps {
+  readonly label: string;
+  readonly language: "rlx-ir" | "mil";
+  readonly before: string;
+  readonly after: string;
+  readonly sideBySide: boolean;
+}
+
+export function DiffView({ label, language, before, after, sideBySide }: DiffViewProps): ReactNode {
+  const setup = useSetup();
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<ReturnType<Setup["monaco"]["editor"]["createDiffEditor"]> | null>(null);
+
+  useEffect(() => {
+    if (setup === null || host.current === null) return undefined;
+    const created = setup.monaco.editor.createDiffEditor(host.current, {
+      ...OPTIONS,
+      fontFamily: fontFamily(),
+      originalEditable: false,
+      hideUnchangedRegions: { enabled: true, contextLineCount: 3, minimumLineCount: 5 },
+      renderSideBySide: sideBySide,
+      useInlineViewWhenSpaceIsLimited: true,
+      renderSideBySideInlineBreakpoint: 700,
+      ignoreTrimWhitespace: false,
+      ariaLabel: label,
+    });
+    editor.current = created;
+    return () => {
+      const model = created.getModel();
+      created.dispose();
+      model?.original.dispose();
+      model?.modified.dispose();
+      editor.current = null;
+    };
+  }, [setup, sideBySide, label]);
+
+  useEffect(() => {
+    if (setup === null || editor.current === null) return;
+    const old = editor.current.getModel();
+    editor.current.setModel({
+      original: setup.monaco.editor.createModel(before, language),
+      modified: setup.monaco.editor.createModel(after, language),
+    });
+    old?.original.dispose();
+    old?.modified.dispose();
+  }, [setup, before, after, language, sideBySide]);
+
+  return <Host host={host} waiting={setup === null} />;
+}
+
+function Host({
+  host,
+  waiting,
+}: {
+  readonly host: React.RefObject<HTMLDivElement | null>;
+  readonly waiting: boolean;
+}): ReactNode {
+  return (
+    <div className={styles["view"]}>
+      <div ref={host} className={styles["host"]} />
+      {waiting ? (
+        <div className={styles["waiting"]}>
+          <Progress sentence="Loading the editor" fraction={null} elapsedSeconds={null} />
+        </div>
+      ) : null}
+    </div>
+  );
+}

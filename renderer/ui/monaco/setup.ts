@@ -1,0 +1,64 @@
+/** Monaco, loaded only when a text is shown: its worker, our languages, and themes made from our tokens. */
+import * as monaco from "monaco-editor/editor";
+import "monaco-editor/features/register.all";
+import EditorWorker from "monaco-editor/editor/editor.worker?worker";
+import { configuration, irLanguage, milLanguage } from "./languages.ts";
+
+// Without this the bundler would inline the worker as a data: URL, which our content policy refuses.
+(globalThis as { MonacoEnvironment?: monaco.Environment }).MonacoEnvironment = { getWorker: () => new EditorWorker() };
+
+for (const [id, rules] of [
+  ["rlx-ir", irLanguage],
+  ["mil", milLanguage],
+] as const) {
+  monaco.languages.register({ id });
+  monaco.languages.setMonarchTokensProvider(id, rules);
+  monaco.languages.setLanguageConfiguration(id, configuration);
+}
+
+/** Ink, not colours: the four colours belong to devices. Weight and greys tell the parts apart. */
+export function defineTheme(): void {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name: string): string => style.getPropertyValue(name).trim();
+  const plain = (name: string): string => of(name).replace("#", "");
+  const isDark = document.documentElement.dataset["theme"] !== "light";
+  monaco.editor.defineTheme("workbench", {
+    base: isDark ? "vs-dark" : "vs",
+    inherit: false,
+    rules: [
+      { token: "", foreground: plain("--ink"), background: plain("--canvas") },
+      { token: "keyword", foreground: plain("--ink"), fontStyle: "bold" },
+      { token: "function", foreground: plain("--ink"), fontStyle: "bold" },
+      { token: "variable", foreground: plain("--ink-2") },
+      { token: "type", foreground: isDark ? "c9b27c" : "7a5a10" },
+      { token: "number", foreground: isDark ? "c3c8d2" : "3f4550" },
+      { token: "string", foreground: isDark ? "c9b27c" : "7a5a10" },
+      { token: "comment", foreground: isDark ? "98a0ac" : "616875", fontStyle: "italic" },
+      { token: "annotation", foreground: plain("--ink-2") },
+      { token: "delimiter", foreground: plain("--ink-2") },
+    ],
+    colors: {
+      "editor.background": of("--canvas"),
+      "editor.foreground": of("--ink"),
+      "editorLineNumber.foreground": isDark ? "#8a919f" : "#6d7581",
+      "editorLineNumber.activeForeground": of("--ink"),
+      "editor.lineHighlightBackground": of("--panel"),
+      "editor.selectionBackground": isDark ? "#f0c34e38" : "#f0c34e60",
+      "editorGutter.background": of("--canvas"),
+      "editorWidget.background": of("--panel"),
+      "editorWidget.border": of("--line-strong"),
+      "input.background": of("--canvas"),
+      focusBorder: of("--select"),
+      // Added and removed wear grey and amber, never red and green.
+      "diffEditor.insertedLineBackground": isDark ? "#55b7fe14" : "#3876db14",
+      "diffEditor.insertedTextBackground": isDark ? "#55b7fe30" : "#3876db2e",
+      "diffEditor.removedLineBackground": isDark ? "#f0c34e12" : "#f0c34e22",
+      "diffEditor.removedTextBackground": isDark ? "#f0c34e2e" : "#f0c34e55",
+      "diffEditor.diagonalFill": of("--line"),
+      "scrollbarSlider.background": isDark ? "#3a404c99" : "#c5c9d199",
+    },
+  });
+  monaco.editor.setTheme("workbench");
+}
+
+export { monaco };
