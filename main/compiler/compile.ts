@@ -1,0 +1,115 @@
+/**
+ * From a model's graph to one that a backend lowers: precision, specialisation, passes, legalisation, memory. The result
+ * keeps everything that the workbench shows of the way there. Lowering itself belongs to the backends.
+ */
+import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
+import type { Bindings } from "../ir/dim.ts";
+import type { Graph } from "../ir/graph.ts";
+import { graphHash, hashText } from "../ir/hash.ts";
+import { specialize } from "../ir/specialize.ts";
+import { verify } from "../ir/verify.ts";
+import type { Backend } from "../ops/defineOp.ts";
+import { opTable } from "../ops/index.ts";
+import type { Pass } from "../passes/pass.ts";
+import type { PassRecord } from "../passes/pipeline.ts";
+import { pipelineFor, runPipeline } from "../passes/pipeline.ts";
+import type { DispatchReport } from "./legalise.ts";
+import { legalise } from "./legalise.ts";
+import type { GraphMemory } from "./memory.ts";
+import { planGraphMemory } from "./memory.ts";
+import type { PrecisionPolicy } from "./precision.ts";
+import { applyPrecision } from "./precision.ts";
+
+export interface CompileOptions {
+  readonly backend: Backend;
+  readonly precision?: PrecisionPolicy;
+  /** Symbols to fix first; CoreML needs them all. */
+  readonly bindings?: Bindings;
+  /** Other passes than the backend's own list. */
+  readonly passes?: readonly Pass[];
+  /** What to do with nodes that the backend cannot run: refuse (default), or leave them for segments. */
+  readonly blocked?: "refuse" | "keep";
+  /** Verify after every step. */
+  readonly verify?: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Compiled {
+  readonly backend: Backend;
+  /** As given, after precision and specialisation. */
+  readonly source: Graph;
+  /** What the backend lowers. */
+  readonly graph: Graph;
+  readonly records: readonly PassRecord[];
+  /** Per node of the graph after the passes. */
+  readonly report: DispatchReport;
+  /** Nodes of `graph` that the backend cannot run. */
+  readonly blocked: ReadonlyMap<number, string>;
+  /** Undefined where a symbol has neither size nor limit. */
+  readonly memory: GraphMemory | undefined;
+  /** Stands for everything that the result depends on. */
+  readonly key: string;
+}
+
+/** Changes with anything that changes what a compile gives; part of every cache key. */
+export const COMPILER_VERSION = 1;
+
+export function compile(graph: Graph, options: CompileOptions): Compiled {
+  const { backend, precision = "f32", bindings = {}, signal } = options;
+  const typed = applyPrecision(graph, precision);
+  const source = Object.keys(bindings).length === 0 ? typed : specialize(opTable, typed, bindings);
+  throwIfCancelled(signal);
+  const checked = options.verify === true;
+  const passes = options.passes ?? pipelineFor(backend);
+  const { graph: optimised, records } = runPipeline(source, { passes, verify: checked, signal });
+  const { graph: legal, report, blocked } = legalise(optimised, backend, signal);
+  if (checked) {
+    const [finding] = verify(opTable, legal);
+    if (finding) throw new WorkbenchError("BUG_INVARIANT", `[compile] after legalisation: ${finding.message}`);
+  }
+  if (blocked.size > 0 && options.blocked !== "keep") throw refusal(legal, backend, blocked);
+  return {
+    backend,
+    source,
+    graph: legal,
+    records,
+    report,
+    blocked,
+    memory: memoryOf(legal),
+    key: compileKey(graph, options),
+  };
+}
+
+/** The key of what a compile gives: graph with weight identities, backend, policy, sizes, passes, compiler. */
+export function compileKey(graph: Graph, options: CompileOptions, ...more: readonly string[]): string {
+  const parts = [
+    `compiler ${COMPILER_VERSION}`,
+    graphHash(graph),
+    options.backend,
+    options.precision ?? "f32",
+    JSON.stringify(Object.entries(options.bindings ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))),
+    (options.passes ?? pipelineFor(options.backend)).map((pass) => pass.name).join(","),
+    ...more,
+  ];
+  return hashText(parts.join("\n"));
+}
+
+function memoryOf(graph: Graph): GraphMemory | undefined {
+  try {
+    return planGraphMemory(graph);
+  } catch (error) {
+    if (error instanceof WorkbenchError && error.code === "IR_SHAPE") return undefined;
+    throw error;
+  }
+}
+
+function refusal(graph: Graph, backend: Backend, blocked: ReadonlyMap<number, string>): WorkbenchError {
+  const [first] = blocked;
+  const [id, reason] = first ?? [0, ""];
+  const op = graph.nodes[id]?.op ?? "?";
+  const more = blocked.size === 1 ? "" : ` (and ${blocked.size - 1} more)`;
+  return new WorkbenchError("UNSUPPORTED_OP", `[${backend}] cannot run ${op}${more}: ${reason}`, {
+    hint: "Choose another device, or run the graph in segments.",
+    details: { nodes: [...blocked.keys()].slice(0, 100) },
+  });
+}

@@ -1,0 +1,270 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { GraphBuilder } from "../ir/builder.ts";
+import type { Graph } from "../ir/graph.ts";
+import { graphHash } from "../ir/hash.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
+import { specialize } from "../ir/specialize.ts";
+import { tensor } from "../ir/type.ts";
+import { verify } from "../ir/verify.ts";
+import { demoGraph } from "../models/demo.ts";
+import { STABLE_BACKENDS } from "../ops/defineOp.ts";
+import { evaluate } from "../ops/evaluate.ts";
+import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
+import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
+import { randomCase } from "../testing/randomGraphs.ts";
+import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
+import { compile, compileKey } from "./compile.ts";
+import { cached, memoryStore } from "./compileCache.ts";
+import { dispatchReport, formatReport, legalise } from "./legalise.ts";
+import { ALIGNMENT, planGraphMemory } from "./memory.ts";
+import { applyPrecision } from "./precision.ts";
+import { supportOf } from "./support.ts";
+
+const step = (graph: Graph) =>
+  evaluate(graph, {
+    inputs: {
+      tokens: hostTensor("i32", [3], [5, 17, 40]),
+      past: hostScalar("i32", 2),
+      logit_rows: hostTensor("i32", [2], [0, 2]),
+    },
+    param: tinyParam,
+  });
+
+function farthest(want: Readonly<Record<string, HostTensor>>, got: Readonly<Record<string, HostTensor>>): number {
+  return Object.entries(want).reduce(
+    (most, [name, value]) =>
+      value.data.reduce((worst, x, i) => Math.max(worst, Math.abs(x - got[name]!.data[i]!)), most),
+    0,
+  );
+}
+
+describe("legalise", () => {
+  it("gives CoreML a graph of native ops with the same numbers, and says what became of each node", () => {
+    const graph = tinyModel("qwen3", 2);
+    const { graph: legal, report, blocked } = legalise(graph, "coreml");
+    expect(verify(opTable, legal)).toEqual([]);
+    expect(blocked.size).toBe(0);
+    expect(legal.nodes.some((node) => node.op === "rope")).toBe(false);
+    const rope = report.entries.find((entry) => entry.op === "rope")!;
+    expect(rope.state).toBe("decomposed");
+    expect(rope.parts).toContain("concat");
+    expect(report.counts.unsupported).toBe(0);
+    const ops = legal.nodes.filter((node) => opOf(node.op)).map((node) => node.op);
+    expect(report.entries.flatMap((entry) => entry.parts).sort()).toEqual(ops.sort());
+    const [want, got] = [step(graph), step(legal)];
+    expect(farthest(want.outputs, got.outputs)).toBeLessThan(1e-9);
+    expect(farthest(want.states, got.states)).toBeLessThan(1e-9);
+  });
+
+  it("takes fused ops apart again for CoreML", () => {
+    const fused = compile(tinyModel("llama", 1), { backend: "cpu" }).graph;
+    const { graph: legal, blocked } = legalise(fused, "coreml");
+    expect(blocked.size).toBe(0);
+    expect(legal.nodes.some((node) => opTable.get(node.op)?.traits.includes("fused"))).toBe(false);
+    expect(farthest(step(fused).outputs, step(legal).outputs)).toBeLessThan(1e-9);
+  });
+
+  it("reports what cannot run, with the reason, and compiles it only when asked to", () => {
+    const { report, blocked, graph } = legalise(demoGraph(), "coreml");
+    expect(report.entries.filter((e) => e.state === "unsupported").map((e) => e.op)).toEqual(["fft", "custom", "lstm"]);
+    expect([...blocked.keys()].map((id) => graph.nodes[id]!.op)).toEqual(["fft", "custom", "lstm"]);
+    for (const reason of blocked.values()) expect(reason).toContain("host segment");
+    expect(() => compile(demoGraph(), { backend: "coreml" })).toThrow(
+      expect.objectContaining({ code: "UNSUPPORTED_OP", message: expect.stringContaining("fft (and 2 more)") }),
+    );
+    expect(compile(demoGraph(), { backend: "coreml", blocked: "keep" }).blocked.size).toBe(3);
+    expect(formatReport(report)).toMatchInlineSnapshot(`
+      "dispatch for coreml: 17 native, 0 decomposed, 3 unsupported, 0 undeclared
+             1 native      add: coreml runs add itself
+             1 native      gelu: coreml runs gelu itself
+             6 native      linear: coreml runs linear itself
+             1 native      mul: coreml runs mul itself
+             3 native      reshape: coreml runs reshape itself
+             1 native      rms_norm: coreml runs rms_norm itself
+             1 native      sigmoid: coreml runs sigmoid itself
+             1 native      silu: coreml runs silu itself
+             1 native      softmax: coreml runs softmax itself
+             1 native      tanh: coreml runs tanh itself
+             1 unsupported custom: a function of the host program: it runs as a host segment between CoreML models
+             1 unsupported fft: CoreML has no Fourier transform: it runs as a host segment between CoreML models
+             1 unsupported lstm: CoreML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between CoreML models"
+    `);
+  });
+
+  it("uses the parts where a native rule refuses the node", () => {
+    const b = new GraphBuilder(opTable, "half attention");
+    const q = b.input("q", tensor("f16", [1, 2, 3, 4]));
+    b.output("y", typedBuilder(b).attention([q, q, q], { scale: 0.5, mask: "causal" }));
+    const graph = b.finish();
+    const node = graph.nodes.at(-1)!;
+    const support = supportOf(graph, node, "cpu");
+    expect(support).toMatchObject({
+      state: "decomposed",
+      reason: expect.stringContaining("takes f32; operand 0 is f16"),
+    });
+    expect(dispatchReport(graph, "cpu").entries[0]!.parts).toContain("softmax");
+  });
+
+  it("answers for experimental backends too", () => {
+    const { counts } = dispatchReport(tinyModel("llama", 1), "mlx");
+    expect(counts.native).toBe(0);
+    expect(counts.undeclared).toBeGreaterThan(10);
+  });
+
+  const samples = Object.keys(OPS).flatMap((name) =>
+    opOf(name)!.samples.flatMap((sample) =>
+      STABLE_BACKENDS.map((backend) => [`${name}: ${sample.title} on ${backend}`, name, sample, backend] as const),
+    ),
+  );
+  it.each(samples)("%s: native, decomposed or refused with a reason; the numbers stay", (_, name, sample, backend) => {
+    const graph = specialize(opTable, sampleGraph(opOf(name)!, sample), sample.bindings ?? {});
+    const { graph: legal, blocked, report } = legalise(graph, backend);
+    expect(report.entries.every((entry) => entry.reason.length > 10)).toBe(true);
+    expect(report.entries.some((entry) => entry.state === "unsupported")).toBe(blocked.size > 0);
+    const run = sampleRun(sample, sampleTensors(sample));
+    expect(farthest(evaluate(graph, run).outputs, evaluate(legal, run).outputs)).toBeLessThan(1e-9);
+  });
+});
+
+describe("compile", () => {
+  it("is deterministic, verified at every step, and keeps the records", () => {
+    const options = { backend: "cpu", verify: true } as const;
+    const [a, b] = [compile(tinyModel("qwen2"), options), compile(tinyModel("qwen2"), options)];
+    expect(graphHash(b.graph)).toBe(graphHash(a.graph));
+    expect(b.key).toBe(a.key);
+    expect(a.records.map((record) => record.name)).toContain("fuse rope and append");
+    expect(a.report.counts).toMatchObject({ decomposed: 0, unsupported: 0, undeclared: 0 });
+    expect(a.memory!.arenaBytes).toBeGreaterThan(0);
+    expect(farthest(step(tinyModel("qwen2")).outputs, step(a.graph).outputs)).toBeLessThan(1e-9);
+  });
+
+  it("has a key for everything that matters", () => {
+    const graph = tinyModel("llama", 1);
+    const keys = [
+      compileKey(graph, { backend: "cpu" }),
+      compileKey(graph, { backend: "coreml" }),
+      compileKey(graph, { backend: "cpu", bindings: { T: 1 } }),
+      compileKey(graph, { backend: "cpu", precision: "mixed" }),
+      compileKey(graph, { backend: "cpu", passes: [] }),
+      compileKey(graph, { backend: "cpu" }, "avx2"),
+      compileKey(tinyModel("llama", 2), { backend: "cpu" }),
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it("specialises for CoreML", () => {
+    const { graph, blocked } = compile(tinyModel("llama", 1), {
+      backend: "coreml",
+      bindings: { T: 1, R: 1 },
+      verify: true,
+    });
+    expect(blocked.size).toBe(0);
+    expect(graph.nodes.flatMap((n) => n.outputs.flatMap((t) => t.shape)).filter((d) => typeof d === "string")).toEqual(
+      [],
+    );
+  });
+
+  it("stops when it is cancelled", () => {
+    const signal = AbortSignal.abort();
+    expect(() => compile(tinyModel("llama", 1), { backend: "cpu", signal })).toThrow(
+      expect.objectContaining({ code: "CANCELLED" }),
+    );
+  });
+});
+
+describe("precision", () => {
+  it("keeps the signature and stays near", () => {
+    const graph = tinyModel("qwen3", 1);
+    const exact = step(graph).outputs;
+    for (const [policy, limit] of [
+      ["mixed", 0.02],
+      ["f16", 0.05],
+    ] as const) {
+      const typed = applyPrecision(graph, policy);
+      expect(verify(opTable, typed)).toEqual([]);
+      const signature = (g: Graph) => [
+        ...g.inputs.map((id) => g.nodes[id]!.outputs[0]),
+        ...g.outputs.map((o) => g.nodes[o.value.node]!.outputs[o.value.output]),
+        ...g.states.map((s) => g.nodes[s.input]!.outputs[0]),
+      ];
+      expect(signature(typed)).toEqual(signature(graph));
+      const half = typed.nodes.filter((node) => node.op === "linear" && node.outputs[0]!.dtype === "f16");
+      expect(half.length).toBeGreaterThan(5);
+      expect(typed.nodes.find((node) => node.op === "rope_table")!.outputs[0]!.dtype).toBe("f32");
+      const norms = typed.nodes.filter((node) => node.op === "rms_norm").map((node) => node.outputs[0]!.dtype);
+      expect(new Set(norms)).toEqual(new Set([policy === "mixed" ? "f32" : "f16"]));
+      const far = farthest(exact, step(typed).outputs);
+      expect(far).toBeLessThan(limit);
+      expect(far).toBeGreaterThan(0);
+    }
+    expect(applyPrecision(graph, "f32")).toBe(graph);
+  });
+});
+
+describe("memory", () => {
+  it("never gives two living values one place", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1 << 30 }), (seed) => {
+        const { graph } = randomCase(seed);
+        const { placements, arenaBytes, unsharedBytes } = planGraphMemory(graph);
+        expect(arenaBytes).toBeLessThanOrEqual(unsharedBytes);
+        for (const [i, a] of placements.entries()) {
+          expect(a.offset % ALIGNMENT).toBe(0);
+          expect(a.offset + a.bytes).toBeLessThanOrEqual(arenaBytes);
+          for (const b of placements.slice(i + 1)) {
+            const together = a.from <= b.to && b.from <= a.to;
+            const overlap = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+            expect(together && overlap).toBe(false);
+          }
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("shares, counts states and weights, and follows the symbols", () => {
+    const graph = tinyModel("llama", 4);
+    const memory = planGraphMemory(graph);
+    expect(memory.arenaBytes).toBeLessThan(memory.unsharedBytes / 4);
+    // 4 layers, k and v, 2 heads, 16 positions, 8 numbers of 4 bytes.
+    expect(memory.stateBytes).toBe(4 * 2 * 2 * 16 * 8 * 4);
+    expect(planGraphMemory(graph, { T: 1, R: 1 }).arenaBytes).toBeLessThan(memory.arenaBytes);
+  });
+});
+
+describe("compile cache", () => {
+  const bytes = Uint8Array.of(1, 2, 3);
+  it("makes once, and again what is damaged, foreign or gone", async () => {
+    const store = memoryStore();
+    let made = 0;
+    const make = () => {
+      made++;
+      return Promise.resolve(bytes);
+    };
+    expect((await cached(store, "k", make)).how).toBe("made");
+    expect(await cached(store, "k", make)).toEqual({ bytes, how: "hit" });
+    const entry = store.entries.get("k")!;
+    entry[entry.length - 1]! ^= 1;
+    expect(await cached(store, "k", make)).toEqual({ bytes, how: "repaired" });
+    store.entries.set("other", store.entries.get("k")!);
+    expect((await cached(store, "other", make)).how).toBe("repaired");
+    store.entries.set("k", Uint8Array.of(1));
+    expect((await cached(store, "k", make)).how).toBe("repaired");
+    expect(made).toBe(4);
+    expect((await cached(undefined, "k", make)).how).toBe("made");
+  });
+
+  it("survives a store that fails, and stops when cancelled", async () => {
+    const broken = {
+      get: () => Promise.reject(new Error("disk")),
+      put: () => Promise.reject(new Error("full")),
+      remove: () => Promise.resolve(),
+    };
+    expect(await cached(broken, "k", () => Promise.resolve(bytes))).toEqual({ bytes, how: "made" });
+    await expect(cached(memoryStore(), "k", () => Promise.resolve(bytes), AbortSignal.abort())).rejects.toMatchObject({
+      code: "CANCELLED",
+    });
+  });
+});

@@ -1,0 +1,148 @@
+/**
+ * Turns a graph into one that a backend runs node by node: what it has no native rule for is replaced by its parts, and
+ * what is left without one is reported, with the reason. Nothing falls back in silence: the caller decides whether to
+ * refuse, or to cut the graph into segments.
+ */
+import { WorkbenchError, invariant, throwIfCancelled } from "../diagnostics/errors.ts";
+import { GraphBuilder } from "../ir/builder.ts";
+import { isPacked } from "../ir/dtype.ts";
+import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
+import { isLeaf } from "../ir/graph.ts";
+import { rewrite } from "../ir/rewrite.ts";
+import { formatType } from "../ir/type.ts";
+import type { Backend } from "../ops/defineOp.ts";
+import { opBuilder, opTable, typedBuilder } from "../ops/index.ts";
+import type { OpBuilder } from "../ops/opBuilder.ts";
+import type { Support, SupportState } from "./support.ts";
+import { nodeInfo, supportOf } from "./support.ts";
+
+/** One node of the graph that was given; leaves are left out. */
+export interface DispatchEntry {
+  readonly node: NodeId;
+  readonly op: string;
+  /** native: runs as it is · decomposed: runs as its parts · unsupported: it, or a part of it, cannot run. */
+  readonly state: SupportState;
+  readonly reason: string;
+  /** Ops that run in its place, in order; itself when native, nothing when it cannot run. */
+  readonly parts: readonly string[];
+}
+
+export interface DispatchReport {
+  readonly backend: Backend;
+  readonly entries: readonly DispatchEntry[];
+  readonly counts: Readonly<Record<SupportState, number>>;
+}
+
+export interface Legalised {
+  readonly graph: Graph;
+  readonly report: DispatchReport;
+  /** Nodes of the legal graph that the backend cannot run, with the reason. */
+  readonly blocked: ReadonlyMap<NodeId, string>;
+}
+
+/** Decompositions of decompositions end soon; a cycle in the op table must not hang. */
+const DEEPEST = 16;
+
+const tooDeep = (backend: Backend): WorkbenchError =>
+  new WorkbenchError("BUG_INVARIANT", `[legalise] decompositions for ${backend} do not end after ${DEEPEST} rounds`);
+
+const isList = (values: Value | readonly Value[]): values is readonly Value[] => Array.isArray(values);
+
+function partsOf(g: OpBuilder, graph: Graph, node: Node, inputs: readonly Value[], support: Support): readonly Value[] {
+  invariant(support.state === "decomposed", `${node.op} has no parts`);
+  const values = support.via(g, inputs, node.attrs, nodeInfo(graph, node));
+  return isList(values) ? values : [values];
+}
+
+export function legalise(graph: Graph, backend: Backend, signal?: AbortSignal): Legalised {
+  const report = dispatchReport(graph, backend);
+  let current = graph;
+  for (let depth = 0; ; depth++) {
+    throwIfCancelled(signal);
+    const before = current;
+    const { graph: after, changed } = rewrite(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
+      const support = supportOf(before, node, backend);
+      if (support.state !== "decomposed") return undefined;
+      return partsOf(opBuilder(replace()), before, node, node.inputs.map(map), support);
+    });
+    if (changed === 0) break;
+    if (depth >= DEEPEST) throw tooDeep(backend);
+    current = after;
+  }
+  const blocked = new Map<NodeId, string>();
+  for (const node of current.nodes) {
+    const support = supportOf(current, node, backend);
+    if (support.state !== "native") blocked.set(node.id, support.reason);
+  }
+  return { graph: current, report, blocked };
+}
+
+/** The report alone: what would become of each node, without making the legal graph. Works for any backend, anywhere. */
+export function dispatchReport(graph: Graph, backend: Backend): DispatchReport {
+  const known = new Map<string, Fate>();
+  const entries = graph.nodes
+    .filter((node) => !isLeaf(node))
+    .map((node): DispatchEntry => ({ node: node.id, op: node.op, ...fateOf(graph, node, backend, known, 0) }));
+  const counts = { native: 0, decomposed: 0, unsupported: 0, undeclared: 0 };
+  for (const { state } of entries) counts[state]++;
+  return { backend, entries, counts };
+}
+
+type Fate = Pick<DispatchEntry, "state" | "reason" | "parts">;
+
+/** Nodes of one op, attributes and types share their fate: a model has few kinds of nodes. */
+function fateOf(graph: Graph, node: Node, backend: Backend, known: Map<string, Fate>, depth: number): Fate {
+  const info = nodeInfo(graph, node);
+  const key = `${node.op} ${JSON.stringify(node.attrs)} ${info.inputs.map(formatType).join(" ")}`;
+  const before = known.get(key);
+  if (before) return before;
+  const support = supportOf(graph, node, backend);
+  const fate: Fate =
+    support.state === "decomposed"
+      ? decomposedFate(graph, node, backend, support, known, depth)
+      : { state: support.state, reason: support.reason, parts: support.state === "native" ? [node.op] : [] };
+  known.set(key, fate);
+  return fate;
+}
+
+/** Takes one node apart in a graph of its own, and its parts in turn. */
+function decomposedFate(
+  graph: Graph,
+  node: Node,
+  backend: Backend,
+  support: Support,
+  known: Map<string, Fate>,
+  depth: number,
+): Fate {
+  if (depth >= DEEPEST) throw tooDeep(backend);
+  const builder = new GraphBuilder(opTable, node.op);
+  const operands = nodeInfo(graph, node).inputs.map((type, i) =>
+    isPacked(type.dtype) ? builder.param(`x${i}`, type, { file: "", tensor: `x${i}` }) : builder.input(`x${i}`, type),
+  );
+  partsOf(typedBuilder(builder), graph, node, operands, support);
+  const parts = builder.finish();
+  const fates = parts.nodes
+    .filter((part) => !isLeaf(part))
+    .map((part) => ({ op: part.op, ...fateOf(parts, part, backend, known, depth + 1) }));
+  const stuck = fates.find((fate) => fate.state === "unsupported" || fate.state === "undeclared");
+  return stuck
+    ? { state: stuck.state, reason: `its part ${stuck.op}: ${stuck.reason}`, parts: [] }
+    : { state: "decomposed", reason: support.reason, parts: fates.flatMap((fate) => fate.parts) };
+}
+
+/** One line per op and state with its count, and one per reason that something cannot run: for logs and the terminal. */
+export function formatReport(report: DispatchReport): string {
+  const lines = new Map<string, { count: number; reason: string }>();
+  for (const entry of report.entries) {
+    const text = `${entry.state.padEnd(11)} ${entry.op}`;
+    const line = lines.get(text) ?? { count: 0, reason: entry.reason };
+    line.count++;
+    lines.set(text, line);
+  }
+  const rows = [...lines].sort(([a], [b]) => (a < b ? -1 : 1));
+  const { native, decomposed, unsupported, undeclared } = report.counts;
+  return [
+    `dispatch for ${report.backend}: ${native} native, ${decomposed} decomposed, ${unsupported} unsupported, ${undeclared} undeclared`,
+    ...rows.map(([text, { count, reason }]) => `  ${String(count).padStart(6)} ${text}: ${reason}`),
+  ].join("\n");
+}

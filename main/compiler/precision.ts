@@ -1,0 +1,113 @@
+/**
+ * In which float type a graph is computed. Weights, inputs, outputs and states keep their types: only what is between
+ * them changes, with casts where types meet (`simplify` cancels those that go there and back).
+ *   f32    as the model is built
+ *   mixed  products and element-wise work in half; sums, norms, exponentials, attention and rotary angles in f32
+ *   f16    everything in half but rotary angles, which reach thousands, and host functions
+ */
+import { isFloat, isPacked } from "../ir/dtype.ts";
+import type { DType } from "../ir/dtype.ts";
+import type { Graph, Node, Value } from "../ir/graph.ts";
+import { rootsOf, valueKey } from "../ir/graph.ts";
+import type { Replacement } from "../ir/rewrite.ts";
+import { rewrite } from "../ir/rewrite.ts";
+import { isLeaf } from "../ir/graph.ts";
+import { opTable } from "../ops/index.ts";
+
+export const PRECISION_POLICIES = ["f32", "mixed", "f16"] as const;
+export type PrecisionPolicy = (typeof PRECISION_POLICIES)[number];
+
+/** Ops that lose too much in half: long sums, large ranges, small differences. */
+const SENSITIVE: ReadonlySet<string> = new Set([
+  "add_rms_norm",
+  "attention",
+  "attention_cached",
+  "cumsum",
+  "div",
+  "erf",
+  "exp",
+  "layer_norm",
+  "log",
+  "pow",
+  "reduce",
+  "rms_norm",
+  "rope_append",
+  "rsqrt",
+  "softmax",
+  "sqrt",
+]);
+/** Ops that say themselves which type they give. */
+const FIXED: ReadonlySet<string> = new Set(["cast", "dequantize", "iota", "rope_table"]);
+
+function dtypeFor(node: Node, policy: PrecisionPolicy): DType | undefined {
+  const spec = opTable.get(node.op);
+  if (isLeaf(node) || FIXED.has(node.op) || !spec) return undefined;
+  if (policy === "f32" || spec.traits.includes("host")) return "f32";
+  return policy === "mixed" && SENSITIVE.has(node.op) ? "f32" : "f16";
+}
+
+/** A weight is read in its own type, a cache is written in its own. */
+const keepsType = (graph: Graph, value: Value): boolean => {
+  const source = graph.nodes[value.node];
+  const type = source?.outputs[value.output];
+  return (
+    !type ||
+    !isFloat(type.dtype) ||
+    isPacked(type.dtype) ||
+    (source?.op === "param" && type.shape.length > 1) ||
+    isCache(graph, value)
+  );
+};
+
+function isCache(graph: Graph, value: Value): boolean {
+  const source = graph.nodes[value.node];
+  return source?.op === "state" || source?.op === "kv_append" || (source?.op === "rope_append" && value.output > 0);
+}
+
+export function applyPrecision(graph: Graph, policy: PrecisionPolicy): Graph {
+  if (policy === "f32") return graph;
+  const roots = new Set(rootsOf(graph).map(valueKey));
+  const { graph: typed } = rewrite(opTable, graph, `precision ${policy}`, (node, map, replace) => {
+    const dtype = dtypeFor(node, policy);
+    if (dtype === undefined || !node.outputs.some((type) => isFloat(type.dtype)))
+      return alignOperands(graph, node, map, replace);
+    const replacement = replace();
+    const operands = node.inputs.map((input) =>
+      keepsType(graph, input) ? map(input) : castTo(replacement, map(input), dtype),
+    );
+    const results = replacement.apply(node.op, operands, node.attrs);
+    return results.map((value, output) => {
+      const before = node.outputs[output];
+      const isRoot = roots.has(valueKey({ node: node.id, output }));
+      return isRoot && before && isFloat(before.dtype) ? castTo(replacement, value, before.dtype as DType) : value;
+    });
+  });
+  return typed;
+}
+
+/** Nodes without float results (comparisons, argmax) and those of a fixed type read floats in the type they were built for. */
+function alignOperands(
+  graph: Graph,
+  node: Node,
+  map: (old: Value) => Value,
+  replace: () => Replacement,
+): readonly Value[] | undefined {
+  if (isLeaf(node) || node.op === "cast") return undefined;
+  const replacement = replace();
+  const stale = node.inputs.some((input) => {
+    const before = graph.nodes[input.node]?.outputs[input.output]?.dtype;
+    return before !== undefined && replacement.typeOf(map(input)).dtype !== before;
+  });
+  if (!stale) return undefined;
+  const operands = node.inputs.map((input) => {
+    const before = graph.nodes[input.node]?.outputs[input.output]?.dtype;
+    return before !== undefined && isFloat(before) ? castTo(replacement, map(input), before as DType) : map(input);
+  });
+  return replacement.apply(node.op, operands, node.attrs);
+}
+
+function castTo(replacement: Replacement, value: Value, dtype: DType): Value {
+  if (replacement.typeOf(value).dtype === dtype) return value;
+  const [result] = replacement.apply("cast", [value], { to: dtype });
+  return result ?? value;
+}

@@ -1,0 +1,44 @@
+/** Whether a backend can run a node, and why: a question that never throws and needs nothing compiled. */
+import type { AttrRecord } from "../ir/attributes.ts";
+import type { Graph, Node } from "../ir/graph.ts";
+import { isLeaf } from "../ir/graph.ts";
+import type { AnyOp, Backend, Decomposition, NodeInfo } from "../ops/defineOp.ts";
+import { typeAt } from "../ops/expand.ts";
+import { opOf } from "../ops/index.ts";
+
+export type SupportState = "native" | "decomposed" | "unsupported" | "undeclared";
+type Via = Decomposition<AttrRecord, "variadic">;
+
+export type Support =
+  | { readonly state: "native"; readonly reason: string }
+  /** `reason` says why it is not native, where the op has a native entry that refused this node. */
+  | { readonly state: "decomposed"; readonly reason: string; readonly via: Via }
+  | { readonly state: "unsupported" | "undeclared"; readonly reason: string };
+
+/** Any decomposition the op has: they all mean the same (a test checks it). */
+export function anyDecomposition(op: AnyOp): Via | undefined {
+  const entries = [op.gradient, op.batching, ...Object.values(op.backends)];
+  for (const entry of entries) if (entry?.kind === "decompose") return entry.via;
+  return undefined;
+}
+
+export const nodeInfo = (graph: Graph, node: Node): NodeInfo<AttrRecord> => ({
+  inputs: node.inputs.map((value) => typeAt(graph, value)),
+  outputs: node.outputs,
+  attrs: node.attrs,
+});
+
+export function supportOf(graph: Graph, node: Node, backend: Backend): Support {
+  if (isLeaf(node)) return { state: "native", reason: "a leaf: data, not work" };
+  const op = opOf(node.op);
+  if (!op) return { state: "unsupported", reason: `there is no op ${node.op}` };
+  const entry = op.backends[backend];
+  if (!entry) return { state: "undeclared", reason: `${node.op} says nothing about ${backend}, which is experimental` };
+  if (entry.kind === "unsupported") return { state: "unsupported", reason: entry.reason };
+  if (entry.kind === "decompose")
+    return { state: "decomposed", reason: `${backend} runs ${node.op} as its parts`, via: entry.via };
+  const answer = entry.when?.(nodeInfo(graph, node)) ?? true;
+  if (answer === true) return { state: "native", reason: `${backend} runs ${node.op} itself` };
+  const via = anyDecomposition(op);
+  return via ? { state: "decomposed", reason: answer, via } : { state: "unsupported", reason: answer };
+}
