@@ -7,7 +7,7 @@ import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts"
 import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 import { generate } from "../../runtime/generate.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
-import type { Chats } from "./chats.ts";
+import { promptOf } from "./chats.ts";
 import type { Decoders } from "./decoders.ts";
 import { figure } from "./forecast.ts";
 import type { Jobs } from "./jobs.ts";
@@ -22,7 +22,6 @@ type Done = Extract<GenerateEvent, { readonly kind: "done" }>;
 export interface RunParts {
   readonly store: ModelStore;
   readonly decoders: Decoders;
-  readonly chats: Chats;
   readonly jobs: Jobs;
 }
 
@@ -50,13 +49,10 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
     const job = parts.jobs.start("run", model.description.title);
     try {
       yield phaseItem("prepare", "Preparing the model", started);
-      const prompt = await parts.chats.promptOf(model, input.prompt, signal);
+      const prompt = promptOf(model, input.prompt);
       const lease = parts.decoders.lease(model, input);
       try {
-        const ids = model.tokenizer.encode(prompt.text, {
-          addSpecial: prompt.addSpecial,
-          parseSpecial: prompt.parseSpecial,
-        });
+        const { ids } = prompt;
         const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
         yield {
           kind: "start",

@@ -1,0 +1,125 @@
+/** The graph of a stage, one node of it, overlays over its nodes, the passes that made it, and its text. */
+import type { EngineHandlers } from "../../contract/contract.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
+import { isLeaf } from "../../ir/graph.ts";
+import { opTable } from "../../ops/index.ts";
+import { figure } from "./forecast.ts";
+import type { StagedGraph } from "./graphs.ts";
+import { passRecords, stagedGraph } from "./graphs.ts";
+import type { ModelStore } from "./modelStore.ts";
+import type { OpenModel } from "./openModel.ts";
+import { legalGraph, routeOf } from "./routes.ts";
+import { graphView, stableIds, valueBytes } from "./views/graphView.ts";
+import { nodeView } from "./views/nodeView.ts";
+import { irLines, milLines, passDiff, passView, textPage } from "./views/textView.ts";
+
+type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
+
+export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], GraphCalls> {
+  const staged = (model: OpenModel, key: GraphKey): StagedGraph => stagedGraph(model, key, (target, phase) => legalGraph(model, target, phase), initial.context);
+  const view = (key: GraphKey): GraphView => {
+    const model = store.get(key.model);
+    return model.cached(`view ${JSON.stringify([key.stage, key.phase])}`, () => {
+      const { graph, bindings } = staged(model, key);
+      return graphView(key, graph, opTable, bindings);
+    });
+  };
+  return {
+    "graph.get": (key) => view(key),
+    "graph.node": ({ key, node, target }) => {
+      const model = store.get(key.model);
+      const { graph, bindings } = staged(model, key);
+      if (node >= graph.nodes.length) throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
+      const asked = key.stage.kind === "legal" ? key.stage.target : target;
+      const route = asked === null ? undefined : routeOf(model, asked, key.phase);
+      const routed = route === undefined ? undefined : key.stage.kind === "legal" ? node : sameNode(graph, node, route.graph);
+      return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed });
+    },
+    "graph.overlay": ({ key, kind, target }) => {
+      const model = store.get(key.model);
+      const { graph, bindings } = staged(model, key);
+      return overlay(model, key, kind, target, graph, bindings);
+    },
+    "passes.list": ({ model, phase }) => {
+      const { records } = passRecords(store.get(model));
+      const total = records.reduce((sum, record) => sum + record.milliseconds, 0) / 1000;
+      return { model, phase, passes: records.map(passView), total: figure(total, "seconds", "measured", "this run of the pipeline, once") };
+    },
+    "passes.diff": ({ model, index, full }) => {
+      const { records } = passRecords(store.get(model));
+      const record = records[index - 1];
+      if (!record) throw new WorkbenchError("INPUT_ARGUMENT", `[passes] index: got ${index}, expected 1 to ${records.length}`);
+      return passDiff(record, index - 1, full);
+    },
+    "text.page": ({ key, language, target, firstLine, lines }) => {
+      const model = store.get(key.model);
+      if (language === "mil") {
+        const route = routeOf(model, target, key.phase);
+        const all = model.cached(`mil ${JSON.stringify([target, key.phase])}`, () => milLines(route));
+        return textPage("mil", `MIL for ${route.title}`, all, firstLine, lines);
+      }
+      const all = model.cached(`ir ${JSON.stringify([key.stage, key.phase])}`, () => irLines(staged(model, key).graph));
+      return textPage("rlx-ir", stageTitle(key), all, firstLine, lines);
+    },
+  };
+}
+
+function stageTitle(key: GraphKey): string {
+  if (key.stage.kind === "initial") return "IR as built";
+  return key.stage.kind === "pass" ? `IR after pass ${key.stage.index}` : `IR, legal for CoreML, ${key.phase}`;
+}
+
+/** The node of another stage that stands for the same operation of the model. */
+function sameNode(graph: Graph, node: number, other: Graph): number | undefined {
+  const id = stableIds(graph)[node];
+  if (id === undefined) return undefined;
+  const found = stableIds(other).indexOf(id);
+  return found < 0 ? undefined : found;
+}
+
+function overlay(model: OpenModel, key: GraphKey, kind: OverlayView["kind"], target: TargetSpec, graph: Graph, bindings: Bindings): OverlayView {
+  const values = new Float32Array(graph.nodes.length);
+  const done = (truth: OverlayView["truth"], basis: string, legend: readonly string[] = []): OverlayView => ({ key, kind, truth, basis, values, legend: [...legend] });
+  switch (kind) {
+    case "bytes":
+      for (const node of graph.nodes)
+        values[node.id] = node.inputs.reduce((sum, v) => sum + valueBytes(graph.nodes[v.node]?.outputs[v.output] ?? { dtype: "f32", shape: [0] }, bindings), 0);
+      return done("exact", "bytes of its operands, weights included");
+    case "type": {
+      const legend: string[] = [];
+      for (const node of graph.nodes) {
+        const dtype = node.outputs[0]?.dtype ?? "";
+        if (!legend.includes(dtype)) legend.push(dtype);
+        values[node.id] = legend.indexOf(dtype);
+      }
+      return done("exact", "type of its first result", legend);
+    }
+    case "device":
+    case "segment":
+    case "time": {
+      const route = routeOf(model, target, key.phase);
+      const at = routedIds(graph, route.graph, key);
+      const segments = new Int32Array(route.graph.nodes.length).fill(-1);
+      for (const segment of route.segments) for (const id of segment.nodes) segments[id] = segment.index;
+      for (const node of graph.nodes) {
+        const routed = at[node.id] ?? -1;
+        if (kind === "segment") values[node.id] = routed < 0 || isLeaf(node) ? -1 : (segments[routed] ?? -1);
+        else if (routed >= 0) values[node.id] = kind === "device" ? (route.nodes.device[routed] ?? 0) : (route.nodes.work[routed] ?? 0);
+      }
+      return done("predicted", `our rules for ${route.title}`, kind === "segment" ? route.segments.map((s) => s.title) : []);
+    }
+  }
+}
+
+/** For each node its counterpart in the route's graph, or -1. */
+function routedIds(graph: Graph, routed: Graph, key: GraphKey): Int32Array {
+  if (key.stage.kind === "legal") return Int32Array.from(graph.nodes, (node) => node.id);
+  const byId = new Map<number, number>();
+  stableIds(routed).forEach((id, node) => byId.set(id, node));
+  return Int32Array.from(stableIds(graph), (id) => byId.get(id) ?? -1);
+}
+

@@ -1,0 +1,82 @@
+/** The engine about itself, and what the doctor finds. */
+import { availableParallelism, cpus } from "node:os";
+import { contract } from "../../contract/contract.ts";
+import type { EngineHandlers } from "../../contract/contract.ts";
+import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts";
+import { VERSION } from "../version.ts";
+import type { CpuAccess } from "./devices.ts";
+import { deviceList } from "./devices.ts";
+import type { Jobs } from "./jobs.ts";
+import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "./machineInfo.ts";
+import type { Offers } from "./offers.ts";
+
+export interface InfoParts {
+  readonly cpu: CpuAccess;
+  readonly jobs: Jobs;
+  readonly offers: Offers;
+  readonly dataFolder: string;
+  readonly writable: () => Promise<string | undefined>;
+}
+
+export function statusOf(jobs: Jobs): EngineStatus {
+  return { engineBytes: process.memoryUsage.rss(), freeBytes: freeBytes(), totalBytes: totalBytes(), jobs: [...jobs.list()] };
+}
+
+export function infoHandlers(parts: InfoParts): Pick<EngineHandlers["calls"], "engine.info" | "engine.status" | "doctor.run"> {
+  return {
+    "engine.info": () => {
+      const missing = parts.cpu.missing();
+      const engine = missing === undefined ? parts.cpu.engine() : undefined;
+      return {
+        version: VERSION,
+        contractVersion: contract.version,
+        platform: platformName(),
+        osTitle: osTitle(),
+        chip: chipTitle(),
+        cpu: { cores: cpus().length, threads: availableParallelism(), features: [...(engine?.isas ?? [])], kernels: engine?.isa ?? "none" },
+        memory: { totalBytes: totalBytes(), freeBytes: freeBytes() },
+        readBandwidth: null,
+        devices: [...deviceList(parts.cpu)],
+        offers: [...parts.offers.list()],
+      };
+    },
+    "engine.status": () => statusOf(parts.jobs),
+    "doctor.run": () => doctorReport(parts),
+  };
+}
+
+async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
+  const missing = parts.cpu.missing();
+  const problem = await parts.writable();
+  const sample = parts.offers.list().find((offer) => offer.kind === "sample");
+  const free = freeBytes();
+  return {
+    checks: [
+      missing === undefined || missing.ok
+        ? { id: "addon", title: "Native engine", state: "ok", sentence: `Loaded; kernels for ${parts.cpu.engine().isas.join(", ")}, using ${parts.cpu.engine().isa}.`, hint: null }
+        : { id: "addon", title: "Native engine", state: "missing", sentence: missing.sentence, hint: missing.hint },
+      {
+        id: "memory",
+        title: "Memory",
+        state: free < 2e9 ? "warning" : "ok",
+        sentence: `${(free / 1e9).toFixed(1)} GB of ${(totalBytes() / 1e9).toFixed(1)} GB are free.`,
+        hint: free < 2e9 ? "Close other programs before running a model of more than a billion parameters." : null,
+      },
+      { id: "processor", title: "Processor", state: "ok", sentence: `${chipTitle()}, ${availableParallelism()} threads.`, hint: null },
+      {
+        id: "coreml",
+        title: "CoreML",
+        state: "info",
+        sentence: deviceList(parts.cpu).find((device) => device.id === "coreml")?.sentence ?? "",
+        hint: null,
+      },
+      { id: "mlx", title: "MLX", state: "info", sentence: "The MLX backend is not part of this version.", hint: null },
+      sample
+        ? { id: "sample", title: "Sample model", state: "ok", sentence: `${(sample.bytes / 1e6).toFixed(1)} MB, ready.`, hint: null }
+        : { id: "sample", title: "Sample model", state: "missing", sentence: "It is not part of this installation.", hint: "Install the workbench again." },
+      problem === undefined
+        ? { id: "data", title: "Data folder", state: "ok", sentence: `Recents and caches are kept in ${parts.dataFolder}.`, hint: null }
+        : { id: "data", title: "Data folder", state: "warning", sentence: `${parts.dataFolder} cannot be written: ${problem}.`, hint: "Set RLX_HOME to a folder of yours." },
+    ],
+  };
+}

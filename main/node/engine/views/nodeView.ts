@@ -1,0 +1,187 @@
+/** One node for the inspector: why it is where it is, its types and cost, its weights, its MIL, and where it came from. */
+import type { Route } from "../../../backends/coreml/hybrid/route.ts";
+import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/route.ts";
+import { operationText } from "../../../backends/coreml/mil/print.ts";
+import { RULES } from "../../../backends/coreml/plan/rules.ts";
+import { bitsPerWeight, formFor, formText } from "../../../backends/coreml/weights/forms.ts";
+import type { TargetSpec } from "../../../contract/views/common.ts";
+import type { GraphKey, NodeView, OriginStep, Placement } from "../../../contract/views/graph.ts";
+import { invariant } from "../../../diagnostics/errors.ts";
+import type { GgufFile } from "../../../formats/gguf/file.ts";
+import type { Bindings } from "../../../ir/dim.ts";
+import type { Graph, Node } from "../../../ir/graph.ts";
+import { isLeaf } from "../../../ir/graph.ts";
+import { bindType, elementCount, formatType } from "../../../ir/type.ts";
+import { opOf } from "../../../ops/index.ts";
+import { figure } from "../forecast.ts";
+import { scopeOf } from "./groups.ts";
+import { nodeName, stableIds, valueBytes } from "./graphView.ts";
+
+export interface NodeViewInput {
+  readonly key: GraphKey;
+  readonly graph: Graph;
+  readonly id: number;
+  readonly bindings: Bindings;
+  readonly file: GgufFile | undefined;
+  /** Of the legal graph; placement is known for its nodes. */
+  readonly route: Route | undefined;
+  readonly target: TargetSpec | null;
+  /** Node of the route's graph that stands for this one. */
+  readonly routed: number | undefined;
+}
+
+/** MIL lines of one node that are worth a card. */
+const MIL_LINES = 40;
+
+export function nodeView(input: NodeViewInput): NodeView {
+  const { graph, id, bindings } = input;
+  const node = graph.nodes[id];
+  invariant(node, `node ${id} of ${graph.name}`);
+  const mil = milOf(input);
+  return {
+    key: input.key,
+    node: id,
+    id: stableIds(graph)[id] ?? 0,
+    op: node.op,
+    name: nodeName(node),
+    path: scopeOf(node).join(" · "),
+    summary: opOf(node.op)?.summary ?? leafSummary(node.op),
+    placement: placementOf(input),
+    inputs: node.inputs.map((value, i) => {
+      const from = graph.nodes[value.node];
+      const type = from?.outputs[value.output];
+      return { label: `in ${i}`, type: type ? formatType(bindType(type, bindings)) : "", from: value.node, fromName: from ? nodeName(from) : "" };
+    }),
+    outputs: node.outputs.map((type, i) => ({ label: node.outputs.length === 1 ? "out" : `out ${i}`, type: formatType(bindType(type, bindings)), from: null, fromName: "" })),
+    attributes: Object.entries(node.attrs).map(([label, value]) => ({ label, value: typeof value === "string" ? value : JSON.stringify(value) })),
+    cost: costOf(graph, node, bindings, input),
+    weights: weightsOf(input, node),
+    origin: originOf(input, node, mil),
+    mil: mil.length === 0 ? null : { text: mil.slice(0, MIL_LINES).join("\n") + (mil.length > MIL_LINES ? `\n// … ${mil.length - MIL_LINES} more` : ""), firstLine: 0 },
+  };
+}
+
+function leafSummary(op: string): string {
+  switch (op) {
+    case "input":
+      return "A value given at each step.";
+    case "param":
+      return "A weight, read in place from the file.";
+    case "constant":
+      return "Numbers that are part of the graph.";
+    case "state":
+      return "A value kept from step to step.";
+    default:
+      return "";
+  }
+}
+
+function placementOf({ route, routed, target }: NodeViewInput): Placement | null {
+  if (!route || routed === undefined || target === null) return null;
+  const code = route.nodes.device[routed] ?? 0;
+  if (code === 0) return null;
+  const device = ROUTE_DEVICES[code] ?? "none";
+  const findings = findingsOf(route, routed);
+  const rule = route.nodes.rule[routed] ?? "";
+  const segment = route.segments.find((s) => s.nodes.includes(routed));
+  return {
+    device,
+    truth: "predicted",
+    target,
+    supported: device === "host" ? ["host"] : [...findings.supported],
+    sentence: route.nodes.reason[routed] ?? "",
+    rules: findings.rules.map(({ id, verdict, sentence }) => ({ id, verdict, sentence, source: RULES.find((r) => r.id === id)?.source ?? "our placement model" })),
+    fix: fixFor(rule),
+    segment: segment?.index ?? null,
+  };
+}
+
+type Found = { readonly supported: Set<"ane" | "gpu" | "cpu">; readonly rules: { readonly id: string; readonly verdict: "hard" | "soft" | "cost"; readonly sentence: string }[] };
+
+/** What the plan says of every MIL operation of a node. */
+function findingsOf(route: Route, routed: number): Found {
+  const found: Found = { supported: new Set(), rules: [] };
+  const seen = new Set<string>();
+  for (const [part, plan] of route.plans) {
+    const origin = route.parts[part]?.origin;
+    const name = route.functionNames.get(part);
+    const mil = route.lowered?.functions.find((f) => f.mil.name === name)?.mil;
+    for (const op of plan.ops) {
+      if (mil?.operations[op.index]?.origins.some((own) => origin?.[own] === routed) !== true) continue;
+      for (const device of op.supported) found.supported.add(device);
+      for (const finding of op.findings)
+        if (!seen.has(finding.rule)) {
+          seen.add(finding.rule);
+          found.rules.push({ id: finding.rule, verdict: finding.verdict, sentence: finding.reason });
+        }
+      if (!seen.has(op.rule)) {
+        seen.add(op.rule);
+        found.rules.push({ id: op.rule, verdict: "cost", sentence: op.reason });
+      }
+    }
+  }
+  return found;
+}
+
+/** What would change the placement, where we know it. */
+function fixFor(rule: string): string | null {
+  if (rule.includes("block")) return "Choose the ane weight profile: f16 weights stay on the Neural Engine.";
+  if (rule.includes("fp32")) return "Choose a profile that computes in f16.";
+  if (rule.includes("state")) return "Choose the ane profile: caches become inputs and outputs.";
+  return rule === "units" ? "Allow more compute units." : null;
+}
+
+function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInput): NodeView["cost"] {
+  if (isLeaf(node)) return [];
+  const read = node.inputs.reduce((sum, value) => {
+    const type = graph.nodes[value.node]?.outputs[value.output];
+    return type ? sum + valueBytes(type, bindings) : sum;
+  }, 0);
+  const written = node.outputs.reduce((sum, type) => sum + valueBytes(type, bindings), 0);
+  const rows = [
+    { label: "bytes read", value: figure(read, "bytes", "exact", "types of its operands") },
+    { label: "bytes written", value: figure(written, "bytes", "exact", "types of its results") },
+  ];
+  const share = input.route && input.routed !== undefined ? input.route.nodes.work[input.routed] : undefined;
+  return share === undefined ? rows : [{ label: "share of work", value: figure(share, "share", "predicted", "the placement model's cost on its device") }, ...rows];
+}
+
+function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): NodeView["weights"] {
+  const params = node.op === "param" ? [node] : node.inputs.flatMap((value) => graph.nodes[value.node] ?? []).filter((from) => from.op === "param");
+  return params.map((param) => {
+    const [type] = param.outputs;
+    invariant(type, "a param has a type");
+    const name = String(param.attrs["tensor"]);
+    const profile = target ? route?.target.profile : undefined;
+    let lowered: string | null = null;
+    if (profile !== undefined && Number(elementCount(type)) > 64) {
+      const form = formFor(type.dtype, profile);
+      lowered = `${formText(form)}, ${Number(bitsPerWeight(form).toFixed(3))} bits`;
+    }
+    return { tensor: name, type: type.dtype.toUpperCase(), shape: type.shape.map(Number), bytes: file?.tensor(name)?.byteLength ?? valueBytes(type, {}), lowered };
+  });
+}
+
+function milOf({ route, routed }: NodeViewInput): string[] {
+  if (!route?.lowered || routed === undefined) return [];
+  const lines: string[] = [];
+  for (const [part, name] of route.functionNames) {
+    const origin = route.parts[part]?.origin;
+    for (const op of route.lowered.functions.find((f) => f.mil.name === name)?.mil.operations ?? [])
+      if (op.type !== "const" && op.origins.some((own) => origin?.[own] === routed)) lines.push(operationText(op));
+  }
+  return lines;
+}
+
+/** GGUF tensor → operation as built → each pass → this node → MIL → segment. */
+function originOf(input: NodeViewInput, node: Node, mil: readonly string[]): OriginStep[] {
+  const steps: OriginStep[] = weightsOf(input, node).map((weight) => ({ kind: "tensor", text: `${weight.tensor} ${weight.type}`, ref: null }));
+  for (const origin of node.origins) steps.push({ kind: "source", text: `${origin.label}${origin.scope === "" ? "" : ` in ${origin.scope}`}`, ref: origin.source });
+  node.passes.forEach((pass, i) => steps.push({ kind: "pass", text: pass, ref: i }));
+  steps.push({ kind: "node", text: `${node.op} %${node.id}`, ref: node.id });
+  if (mil.length > 0) steps.push({ kind: "mil", text: `${mil.length} MIL ${mil.length === 1 ? "operation" : "operations"}`, ref: null });
+  const { routed, route } = input;
+  const segment = routed === undefined ? undefined : route?.segments.find((s) => s.nodes.includes(routed));
+  if (segment) steps.push({ kind: "segment", text: `segment ${segment.index}: ${segment.title}`, ref: segment.index });
+  return steps;
+}

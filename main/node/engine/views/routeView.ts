@@ -1,0 +1,138 @@
+/** A predicted route as the window draws it: columns over nodes, the ribbon's stretches, segments, hops, shares by device. */
+import type { Route, RouteDevice } from "../../../backends/coreml/hybrid/route.ts";
+import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/route.ts";
+import type { Device, Phase, TargetSpec } from "../../../contract/views/common.ts";
+import { deviceCode } from "../../../contract/views/common.ts";
+import type { DeviceShare, HopView, RouteView, SegmentView } from "../../../contract/views/route.ts";
+import { isLeaf } from "../../../ir/graph.ts";
+import { figure } from "../forecast.ts";
+import { groupTree } from "./groups.ts";
+import { StringTable } from "./strings.ts";
+
+/** Seconds that a hop takes: a constant for handing over, and the bytes (the placement model's own numbers). */
+const HOP_SECONDS: Readonly<Record<Exclude<RouteDevice, "none">, number>> = { ane: 0.09e-3, gpu: 0.23e-3, cpu: 0.23e-3, host: 0.23e-3 };
+const HOP_BYTES_PER_SECOND = 10e9;
+
+export interface RouteViewInput {
+  readonly model: string;
+  readonly route: Route;
+  readonly target: TargetSpec;
+  readonly phase: Phase;
+}
+
+export function routeView({ model, route, target, phase }: RouteViewInput): RouteView {
+  const strings = new StringTable();
+  const { nodes } = route;
+  const segmentOf = new Int32Array(route.graph.nodes.length).fill(-1);
+  for (const segment of route.segments) for (const id of segment.nodes) segmentOf[id] = segment.index;
+  const bytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
+  return {
+    key: { model, stage: { kind: "legal", target }, phase },
+    target,
+    targetTitle: route.title,
+    phase,
+    truth: "predicted",
+    nodes: {
+      // Both lists of devices have one order; a test holds them to it.
+      device: nodes.device,
+      work: nodes.work,
+      rule: Uint32Array.from(nodes.rule, (text) => strings.add(text)),
+      reason: Uint32Array.from(nodes.reason, (text) => strings.add(text)),
+    },
+    runs: ribbon(route, segmentOf),
+    segments: route.segments.map(segmentView),
+    hops: route.hops.map((hop) => hopView(route, hop)),
+    devices: deviceShares(route),
+    bytesPerStep: figure(bytes, "bytes", "predicted", "values that one segment makes and another takes"),
+    sentence: sentenceOf(route, bytes),
+    strings: strings.strings,
+  };
+}
+
+export const sameDeviceOrder = ROUTE_DEVICES.every((name, code) => deviceCode(name) === code);
+
+/** One stretch per device and top-level group, in program order. */
+function ribbon(route: Route, segmentOf: Int32Array): RouteView["runs"] {
+  const tree = groupTree(route.graph);
+  const block = (node: number): number => {
+    let at = tree.of[node] ?? 0;
+    for (let group = tree.groups[at]; group && group.kind === "part" && group.parent > 0; group = tree.groups[at]) at = group.parent;
+    return at;
+  };
+  const stretches: { device: number; work: number; ops: number; firstNode: number; segment: number; block: number }[] = [];
+  for (const node of route.graph.nodes) {
+    const device = route.nodes.device[node.id] ?? 0;
+    if (isLeaf(node) || device === 0) continue;
+    const own = block(node.id);
+    const work = route.nodes.work[node.id] ?? 0;
+    const last = stretches.at(-1);
+    if (last?.device === device && last.block === own) {
+      last.work += work;
+      last.ops++;
+    } else stretches.push({ device, work, ops: 1, firstNode: node.id, segment: Math.max(0, segmentOf[node.id] ?? 0), block: own });
+  }
+  return {
+    device: Uint8Array.from(stretches, (s) => s.device),
+    work: Float32Array.from(stretches, (s) => s.work),
+    ops: Uint32Array.from(stretches, (s) => s.ops),
+    firstNode: Uint32Array.from(stretches, (s) => s.firstNode),
+    segment: Uint32Array.from(stretches, (s) => s.segment),
+  };
+}
+
+function segmentView(segment: Route["segments"][number]): SegmentView {
+  return {
+    index: segment.index,
+    device: segment.device,
+    title: segment.title,
+    ops: segment.nodes.length,
+    firstNode: segment.nodes[0] ?? 0,
+    lastNode: segment.nodes.at(-1) ?? 0,
+    workShare: segment.workShare,
+    bytesIn: segment.bytesIn,
+    bytesOut: segment.bytesOut,
+    inputs: [...segment.inputs],
+    outputs: [...segment.outputs],
+    why: segment.why,
+  };
+}
+
+function hopView(route: Route, hop: Route["hops"][number]): HopView {
+  const from = route.segments[hop.from]?.device ?? "cpu";
+  const to = route.segments[hop.to]?.device ?? "cpu";
+  return {
+    fromSegment: hop.from,
+    toSegment: hop.to,
+    from,
+    to,
+    values: hop.values,
+    bytes: hop.bytes,
+    seconds: figure(HOP_SECONDS[to] + hop.bytes / HOP_BYTES_PER_SECOND, "seconds", "predicted", "a constant for handing over, and the bytes"),
+  };
+}
+
+export function deviceShares(route: Route): DeviceShare[] {
+  const shares = new Map<Device, { ops: number; work: number }>();
+  for (const node of route.graph.nodes) {
+    const device = ROUTE_DEVICES[route.nodes.device[node.id] ?? 0] ?? "none";
+    if (device === "none") continue;
+    const share = shares.get(device) ?? { ops: 0, work: 0 };
+    share.ops++;
+    share.work += route.nodes.work[node.id] ?? 0;
+    shares.set(device, share);
+  }
+  return (["ane", "gpu", "cpu", "host"] as const).flatMap((device): readonly DeviceShare[] => {
+    const share = shares.get(device);
+    return share ? [{ device, ops: share.ops, workShare: share.work, seconds: null, note: null }] : [];
+  });
+}
+
+const NAMES: Readonly<Record<Exclude<Device, "none">, string>> = { ane: "Neural Engine", gpu: "GPU", cpu: "CPU", host: "host code" };
+
+export function sentenceOf(route: Route, bytes: number): string {
+  const [most] = deviceShares(route).sort((a, b) => b.workShare - a.workShare);
+  if (!most || most.device === "none") return "Nothing to place.";
+  const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
+  return `${NAMES[most.device]} ${Math.round(most.workShare * 100)} % of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`} per step.`;
+}
+
