@@ -80,7 +80,7 @@ export async function attack(first: number, count: number): Promise<HostileResul
     let outcome: ErrorCode | "opened" = "opened";
     try {
       // Most seem to have their data behind them, so that lies about sizes get further.
-      await useEverything(sourceOf(bytes, seed % 5 === 0 ? bytes.length : victim.total));
+      await touchEverything(sourceOf(bytes, seed % 5 === 0 ? bytes.length : victim.total));
     } catch (error) {
       if (error instanceof WorkbenchError && !error.code.startsWith("BUG_") && error.hint !== undefined)
         outcome = error.code;
@@ -94,7 +94,7 @@ export async function attack(first: number, count: number): Promise<HostileResul
   return { outcomes, faults, slowestMs };
 }
 
-async function useEverything(source: ByteSource): Promise<void> {
+async function touchEverything(source: ByteSource): Promise<void> {
   const file = await openGguf(source);
   describeModel(file);
   for (const { value } of file.metadata.entries) {

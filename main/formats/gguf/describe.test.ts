@@ -182,6 +182,6 @@ describe("the weight source", () => {
     expect(weights.identity).toBe(opened.identity);
     expect(weights.tensorType("token_embd.weight")).toEqual({ dtype: "q6_k", shape: [1000, 256] });
     expect(weights.tensorType("nothing")).toBeUndefined();
-    expect(() => weights.tensorType("x")).toThrowError(/iq2_xxs/u);
+    expect(() => weights.tensorType("x")).toThrow(/iq2_xxs/u);
   });
 });

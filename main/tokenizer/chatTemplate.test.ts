@@ -1,0 +1,211 @@
+/** Chat templates: what they may do, and what happens to those that try more. Jinja2's own answers: chatTemplate.oracle.test.ts. */
+import { describe, expect, it } from "vitest";
+import { boolEntry, numberEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
+import { Metadata } from "../formats/gguf/metadata.ts";
+import type { MetadataEntry } from "../formats/gguf/values.ts";
+import { chatSupport, chatTemplate, encodeRendered } from "./chatTemplate.ts";
+import type { ChatMessage, RenderOptions } from "./chatTemplate.ts";
+import { strftime } from "./strftime.ts";
+import { createTokenizer } from "./tokenizer.ts";
+
+const words = { bos: 0, eos: 1, tokenText: (id: number) => ["<s>", "</s>"][id] ?? "" };
+const hello: readonly ChatMessage[] = [{ role: "user", content: "Hello" }];
+const render = (source: string, messages = hello, options?: RenderOptions): string =>
+  chatTemplate(source, words).render(messages, options);
+
+/** The code it fails with, and how long it took. */
+function failure(source: string, messages = hello): { code: string; message: string; milliseconds: number } {
+  const start = performance.now();
+  try {
+    render(source, messages);
+    return { code: "none", message: "", milliseconds: performance.now() - start };
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    return { code, message: error instanceof Error ? error.message : "", milliseconds: performance.now() - start };
+  }
+}
+
+describe("a template", () => {
+  it("sees the conversation, the special tokens and what else it is given", () => {
+    const source =
+      "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m['content'] }}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}>{% endif %}{{ enable_thinking }}";
+    expect(render(source)).toBe("<s>[user]Hello</s>>");
+    expect(render(source, hello, { addGenerationPrompt: false, variables: { enable_thinking: "no" } })).toBe(
+      "<s>[user]Hello</s>no",
+    );
+  });
+
+  it("may write the date it is told", () => {
+    const now = new Date(2024, 6, 6, 9, 5, 3);
+    expect(render("{{ strftime_now('%d %b %Y') }}", hello, { now })).toBe("06 Jul 2024");
+    expect(strftime(now, "%A %a %B %-d %y %H:%M:%S %I%p %% %q")).toBe("Saturday Sat July 6 24 09:05:03 09AM % %q");
+  });
+
+  it("may refuse a conversation, with its reason", () => {
+    const { code, message } = failure("{{ raise_exception('roles must alternate') }}");
+    expect(code).toBe("INPUT_TEMPLATE");
+    expect(message).toContain("roles must alternate");
+  });
+
+  it("has loops, macros, namespaces, break and filters", () => {
+    const source = `{%- macro say(x, n=2) %}{{ x * 1 if x is number else x|upper }}{{ n }}{% endmacro -%}
+{%- set ns = namespace(count=0) -%}
+{%- for m in messages if m.role != 'tool' -%}{%- set ns.count = ns.count + 1 -%}{%- if loop.index > 2 -%}{%- break -%}{%- endif -%}{{ say(m.content) }},{%- endfor -%}
+{{ ns.count }}{{ ['b','a']|sort|join('+') }}{{ 'a-b'.split('-')[1] }}{{ 'aXa'.replace('a','bb') }}{{ {'k': [1, 'x']}|tojson }}{{ messages|length }}`;
+    const messages = ["p", "q", "r", "s"].map((content) => ({ role: "user", content }));
+    expect(render(source, messages)).toBe('P2,Q2,3a+bbbbXbb{"k": [1, "x"]}4');
+  });
+});
+
+const DOUBLING = (step: string): string =>
+  `{%- set ns = namespace(x='ab') -%}{%- for i in range(60) -%}${step}{%- endfor -%}{{ ns.x }}`;
+const HOSTILE: Readonly<Record<string, string>> = {
+  "a long range": "{% for i in range(10**9) %}x{% endfor %}",
+  "loops in loops":
+    "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+  "empty loops over one list": "{% set r = range(9999) %}{% for i in r %}{% for j in r %}{% endfor %}{% endfor %}",
+  "a text that doubles": DOUBLING("{%- set ns.x = ns.x ~ ns.x -%}"),
+  "a text that doubles by adding": DOUBLING("{%- set ns.x = ns.x + ns.x -%}"),
+  "a list that doubles": DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}"),
+  "a list that doubles, as JSON": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|tojson }}`,
+  "a list that doubles, as a text": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|string|length }}{{ 'a' ~ ns.x }}`,
+  "a list that doubles, compared with a text": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x == 'a' }}`,
+  "a list that doubles, joined": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|join('') }}`,
+  "a dictionary that doubles": DOUBLING("{%- set ns.x = {'a': ns.x, 'b': ns.x} -%}"),
+  "namespaces that double":
+    "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns = namespace(a=ns, b=ns) %}{% set o = namespace(x=ns) %}{{ o }}{% endfor %}",
+  "a namespace in itself": "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
+  "a namespace in itself, as JSON": "{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x|tojson }}",
+  "replacement that multiplies": DOUBLING("{%- set ns.x = ns.x.replace('a', ns.x) -%}"),
+  "replacement of nothing": DOUBLING("{%- set ns.x = ns.x|replace('', ns.x) -%}"),
+  "joining that multiplies": DOUBLING("{%- set ns.x = ns.x|join(ns.x) -%}"),
+  "a wide indent": "{{ 'a\nb'|indent(10**9) }}",
+  "a wide indent of many lines": "{% set x = range(9000)|join('\n') %}{{ x|indent(100000) }}",
+  "JSON with a wide indent": "{{ [1,[2,[3]]]|tojson(indent=10**9) }}",
+  "JSON with long separators": "{% set s = range(9000)|join('-------') %}{{ range(9000)|tojson(separators=(s, s)) }}",
+  "a filter block": "{% filter indent(10**9) %}a\nb{% endfilter %}",
+  "a macro that calls itself": "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
+  "a macro that calls itself twice":
+    "{% macro f(n) %}{% if n > 0 %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+  "a caller that calls itself":
+    "{% macro f() %}{{ caller() }}{% endmacro %}{% macro g() %}{% call f() %}{{ g() }}{% endcall %}{% endmacro %}{{ g() }}",
+  "sorting long texts":
+    "{% set t = range(9999)|join('x') %}{% set ns = namespace(l=[]) %}{% for i in range(9000) %}{% set ns.l = ns.l + [t] %}{% endfor %}{{ ns.l|sort|length }}",
+  "many large texts":
+    "{% set t = range(9999)|join('xxxxxxxxxx') %}{% set ns = namespace(l=[]) %}{% for i in range(9000) %}{% set ns.l = ns.l + [t|upper ~ i] %}{% endfor %}",
+  "a text in pieces":
+    "{% set t = range(9999)|join('xxxxxxxxxx') %}{% for i in range(9999) %}{{ t.split('x')|length }}{% endfor %}",
+  "parentheses without end": `{{ ${"(".repeat(50_000)}1${")".repeat(50_000)} }}`,
+  "lists without end": `{{ ${"[".repeat(50_000)}${"]".repeat(50_000)} }}`,
+  "ifs without end": `${"{% if 1 %}".repeat(9000)}${"{% endif %}".repeat(9000)}`,
+  "not without end": `{{ ${"not ".repeat(30_000)}1 }}`,
+  "sums without end": `{{ 1${" + 1".repeat(30_000)} }}`,
+  "blanks without end": `${" ".repeat(100_000)}{% if 1 %}`,
+  "a break with nothing to break": "{% break %}",
+  "an unfinished tag": "{% if ",
+  "an unknown tag": "{% nonsense %}",
+  "an unknown filter": "{{ messages|nonsense }}",
+  "too long a template": "x".repeat(200_000),
+};
+
+describe("a hostile template", () => {
+  it.each(Object.entries(HOSTILE))("%s ends within a second, with a code", (_, source) => {
+    const { code, milliseconds } = failure(source);
+    expect(code).toBe("INPUT_TEMPLATE");
+    expect(milliseconds).toBeLessThan(1000);
+  });
+
+  it("does not take memory", () => {
+    const before = process.memoryUsage().rss;
+    for (const source of Object.values(HOSTILE)) failure(source);
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 << 20);
+  });
+
+  it.each([
+    "{{ messages.constructor }}",
+    "{{ messages.__proto__ }}",
+    "{{ messages[0].constructor.constructor('return 1')() }}",
+    "{{ ''.constructor }}",
+    "{{ messages[0].__proto__ }}",
+    "{{ messages[0]['__proto__'] }}",
+    "{{ messages[0]['hasOwnProperty'] }}",
+    "{{ strftime_now.constructor }}",
+    "{{ range.prototype }}",
+    "{{ namespace.constructor }}",
+    "{{ {}.constructor }}{{ {}['toString'] }}",
+    "{{ process }}{{ globalThis }}{{ require }}{{ self }}{{ this }}",
+    "{{ messages|attr('constructor') }}",
+  ])("%s finds nothing", (source) => {
+    const outcome = ((): string => {
+      try {
+        return render(source);
+      } catch (error) {
+        return error instanceof Error && "code" in error && error.code === "INPUT_TEMPLATE" ? "" : "wrong error";
+      }
+    })();
+    expect(outcome).toBe("");
+  });
+
+  it("cannot change the conversation it is given", () => {
+    const messages = [{ role: "user", content: "x" }];
+    render("{% set messages = [] %}{% for m in messages %}{% set m = 1 %}{% endfor %}", messages);
+    expect(messages).toEqual([{ role: "user", content: "x" }]);
+  });
+
+  it("can still be a long conversation", () => {
+    const messages = Array.from({ length: 2000 }, (_, i) => ({
+      role: i % 2 === 0 ? "user" : "assistant",
+      content: "word ".repeat(100),
+    }));
+    const source =
+      "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('x') }}{% endif %}<|{{ m.role }}|>\n{{ m.content | trim }}\n{% endfor %}";
+    expect(render(source, messages).length).toBeGreaterThan(1_000_000);
+  });
+});
+
+describe("the chat of a model", () => {
+  const source = (tokens: readonly string[], more: readonly MetadataEntry[] = []) => ({
+    name: "t",
+    metadata: new Metadata("t", [
+      stringEntry("tokenizer.ggml.model", "gpt2"),
+      stringEntry("tokenizer.ggml.pre", "gpt-2"),
+      stringsEntry("tokenizer.ggml.tokens", tokens),
+      stringsEntry("tokenizer.ggml.merges", []),
+      numberEntry("tokenizer.ggml.bos_token_id", "u32", 0),
+      boolEntry("tokenizer.ggml.add_bos_token", true),
+      ...more,
+    ]),
+  });
+  const support = (...given: Parameters<typeof source>) =>
+    chatSupport(source(...given), createTokenizer(source(...given)));
+
+  it("is the file's own template", () => {
+    const found = support(["<s>", "a"], [stringEntry("tokenizer.chat_template", "{{ bos_token }}!")]);
+    expect(found.kind === "chat" && found.template.origin).toBe("file");
+    expect(found.kind === "chat" && found.template.render(hello)).toBe("<s>!");
+  });
+
+  it("is ChatML where the vocabulary speaks it", () => {
+    const found = support(["a", "<|im_start|>", "<|im_end|>"]);
+    expect(found.kind === "chat" && found.template.origin).toBe("chatml");
+    expect(found.kind === "chat" && found.template.render(hello)).toBe(
+      "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n",
+    );
+  });
+
+  it("is none otherwise, said plainly", () => {
+    expect(support(["a"])).toMatchObject({ kind: "none" });
+  });
+
+  it("does not begin twice", () => {
+    const tokenizer = createTokenizer(source(["<s>", "a"], [stringEntry("tokenizer.chat_template", "x")]));
+    const marked = source(["<eot>", "a"]);
+    expect([...encodeRendered(createTokenizer(marked), "a")]).toEqual([0, 1]);
+    expect(tokenizer.bos).toBe(0);
+    const control = createTokenizer(
+      source(["<|endoftext|>", "a"]), // a control token by its text
+    );
+    expect([...encodeRendered(control, "<|endoftext|>a")]).toEqual([0, 1]);
+    expect([...control.encode("<|endoftext|>a")]).toEqual([0, 0, 1]);
+  });
+});

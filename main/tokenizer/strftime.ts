@@ -1,0 +1,46 @@
+/** Python's strftime for the few templates that write today's date. English names, local time. */
+
+const MONTHS = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+];
+const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const two = (n: number): string => String(n).padStart(2, "0");
+
+export function strftime(date: Date, format: string): string {
+  const month = MONTHS[date.getMonth()] ?? "";
+  const day = DAYS[date.getDay()] ?? "";
+  const hour12 = date.getHours() % 12 === 0 ? 12 : date.getHours() % 12;
+  const values: Readonly<Record<string, string>> = {
+    Y: String(date.getFullYear()),
+    y: two(date.getFullYear() % 100),
+    m: two(date.getMonth() + 1),
+    d: two(date.getDate()),
+    B: month,
+    b: month.slice(0, 3),
+    A: day,
+    a: day.slice(0, 3),
+    H: two(date.getHours()),
+    I: two(hour12),
+    M: two(date.getMinutes()),
+    S: two(date.getSeconds()),
+    p: date.getHours() < 12 ? "AM" : "PM",
+    "%": "%",
+  };
+  // A minus asks for no leading zero.
+  return format.replace(/%(-?)([A-Za-z%])/gu, (whole, minus: string, letter: string) => {
+    const value = values[letter];
+    if (value === undefined) return whole;
+    return minus === "-" ? value.replace(/^0(?=\d)/u, "") : value;
+  });
+}

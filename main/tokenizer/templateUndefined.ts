@@ -1,0 +1,40 @@
+/**
+ * Jinja treats a name that is not defined as empty: no elements, no text. The interpreter refuses it in places where
+ * real templates rely on that (`tools|length`, a loop over `tools`); these are the literals that stand in for it.
+ */
+
+export interface LiteralNode {
+  readonly type: "ArrayLiteral" | "StringLiteral";
+  readonly value: string | readonly never[];
+}
+
+export const EMPTY_LIST: LiteralNode = { type: "ArrayLiteral", value: [] };
+export const EMPTY_TEXT: LiteralNode = { type: "StringLiteral", value: "" };
+
+const OF_LISTS: ReadonlySet<string> = new Set([
+  "length",
+  "list",
+  "join",
+  "sort",
+  "unique",
+  "reverse",
+  "map",
+  "selectattr",
+  "rejectattr",
+]);
+const OF_TEXTS: ReadonlySet<string> = new Set([
+  "trim",
+  "upper",
+  "lower",
+  "title",
+  "capitalize",
+  "replace",
+  "indent",
+  "string",
+]);
+
+/** What a filter should see instead of something undefined; undefined where the filter knows what to do (`default`). */
+export function emptyFor(filter: string): LiteralNode | undefined {
+  if (OF_LISTS.has(filter)) return EMPTY_LIST;
+  return OF_TEXTS.has(filter) ? EMPTY_TEXT : undefined;
+}
