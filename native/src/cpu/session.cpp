@@ -173,8 +173,10 @@ const Tensor& Session::output(const std::string& name) const {
 template <bool kProfile>
 void Session::execute(size_t index) {
   Thread thread{index, scratch_.data() + index * thread_bytes_};
-  const auto sync = [&] {
+  // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to the next one.
+  const auto sync = [&](size_t stamp = SIZE_MAX) {
     gate_.wait([&] {
+      if (kProfile && stamp != SIZE_MAX) profile_->start[stamp] = now() - began_;
       if (cancel_->load(std::memory_order_relaxed) || failure_.failed.load(std::memory_order_acquire)) halt_.store(true, std::memory_order_relaxed);
     });
     return !halt_.load(std::memory_order_relaxed);
@@ -182,10 +184,7 @@ void Session::execute(size_t index) {
   for (size_t i = 0; i < ops_.size(); i++) {
     Op& op = *ops_[i];
     if (kProfile || barrier_[i] != 0) {
-      if (!sync()) return;
-    }
-    if constexpr (kProfile) {
-      if (index == 0) profile_->start[i] = now() - began_;
+      if (!sync(i)) return;
     }
     const size_t phases = op.phases();
     for (size_t phase = 0; phase < phases; phase++) {
@@ -200,12 +199,8 @@ void Session::execute(size_t index) {
         op.run(phase, item, thread);
       }
     }
-    if constexpr (kProfile) {
-      if (!sync()) return;
-      if (index == 0) profile_->seconds[i] = static_cast<float>(now() - began_ - profile_->start[i]);
-    }
   }
-  sync();
+  sync(ops_.size());
 }
 
 RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
@@ -235,7 +230,7 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   if (request.profile) {
     result.profile.emplace();
     profile_ = &*result.profile;
-    profile_->start.resize(ops_.size());
+    profile_->start.resize(ops_.size() + 1);
     profile_->seconds.resize(ops_.size());
   }
   began_ = now();
@@ -245,8 +240,13 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
 
   if (cancel.load()) fail(Code::cancelled, "Cancelled.");
   if (failure_.failed.load()) throw Error(failure_.code, failure_.message);
-  if (request.profile)
-    for (const auto& op : ops_) result.profile->traffic.push_back(static_cast<double>(op->traffic()));
+  if (request.profile) {
+    for (size_t i = 0; i < ops_.size(); i++) {
+      profile_->seconds[i] = static_cast<float>(profile_->start[i + 1] - profile_->start[i]);
+      profile_->traffic.push_back(static_cast<double>(ops_[i]->traffic()));
+    }
+    profile_->start.pop_back();
+  }
   if (request.sample || request.score) {
     const Tensor& logits = output(request.logits);
     if (logits.dtype != DType::f32 || logits.count == 0) fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
