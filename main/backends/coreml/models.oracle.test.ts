@@ -1,0 +1,160 @@
+// Whole decoders as packages: exported to disk, accepted by coremltools, and run by the simulator against the float64
+// reference on the same file. The exact profile gives its tokens; fp16 profiles stay within 1e-3 of its distribution.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { legalise } from "../../compiler/legalise.ts";
+import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { openGguf } from "../../formats/gguf/open.ts";
+import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
+import { dequantize } from "../../formats/quant/dequantize.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
+import { INPUTS, LOGITS } from "../../models/blocks.ts";
+import { buildModel } from "../../models/buildModel.ts";
+import { openFileSource } from "../../node/fileByteSource.ts";
+import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
+import { evaluate } from "../../ops/evaluate.ts";
+import { opOf, opTable } from "../../ops/index.ts";
+import { pipelineFor, runPipeline } from "../../passes/pipeline.ts";
+import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
+import { repositoryRoot } from "../../testing/oracleProcess.ts";
+import type { ExportReport } from "./export.ts";
+import { bindingsOf, decoderVariants, exportPackage, previewExport } from "./export.ts";
+import { openPackage } from "./package.ts";
+import type { PlanTarget } from "./plan/target.ts";
+import { SimulatedDecoder } from "./simulator/decoder.ts";
+import { Simulator } from "./simulator/simulator.ts";
+import type { WeightProfile } from "./weights/forms.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "rlx-models-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const NAMES = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, logits: LOGITS };
+const CONTEXT = 96;
+const missing = oracleMissing();
+
+async function makeFile(preset: string, type: string): Promise<GgufFile> {
+  const path = join(folder, `${preset}-${type}.gguf`);
+  const flags = ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path];
+  execFileSync(join(repositoryRoot, ".venv/bin/python"), flags, { cwd: join(repositoryRoot, "python"), stdio: "pipe" });
+  return openGguf(await openFileSource(path));
+}
+
+const templateOf = (file: GgufFile): Graph =>
+  buildModel(requireArchitecture(file), weightSourceOf(file), { capacity: "capacity", cacheType: "f32", largestStep: 64, largestRows: 64, largestCapacity: CONTEXT });
+
+function request(file: GgufFile, profile: WeightProfile): Parameters<typeof exportPackage>[0] {
+  const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: CONTEXT, phase: "decode" };
+  return {
+    table: opTable,
+    entries: (op) => opOf(op)?.backends.coreml,
+    legalise: (graph) => legalise(runPipeline(graph, { passes: pipelineFor("coreml"), verify: true }).graph, "coreml").graph,
+    graph: templateOf(file),
+    variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
+    target,
+    metadata: { shortDescription: file.name, author: "", license: "", version: "1", userDefined: {} },
+  };
+}
+
+async function exported(file: GgufFile, profile: WeightProfile): Promise<{ readonly path: string; readonly report: ExportReport }> {
+  const path = join(folder, `${file.name}-${profile}.mlpackage`);
+  const report = await exportPackage(request(file, profile), {
+    directory: await packageWriter(path),
+    weights: { read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }), dequantize },
+  });
+  return { path, report };
+}
+
+/** Log-probabilities of every position by the reference, one token at a time. */
+async function referenceRows(file: GgufFile, tokens: readonly number[]): Promise<readonly Float64Array[]> {
+  const weights = new Map<string, HostTensor>();
+  for (const tensor of file.tensors)
+    weights.set(tensor.name, hostTensor("f32", tensor.shape, dequantize(tensor.type.element ?? "f32", await file.readTensor(tensor), tensor.elements)));
+  const result = evaluate(templateOf(file), {
+    inputs: {
+      [INPUTS.tokens]: hostTensor("i32", [tokens.length], tokens),
+      [INPUTS.past]: hostScalar("i32", 0),
+      [INPUTS.rows]: hostTensor("i32", [tokens.length], tokens.map((_, i) => i)),
+    },
+    bindings: { capacity: CONTEXT },
+    param: (name) => weights.get(name) ?? hostScalar("f32", NaN),
+  });
+  const logits = result.outputs[LOGITS];
+  const width = logits?.shape[1] ?? 1;
+  return tokens.map((_, i) => logProbabilities(logits?.data.subarray(i * width, (i + 1) * width) ?? []));
+}
+
+function logProbabilities(row: ArrayLike<number>): Float64Array {
+  const largest = Math.max(...Array.from(row));
+  const total = largest + Math.log(Array.from(row).reduce((sum, x) => sum + Math.exp(x - largest), 0));
+  return Float64Array.from(row, (x) => x - total);
+}
+
+const divergence = (exact: Float64Array, other: Float64Array): number => exact.reduce((sum, p, i) => sum + Math.exp(p) * (p - (other[i] ?? NaN)), 0);
+const best = (row: Float64Array): number => row.reduce((at, x, i) => (x > (row[at] ?? -Infinity) ? i : at), 0);
+
+describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
+  for (const [preset, type] of [
+    ["tiny-qwen3", "q4_k_m"],
+    ["tiny-llama3", "q8_0"],
+    ["tiny-qwen2", "f16"],
+    ["tiny-odd", "q4_k_m"],
+  ] as const)
+    it(`${preset} ${type}: valid in every profile; prefill and decode agree with the reference`, { timeout: 240_000 }, async () => {
+      const file = await makeFile(preset, type);
+      const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireArchitecture(file).vocabulary);
+      const exact = await referenceRows(file, tokens);
+      for (const profile of ["exact", "gpu", "ane"] as const) {
+        const { path, report } = await exported(file, profile);
+        const findings = await validatePackage(path);
+        expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
+        expect(report.functions).toEqual(["decode", "prefill"]);
+        expect(previewExport(request(file, profile)).weightBytes).toBe(report.weightBytes);
+        const reader = packageReader(path);
+        const opened = await openPackage(reader);
+        const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
+        expect(decoder.capacity).toBe(CONTEXT);
+        // 64 tokens through the bucket, then a short prompt through it with rows left over, then single ones.
+        const rows: [number, Float64Array][] = [];
+        const take = async (from: number, to: number): Promise<void> => {
+          const logits = await decoder.step(Int32Array.from(tokens.slice(from, to)), from, [to - from - 1]);
+          rows.push([to - 1, logProbabilities(logits)]);
+        };
+        await take(0, 64);
+        const fork = decoder.fork();
+        for (let at = 64; at < tokens.length; at++) await take(at, at + 1);
+        const short = await fork.step(Int32Array.from(tokens.slice(64, 70)), 64, [5]);
+        rows.push([69, logProbabilities(short)]);
+        await reader.close();
+        const kl = rows.map(([at, row]) => divergence(exact[at] ?? row, row));
+        const mean = kl.reduce((a, b) => a + b, 0) / kl.length;
+        if (profile === "exact") {
+          expect(Math.max(...kl)).toBeLessThan(1e-8);
+          for (const [at, row] of rows) expect(best(row)).toBe(best(exact[at] ?? row));
+        } else expect(mean).toBeLessThan(1e-3);
+      }
+      await file.close();
+    });
+
+  it("a cancel while weights are written leaves nothing", async () => {
+    const file = await makeFile("tiny-qwen3", "q8_0");
+    const path = join(folder, "cancelled.mlpackage");
+    const abort = new AbortController();
+    const run = exportPackage(request(file, "gpu"), {
+      directory: await packageWriter(path),
+      weights: { read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }), dequantize },
+      signal: abort.signal,
+      onProgress: (p) => {
+        if (p.kind === "progress") abort.abort();
+      },
+    });
+    await expect(run).rejects.toMatchObject({ code: "CANCELLED" });
+    expect(execFileSync("ls", ["-A", folder], { encoding: "utf8" })).not.toMatch(/cancelled/);
+    await file.close();
+  });
+});
