@@ -123,6 +123,28 @@ void bench_matvec(const Options& o, Type type, size_t k, size_t tokens) {
   }
 }
 
+// The same from a matrix that stays in the second-level cache: what the arithmetic alone allows.
+void bench_cached(const Options& o, Type type, size_t k, size_t tokens) {
+  const size_t n = std::max<size_t>((384u << 10) / row_bytes(type, k) / kRowStep, 1) * kRowStep;
+  const Matrix m = make_matrix(type, k, n);
+  const std::vector<float> x = random_floats(k * tokens);
+  const Memory act = prepared(*o.table, m, x, tokens);
+  const Memory scratch = memory(matmul_scratch_bytes(tokens));
+  std::vector<float> y(n * tokens);
+  MatmulArgs a = args_of(m, act.get(), tokens, y.data());
+  a.n1 = n;
+  std::vector<double> rate;
+  for (int r = 0; r < 3 * o.repeats; ++r) {
+    const double t0 = thread_seconds();
+    for (int i = 0; i < 100; ++i) o.table->matmul(a, scratch.get());
+    rate.push_back(100.0 * static_cast<double>(m.bytes()) / (thread_seconds() - t0) / 1e9);
+  }
+  char text[256];
+  std::snprintf(text, sizeof text, R"({"kernel":"matvec_cached","type":"%s","k":%zu,"tokens":%zu,"gbs":%.2f,"best_gbs":%.2f})",
+                type_info(type).name, k, tokens, median(rate), best(rate));
+  line(text);
+}
+
 void bench_gemm(const Options& o, Type type, size_t k, size_t n, size_t tokens) {
   const Matrix m = make_matrix(type, k, n);
   const std::vector<float> x = random_floats(k * tokens);
@@ -267,6 +289,12 @@ int main(int argc, char** argv) {
       bench_matvec(o, t, 4096, 1);
     }
     for (Type t : {Type::q8_0, Type::q4_k}) bench_matvec(o, t, 1024, 4);
+  }
+  if (o.only.empty() || o.only == "cached") {
+    for (Type t : {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1, Type::q4_k, Type::q5_k, Type::q6_k, Type::f16, Type::bf16, Type::f32}) {
+      for (size_t k : {1024, 4096}) bench_cached(o, t, k, 1);
+    }
+    for (Type t : {Type::q8_0, Type::q4_k}) bench_cached(o, t, 1024, 4);
   }
   if (o.only.empty() || o.only == "gemm") {
     for (Type t : {Type::q8_0, Type::q4_0, Type::q4_k, Type::q5_k, Type::q6_k, Type::f16}) {

@@ -123,8 +123,10 @@ const Dispatch* dispatch(const char* forced) {
 }
 
 size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
-  const size_t per_chunk = kind == ActKind::f32 ? kChunk * 4 : kChunk * 2 + 4 + 32 + 32;
-  return chunks_of(k) * round_up(per_chunk * tokens, 64);
+  // As ActView of the kernels lays it out.
+  const bool few = kind == ActKind::i16_block256 && tokens < kGemmMinTokens;
+  const size_t values = kind == ActKind::f32 || few ? 1024 : 512;
+  return chunks_of(k) * round_up((values + (kind == ActKind::f32 ? 0 : 4 + 32 + 32)) * tokens, 64);
 }
 
 size_t matmul_scratch_bytes(size_t tokens) {

@@ -11,38 +11,41 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 // ---- prepared activations -------------------------------------------------------------------------
 // Chunk-major. For each chunk of 256 and `tokens` rows:
-//   values  [tokens][256] int16 (or f32 for ActKind::f32), zero behind the end of the row
+//   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32), zero behind the end of the row
 //   scales  [tokens] f32: x = scale * value
 //   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
 //   sums16  [tokens][16] int16: sum of the values of each 16 (i16_block256 only)
-// For few tokens (the decode path) the int16 of i16_block256 are kept as two int8 planes of 256 bytes each:
-// value = 16 * high + low with low in 0..15 (x86); on arm64 both kinds are planes, always (see neon files).
+// For few tokens (the decode path) x86 keeps i16_block256 as two int8 planes of 256, value = 16 * high + low with
+// low in 0..15, in two orders: sub-blocks of 32 as 0 2 1 3 (first 512 bytes; Q4_K, Q5_K) and in order (Q6_K).
+// On arm64 both kinds are planes, always (see prepare.cpp).
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32:
 // |scale * quant| <= 128 * 32 (Q6_K), and 4096 * 2047 * 256 < 2^31.
 inline constexpr int kActMax256 = 2047;
 inline constexpr int kActMax32 = 32512;  // 127 * 256
 
+RLX_INLINE size_t value_bytes(ActKind kind, size_t tokens) {
+  return kind == ActKind::f32 || (kind == ActKind::i16_block256 && tokens < kGemmMinTokens) ? 1024 : 512;
+}
+
 struct ActView {
   const uint8_t* base;
   size_t tokens;
   size_t chunk_bytes;
+  size_t token_bytes;
 
-  RLX_INLINE size_t stride(ActKind kind, size_t tokens) {
-    const size_t per = kind == ActKind::f32 ? kChunk * 4 : kChunk * 2 + 4 + 32 + 32;
-    return (per * tokens + 63) / 64 * 64;
-  }
-  const int16_t* values(size_t chunk) const { return reinterpret_cast<const int16_t*>(base + chunk * chunk_bytes); }
-  const float* floats(size_t chunk) const { return reinterpret_cast<const float*>(base + chunk * chunk_bytes); }
-  const float* scales(size_t chunk) const {
-    return reinterpret_cast<const float*>(base + chunk * chunk_bytes + tokens * kChunk * 2);
-  }
+  const uint8_t* at(size_t chunk, size_t t) const { return base + chunk * chunk_bytes + t * token_bytes; }
+  const int16_t* words(size_t chunk, size_t t) const { return reinterpret_cast<const int16_t*>(at(chunk, t)); }
+  const int8_t* planes(size_t chunk, size_t t) const { return reinterpret_cast<const int8_t*>(at(chunk, t)); }
+  const float* floats(size_t chunk, size_t t) const { return reinterpret_cast<const float*>(at(chunk, t)); }
+  const float* scales(size_t chunk) const { return reinterpret_cast<const float*>(at(chunk, tokens)); }
   const float* sums(size_t chunk) const { return scales(chunk) + tokens; }
   const int16_t* sums16(size_t chunk) const { return reinterpret_cast<const int16_t*>(sums(chunk) + tokens * 8); }
 };
 
 RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t tokens) {
-  return {static_cast<const uint8_t*>(act), tokens, ActView::stride(kind, tokens)};
+  const size_t per = value_bytes(kind, tokens) + (kind == ActKind::f32 ? 0 : 4 + 32 + 32);
+  return {static_cast<const uint8_t*>(act), tokens, (per * tokens + 63) / 64 * 64, value_bytes(kind, tokens)};
 }
 
 // ---- products: raw dot results, before the epilogue ------------------------------------------------

@@ -37,7 +37,7 @@ void rows_float(const RowsTask& task) {
       alignas(64) float buffer[kChunk];
       const float* w = chunk_floats(task, row, c, buffer);
       for (size_t t = task.t0; t < task.t1; ++t) {
-        task.out[(t - task.t0) * kRowStep + r] += dot_chunk(w, task.act.floats(c) + t * kChunk);
+        task.out[(t - task.t0) * kRowStep + r] += dot_chunk(w, task.act.floats(c, t));
       }
     }
   }
@@ -71,7 +71,7 @@ void panel_float(const PanelTask& p) {
       }
     }
     for (size_t r = 0; r < kRowStep; r += kTileWidth) {
-      tile_rows_f32(task.act.floats(c) + task.t0 * kChunk, kChunk, tokens, panel + r * kChunk, kTileWidth, depth,
+      tile_rows_f32(task.act.floats(c, task.t0), kChunk, tokens, panel + r * kChunk, kTileWidth, depth,
                     task.out + r, kRowStep);
     }
   }

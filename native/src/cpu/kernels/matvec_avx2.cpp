@@ -12,8 +12,9 @@ namespace {
 RLX_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 RLX_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 
+// The planes in the order of the sub-blocks (behind the other order, which only AVX-512 wants).
 RLX_INLINE const int8_t* planes_of(const ActView& act, size_t chunk, size_t t) {
-  return reinterpret_cast<const int8_t*>(act.values(chunk) + t * kChunk);
+  return act.planes(chunk, t) + 2 * kChunk;
 }
 
 // 32 quants of sub-block j times their scale, against both planes.
@@ -175,7 +176,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
       low[t] = 0.0f;
     }
     const size_t n = min_size(8, count - c * 8);
-    const int16_t* x = task.act.values(c) + task.t0 * kChunk;
+    const int16_t* x = task.act.words(c, task.t0);
     for (size_t i = 0; i < n; ++i, ++b) {
       _mm_prefetch(reinterpret_cast<const char*>(b) + 1536, _MM_HINT_T0);
       const __m256i q = quants(*b);

@@ -5,7 +5,7 @@ namespace rlx::kernels::RLX_ISA {
 namespace {
 
 float dot_chunk(const RowsTask& task, const UnpackedChunk& u, size_t chunk, size_t t, size_t n) {
-  const int16_t* x = task.act.values(chunk) + t * kChunk;
+  const int16_t* x = task.act.words(chunk, t);
   const float* sums = task.act.sums(chunk) + 8 * t;
   float part = 0.0f;
   if (act_kind(task.type) == ActKind::i16_block256) {

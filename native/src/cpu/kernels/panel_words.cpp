@@ -82,7 +82,7 @@ void tile_block256(const ActView& act, size_t chunk, size_t t, const Panel& pane
   F part[R][kTileVecs];
   {
     I acc[R][kTileVecs];
-    tile_dot<R>(act.values(chunk) + t * kChunk, panel.pairs[s], kPairs, acc);
+    tile_dot<R>(act.words(chunk, t), panel.pairs[s], kPairs, acc);
     each<R>([&](auto r, auto v) RLX_LAMBDA { part[r][v] = ifloat(acc[r][v]) * fload(panel.scale[s][0] + v * W); });
   }
   if constexpr (Min) {
@@ -100,7 +100,7 @@ template <int R, bool Min>
 void tile_block32(const ActView& act, size_t chunk, size_t t, size_t blocks, const Panel& panel, size_t s, float* out) {
   F part[R][kTileVecs];
   each<R>([&](auto r, auto v) RLX_LAMBDA { part[r][v] = fzero(); });
-  const int16_t* x = act.values(chunk) + t * kChunk;
+  const int16_t* x = act.words(chunk, t);
   const float* sums = act.sums(chunk) + 8 * t;
   for (size_t b = 0; b < blocks; ++b) {
     I acc[R][kTileVecs];

@@ -4,17 +4,17 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-// The decode path of x86 multiplies bytes: value = 16 * high + low, low in 0..15.
+// The decode path of x86 multiplies bytes, value = 16 * high + low with low in 0..15, in two orders of sub-blocks.
 // arm64 has byte dot products only, so both kinds are planes there; block32 values need 256 * high + low
 // with a signed low.
-enum class Form { words, planes16, planes256 };
+enum class Form { words, planes16, planes16_twice, planes256 };
 
 Form form_of(ActKind kind, size_t tokens) {
 #if defined(RLX_ISA_NEON)
   (void)tokens;
   return kind == ActKind::i16_block256 ? Form::planes16 : Form::planes256;
 #elif defined(RLX_ISA_AVX512) || defined(RLX_ISA_AVX2)
-  return kind == ActKind::i16_block256 && tokens < kGemmMinTokens ? Form::planes16 : Form::words;
+  return kind == ActKind::i16_block256 && tokens < kGemmMinTokens ? Form::planes16_twice : Form::words;
 #else
   (void)kind;
   (void)tokens;
@@ -69,12 +69,14 @@ void store_sums(const int16_t* q, float* sums, int16_t* sums16) {
   }
 }
 
-void store_planes(const int16_t* q, Form form, int8_t* out) {
-  if (form == Form::planes16) {
-    for (size_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>(q[i] >> 4);
-    for (size_t i = 0; i < kChunk; ++i) out[kChunk + i] = static_cast<int8_t>(q[i] & 15);
-    return;
+void store_planes16(const int16_t* q, int8_t* out) {
+  for (size_t i = 0; i < kChunk; ++i) {
+    out[i] = static_cast<int8_t>(q[i] >> 4);
+    out[kChunk + i] = static_cast<int8_t>(q[i] & 15);
   }
+}
+
+void store_planes256(const int16_t* q, int8_t* out) {
   for (size_t i = 0; i < kChunk; ++i) {
     const int high = (q[i] + 128) >> 8;
     out[i] = static_cast<int8_t>(high);
@@ -82,32 +84,46 @@ void store_planes(const int16_t* q, Form form, int8_t* out) {
   }
 }
 
+// Sub-blocks of 32 in the order 0 2 1 3 (4 6 5 7): the low nibbles of 64 bytes of Q4_K are sub-blocks 0 and 2.
+void reorder(const int16_t* q, int16_t* out) {
+  constexpr size_t order[8] = {0, 2, 1, 3, 4, 6, 5, 7};
+  for (size_t b = 0; b < 8; ++b) memcpy(out + 32 * b, q + 32 * order[b], 64);
+}
+
 }  // namespace
 
 void prepare(const PrepareArgs& a) {
-  const size_t stride = ActView::stride(a.kind, a.tokens);
   const Form form = form_of(a.kind, a.tokens);
   const bool blocks256 = a.kind == ActKind::i16_block256;
+  const ActView view = view_act(a.kind, a.act, a.tokens);
   for (size_t c = a.chunk0; c < a.chunk1; ++c) {
-    uint8_t* base = static_cast<uint8_t*>(a.act) + c * stride;
+    uint8_t* base = static_cast<uint8_t*>(a.act) + c * view.chunk_bytes;
+    float* scales = reinterpret_cast<float*>(base + a.tokens * view.token_bytes);
+    float* sums = scales + a.tokens;
+    int16_t* sums16 = reinterpret_cast<int16_t*>(sums + a.tokens * 8);
     const size_t n = min_size(kChunk, a.k - c * kChunk);
     for (size_t t = a.t0; t < a.t1; ++t) {
       const float* x = a.x + t * a.ldx + c * kChunk;
+      uint8_t* values = base + t * view.token_bytes;
       if (a.kind == ActKind::f32) {
-        copy_chunk(x, n, reinterpret_cast<float*>(base) + t * kChunk);
+        copy_chunk(x, n, reinterpret_cast<float*>(values));
         continue;
       }
       alignas(64) int16_t q[kChunk];
-      int16_t* values = reinterpret_cast<int16_t*>(base) + t * kChunk;
-      float* scales = reinterpret_cast<float*>(base + a.tokens * kChunk * 2);
-      float* sums = scales + a.tokens;
-      int16_t* sums16 = blocks256 ? reinterpret_cast<int16_t*>(sums + a.tokens * 8) + 16 * t : nullptr;
       scales[t] = quantise_chunk(x, n, static_cast<float>(blocks256 ? kActMax256 : kActMax32), q);
-      store_sums(q, sums + 8 * t, sums16);
-      if (form == Form::words) {
-        memcpy(values, q, sizeof q);
-      } else {
-        store_planes(q, form, reinterpret_cast<int8_t*>(values));
+      store_sums(q, sums + 8 * t, blocks256 ? sums16 + 16 * t : nullptr);
+      int8_t* planes = reinterpret_cast<int8_t*>(values);
+      switch (form) {
+        case Form::words: memcpy(values, q, sizeof q); break;
+        case Form::planes16: store_planes16(q, planes); break;
+        case Form::planes256: store_planes256(q, planes); break;
+        case Form::planes16_twice: {
+          alignas(64) int16_t swapped[kChunk];
+          reorder(q, swapped);
+          store_planes16(swapped, planes);
+          store_planes16(q, planes + 2 * kChunk);
+          break;
+        }
       }
     }
   }

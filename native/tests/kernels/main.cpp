@@ -1,0 +1,29 @@
+// Runs every case on every instruction set that this processor has (or the one named as the first argument) and
+// says which were not run.
+#include "check.h"
+
+int main(int argc, char** argv) {
+  using namespace test;
+  const char* only = argc > 1 ? argv[1] : nullptr;
+  Isa found[6];
+  const size_t count = available_isas(found);
+  int ran = 0;
+  for (Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::neon, Isa::neon_dot, Isa::neon_i8mm}) {
+    if (only != nullptr && std::strcmp(only, isa_name(isa)) != 0) continue;
+    bool here = false;
+    for (size_t i = 0; i < count; ++i) here = here || found[i] == isa;
+    if (!here) {
+      std::printf("%-9s not run: this build or processor lacks it\n", isa_name(isa));
+      continue;
+    }
+    const int checks_before = checks, failures_before = failures;
+    for (const Case& c : cases()) {
+      current = c.name;
+      c.run(*dispatch_for(isa));
+    }
+    std::printf("%-9s %d checks, %d failures\n", isa_name(isa), checks - checks_before, failures - failures_before);
+    ++ran;
+  }
+  if (ran == 0) std::printf("nothing ran\n");
+  return failures == 0 && ran > 0 ? 0 : 1;
+}

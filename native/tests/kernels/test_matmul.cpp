@@ -1,0 +1,313 @@
+// Products against an f64 product of the exactly dequantised weights, over every type, shape and cut.
+#include <algorithm>
+
+#include "blocks.h"
+
+using namespace test;
+
+namespace {
+
+struct Problem {
+  Type type;
+  size_t k, n, tokens;
+  Buffer w;
+  std::vector<float> x;
+  std::vector<double> exact;  // [tokens][n]
+  double size = 0.0;          // rms of sqrt(sum (w_i x_i)^2): what a sum of these products comes to
+  size_t stride() const { return row_bytes(type, k); }
+};
+
+void multiply(Problem& p) {
+  std::vector<float> row(p.k);
+  p.exact.assign(p.tokens * p.n, 0.0);
+  const Dispatch& scalar = *dispatch_for(Isa::scalar);
+  double squares = 0.0;
+  for (size_t r = 0; r < p.n; ++r) {
+    scalar.dequantize(p.type, p.w.get() + r * p.stride(), row.data(), p.k);
+    for (size_t t = 0; t < p.tokens; ++t) {
+      double s = 0.0;
+      for (size_t i = 0; i < p.k; ++i) {
+        const double v = static_cast<double>(row[i]) * static_cast<double>(p.x[t * p.k + i]);
+        s += v;
+        squares += v * v;
+      }
+      p.exact[t * p.n + r] = s;
+    }
+  }
+  p.size = std::sqrt(squares / static_cast<double>(p.tokens * p.n));
+}
+
+// Error relative to the size of the sums, not to their values, which may cancel to nearly nothing.
+double error_of(const Problem& p, const float* y) {
+  double error = 0.0;
+  for (size_t i = 0; i < p.exact.size(); ++i) error += std::pow(static_cast<double>(y[i]) - p.exact[i], 2);
+  return std::sqrt(error / static_cast<double>(p.exact.size())) / p.size;
+}
+void check_product(const Problem& p, const std::vector<float>& y, double limit) {
+  const double e = error_of(p, y.data());
+  ++checks;
+  if (!(e <= limit)) {
+    fail("%s k %zu n %zu tokens %zu: error %.3g, at most %.3g", type_info(p.type).name, p.k, p.n, p.tokens, e, limit);
+  }
+}
+
+Problem make(Type type, size_t k, size_t n, size_t tokens, uint64_t seed) {
+  Problem p = {type, k, n, tokens, buffer(row_bytes(type, k) * n), std::vector<float>(tokens * k), {}, 0.0};
+  Random random(seed);
+  random_blocks(type, p.w.get(), n * k / type_info(type).block, random);
+  for (float& v : p.x) v = random.activation();
+  multiply(p);
+  return p;
+}
+
+Buffer prepared(const Dispatch& k, const Problem& p) {
+  const ActKind kind = act_kind(p.type);
+  Buffer act = buffer(act_bytes(kind, p.k, p.tokens));
+  // In two token ranges and two chunk ranges: the cut must not matter.
+  const size_t chunks = chunks_of(p.k), half = p.tokens / 2;
+  for (size_t part = 0; part < 2; ++part) {
+    const size_t c0 = part == 0 ? 0 : chunks / 2, c1 = part == 0 ? chunks / 2 : chunks;
+    k.prepare({kind, p.x.data(), p.k, p.k, p.tokens, 0, half, c0, c1, act.get()});
+    k.prepare({kind, p.x.data(), p.k, p.k, p.tokens, half, p.tokens, c0, c1, act.get()});
+  }
+  return act;
+}
+
+MatmulArgs args(const Problem& p, const Buffer& act, float* y) {
+  MatmulArgs a = {};
+  a.type = p.type;
+  a.w = p.w.get();
+  a.row_bytes = p.stride();
+  a.k = p.k;
+  a.n1 = p.n;
+  a.act = act.get();
+  a.tokens = p.tokens;
+  a.t1 = p.tokens;
+  a.y = y;
+  a.ldy = p.n;
+  return a;
+}
+
+std::vector<float> run(const Dispatch& k, const Problem& p) {
+  std::vector<float> y(p.tokens * p.n, NAN);
+  const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(p.tokens));
+  k.matmul(args(p, act, y.data()), scratch.get());
+  return y;
+}
+
+// Error of 8-bit activations with one scale per 32 (block 32) or 256, as an engine that rounds to int8 has it:
+// ours must be well below.
+double rounding_to_bytes(const Problem& p) {
+  Problem q = {p.type, p.k, p.n, p.tokens, buffer(p.stride() * p.n), p.x, {}, 0.0};
+  std::memcpy(q.w.get(), p.w.get(), p.stride() * p.n);
+  const size_t group = type_info(p.type).block;
+  for (size_t i = 0; i < q.x.size(); i += group) {
+    float top = 0.0f;
+    for (size_t j = i; j < i + group; ++j) top = std::max(top, std::fabs(q.x[j]));
+    const float scale = top / 127.0f;
+    for (size_t j = i; j < i + group; ++j) q.x[j] = scale == 0.0f ? 0.0f : std::nearbyint(q.x[j] / scale) * scale;
+  }
+  multiply(q);
+  const std::vector<float> y(q.exact.begin(), q.exact.end());
+  return error_of(p, y.data());
+}
+
+double limit_of(Type type) {
+  switch (act_kind(type)) {
+    case ActKind::f32: return 1e-6;
+    case ActKind::i16_block32: return 1e-3;
+    case ActKind::i16_block256: return 1e-2;
+  }
+  return 0.0;
+}
+
+}  // namespace
+
+TEST_CASE("matmul: every type, decode and prompt token counts") {
+  for (Type type : kAll) {
+    for (size_t tokens : {1, 2, 3, 4, 5, 6, 7, 13, 37}) {
+      for (size_t n : {1, 31, 32, 77}) {
+        const size_t width = type_info(type).block == 256 ? 768 : 544;
+        const Problem p = make(type, width, n, tokens, 7 * tokens + n);
+        const std::vector<float> y = run(k, p);
+        check_product(p, y, limit_of(type));
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: rows of 32, 96, 1024 and odd float widths") {
+  for (Type type : kAll) {
+    const size_t block = type_info(type).block;
+    for (size_t width : {32, 96, 100, 256, 1000, 1024}) {
+      if (width % block != 0) continue;
+      for (size_t tokens : {1, 9}) {
+        const Problem p = make(type, width, 40, tokens, width);
+        const std::vector<float> y = run(k, p);
+        check_product(p, y, limit_of(type));
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: twelve times closer than 8-bit activations") {
+  for (Type type : kPacked) {
+    if (act_kind(type) == ActKind::f32) continue;
+    for (size_t tokens : {1, 8}) {
+      const Problem p = make(type, 1024, 64, tokens, 99);
+      const std::vector<float> y = run(k, p);
+      const double ours = error_of(p, y.data()), bytes = rounding_to_bytes(p);
+      check("a twelfth of the error of int8", ours * 12.0 < bytes);
+    }
+  }
+}
+
+TEST_CASE("matmul: decode and prompt paths agree") {
+  for (Type type : kAll) {
+    Problem p = make(type, 768, 64, 12, 5);
+    const std::vector<float> all = run(k, p);
+    const double limit = 2e-6;
+    for (size_t t = 0; t < 12; ++t) {
+      Problem one = {type, p.k, p.n, 1, buffer(p.stride() * p.n), {}, {}, 0.0};
+      std::memcpy(one.w.get(), p.w.get(), p.stride() * p.n);
+      one.x.assign(p.x.begin() + static_cast<long>(t * p.k), p.x.begin() + static_cast<long>((t + 1) * p.k));
+      const std::vector<float> y = run(k, one);
+      const std::vector<double> expected(all.begin() + static_cast<long>(t * p.n),
+                                         all.begin() + static_cast<long>((t + 1) * p.n));
+      check_close(type_info(type).name, y.data(), expected.data(), p.n, limit);
+    }
+  }
+}
+
+TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
+  for (Type type : kAll) {
+    for (size_t tokens : {3, 29}) {
+      const Problem p = make(type, 512, 100, tokens, 3);
+      const std::vector<float> whole = run(k, p);
+      std::vector<float> y(whole.size(), NAN);
+      const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(0));
+      for (size_t t = 0; t < tokens; t += 7) {
+        for (size_t n = 0; n < p.n; n += 33) {
+          MatmulArgs a = args(p, act, y.data());
+          a.n0 = n;
+          a.n1 = std::min(n + 33, p.n);
+          a.t0 = t;
+          a.t1 = std::min(t + 7, tokens);
+          k.matmul(a, scratch.get());
+        }
+      }
+      check_same(type_info(type).name, whole.data(), y.data(), y.size() * sizeof(float));
+    }
+  }
+}
+
+TEST_CASE("matmul: more tokens than one panel pass") {
+  const Problem p = make(Type::q4_k, 256, 33, 530, 3);
+  const std::vector<float> y = run(k, p);
+  check_product(p, y, limit_of(Type::q4_k));
+}
+
+TEST_CASE("matmul: the largest products do not overflow") {
+  for (Type type : kPacked) {
+    for (uint8_t fill : {0x00, 0x7f, 0x80, 0xff}) {
+      for (size_t tokens : {1, 6}) {
+        for (float sign : {1.0f, -1.0f}) {
+          Problem p = {type, 512, 3, tokens, buffer(row_bytes(type, 512) * 3), std::vector<float>(tokens * 512, sign), {}, 0.0};
+          extreme_blocks(type, p.w.get(), 3 * 512 / type_info(type).block, fill);
+          multiply(p);
+          const std::vector<float> y = run(k, p);
+          check_each(type_info(type).name, y.data(), p.exact.data(), y.size(), 1e-3, 1e-3);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: bias, scale, residual and gated pairs") {
+  for (Type type : {Type::f16, Type::q8_0, Type::q4_k, Type::q6_k}) {
+    for (size_t tokens : {1, 11}) {
+      const Problem p = make(type, 512, 45, tokens, 21);
+      Problem up = make(type == Type::q4_k ? Type::q6_k : type, 512, 45, tokens, 22);
+      up.x = p.x;
+      multiply(up);
+      Random random(4);
+      std::vector<float> bias(p.n), bias2(p.n), add(tokens * p.n), y(tokens * p.n, NAN);
+      for (float& v : bias) v = random.uniform();
+      for (float& v : bias2) v = random.uniform();
+      for (float& v : add) v = random.uniform();
+      const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(tokens));
+      MatmulArgs a = args(p, act, y.data());
+      a.scale = 0.125f;
+      a.bias = bias.data();
+      a.add = add.data();
+      a.ldadd = p.n;
+      k.matmul(a, scratch.get());
+      std::vector<double> expected(y.size());
+      for (size_t t = 0; t < tokens; ++t) {
+        for (size_t n = 0; n < p.n; ++n) {
+          const size_t i = t * p.n + n;
+          expected[i] = 0.125 * p.exact[i] + static_cast<double>(bias[n]) + static_cast<double>(add[i]);
+        }
+      }
+      check_close("bias, scale, add", y.data(), expected.data(), y.size(), 5e-3);
+
+      for (Glu glu : {Glu::silu, Glu::gelu_tanh, Glu::gelu_erf, Glu::relu}) {
+        a.glu = glu;
+        a.type2 = up.type;
+        a.w2 = up.w.get();
+        a.row_bytes2 = up.stride();
+        a.act2 = act.get();
+        a.bias2 = bias2.data();
+        k.matmul(a, scratch.get());
+        for (size_t t = 0; t < tokens; ++t) {
+          for (size_t n = 0; n < p.n; ++n) {
+            const size_t i = t * p.n + n;
+            const double g = 0.125 * p.exact[i] + static_cast<double>(bias[n]);
+            double s = 0.0;
+            if (glu == Glu::silu) s = g / (1.0 + std::exp(-g));
+            if (glu == Glu::gelu_tanh) s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
+            if (glu == Glu::gelu_erf) s = 0.5 * g * (1.0 + std::erf(g / std::sqrt(2.0)));
+            if (glu == Glu::relu) s = std::max(g, 0.0);
+            expected[i] = s * (0.125 * up.exact[i] + static_cast<double>(bias2[n])) + static_cast<double>(add[i]);
+          }
+        }
+        check_close("gated", y.data(), expected.data(), y.size(), 1e-2);
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: a residual may be the result itself") {
+  const Problem p = make(Type::q8_0, 256, 40, 2, 8);
+  std::vector<float> y(80, 1.5f);
+  const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(2));
+  MatmulArgs a = args(p, act, y.data());
+  a.add = y.data();
+  a.ldadd = p.n;
+  k.matmul(a, scratch.get());
+  std::vector<double> expected(p.exact);
+  for (double& v : expected) v += 1.5;
+  check_close("y += W x", y.data(), expected.data(), y.size(), 1e-4);
+}
+
+TEST_CASE("matmul: infinities and NaN stay visible, zeros stay zero, tiny values keep their precision") {
+  for (Type type : {Type::q8_0, Type::q4_k, Type::q6_k, Type::q4_1}) {
+    for (size_t tokens : {1, 7}) {
+      for (float odd : {INFINITY, -INFINITY, NAN}) {
+        Problem p = make(type, 512, 5, tokens, 8);
+        p.x[300] = odd;
+        const std::vector<float> y = run(k, p);
+        for (size_t n = 0; n < p.n; ++n) check("token 0 is not finite", !std::isfinite(y[n]));
+        for (size_t i = p.n; i < y.size(); ++i) check("other tokens are", std::isfinite(y[i]));
+      }
+      Problem zero = make(type, 512, 5, tokens, 8);
+      for (float& v : zero.x) v = 0.0f;
+      for (float v : run(k, zero)) check("zero", v == 0.0f);
+      Problem tiny = make(type, 512, 5, tokens, 8);
+      for (float& v : tiny.x) v *= 1e-25f;
+      multiply(tiny);
+      const std::vector<float> y = run(k, tiny);
+      check_product(tiny, y, limit_of(type));
+    }
+  }
+}
