@@ -15,6 +15,7 @@ import type { PassRecord } from "../passes/pipeline.ts";
 import { pipelineFor, runPipeline } from "../passes/pipeline.ts";
 import type { DispatchReport } from "./legalise.ts";
 import { legalise } from "./legalise.ts";
+import type { DispatchPolicy } from "./support.ts";
 import type { GraphMemory } from "./memory.ts";
 import { planGraphMemory } from "./memory.ts";
 import type { PrecisionPolicy } from "./precision.ts";
@@ -29,6 +30,8 @@ export interface CompileOptions {
   readonly passes?: readonly Pass[];
   /** What to do with nodes that the backend cannot run: refuse (default), or leave them for segments. */
   readonly blocked?: "refuse" | "keep";
+  /** Native rules where there are any (default), only common ones, or only native ones. */
+  readonly dispatch?: DispatchPolicy;
   /** Verify after every step. */
   readonly verify?: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -62,7 +65,7 @@ export function compile(graph: Graph, options: CompileOptions): Compiled {
   const checked = options.verify === true;
   const passes = options.passes ?? pipelineFor(backend);
   const { graph: optimised, records } = runPipeline(source, { passes, verify: checked, signal });
-  const { graph: legal, report, blocked } = legalise(optimised, backend, signal);
+  const { graph: legal, report, blocked } = legalise(optimised, backend, signal, options.dispatch);
   if (checked) {
     const [finding] = verify(opTable, legal);
     if (finding) throw new WorkbenchError("BUG_INVARIANT", `[compile] after legalisation: ${finding.message}`);
@@ -87,6 +90,7 @@ export function compileKey(graph: Graph, options: CompileOptions, ...more: reado
     graphHash(graph),
     options.backend,
     options.precision ?? "f32",
+    options.dispatch ?? "prefer-native",
     JSON.stringify(Object.entries(options.bindings ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))),
     (options.passes ?? pipelineFor(options.backend)).map((pass) => pass.name).join(","),
     ...more,

@@ -13,7 +13,7 @@ import { formatType } from "../ir/type.ts";
 import type { Backend } from "../ops/defineOp.ts";
 import { opBuilder, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
-import type { Support, SupportState } from "./support.ts";
+import type { DispatchPolicy, Support, SupportState } from "./support.ts";
 import { nodeInfo, supportOf } from "./support.ts";
 
 /** One node of the graph that was given; leaves are left out. */
@@ -54,14 +54,19 @@ function partsOf(g: OpBuilder, graph: Graph, node: Node, inputs: readonly Value[
   return isList(values) ? values : [values];
 }
 
-export function legalise(graph: Graph, backend: Backend, signal?: AbortSignal): Legalised {
-  const report = dispatchReport(graph, backend);
+export function legalise(
+  graph: Graph,
+  backend: Backend,
+  signal?: AbortSignal,
+  policy: DispatchPolicy = "prefer-native",
+): Legalised {
+  const report = dispatchReport(graph, backend, policy);
   let current = graph;
   for (let depth = 0; ; depth++) {
     throwIfCancelled(signal);
     const before = current;
     const { graph: after, changed } = rewrite(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
-      const support = supportOf(before, node, backend);
+      const support = supportOf(before, node, backend, policy);
       if (support.state !== "decomposed") return undefined;
       return partsOf(opBuilder(replace()), before, node, node.inputs.map(map), support);
     });
@@ -71,18 +76,22 @@ export function legalise(graph: Graph, backend: Backend, signal?: AbortSignal): 
   }
   const blocked = new Map<NodeId, string>();
   for (const node of current.nodes) {
-    const support = supportOf(current, node, backend);
+    const support = supportOf(current, node, backend, policy);
     if (support.state !== "native") blocked.set(node.id, support.reason);
   }
   return { graph: current, report, blocked };
 }
 
 /** The report alone: what would become of each node, without making the legal graph. Works for any backend, anywhere. */
-export function dispatchReport(graph: Graph, backend: Backend): DispatchReport {
-  const known = new Map<string, Fate>();
+export function dispatchReport(
+  graph: Graph,
+  backend: Backend,
+  policy: DispatchPolicy = "prefer-native",
+): DispatchReport {
+  const asked: Asked = { backend, policy, known: new Map() };
   const entries = graph.nodes
     .filter((node) => !isLeaf(node))
-    .map((node): DispatchEntry => ({ node: node.id, op: node.op, ...fateOf(graph, node, backend, known, 0) }));
+    .map((node): DispatchEntry => ({ node: node.id, op: node.op, ...fateOf(graph, node, asked, 0) }));
   const counts = { native: 0, decomposed: 0, unsupported: 0, undeclared: 0 };
   for (const { state } of entries) counts[state]++;
   return { backend, entries, counts };
@@ -90,31 +99,32 @@ export function dispatchReport(graph: Graph, backend: Backend): DispatchReport {
 
 type Fate = Pick<DispatchEntry, "state" | "reason" | "parts">;
 
+/** For whom the fates are asked, and those that are known already. */
+interface Asked {
+  readonly backend: Backend;
+  readonly policy: DispatchPolicy;
+  readonly known: Map<string, Fate>;
+}
+
 /** Nodes of one op, attributes and types share their fate: a model has few kinds of nodes. */
-function fateOf(graph: Graph, node: Node, backend: Backend, known: Map<string, Fate>, depth: number): Fate {
+function fateOf(graph: Graph, node: Node, asked: Asked, depth: number): Fate {
+  const { backend, policy, known } = asked;
   const info = nodeInfo(graph, node);
   const key = `${node.op} ${JSON.stringify(node.attrs)} ${info.inputs.map(formatType).join(" ")}`;
   const before = known.get(key);
   if (before) return before;
-  const support = supportOf(graph, node, backend);
+  const support = supportOf(graph, node, backend, policy);
   const fate: Fate =
     support.state === "decomposed"
-      ? decomposedFate(graph, node, backend, support, known, depth)
+      ? decomposedFate(graph, node, asked, support, depth)
       : { state: support.state, reason: support.reason, parts: support.state === "native" ? [node.op] : [] };
   known.set(key, fate);
   return fate;
 }
 
 /** Takes one node apart in a graph of its own, and its parts in turn. */
-function decomposedFate(
-  graph: Graph,
-  node: Node,
-  backend: Backend,
-  support: Support,
-  known: Map<string, Fate>,
-  depth: number,
-): Fate {
-  if (depth >= DEEPEST) throw tooDeep(backend);
+function decomposedFate(graph: Graph, node: Node, asked: Asked, support: Support, depth: number): Fate {
+  if (depth >= DEEPEST) throw tooDeep(asked.backend);
   const builder = new GraphBuilder(opTable, node.op);
   const operands = nodeInfo(graph, node).inputs.map((type, i) =>
     isPacked(type.dtype) ? builder.param(`x${i}`, type, { file: "", tensor: `x${i}` }) : builder.input(`x${i}`, type),
@@ -123,7 +133,7 @@ function decomposedFate(
   const parts = builder.finish();
   const fates = parts.nodes
     .filter((part) => !isLeaf(part))
-    .map((part) => ({ op: part.op, ...fateOf(parts, part, backend, known, depth + 1) }));
+    .map((part) => ({ op: part.op, ...fateOf(parts, part, asked, depth + 1) }));
   const stuck = fates.find((fate) => fate.state === "unsupported" || fate.state === "undeclared");
   return stuck
     ? { state: stuck.state, reason: `its part ${stuck.op}: ${stuck.reason}`, parts: [] }

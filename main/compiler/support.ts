@@ -15,6 +15,12 @@ export type Support =
   | { readonly state: "decomposed"; readonly reason: string; readonly via: Via }
   | { readonly state: "unsupported" | "undeclared"; readonly reason: string };
 
+/**
+ * prefer-native: a native rule where there is one · force-common: the parts, wherever an op has any ·
+ * force-native: an op without a native rule is not supported.
+ */
+export type DispatchPolicy = "prefer-native" | "force-common" | "force-native";
+
 /** Any decomposition the op has: they all mean the same (a test checks it). */
 export function anyDecomposition(op: AnyOp): Via | undefined {
   const entries = [op.gradient, op.batching, ...Object.values(op.backends)];
@@ -28,7 +34,22 @@ export const nodeInfo = (graph: Graph, node: Node): NodeInfo<AttrRecord> => ({
   attrs: node.attrs,
 });
 
-export function supportOf(graph: Graph, node: Node, backend: Backend): Support {
+export function supportOf(
+  graph: Graph,
+  node: Node,
+  backend: Backend,
+  policy: DispatchPolicy = "prefer-native",
+): Support {
+  const support = preferredSupport(graph, node, backend);
+  if (policy === "force-native" && support.state === "decomposed")
+    return { state: "unsupported", reason: `native rules are forced, and ${support.reason}` };
+  if (policy !== "force-common" || support.state !== "native") return support;
+  const op = opOf(node.op);
+  const via = op === undefined ? undefined : anyDecomposition(op);
+  return via === undefined ? support : { state: "decomposed", reason: "common rules are forced", via };
+}
+
+function preferredSupport(graph: Graph, node: Node, backend: Backend): Support {
   if (isLeaf(node)) return { state: "native", reason: "a leaf: data, not work" };
   const op = opOf(node.op);
   if (!op) return { state: "unsupported", reason: `there is no op ${node.op}` };

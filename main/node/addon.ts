@@ -9,7 +9,6 @@ import { fileURLToPath } from "node:url";
 import type {
   CpuEngine,
   EngineCounts,
-  KernelNote,
   PlanHandle,
   RunRequest,
   RunResult,
@@ -34,7 +33,6 @@ interface NativeAddon {
   readonly abi: number;
   kernels(): readonly string[];
   isas(): readonly string[];
-  kernelNotes(isa?: string): readonly KernelNote[];
   counts(): EngineCounts;
   openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
   readWeights(weights: number, file: number, offset: number, target: Uint8Array): void;
@@ -209,7 +207,6 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
     isa: isa ?? isas.at(-1) ?? "scalar",
     isas,
     kernels: native.kernels(),
-    kernelNotes: () => native.kernelNotes(isa),
     counts: () => native.counts(),
     openWeights: (paths) =>
       guarded(() => {

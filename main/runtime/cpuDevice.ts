@@ -77,7 +77,8 @@ function compileOn(engine: CpuEngine, graph: Graph, options: CpuDeviceOptions): 
 function sessionOver(graph: Graph, threads: number, handle: SessionHandle): GraphSession {
   return {
     threads,
-    run: (request, signal) => handle.run({ ...request, symbols: symbolsOf(graph, request) }, signal),
+    // async, so that a bad request is a rejection and never a throw
+    run: async (request, signal) => await handle.run({ ...request, symbols: symbolsOf(graph, request) }, signal),
     fork: async (positions) => sessionOver(graph, threads, await handle.fork(positions)),
     save: (positions) => handle.save(positions),
     restore: (positions, state) => handle.restore(positions, state),

@@ -14,12 +14,14 @@ export interface PromptTokens {
   readonly ids: Int32Array;
 }
 
-const supportOf = (model: OpenModel): ChatSupport => model.cached("chat support", () => chatSupport(model.requireFile("chat"), model.tokenizer));
+const supportOf = (model: OpenModel): ChatSupport =>
+  model.cached("chat support", () => chatSupport(model.requireFile("chat"), model.tokenizer));
 
 export function promptOf(model: OpenModel, prompt: Prompt): PromptTokens {
   if (prompt.kind === "completion") return { text: prompt.text, ids: model.tokenizer.encode(prompt.text) };
   const support = supportOf(model);
-  if (support.kind === "none") throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
+  if (support.kind === "none")
+    throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
   const text = support.template.render(prompt.messages);
   return { text, ids: encodeRendered(model.tokenizer, text) };
 }
@@ -35,7 +37,10 @@ export function templateView(model: OpenModel, messages: readonly ChatMessage[] 
   const { template } = support;
   return {
     present: true,
-    sentence: template.origin === "file" ? "The file's own template." : "The file has no template; its vocabulary knows ChatML, so that is used.",
+    sentence:
+      template.origin === "file"
+        ? "The file's own template."
+        : "The file has no template; its vocabulary knows ChatML, so that is used.",
     source: template.source,
     rendered: messages === null ? null : template.render(messages),
   };

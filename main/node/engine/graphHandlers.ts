@@ -20,7 +20,8 @@ import { irLines, milLines, passDiff, passView, textPage } from "./views/textVie
 type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
 
 export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], GraphCalls> {
-  const staged = (model: OpenModel, key: GraphKey): StagedGraph => stagedGraph(model, key, (target, phase) => legalGraph(model, target, phase), initial.context);
+  const staged = (model: OpenModel, key: GraphKey): StagedGraph =>
+    stagedGraph(model, key, (target, phase) => legalGraph(model, target, phase), initial.context);
   const view = (key: GraphKey): GraphView => {
     const model = store.get(key.model);
     return model.cached(`view ${JSON.stringify([key.stage, key.phase])}`, () => {
@@ -33,10 +34,12 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
     "graph.node": ({ key, node, target }) => {
       const model = store.get(key.model);
       const { graph, bindings } = staged(model, key);
-      if (node >= graph.nodes.length) throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
+      if (node >= graph.nodes.length)
+        throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
       const asked = key.stage.kind === "legal" ? key.stage.target : target;
       const route = asked === null ? undefined : routeOf(model, asked, key.phase);
-      const routed = route === undefined ? undefined : key.stage.kind === "legal" ? node : sameNode(graph, node, route.graph);
+      const routed =
+        route === undefined ? undefined : key.stage.kind === "legal" ? node : sameNode(graph, node, route.graph);
       return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed });
     },
     "graph.overlay": ({ key, kind, target }) => {
@@ -47,12 +50,18 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
     "passes.list": ({ model, phase }) => {
       const { records } = passRecords(store.get(model));
       const total = records.reduce((sum, record) => sum + record.milliseconds, 0) / 1000;
-      return { model, phase, passes: records.map(passView), total: figure(total, "seconds", "measured", "this run of the pipeline, once") };
+      return {
+        model,
+        phase,
+        passes: records.map(passView),
+        total: figure(total, "seconds", "measured", "this run of the pipeline, once"),
+      };
     },
     "passes.diff": ({ model, index, full }) => {
       const { records } = passRecords(store.get(model));
       const record = records[index - 1];
-      if (!record) throw new WorkbenchError("INPUT_ARGUMENT", `[passes] index: got ${index}, expected 1 to ${records.length}`);
+      if (!record)
+        throw new WorkbenchError("INPUT_ARGUMENT", `[passes] index: got ${index}, expected 1 to ${records.length}`);
       return passDiff(record, index - 1, full);
     },
     "text.page": ({ key, language, target, firstLine, lines }) => {
@@ -81,13 +90,31 @@ function sameNode(graph: Graph, node: number, other: Graph): number | undefined 
   return found < 0 ? undefined : found;
 }
 
-function overlay(model: OpenModel, key: GraphKey, kind: OverlayView["kind"], target: TargetSpec, graph: Graph, bindings: Bindings): OverlayView {
+function overlay(
+  model: OpenModel,
+  key: GraphKey,
+  kind: OverlayView["kind"],
+  target: TargetSpec,
+  graph: Graph,
+  bindings: Bindings,
+): OverlayView {
   const values = new Float32Array(graph.nodes.length);
-  const done = (truth: OverlayView["truth"], basis: string, legend: readonly string[] = []): OverlayView => ({ key, kind, truth, basis, values, legend: [...legend] });
+  const done = (truth: OverlayView["truth"], basis: string, legend: readonly string[] = []): OverlayView => ({
+    key,
+    kind,
+    truth,
+    basis,
+    values,
+    legend: [...legend],
+  });
   switch (kind) {
     case "bytes":
       for (const node of graph.nodes)
-        values[node.id] = node.inputs.reduce((sum, v) => sum + valueBytes(graph.nodes[v.node]?.outputs[v.output] ?? { dtype: "f32", shape: [0] }, bindings), 0);
+        values[node.id] = node.inputs.reduce(
+          (sum, v) =>
+            sum + valueBytes(graph.nodes[v.node]?.outputs[v.output] ?? { dtype: "f32", shape: [0] }, bindings),
+          0,
+        );
       return done("exact", "bytes of its operands, weights included");
     case "type": {
       const legend: string[] = [];
@@ -108,9 +135,14 @@ function overlay(model: OpenModel, key: GraphKey, kind: OverlayView["kind"], tar
       for (const node of graph.nodes) {
         const routed = at[node.id] ?? -1;
         if (kind === "segment") values[node.id] = routed < 0 || isLeaf(node) ? -1 : (segments[routed] ?? -1);
-        else if (routed >= 0) values[node.id] = kind === "device" ? (route.nodes.device[routed] ?? 0) : (route.nodes.work[routed] ?? 0);
+        else if (routed >= 0)
+          values[node.id] = kind === "device" ? (route.nodes.device[routed] ?? 0) : (route.nodes.work[routed] ?? 0);
       }
-      return done("predicted", `our rules for ${route.title}`, kind === "segment" ? route.segments.map((s) => s.title) : []);
+      return done(
+        "predicted",
+        `our rules for ${route.title}`,
+        kind === "segment" ? route.segments.map((s) => s.title) : [],
+      );
     }
   }
 }
@@ -122,4 +154,3 @@ function routedIds(graph: Graph, routed: Graph, key: GraphKey): Int32Array {
   stableIds(routed).forEach((id, node) => byId.set(id, node));
   return Int32Array.from(stableIds(graph), (id) => byId.get(id) ?? -1);
 }
-

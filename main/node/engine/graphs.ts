@@ -23,7 +23,11 @@ export const PREFILL_BUCKET = 64;
 export const stepTokens = (phase: Phase): number => (phase === "decode" ? 1 : PREFILL_BUCKET);
 
 /** Sizes that a phase and a context give to the symbols of a template. */
-export const bindingsFor = (phase: Phase, context: number): Bindings => ({ T: stepTokens(phase), R: 1, capacity: context });
+export const bindingsFor = (phase: Phase, context: number): Bindings => ({
+  T: stepTokens(phase),
+  R: 1,
+  capacity: context,
+});
 
 /** The graph as the model's file builds it, symbols open. */
 export function templateOf(model: OpenModel): Graph {
@@ -43,7 +47,9 @@ export function templateOf(model: OpenModel): Graph {
 
 /** The template with every symbol bound: what a package's function is made from. */
 export function boundGraph(model: OpenModel, phase: Phase, context: number): Graph {
-  return model.cached(`bound ${phase} ${context}`, () => specialize(opTable, templateOf(model), bindingsFor(phase, context)));
+  return model.cached(`bound ${phase} ${context}`, () =>
+    specialize(opTable, templateOf(model), bindingsFor(phase, context)),
+  );
 }
 
 /** Every pass in order over the template: what the pipeline tab shows. */
@@ -53,7 +59,10 @@ export function passRecords(model: OpenModel): PipelineResult {
 
 /** The general passes over the bound graph: what is legalised for CoreML. */
 export function optimizedGraph(model: OpenModel, phase: Phase, context: number): Graph {
-  return model.cached(`optimized ${phase} ${context}`, () => runPipeline(boundGraph(model, phase, context), { passes: pipelineFor("coreml") }).graph);
+  return model.cached(
+    `optimized ${phase} ${context}`,
+    () => runPipeline(boundGraph(model, phase, context), { passes: pipelineFor("coreml") }).graph,
+  );
 }
 
 export interface StagedGraph {
@@ -62,7 +71,12 @@ export interface StagedGraph {
 }
 
 /** The graph of a stage. A pass's index counts the passes that have run. */
-export function stagedGraph(model: OpenModel, key: Pick<GraphKey, "stage" | "phase">, legal: (target: TargetSpec, phase: Phase) => Graph, context: number): StagedGraph {
+export function stagedGraph(
+  model: OpenModel,
+  key: Pick<GraphKey, "stage" | "phase">,
+  legal: (target: TargetSpec, phase: Phase) => Graph,
+  context: number,
+): StagedGraph {
   const bindings = bindingsFor(key.phase, context);
   const { stage } = key;
   switch (stage.kind) {
@@ -79,6 +93,10 @@ function afterPass(model: OpenModel, stage: Extract<Stage, { readonly kind: "pas
   const { records } = passRecords(model);
   if (stage.index === 0) return templateOf(model);
   const record = records[stage.index - 1];
-  if (!record) throw new WorkbenchError("INPUT_ARGUMENT", `[graph] pass ${stage.index}: got ${stage.index}, expected 0 to ${records.length}`);
+  if (!record)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[graph] pass ${stage.index}: got ${stage.index}, expected 0 to ${records.length}`,
+    );
   return record.after;
 }

@@ -19,10 +19,17 @@ export interface InfoParts {
 }
 
 export function statusOf(jobs: Jobs): EngineStatus {
-  return { engineBytes: process.memoryUsage.rss(), freeBytes: freeBytes(), totalBytes: totalBytes(), jobs: [...jobs.list()] };
+  return {
+    engineBytes: process.memoryUsage.rss(),
+    freeBytes: freeBytes(),
+    totalBytes: totalBytes(),
+    jobs: [...jobs.list()],
+  };
 }
 
-export function infoHandlers(parts: InfoParts): Pick<EngineHandlers["calls"], "engine.info" | "engine.status" | "doctor.run"> {
+export function infoHandlers(
+  parts: InfoParts,
+): Pick<EngineHandlers["calls"], "engine.info" | "engine.status" | "doctor.run"> {
   return {
     "engine.info": () => {
       const missing = parts.cpu.missing();
@@ -33,7 +40,12 @@ export function infoHandlers(parts: InfoParts): Pick<EngineHandlers["calls"], "e
         platform: platformName(),
         osTitle: osTitle(),
         chip: chipTitle(),
-        cpu: { cores: cpus().length, threads: availableParallelism(), features: [...(engine?.isas ?? [])], kernels: engine?.isa ?? "none" },
+        cpu: {
+          cores: cpus().length,
+          threads: availableParallelism(),
+          features: [...(engine?.isas ?? [])],
+          kernels: engine?.isa ?? "none",
+        },
         memory: { totalBytes: totalBytes(), freeBytes: freeBytes() },
         readBandwidth: null,
         devices: [...deviceList(parts.cpu)],
@@ -53,7 +65,13 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
   return {
     checks: [
       missing === undefined || missing.ok
-        ? { id: "addon", title: "Native engine", state: "ok", sentence: `Loaded; kernels for ${parts.cpu.engine().isas.join(", ")}, using ${parts.cpu.engine().isa}.`, hint: null }
+        ? {
+            id: "addon",
+            title: "Native engine",
+            state: "ok",
+            sentence: `Loaded; kernels for ${parts.cpu.engine().isas.join(", ")}, using ${parts.cpu.engine().isa}.`,
+            hint: null,
+          }
         : { id: "addon", title: "Native engine", state: "missing", sentence: missing.sentence, hint: missing.hint },
       {
         id: "memory",
@@ -62,7 +80,13 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
         sentence: `${(free / 1e9).toFixed(1)} GB of ${(totalBytes() / 1e9).toFixed(1)} GB are free.`,
         hint: free < 2e9 ? "Close other programs before running a model of more than a billion parameters." : null,
       },
-      { id: "processor", title: "Processor", state: "ok", sentence: `${chipTitle()}, ${availableParallelism()} threads.`, hint: null },
+      {
+        id: "processor",
+        title: "Processor",
+        state: "ok",
+        sentence: `${chipTitle()}, ${availableParallelism()} threads.`,
+        hint: null,
+      },
       {
         id: "coreml",
         title: "CoreML",
@@ -72,11 +96,35 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
       },
       { id: "mlx", title: "MLX", state: "info", sentence: "The MLX backend is not part of this version.", hint: null },
       sample
-        ? { id: "sample", title: "Sample model", state: "ok", sentence: `${(sample.bytes / 1e6).toFixed(1)} MB, ready.`, hint: null }
-        : { id: "sample", title: "Sample model", state: "missing", sentence: "It is not part of this installation.", hint: "Install the workbench again." },
+        ? {
+            id: "sample",
+            title: "Sample model",
+            state: "ok",
+            sentence: `${(sample.bytes / 1e6).toFixed(1)} MB, ready.`,
+            hint: null,
+          }
+        : {
+            id: "sample",
+            title: "Sample model",
+            state: "missing",
+            sentence: "It is not part of this installation.",
+            hint: "Install the workbench again.",
+          },
       problem === undefined
-        ? { id: "data", title: "Data folder", state: "ok", sentence: `Recents and caches are kept in ${parts.dataFolder}.`, hint: null }
-        : { id: "data", title: "Data folder", state: "warning", sentence: `${parts.dataFolder} cannot be written: ${problem}.`, hint: "Set RLX_HOME to a folder of yours." },
+        ? {
+            id: "data",
+            title: "Data folder",
+            state: "ok",
+            sentence: `Recents and caches are kept in ${parts.dataFolder}.`,
+            hint: null,
+          }
+        : {
+            id: "data",
+            title: "Data folder",
+            state: "warning",
+            sentence: `${parts.dataFolder} cannot be written: ${problem}.`,
+            hint: "Set RLX_HOME to a folder of yours.",
+          },
     ],
   };
 }

@@ -10,6 +10,7 @@ import { profileDecoder } from "../../runtime/profile.ts";
 import type { Decoders } from "./decoders.ts";
 import type { CpuAccess } from "./devices.ts";
 import { requireDevice } from "./devices.ts";
+import { during } from "./during.ts";
 import { figure } from "./forecast.ts";
 import type { Jobs } from "./jobs.ts";
 import { llamaBenchJson } from "./llamaBench.ts";
@@ -26,32 +27,6 @@ export interface MeasureParts {
   readonly defaultThreads: number;
   /** Bytes per second that this machine reads, measured once and kept. */
   readonly roof: (threads: number, signal: AbortSignal) => Promise<number>;
-}
-
-/** Items that a callback makes while a promise runs, as a stream: those first, then the promise's value. */
-async function* during<T, R>(work: (emit: (item: T) => void) => Promise<R>): AsyncGenerator<T, R> {
-  const queue: T[] = [];
-  let wake: (() => void) | undefined;
-  let settled = false;
-  const running = work((item) => {
-    queue.push(item);
-    wake?.();
-  }).finally(() => {
-    settled = true;
-    wake?.();
-  });
-  // Its rejection is delivered by the await below; until then it must not count as unhandled.
-  running.catch(() => undefined);
-  for (;;) {
-    while (queue.length > 0) {
-      const item = queue.shift();
-      if (item !== undefined) yield item;
-    }
-    if (settled) return await running;
-    await new Promise<void>((resolve) => {
-      wake = resolve;
-    });
-  }
 }
 
 export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["streams"], "bench.run" | "profile.run"> {

@@ -8,7 +8,9 @@ import type { ModelStore } from "./modelStore.ts";
 import { routeOf } from "./routes.ts";
 import { deviceShares, routeView } from "./views/routeView.ts";
 
-const choices = (list: readonly { readonly id: string; readonly title: string; readonly sentence: string }[]): { id: string; title: string; sentence: string }[] =>
+const choices = (
+  list: readonly { readonly id: string; readonly title: string; readonly sentence: string }[],
+): { id: string; title: string; sentence: string }[] =>
   list.map(({ id, title, sentence }) => ({ id, title, sentence }));
 
 const PROFILES = [
@@ -18,13 +20,25 @@ const PROFILES = [
   { id: "exact", title: "Exact", sentence: "f32 weights and arithmetic, for CPU and GPU." },
 ];
 
-export function routeHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
+export function routeHandlers(
+  store: ModelStore,
+  initial: TargetSpec,
+): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
   const view = (model: string, target: TargetSpec, phase: "prefill" | "decode"): RouteView => {
     const open = store.get(model);
-    return open.cached(`route view ${JSON.stringify(target)} ${phase}`, () => routeView({ model, route: routeOf(open, target, phase), target, phase }));
+    return open.cached(`route view ${JSON.stringify(target)} ${phase}`, () =>
+      routeView({ model, route: routeOf(open, target, phase), target, phase }),
+    );
   };
   return {
-    "targets.list": () => ({ chips: choices(CHIPS), oses: choices(SYSTEMS), units: choices(UNITS), profiles: PROFILES, here: null, initial }),
+    "targets.list": () => ({
+      chips: choices(CHIPS),
+      oses: choices(SYSTEMS),
+      units: choices(UNITS),
+      profiles: PROFILES,
+      here: null,
+      initial,
+    }),
     "route.get": ({ model, target, phase }) => view(model, target, phase),
     "route.compare": ({ model, targets, phase }) => ({
       rows: targets.map((target) => {
@@ -38,7 +52,12 @@ export function routeHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
           segments: route.segments.length,
           hops: route.hops.length,
           bytesPerStep: figure(bytes, "bytes", "predicted", "values that one segment makes and another takes"),
-          seconds: figure(route.costMs / 1000, "seconds", "predicted", "the placement model's own time: for comparing targets, not a promise"),
+          seconds: figure(
+            route.costMs / 1000,
+            "seconds",
+            "predicted",
+            "the placement model's own time: for comparing targets, not a promise",
+          ),
           packageBytes: null,
         };
       }),

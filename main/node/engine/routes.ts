@@ -19,10 +19,13 @@ export function planTarget(model: OpenModel, target: TargetSpec, phase: Phase): 
   return resolveTarget({ ...target, context: Math.min(target.context, trained) }, phase);
 }
 
-const keyOf = (target: PlanTarget): string => [target.chip, target.os, target.units, target.profile, target.context, target.phase].join(" ");
+const keyOf = (target: PlanTarget): string =>
+  [target.chip, target.os, target.units, target.profile, target.context, target.phase].join(" ");
 
 export function legalisedFor(model: OpenModel, target: PlanTarget): Legalised {
-  return model.cached(`legal ${target.phase} ${target.context}`, () => legalise(optimizedGraph(model, target.phase, target.context), "coreml"));
+  return model.cached(`legal ${target.phase} ${target.context}`, () =>
+    legalise(optimizedGraph(model, target.phase, target.context), "coreml"),
+  );
 }
 
 export function legalGraph(model: OpenModel, target: TargetSpec, phase: Phase): Graph {
@@ -32,6 +35,11 @@ export function legalGraph(model: OpenModel, target: TargetSpec, phase: Phase): 
 export function routeOf(model: OpenModel, target: TargetSpec, phase: Phase): Route {
   const plan = planTarget(model, target, phase);
   return model.cached(`route ${keyOf(plan)}`, () =>
-    routeGraph(legalisedFor(model, plan).graph, { table: opTable, entries: coremlEntry, target: plan, functionName: phase }),
+    routeGraph(legalisedFor(model, plan).graph, {
+      table: opTable,
+      entries: coremlEntry,
+      target: plan,
+      functionName: phase,
+    }),
   );
 }

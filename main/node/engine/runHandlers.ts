@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { View } from "../../contract/define.ts";
-import type { PhaseItem } from "../../contract/views/common.ts";
+import type { PhaseItem, TargetSpec } from "../../contract/views/common.ts";
 import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts";
 import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 import { generate } from "../../runtime/generate.ts";
@@ -13,7 +13,11 @@ import { figure } from "./forecast.ts";
 import type { Jobs } from "./jobs.ts";
 import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
+import type { CpuAccess } from "./devices.ts";
 import { requireDevice } from "./devices.ts";
+import { planTarget } from "./routes.ts";
+import { openSimulated } from "./simulated.ts";
+import type { DecoderSession } from "../../runtime/decoderSession.ts";
 
 type RunInput = View<typeof runInput>;
 type RunItem = StreamItemOf<"run.start">;
@@ -23,8 +27,29 @@ export interface RunParts {
   readonly store: ModelStore;
   readonly decoders: Decoders;
   readonly jobs: Jobs;
+  readonly cpu: CpuAccess;
+  readonly initialTarget: TargetSpec;
 }
 
+/** The package of this model on the simulator, made for this run. */
+async function simulatedLease(
+  parts: RunParts,
+  model: OpenModel,
+  input: RunInput,
+  signal: AbortSignal,
+): Promise<{ readonly session: DecoderSession; release(): Promise<void> }> {
+  const target = { ...parts.initialTarget, context: Math.min(input.context ?? SIMULATED_CONTEXT, SIMULATED_CONTEXT) };
+  const { session, dispose } = await openSimulated(
+    model,
+    planTarget(model, target, "decode"),
+    parts.cpu.engine(),
+    signal,
+  );
+  return { session, release: dispose };
+}
+
+/** Positions a simulated run has: it is for checking, not for long talks. */
+const SIMULATED_CONTEXT = 512;
 /** Statistics cross at most this often. */
 const STATS_EVERY_SECONDS = 0.1;
 
@@ -50,7 +75,8 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
     try {
       yield phaseItem("prepare", "Preparing the model", started);
       const prompt = promptOf(model, input.prompt);
-      const lease = parts.decoders.lease(model, input);
+      const lease =
+        input.device === "cpu" ? parts.decoders.lease(model, input) : await simulatedLease(parts, model, input, signal);
       try {
         const { ids } = prompt;
         const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
@@ -72,7 +98,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
         });
         yield* itemsOf(events, model, input, started, (fraction) => job.update("writing", fraction));
       } finally {
-        lease.release();
+        await lease.release();
       }
     } finally {
       job.end();

@@ -50,14 +50,35 @@ export function nodeView(input: NodeViewInput): NodeView {
     inputs: node.inputs.map((value, i) => {
       const from = graph.nodes[value.node];
       const type = from?.outputs[value.output];
-      return { label: `in ${i}`, type: type ? formatType(bindType(type, bindings)) : "", from: value.node, fromName: from ? nodeName(from) : "" };
+      return {
+        label: `in ${i}`,
+        type: type ? formatType(bindType(type, bindings)) : "",
+        from: value.node,
+        fromName: from ? nodeName(from) : "",
+      };
     }),
-    outputs: node.outputs.map((type, i) => ({ label: node.outputs.length === 1 ? "out" : `out ${i}`, type: formatType(bindType(type, bindings)), from: null, fromName: "" })),
-    attributes: Object.entries(node.attrs).map(([label, value]) => ({ label, value: typeof value === "string" ? value : JSON.stringify(value) })),
+    outputs: node.outputs.map((type, i) => ({
+      label: node.outputs.length === 1 ? "out" : `out ${i}`,
+      type: formatType(bindType(type, bindings)),
+      from: null,
+      fromName: "",
+    })),
+    attributes: Object.entries(node.attrs).map(([label, value]) => ({
+      label,
+      value: typeof value === "string" ? value : JSON.stringify(value),
+    })),
     cost: costOf(graph, node, bindings, input),
     weights: weightsOf(input, node),
     origin: originOf(input, node, mil),
-    mil: mil.length === 0 ? null : { text: mil.slice(0, MIL_LINES).join("\n") + (mil.length > MIL_LINES ? `\n// … ${mil.length - MIL_LINES} more` : ""), firstLine: 0 },
+    mil:
+      mil.length === 0
+        ? null
+        : {
+            text:
+              mil.slice(0, MIL_LINES).join("\n") +
+              (mil.length > MIL_LINES ? `\n// … ${mil.length - MIL_LINES} more` : ""),
+            firstLine: 0,
+          },
   };
 }
 
@@ -90,13 +111,21 @@ function placementOf({ route, routed, target }: NodeViewInput): Placement | null
     target,
     supported: device === "host" ? ["host"] : [...findings.supported],
     sentence: route.nodes.reason[routed] ?? "",
-    rules: findings.rules.map(({ id, verdict, sentence }) => ({ id, verdict, sentence, source: RULES.find((r) => r.id === id)?.source ?? "our placement model" })),
+    rules: findings.rules.map(({ id, verdict, sentence }) => ({
+      id,
+      verdict,
+      sentence,
+      source: RULES.find((r) => r.id === id)?.source ?? "our placement model",
+    })),
     fix: fixFor(rule),
     segment: segment?.index ?? null,
   };
 }
 
-type Found = { readonly supported: Set<"ane" | "gpu" | "cpu">; readonly rules: { readonly id: string; readonly verdict: "hard" | "soft" | "cost"; readonly sentence: string }[] };
+type Found = {
+  readonly supported: Set<"ane" | "gpu" | "cpu">;
+  readonly rules: { readonly id: string; readonly verdict: "hard" | "soft" | "cost"; readonly sentence: string }[];
+};
 
 /** What the plan says of every MIL operation of a node. */
 function findingsOf(route: Route, routed: number): Found {
@@ -143,11 +172,22 @@ function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInp
     { label: "bytes written", value: figure(written, "bytes", "exact", "types of its results") },
   ];
   const share = input.route && input.routed !== undefined ? input.route.nodes.work[input.routed] : undefined;
-  return share === undefined ? rows : [{ label: "share of work", value: figure(share, "share", "predicted", "the placement model's cost on its device") }, ...rows];
+  return share === undefined
+    ? rows
+    : [
+        {
+          label: "share of work",
+          value: figure(share, "share", "predicted", "the placement model's cost on its device"),
+        },
+        ...rows,
+      ];
 }
 
 function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): NodeView["weights"] {
-  const params = node.op === "param" ? [node] : node.inputs.flatMap((value) => graph.nodes[value.node] ?? []).filter((from) => from.op === "param");
+  const params =
+    node.op === "param"
+      ? [node]
+      : node.inputs.flatMap((value) => graph.nodes[value.node] ?? []).filter((from) => from.op === "param");
   return params.map((param) => {
     const [type] = param.outputs;
     invariant(type, "a param has a type");
@@ -158,7 +198,13 @@ function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): N
       const form = formFor(type.dtype, profile);
       lowered = `${formText(form)}, ${Number(bitsPerWeight(form).toFixed(3))} bits`;
     }
-    return { tensor: name, type: type.dtype.toUpperCase(), shape: type.shape.map(Number), bytes: file?.tensor(name)?.byteLength ?? valueBytes(type, {}), lowered };
+    return {
+      tensor: name,
+      type: type.dtype.toUpperCase(),
+      shape: type.shape.map(Number),
+      bytes: file?.tensor(name)?.byteLength ?? valueBytes(type, {}),
+      lowered,
+    };
   });
 }
 
@@ -175,11 +221,21 @@ function milOf({ route, routed }: NodeViewInput): string[] {
 
 /** GGUF tensor → operation as built → each pass → this node → MIL → segment. */
 function originOf(input: NodeViewInput, node: Node, mil: readonly string[]): OriginStep[] {
-  const steps: OriginStep[] = weightsOf(input, node).map((weight) => ({ kind: "tensor", text: `${weight.tensor} ${weight.type}`, ref: null }));
-  for (const origin of node.origins) steps.push({ kind: "source", text: `${origin.label}${origin.scope === "" ? "" : ` in ${origin.scope}`}`, ref: origin.source });
+  const steps: OriginStep[] = weightsOf(input, node).map((weight) => ({
+    kind: "tensor",
+    text: `${weight.tensor} ${weight.type}`,
+    ref: null,
+  }));
+  for (const origin of node.origins)
+    steps.push({
+      kind: "source",
+      text: `${origin.label}${origin.scope === "" ? "" : ` in ${origin.scope}`}`,
+      ref: origin.source,
+    });
   node.passes.forEach((pass, i) => steps.push({ kind: "pass", text: pass, ref: i }));
   steps.push({ kind: "node", text: `${node.op} %${node.id}`, ref: node.id });
-  if (mil.length > 0) steps.push({ kind: "mil", text: `${mil.length} MIL ${mil.length === 1 ? "operation" : "operations"}`, ref: null });
+  if (mil.length > 0)
+    steps.push({ kind: "mil", text: `${mil.length} MIL ${mil.length === 1 ? "operation" : "operations"}`, ref: null });
   const { routed, route } = input;
   const segment = routed === undefined ? undefined : route?.segments.find((s) => s.nodes.includes(routed));
   if (segment) steps.push({ kind: "segment", text: `segment ${segment.index}: ${segment.title}`, ref: segment.index });

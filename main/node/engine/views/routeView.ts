@@ -10,7 +10,12 @@ import { groupTree } from "./groups.ts";
 import { StringTable } from "./strings.ts";
 
 /** Seconds that a hop takes: a constant for handing over, and the bytes (the placement model's own numbers). */
-const HOP_SECONDS: Readonly<Record<Exclude<RouteDevice, "none">, number>> = { ane: 0.09e-3, gpu: 0.23e-3, cpu: 0.23e-3, host: 0.23e-3 };
+const HOP_SECONDS: Readonly<Record<Exclude<RouteDevice, "none">, number>> = {
+  ane: 0.09e-3,
+  gpu: 0.23e-3,
+  cpu: 0.23e-3,
+  host: 0.23e-3,
+};
 const HOP_BYTES_PER_SECOND = 10e9;
 
 export interface RouteViewInput {
@@ -56,10 +61,12 @@ function ribbon(route: Route, segmentOf: Int32Array): RouteView["runs"] {
   const tree = groupTree(route.graph);
   const block = (node: number): number => {
     let at = tree.of[node] ?? 0;
-    for (let group = tree.groups[at]; group && group.kind === "part" && group.parent > 0; group = tree.groups[at]) at = group.parent;
+    for (let group = tree.groups[at]; group && group.kind === "part" && group.parent > 0; group = tree.groups[at])
+      at = group.parent;
     return at;
   };
-  const stretches: { device: number; work: number; ops: number; firstNode: number; segment: number; block: number }[] = [];
+  const stretches: { device: number; work: number; ops: number; firstNode: number; segment: number; block: number }[] =
+    [];
   for (const node of route.graph.nodes) {
     const device = route.nodes.device[node.id] ?? 0;
     if (isLeaf(node) || device === 0) continue;
@@ -69,7 +76,15 @@ function ribbon(route: Route, segmentOf: Int32Array): RouteView["runs"] {
     if (last?.device === device && last.block === own) {
       last.work += work;
       last.ops++;
-    } else stretches.push({ device, work, ops: 1, firstNode: node.id, segment: Math.max(0, segmentOf[node.id] ?? 0), block: own });
+    } else
+      stretches.push({
+        device,
+        work,
+        ops: 1,
+        firstNode: node.id,
+        segment: Math.max(0, segmentOf[node.id] ?? 0),
+        block: own,
+      });
   }
   return {
     device: Uint8Array.from(stretches, (s) => s.device),
@@ -107,7 +122,12 @@ function hopView(route: Route, hop: Route["hops"][number]): HopView {
     to,
     values: hop.values,
     bytes: hop.bytes,
-    seconds: figure(HOP_SECONDS[to] + hop.bytes / HOP_BYTES_PER_SECOND, "seconds", "predicted", "a constant for handing over, and the bytes"),
+    seconds: figure(
+      HOP_SECONDS[to] + hop.bytes / HOP_BYTES_PER_SECOND,
+      "seconds",
+      "predicted",
+      "a constant for handing over, and the bytes",
+    ),
   };
 }
 
@@ -127,7 +147,12 @@ export function deviceShares(route: Route): DeviceShare[] {
   });
 }
 
-const NAMES: Readonly<Record<Exclude<Device, "none">, string>> = { ane: "Neural Engine", gpu: "GPU", cpu: "CPU", host: "host code" };
+const NAMES: Readonly<Record<Exclude<Device, "none">, string>> = {
+  ane: "Neural Engine",
+  gpu: "GPU",
+  cpu: "CPU",
+  host: "host code",
+};
 
 export function sentenceOf(route: Route, bytes: number): string {
   const [most] = deviceShares(route).sort((a, b) => b.workShare - a.workShare);
@@ -135,4 +160,3 @@ export function sentenceOf(route: Route, bytes: number): string {
   const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
   return `${NAMES[most.device]} ${Math.round(most.workShare * 100)} % of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`} per step.`;
 }
-

@@ -38,9 +38,22 @@ export function milLines(route: Route): readonly Line[] {
   });
 }
 
-export function textPage(language: TextPage["language"], title: string, lines: readonly Line[], firstLine: number, count: number): TextPage {
+export function textPage(
+  language: TextPage["language"],
+  title: string,
+  lines: readonly Line[],
+  firstLine: number,
+  count: number,
+): TextPage {
   const shown = lines.slice(firstLine, firstLine + count);
-  return { language, title, totalLines: lines.length, firstLine, text: shown.map((line) => line.text).join("\n"), nodes: Int32Array.from(shown, (line) => line.node) };
+  return {
+    language,
+    title,
+    totalLines: lines.length,
+    firstLine,
+    text: shown.map((line) => line.text).join("\n"),
+    nodes: Int32Array.from(shown, (line) => line.node),
+  };
 }
 
 export const passView = (record: PassRecord, index: number): PassView => ({
@@ -64,14 +77,21 @@ export function passDiff(record: PassRecord, index: number, full: boolean): Pass
   const before = numberless(record.before);
   const after = numberless(record.after);
   const [beforeSet, afterSet] = [countLines(before), countLines(after)];
-  const cut = (lines: readonly string[], others: ReadonlyMap<string, number>): { readonly text: string; readonly elided: number } =>
-    full ? { text: lines.slice(0, MOST_LINES).join("\n"), elided: Math.max(0, lines.length - MOST_LINES) } : elide(lines, others);
+  const cut = (
+    lines: readonly string[],
+    others: ReadonlyMap<string, number>,
+  ): { readonly text: string; readonly elided: number } =>
+    full
+      ? { text: lines.slice(0, MOST_LINES).join("\n"), elided: Math.max(0, lines.length - MOST_LINES) }
+      : elide(lines, others);
   const left = cut(before, afterSet);
   const right = cut(after, beforeSet);
   const idsBefore = stableIds(record.before);
   const idsAfter = stableIds(record.after);
   const [wasThere, isThere] = [new Set(idsBefore), new Set(idsAfter)];
-  const changed = record.after.nodes.filter((node) => node.passes.includes(record.name)).map((node) => idsAfter[node.id] ?? 0);
+  const changed = record.after.nodes
+    .filter((node) => node.passes.includes(record.name))
+    .map((node) => idsAfter[node.id] ?? 0);
   return {
     index: index + 1,
     beforeTitle: index === 0 ? "as built" : `after pass ${index}`,
@@ -88,8 +108,11 @@ export function passDiff(record: PassRecord, index: number, full: boolean): Pass
 /** Lines that do not change because numbers before them did: values are named by what they are, not by their place. */
 function numberless(graph: Graph): string[] {
   const ids = stableIds(graph);
-  const name = (node: number): string => `%${(ids[node] ?? 0) >> 6}${((ids[node] ?? 0) & 63) === 0 ? "" : `_${(ids[node] ?? 0) & 63}`}`;
-  return graph.nodes.map((node) => printNode(graph, node).replaceAll(/%(\d+)/g, (_whole, id: string) => name(Number(id))));
+  const name = (node: number): string =>
+    `%${(ids[node] ?? 0) >> 6}${((ids[node] ?? 0) & 63) === 0 ? "" : `_${(ids[node] ?? 0) & 63}`}`;
+  return graph.nodes.map((node) =>
+    printNode(graph, node).replaceAll(/%(\d+)/g, (_whole, id: string) => name(Number(id))),
+  );
 }
 
 function countLines(lines: readonly string[]): ReadonlyMap<string, number> {
@@ -99,11 +122,15 @@ function countLines(lines: readonly string[]): ReadonlyMap<string, number> {
 }
 
 /** Keeps lines that the other side lacks, with a little around them. */
-function elide(lines: readonly string[], others: ReadonlyMap<string, number>): { readonly text: string; readonly elided: number } {
+function elide(
+  lines: readonly string[],
+  others: ReadonlyMap<string, number>,
+): { readonly text: string; readonly elided: number } {
   const keep = new Uint8Array(lines.length);
   lines.forEach((line, i) => {
     if (others.has(line)) return;
-    for (let near = Math.max(0, i - CONTEXT_LINES); near <= Math.min(lines.length - 1, i + CONTEXT_LINES); near++) keep[near] = 1;
+    for (let near = Math.max(0, i - CONTEXT_LINES); near <= Math.min(lines.length - 1, i + CONTEXT_LINES); near++)
+      keep[near] = 1;
   });
   const shown: string[] = [];
   let skipped = 0;

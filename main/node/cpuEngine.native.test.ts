@@ -1,0 +1,239 @@
+// The native engine's life: handles, cancel, files that change, plans that lie, and a hundred cycles without growth.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compileCpu } from "../backends/cpu/compile.ts";
+import { GraphBuilder } from "../ir/builder.ts";
+import type { Graph } from "../ir/graph.ts";
+import { tensor } from "../ir/type.ts";
+import { opTable, typedBuilder } from "../ops/index.ts";
+import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
+import type { CpuDeviceOptions } from "../runtime/cpuDevice.ts";
+import { seededRandom } from "../testing/random.ts";
+import { loadAddon } from "./addon.ts";
+
+const engine = loadAddon();
+const folder = mkdtempSync(join(tmpdir(), "rlx-cpu-engine-"));
+const WIDTH = 256;
+const BYTES = WIDTH * WIDTH * 4;
+
+/** `layers` products with one square matrix that lies in a file. */
+function chain(layers: number): Graph {
+  const builder = new GraphBuilder(opTable, "chain");
+  const g = typedBuilder(builder);
+  builder.limitSymbol("T", 512);
+  let x = builder.input("x", tensor("f32", ["T", WIDTH]));
+  const w = builder.param("w", tensor("f32", [WIDTH, WIDTH]), { file: "f", tensor: "w" });
+  for (let i = 0; i < layers; i++) x = g.tanh([g.linear([x, w])]);
+  builder.output("y", x);
+  return builder.finish();
+}
+
+function weightsFile(name: string): string {
+  const random = seededRandom(7);
+  const path = join(folder, name);
+  writeFileSync(
+    path,
+    new Uint8Array(Float32Array.from({ length: WIDTH * WIDTH }, () => random.normal() * 0.05).buffer),
+  );
+  return path;
+}
+
+const optionsFor = (path: string): CpuDeviceOptions => ({
+  threads: 2,
+  weights: { paths: [path], locate: () => ({ file: 0, offset: 0, bytes: BYTES }) },
+});
+const rows = (count: number): Float32Array => Float32Array.from({ length: count * WIDTH }, (_, i) => Math.sin(i));
+const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
+
+let path = "";
+beforeAll(() => {
+  path = weightsFile("weights.bin");
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("runs", () => {
+  test("a chain equals plain arithmetic, whatever the number of rows at once", async () => {
+    const compiled = cpuDevice(engine, optionsFor(path)).compile(chain(3));
+    const session = compiled.open();
+    const whole = await session.run({ inputs: { x: rows(24) }, fetch: ["y"] });
+    const y = new Float32Array(whole.outputs["y"]!.bytes.buffer);
+    const one = await session.run({ inputs: { x: rows(1) }, fetch: ["y"] });
+    new Float32Array(one.outputs["y"]!.bytes.buffer).forEach((value, i) => expect(value).toBeCloseTo(y[i]!, 5));
+    session.dispose();
+    compiled.dispose();
+  });
+
+  test("inputs are checked by name, size and limit", async () => {
+    const compiled = cpuDevice(engine, optionsFor(path)).compile(chain(1));
+    const session = compiled.open();
+    const failing = (inputs: Record<string, Float32Array>, symbols = {}): Promise<unknown> =>
+      session.run({ inputs, symbols }).then(() => "no error", codeOf);
+    expect(await failing({})).toBe("INPUT_ARGUMENT");
+    expect(await failing({ z: rows(1), x: rows(1) })).toBe("INPUT_ARGUMENT");
+    expect(await failing({ x: rows(2) }, { T: 3 })).toBe("INPUT_ARGUMENT");
+    expect(await failing({ x: new Float32Array(3) })).toBe("IR_SHAPE");
+    expect(await failing({ x: rows(513) })).toBe("IR_SHAPE");
+    expect(await failing({ x: rows(2) })).toBe("no error");
+    session.dispose();
+    compiled.dispose();
+  });
+
+  test("a cancel ends the run with CANCELLED, soon, and the session goes on", async () => {
+    const compiled = cpuDevice(engine, optionsFor(path)).compile(chain(4000));
+    const session = compiled.open();
+    const controller = new AbortController();
+    const running = session.run({ inputs: { x: rows(512) } }, controller.signal).then(() => "finished", codeOf);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    controller.abort();
+    expect(await running).toBe("CANCELLED");
+    expect(await session.run({ inputs: { x: rows(1) } }, controller.signal).then(() => "finished", codeOf)).toBe(
+      "CANCELLED",
+    );
+    session.dispose();
+    compiled.dispose();
+  });
+});
+
+describe("handles", () => {
+  test("dispose is idempotent, and what was disposed is unknown", async () => {
+    const compiled = cpuDevice(engine, optionsFor(path)).compile(chain(1));
+    const session = compiled.open();
+    session.dispose();
+    session.dispose();
+    expect(await session.run({ inputs: { x: rows(1) } }).catch(codeOf)).toBe("HANDLE_UNKNOWN");
+    const next = compiled.open();
+    expect(await session.run({ inputs: { x: rows(1) } }).catch(codeOf)).toBe("HANDLE_UNKNOWN");
+    next.dispose();
+    compiled.dispose();
+  });
+
+  test("a run keeps session, plan and weights alive until it ends", async () => {
+    const compiled = cpuDevice(engine, optionsFor(path)).compile(chain(50));
+    const session = compiled.open();
+    const running = session.run({ inputs: { x: rows(64) }, fetch: ["y"] });
+    session.dispose();
+    compiled.dispose();
+    expect(engine.counts()).toMatchObject({ weights: 0, plans: 0, sessions: 0 });
+    expect((await running).outputs["y"]?.shape).toEqual([64, WIDTH]);
+  });
+
+  test("a hundred cycles of load, run, cancel and dispose leave nothing behind", async () => {
+    const cycle = async (): Promise<void> => {
+      const compiled = cpuDevice(engine, optionsFor(path)).compile(chain(40));
+      const session = compiled.open();
+      await session.run({ inputs: { x: rows(4) }, fetch: ["y"] });
+      const controller = new AbortController();
+      const running = session.run({ inputs: { x: rows(256) } }, controller.signal).catch(codeOf);
+      controller.abort();
+      await running;
+      session.dispose();
+      compiled.dispose();
+    };
+    for (let i = 0; i < 20; i++) await cycle();
+    const before = process.memoryUsage().rss;
+    for (let i = 0; i < 100; i++) await cycle();
+    expect(process.memoryUsage().rss - before).toBeLessThan(48 << 20);
+    expect(engine.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
+  });
+});
+
+describe("files that change", () => {
+  const changed = async (change: (file: string) => void): Promise<unknown> => {
+    const file = weightsFile(`changing-${Math.random()}.bin`);
+    const compiled = cpuDevice(engine, optionsFor(file)).compile(chain(2));
+    const session = compiled.open();
+    await session.run({ inputs: { x: rows(1) } });
+    change(file);
+    const code = await session.run({ inputs: { x: rows(1) } }).then(() => "finished", codeOf);
+    session.dispose();
+    compiled.dispose();
+    return code;
+  };
+  test("a later time is INPUT_CHANGED", async () => {
+    expect(await changed((file) => utimesSync(file, new Date(), new Date(Date.now() + 60_000)))).toBe("INPUT_CHANGED");
+  });
+  test("a shorter file is INPUT_CHANGED", async () => {
+    expect(await changed((file) => truncateSync(file, 100))).toBe("INPUT_CHANGED");
+  });
+
+  test("a file that shrinks in the middle of a run ends the run, not the process", async () => {
+    const file = weightsFile("shrinking.bin");
+    const compiled = cpuDevice(engine, optionsFor(file)).compile(chain(4000));
+    const session = compiled.open();
+    const running = session.run({ inputs: { x: rows(256) } }).then(() => "finished", codeOf);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    truncateSync(file, 0);
+    expect(await running).toBe("INPUT_CHANGED");
+    session.dispose();
+    compiled.dispose();
+  });
+
+  test("a missing or empty file has a code", () => {
+    const opened = (name: string): unknown => {
+      try {
+        engine.openWeights([join(folder, name)]).dispose();
+      } catch (error) {
+        return codeOf(error);
+      }
+      return "opened";
+    };
+    writeFileSync(join(folder, "empty.bin"), "");
+    expect(opened("nowhere.bin")).toBe("INPUT_NOT_FOUND");
+    expect(opened("empty.bin")).toBe("INPUT_UNREADABLE");
+    expect(opened(".")).toBe("INPUT_UNREADABLE");
+  });
+});
+
+test("mutated plans are refused with a code or run without harm", async () => {
+  const plan = compileCpu(chain(3), cpuRules, () => ({ file: 0, offset: 0, bytes: BYTES })).bytes;
+  const weights = engine.openWeights([path]);
+  const random = seededRandom(11);
+  let refused = 0;
+  for (let i = 0; i < 3000; i++) {
+    const bytes = plan.slice(0, i % 5 === 0 ? random.integer(plan.length) : plan.length);
+    for (let n = random.integer(4); n >= 0; n--)
+      if (bytes.length > 0)
+        bytes[random.integer(bytes.length)] = random.pick([0, 1, 2, 127, 128, 255, random.integer(256)]);
+    try {
+      const handle = engine.loadPlan(bytes, weights);
+      try {
+        const session = handle.openSession({ threads: 1 });
+        await session.run({ inputs: { x: rows(1) }, symbols: { T: 1 } }).finally(() => session.dispose());
+      } finally {
+        handle.dispose();
+      }
+    } catch (error) {
+      expect(typeof codeOf(error)).toBe("string");
+      expect(codeOf(error)).not.toBe("BUG_UNEXPECTED");
+      refused++;
+    }
+  }
+  weights.dispose();
+  expect(refused).toBeGreaterThan(1000);
+});
+
+test("an environment that ends in the middle of a run ends cleanly", () => {
+  const program = `
+    import { Worker, isMainThread } from "node:worker_threads";
+    import { loadAddon } from ${JSON.stringify(join(import.meta.dirname, "addon.ts"))};
+    const engine = loadAddon();
+    void engine.readBandwidth(2, 64 << 20, 60).catch(() => {});
+    setTimeout(() => process.exit(7), 100);
+  `;
+  const file = join(folder, "leaving.mts");
+  writeFileSync(file, program);
+  let status: unknown;
+  try {
+    execFileSync(process.execPath, ["--import", "tsx", file], {
+      cwd: join(import.meta.dirname, "../.."),
+      timeout: 20_000,
+      stdio: "pipe",
+    });
+  } catch (error) {
+    status = (error as { status?: unknown }).status;
+  }
+  expect(status).toBe(7);
+});

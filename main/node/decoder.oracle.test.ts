@@ -1,0 +1,209 @@
+// The engine against llama.cpp on random-weight files of the three families. f32 and f16 agree to 1e-3 at every position;
+// packed files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at
+// most llama.cpp's own. Whole, chunked and token-by-token prompts agree.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { compile } from "../compiler/compile.ts";
+import { openGguf } from "../formats/gguf/open.ts";
+import type { Graph } from "../ir/graph.ts";
+import type { DecoderModel } from "../runtime/decoderModel.ts";
+import { openDecoder } from "../runtime/decoderModel.ts";
+import { generate, GREEDY } from "../runtime/generate.ts";
+import type { Rows } from "../testing/llama.ts";
+import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
+import { pythonPath, repositoryRoot } from "../testing/oracleProcess.ts";
+import { createTokenizer } from "../tokenizer/tokenizer.ts";
+import { loadAddon } from "./addon.ts";
+import { openFileSource } from "./fileByteSource.ts";
+
+const missing = llamaMissing();
+const folder = mkdtempSync(join(tmpdir(), "rlx-decoder-"));
+const engine = loadAddon();
+const LENGTH = 64;
+afterAll(async () => {
+  if (missing === undefined) await llamaForget();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Made {
+  readonly path: string;
+  readonly exact: string;
+}
+const made = new Map<string, Made>();
+function model(preset: string, type: string, extra: readonly string[] = []): Made {
+  const key = [preset, type, ...extra].join("");
+  const known = made.get(key);
+  if (known) return known;
+  const path = join(folder, `${key}.gguf`);
+  const exact = join(folder, `${key}-exact.gguf`);
+  execFileSync(
+    pythonPath,
+    ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path, "--exact", exact, ...extra],
+    { cwd: join(repositoryRoot, "python") },
+  );
+  const result = { path, exact };
+  made.set(key, result);
+  return result;
+}
+
+const optimised = (graph: Graph): Graph => compile(graph, { backend: "cpu", verify: true }).graph;
+
+async function withModel<T>(path: string, cacheType: "f32" | "f16", prepare: (graph: Graph) => Graph, use: (m: DecoderModel) => Promise<T>): Promise<T> {
+  const file = await openGguf(await openFileSource(path));
+  const decoder = openDecoder(engine, file, [path], { threads: 2, cacheType, chunk: LENGTH, prepare });
+  try {
+    return await use(decoder);
+  } finally {
+    decoder.dispose();
+    await file.close();
+  }
+}
+
+const tokensFor = (vocabulary: number): Int32Array => Int32Array.from({ length: LENGTH }, (_, i) => (i * 7919 + 13) % vocabulary);
+
+function logSoftmax(row: Float32Array): Float64Array {
+  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  const total = row.reduce((sum, x) => sum + Math.exp(x - largest), 0);
+  return Float64Array.from(row, (x) => x - largest - Math.log(total));
+}
+
+/** Log-probabilities of every row, the prompt cut into runs of `chunk`. */
+async function ours(decoder: DecoderModel, tokens: Int32Array, chunk: number): Promise<Float64Array[]> {
+  const session = decoder.open({ context: 2 * LENGTH });
+  const rows: Float64Array[] = [];
+  for (let at = 0; at < tokens.length; at += chunk) {
+    const part = tokens.subarray(at, at + chunk);
+    const logits = await session.logits(part, [...part.keys()]);
+    const width = decoder.architecture.vocabulary;
+    for (let r = 0; r < part.length; r++) rows.push(logSoftmax(logits.subarray(r * width, (r + 1) * width)));
+  }
+  session.dispose();
+  return rows;
+}
+
+const worstGap = (a: readonly Float64Array[], row: (t: number) => Float64Array): number =>
+  Math.max(...a.map((mine, t) => mine.reduce((most, x, i) => Math.max(most, Math.abs(x - row(t)[i]!)), 0)));
+
+const meanKl = (exact: Rows<Float64Array>, other: (t: number) => Float64Array): number =>
+  Array.from({ length: LENGTH }, (_, t) => exact.row(t).reduce((sum, x, i) => sum + Math.exp(x) * (x - other(t)[i]!), 0)).reduce((a, b) => a + b) / LENGTH;
+
+function expectSameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array>): void {
+  mine.forEach((row, t) => {
+    const order = [...theirs.row(t).keys()].sort((a, b) => theirs.row(t)[b]! - theirs.row(t)[a]!);
+    const [best, second] = order;
+    if (theirs.row(t)[best!]! - theirs.row(t)[second!]! > 2e-3) expect(row.indexOf(Math.max(...row)), `position ${t}`).toBe(best);
+  });
+}
+
+const FAMILIES = ["tiny-llama", "tiny-llama3", "tiny-qwen2", "tiny-qwen3", "tiny-odd"] as const;
+
+describe.skipIf(missing !== undefined)("plain files", () => {
+  const cases = FAMILIES.flatMap((family) => (["f32", "f16"] as const).map((type) => [family, type] as const));
+  test.each(cases)("%s %s: log-probabilities within 1e-3 at every position, raw and optimised graph", async (family, type) => {
+    const { path } = model(family, type);
+    for (const prepare of [(graph: Graph): Graph => graph, optimised])
+      await withModel(path, "f32", prepare, async (decoder) => {
+        const tokens = tokensFor(decoder.architecture.vocabulary);
+        const theirs = await llamaLogprobs(path, [...tokens]);
+        const whole = await ours(decoder, tokens, LENGTH);
+        expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
+        expectSameBest(whole, theirs);
+        for (const chunk of [17, 1]) expect(worstGap(await ours(decoder, tokens, chunk), (t) => whole[t]!)).toBeLessThan(1e-3);
+      });
+  });
+
+  test.each(["linear", "yarn"])("rope scaling %s", async (scaling) => {
+    const { path } = model("tiny-qwen3", "f32", ["--rope-scaling", scaling, "--rope-original-context", "32"]);
+    await withModel(path, "f32", optimised, async (decoder) => {
+      const tokens = tokensFor(decoder.architecture.vocabulary);
+      const theirs = await llamaLogprobs(path, [...tokens]);
+      expect(worstGap(await ours(decoder, tokens, LENGTH), (t) => theirs.row(t))).toBeLessThan(1e-3);
+    });
+  });
+});
+
+describe.skipIf(missing !== undefined)("packed files", () => {
+  const types = ["bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "q4_k_m", "q5_k_m"];
+  const cases = ["tiny-llama", "tiny-qwen2", "tiny-qwen3"].flatMap((family) => types.map((type) => [family, type] as const));
+  test.each([...cases, ["tiny-odd", "q4_k_m"] as const])("%s %s: mean KL to the exact model at most llama.cpp's own", async (family, type) => {
+    const { path, exact } = model(family, type);
+    await withModel(path, "f32", optimised, async (decoder) => {
+      const tokens = tokensFor(decoder.architecture.vocabulary);
+      const truth = await llamaLogprobs(exact, [...tokens]);
+      const peer = await llamaLogprobs(path, [...tokens]);
+      const whole = await ours(decoder, tokens, LENGTH);
+      const single = await ours(decoder, tokens, 1);
+      const limit = Math.max(meanKl(truth, (t) => peer.row(t)), 1e-9);
+      expect(meanKl(truth, (t) => whole[t]!)).toBeLessThanOrEqual(limit);
+      expect(meanKl(truth, (t) => single[t]!)).toBeLessThanOrEqual(limit);
+    });
+  });
+});
+
+describe.skipIf(missing !== undefined)("sessions", () => {
+  test("greedy generation, prompt reuse, fork, save and restore give llama.cpp's tokens", async () => {
+    const { path } = model("tiny-llama", "f32");
+    await withModel(path, "f32", optimised, async (decoder) => {
+      const file = await openGguf(await openFileSource(path));
+      const tokenizer = createTokenizer(file);
+      const prompt = [...tokensFor(decoder.architecture.vocabulary)].slice(0, 20);
+      const want = [...(await llamaGenerate(path, prompt, 24, { stopAtEnd: false }))];
+      const session = decoder.open({ context: 128 });
+      const run = async (tokens: readonly number[]): Promise<{ ids: number[]; reused: number }> => {
+        const ids: number[] = [];
+        let reused = -1;
+        for await (const event of generate(session, tokenizer, { prompt: tokens, sampling: GREEDY, maxTokens: 24, ignoreEnd: true })) {
+          if (event.kind === "token") ids.push(event.id);
+          if (event.kind === "done") reused = event.stats.reusedTokens;
+        }
+        return { ids, reused };
+      };
+      expect(await run(prompt)).toEqual({ ids: want, reused: 0 });
+      expect(await run(prompt)).toEqual({ ids: want, reused: prompt.length - 1 });
+      session.truncate(10);
+      const forked = await session.fork();
+      const saved = await session.save();
+      const other = decoder.open({ context: 128 });
+      await other.restore(saved);
+      expect(other.tokens).toEqual(prompt.slice(0, 10));
+      const rest = Int32Array.from(prompt.slice(10));
+      const from = [await session.logits(rest, [9]), await forked.logits(rest, [9]), await other.logits(rest, [9])];
+      expect(from[1]).toEqual(from[0]);
+      expect(from[2]).toEqual(from[0]);
+      for (const used of [session, forked, other]) used.dispose();
+      await file.close();
+    });
+  });
+
+  test("scores are the log-probabilities that llama.cpp gives", async () => {
+    const { path } = model("tiny-qwen2", "f32");
+    await withModel(path, "f32", optimised, async (decoder) => {
+      const tokens = tokensFor(decoder.architecture.vocabulary);
+      const theirs = await llamaLogprobs(path, [...tokens]);
+      const session = decoder.open({ context: 128 });
+      const scores = await session.score(tokens);
+      expect(scores[0]).toBeNaN();
+      for (let t = 1; t < LENGTH; t++) expect(Math.abs(scores[t]! - theirs.row(t - 1)[tokens[t]!]!)).toBeLessThan(1e-3);
+      session.dispose();
+    });
+  });
+
+  test("long caches cross the splits of the keys", async () => {
+    const { path } = model("tiny-qwen3", "f32", ["--context", "4096"]);
+    await withModel(path, "f16", optimised, async (decoder) => {
+      const tokens = Int32Array.from({ length: 1100 }, (_, i) => (i * 31 + 7) % decoder.architecture.vocabulary);
+      const whole = decoder.open({ context: 1200 });
+      await whole.feed(tokens.subarray(0, 1099));
+      const stepped = decoder.open({ context: 1200 });
+      await stepped.feed(tokens.subarray(0, 1020));
+      for (let t = 1020; t < 1099; t++) await stepped.feed([tokens[t]!]);
+      const [a, b] = [await whole.logits(tokens.subarray(1099), [0]), await stepped.logits(tokens.subarray(1099), [0])];
+      a.forEach((x, i) => expect(Math.abs(x - b[i]!)).toBeLessThan(1e-3));
+      whole.dispose();
+      stepped.dispose();
+    });
+  });
+});

@@ -1,0 +1,180 @@
+/** The engine: everything the contract offers, over one set of models, jobs and devices. Each connection is served the same. */
+import { access, constants, mkdir } from "node:fs/promises";
+import { availableParallelism, homedir } from "node:os";
+import { join } from "node:path";
+import type { EngineHandlers } from "../../contract/contract.ts";
+import { contract } from "../../contract/contract.ts";
+import type { Contract } from "../../contract/contract.ts";
+import type { Port } from "../../contract/port.ts";
+import type { Serving } from "../../contract/serve.ts";
+import { serve } from "../../contract/serve.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import { compile } from "../../compiler/compile.ts";
+import { formatReport } from "../../compiler/legalise.ts";
+import type { Graph } from "../../ir/graph.ts";
+import { loadAddon } from "../addon.ts";
+import type { CoremlUnits, Settings } from "../settings.ts";
+import { templateView } from "./chats.ts";
+import type { Connectable } from "./connection.ts";
+import type { Decoders } from "./decoders.ts";
+import { createDecoders } from "./decoders.ts";
+import { cpuAccess } from "./devices.ts";
+import { exportHandlers } from "./exportHandlers.ts";
+import { graphHandlers } from "./graphHandlers.ts";
+import { hybridHandlers } from "./hybridHandlers.ts";
+import { infoHandlers, statusOf } from "./infoHandlers.ts";
+import { inspectHandlers } from "./inspectHandlers.ts";
+import { createJobs } from "./jobs.ts";
+import { measureHandlers } from "./measureHandlers.ts";
+import type { ModelStore } from "./modelStore.ts";
+import { createModelStore } from "./modelStore.ts";
+import { createOffers } from "./offers.ts";
+import { createRecents } from "./recents.ts";
+import { routeHandlers } from "./routeHandlers.ts";
+import { runHandler } from "./runHandlers.ts";
+import { createUploads } from "./uploads.ts";
+
+export interface Engine extends Connectable {
+  readonly handlers: EngineHandlers;
+  readonly store: ModelStore;
+  readonly decoders: Decoders;
+  dispose(): Promise<void>;
+}
+
+export interface EngineOptions {
+  readonly settings: Settings;
+}
+
+/** What a prediction is for until somebody says otherwise. */
+const CONTEXT = 2048;
+const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
+  "cpu-ane": "cpu-ane",
+  all: "all",
+  gpu: "cpu-gpu",
+  cpu: "cpu",
+};
+const STATUS_EVERY_MS = 2000;
+/** Bytes and seconds of the read loop that finds the roof of a profile. */
+const ROOF = { bytes: 256 << 20, seconds: 0.5 };
+
+const initialTarget = (settings: Settings): TargetSpec => ({
+  chip: "m4",
+  os: "macos15",
+  units: UNITS[settings.coremlUnits],
+  profile: settings.coremlHostDequant ? "ane" : "auto",
+  context: CONTEXT,
+});
+
+export function dataFolder(settings: Settings): string {
+  if (settings.home !== null) return settings.home;
+  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support", "RLX Workbench");
+  return join(process.env["XDG_DATA_HOME"] ?? join(homedir(), ".local", "share"), "rlx-workbench");
+}
+
+/** Passes and legalisation for the CPU engine, told on stderr when that was asked for. */
+function prepareForCpu(settings: Settings): (graph: Graph) => Graph {
+  return (graph) => {
+    const compiled = compile(graph, { backend: "cpu", dispatch: settings.dispatch });
+    const say = (text: string): void => void process.stderr.write(`${text}\n`);
+    if (settings.verbose)
+      for (const pass of compiled.records)
+        say(
+          `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms`,
+        );
+    if (settings.dispatchReport) say(formatReport(compiled.report));
+    return compiled.graph;
+  };
+}
+
+export function createEngine({ settings }: EngineOptions): Engine {
+  const folder = dataFolder(settings);
+  const connections = new Set<Serving<Contract>>();
+  const tell = (): void => {
+    for (const connection of connections) connection.emit("engine.status", statusOf(jobs));
+  };
+  const jobs = createJobs(tell);
+  const cpu = cpuAccess(() => loadAddon({ path: settings.addon }));
+  const recents = createRecents(folder);
+  const uploads = createUploads();
+  const offers = createOffers();
+  const store = createModelStore({ offers, recents, uploads });
+  const defaultThreads = availableParallelism();
+  const decoders = createDecoders({
+    engine: cpu.engine,
+    prepare: prepareForCpu(settings),
+    defaultThreads,
+    defaultContext: CONTEXT,
+  });
+  const initial = initialTarget(settings);
+  const roofs = new Map<number, Promise<number>>();
+  const roof = (threads: number, signal: AbortSignal): Promise<number> => {
+    const known = roofs.get(threads);
+    if (known) return known;
+    const measured = cpu.engine().readBandwidth(threads, ROOF.bytes, ROOF.seconds, signal);
+    roofs.set(threads, measured);
+    measured.catch(() => roofs.delete(threads));
+    return measured;
+  };
+  const writable = async (): Promise<string | undefined> => {
+    try {
+      await mkdir(folder, { recursive: true });
+      await access(folder, constants.W_OK);
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  };
+  const exporting = exportHandlers({ store, cpu, jobs });
+
+  const handlers: EngineHandlers = {
+    calls: {
+      ...infoHandlers({ cpu, jobs, offers, dataFolder: folder, writable }),
+      ...inspectHandlers({ store, recents, uploads, initialTarget: initial, engineMissing: cpu.missing }),
+      ...graphHandlers(store, initial),
+      ...routeHandlers(store, initial),
+      ...hybridHandlers(store, cpu, jobs),
+      ...exporting.calls,
+      "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
+    },
+    streams: {
+      "run.start": runHandler({ store, decoders, jobs, cpu, initialTarget: initial }),
+      ...measureHandlers({ store, decoders, cpu, jobs, defaultThreads, roof }),
+      ...exporting.streams,
+    },
+  };
+
+  const heartbeat = setInterval(() => {
+    if (jobs.list().length > 0) tell();
+  }, STATUS_EVERY_MS);
+  heartbeat.unref();
+
+  return {
+    handlers,
+    store,
+    decoders,
+    connect(port: Port) {
+      // A port has one listener for its end: the connection's, with our own bookkeeping before it.
+      const watched: Port = {
+        ...port,
+        onClose: (listener) =>
+          port.onClose((reason) => {
+            connections.delete(connection);
+            listener(reason);
+          }),
+      };
+      const connection: Serving<Contract> = serve(contract, handlers, watched, {
+        onUnexpected: (method, error) =>
+          process.stderr.write(
+            `[${method}] ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+          ),
+      });
+      connections.add(connection);
+    },
+    async dispose() {
+      clearInterval(heartbeat);
+      for (const connection of connections) connection.close("the engine ends");
+      await store.dispose();
+      await uploads.dispose();
+    },
+  };
+}

@@ -1,0 +1,164 @@
+/** The plan of an export, and the export itself as a stream of progress that ends in its report. */
+import { stat, statfs } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, extname, join, resolve } from "node:path";
+import type { ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
+import { previewExport } from "../../backends/coreml/export.ts";
+import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { ExportPlan } from "../../contract/views/export.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { during } from "./during.ts";
+import type { CpuAccess } from "./devices.ts";
+import { exportModel, exportRequest } from "./exporting.ts";
+import { figure } from "./forecast.ts";
+import { overviewOf } from "./inspectHandlers.ts";
+import type { Jobs } from "./jobs.ts";
+import type { ModelStore } from "./modelStore.ts";
+import type { OpenModel } from "./openModel.ts";
+import { planTarget } from "./routes.ts";
+import { phaseItem } from "./runHandlers.ts";
+
+type ExportItem = StreamItemOf<"export.start">;
+
+export interface ExportParts {
+  readonly store: ModelStore;
+  readonly cpu: CpuAccess;
+  readonly jobs: Jobs;
+}
+
+export function exportHandlers(parts: ExportParts): {
+  readonly calls: Pick<EngineHandlers["calls"], "export.plan">;
+  readonly streams: Pick<EngineHandlers["streams"], "export.start">;
+} {
+  return {
+    calls: { "export.plan": ({ model, target }) => exportPlan(parts.store.get(model), target, parts.cpu) },
+    streams: {
+      async *"export.start"({ model, target, path, overwrite }, { signal }) {
+        const started = performance.now();
+        const open = parts.store.get(model);
+        const where = await checkPath(path, overwrite);
+        const job = parts.jobs.start("export", open.description.title);
+        try {
+          yield phaseItem("prepare", "Preparing the graph", started);
+          const steps = during<ExportProgress, ExportReport>((emit) =>
+            exportModel(open, planTarget(open, target, "decode"), {
+              path: where,
+              engine: parts.cpu.engine(),
+              signal,
+              onProgress: emit,
+            }),
+          );
+          let next = await steps.next();
+          while (next.done !== true) {
+            const item = progressItem(next.value, started);
+            job.update(
+              item.kind === "phase" ? item.name : "writing",
+              item.kind === "progress" ? item.doneBytes / Math.max(1, item.totalBytes) : null,
+            );
+            yield item;
+            next = await steps.next();
+          }
+          yield doneItem(open, where, next.value);
+        } finally {
+          job.end();
+        }
+      },
+    },
+  };
+}
+
+/** An absolute .mlpackage path in a folder that exists; what is there is replaced only when that was asked for. */
+async function checkPath(path: string, overwrite: boolean): Promise<string> {
+  const where = resolve(path);
+  if (extname(where) !== ".mlpackage")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where}: expected a name that ends in .mlpackage`, {
+      hint: "CoreML knows packages by that ending.",
+    });
+  const folder = await stat(dirname(where)).catch(() => undefined);
+  if (folder?.isDirectory() !== true)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[export] the folder ${dirname(where)} does not exist`, {
+      hint: "Create it first, or choose another.",
+    });
+  if (!overwrite && (await stat(where).catch(() => undefined)) !== undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where} exists already`, {
+      hint: "Choose another name, or ask to overwrite it.",
+      details: { exists: true },
+    });
+  return where;
+}
+
+function progressItem(
+  progress: ExportProgress,
+  started: number,
+): Extract<ExportItem, { readonly kind: "phase" | "progress" }> {
+  if (progress.kind === "phase") return phaseItem(progress.name, progress.sentence, started);
+  return { ...progress, elapsedSeconds: (performance.now() - started) / 1000 };
+}
+
+function doneItem(
+  model: OpenModel,
+  path: string,
+  report: ExportReport,
+): Extract<ExportItem, { readonly kind: "done" }> {
+  const bytes = report.weightBytes + report.modelBytes;
+  const source = model.file?.byteLength ?? report.sourceBytes;
+  const worst = Math.max(0, ...report.weights.map((weight) => weight.rmsError));
+  return {
+    kind: "done",
+    path,
+    bytes,
+    ratioToSource: bytes / source,
+    seconds: figure(report.seconds, "seconds", "measured", "this export, once"),
+    functions: [...report.functions],
+    sentence: `${report.weights.length} weights, largest error ${worst === 0 ? "none" : `${(worst * 100).toPrecision(2)} %`}.`,
+    weights: report.weights.map((weight) => ({
+      name: weight.name,
+      source: weight.type.toUpperCase(),
+      form: weight.form,
+      bitsPerWeight: weight.bitsPerWeight,
+      bytes: weight.storedBytes,
+      relativeRms: weight.rmsError,
+      note: weight.fold === 0 ? null : `scaled by 2^${weight.fold} to keep small scales`,
+    })),
+  };
+}
+
+async function exportPlan(model: OpenModel, target: TargetSpec, cpu: CpuAccess): Promise<ExportPlan> {
+  const can = overviewOf(model, target, cpu.missing).canExport;
+  const folder = model.path === null ? homedir() : dirname(model.path);
+  const space = await statfs(folder).catch(() => undefined);
+  const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
+  const base = {
+    suggestedPath: join(folder, `${name}.mlpackage`),
+    sourceBytes: model.file?.byteLength ?? 0,
+    freeDiskBytes: space === undefined ? null : space.bavail * space.bsize,
+    can,
+  };
+  // A graph that cannot be made has no plan; `can` says why.
+  if (!can.ok && can.code !== "INPUT_ARGUMENT" && can.code !== "INPUT_NOT_FOUND")
+    return {
+      ...base,
+      bytes: figure(0, "bytes", "predicted", "no plan"),
+      functions: [],
+      forms: [],
+      sentence: can.sentence,
+    };
+  if (!model.file)
+    return {
+      ...base,
+      bytes: figure(0, "bytes", "predicted", "no plan"),
+      functions: [],
+      forms: [],
+      sentence: can.ok ? "" : can.sentence,
+    };
+  const plan = planTarget(model, target, "decode");
+  const preview = model.cached(`export ${JSON.stringify(plan)}`, () => previewExport(exportRequest(model, plan)));
+  return {
+    ...base,
+    bytes: figure(preview.weightBytes, "bytes", "exact", "weights; the program comes on top"),
+    functions: [...preview.functions],
+    forms: preview.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
+    sentence: `${(preview.weightBytes / 1e6).toFixed(0)} MB of weights, ${(preview.weightBytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file, ${preview.functions.length === 1 ? "one function" : `${preview.functions.join(" and ")} sharing them`}.`,
+  };
+}

@@ -1,0 +1,66 @@
+/** Export of an open model: the request made from its graph and target, the bytes read from its file, the package on disk. */
+import type { Dequantize } from "../../backends/coreml/weights/convert.ts";
+import type { ExportProgress, ExportReport, ExportRequest } from "../../backends/coreml/export.ts";
+import { decoderVariants, exportPackage } from "../../backends/coreml/export.ts";
+import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
+import { legalise } from "../../compiler/legalise.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { opTable } from "../../ops/index.ts";
+import { pipelineFor, runPipeline } from "../../passes/pipeline.ts";
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import { packageWriter } from "../packageDirectory.ts";
+import { VERSION } from "../version.ts";
+import { templateOf } from "./graphs.ts";
+import type { OpenModel } from "./openModel.ts";
+import { coremlEntry } from "./routes.ts";
+
+export function exportRequest(model: OpenModel, target: PlanTarget): ExportRequest {
+  return {
+    table: opTable,
+    entries: coremlEntry,
+    legalise: (graph) => legalise(runPipeline(graph, { passes: pipelineFor("coreml") }).graph, "coreml").graph,
+    graph: templateOf(model),
+    variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
+    target,
+    metadata: {
+      shortDescription: `${model.description.title} ${model.description.variant}`,
+      author: "",
+      license: "",
+      version: VERSION,
+      userDefined: { "rlx.source": model.requireFile("export").identity },
+    },
+  };
+}
+
+/** Exact values of rows through the native engine: one buffer, used again. */
+export function nativeDequantize(engine: CpuEngine): Dequantize {
+  return (type, bytes, count) => {
+    const target = new Float32Array(count);
+    engine.dequantize(type, bytes, target);
+    return target;
+  };
+}
+
+export interface ExportOptions {
+  readonly path: string;
+  readonly engine: CpuEngine;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: ExportProgress) => void;
+}
+
+export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
+  const file = model.requireFile("export");
+  if (model.data.kind !== "paths")
+    throw new WorkbenchError("INPUT_ARGUMENT", "[export] the weights of this model are not here", {
+      hint: "Open a file with weights, or name its folder.",
+    });
+  return exportPackage(exportRequest(model, target), {
+    directory: await packageWriter(options.path),
+    weights: {
+      read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),
+      dequantize: nativeDequantize(options.engine),
+    },
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+  });
+}

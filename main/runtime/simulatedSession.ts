@@ -1,0 +1,56 @@
+/**
+ * A decoder in a CoreML package as a session: the simulator runs its functions, drawing and scoring happen here. What it gives is
+ * simulated, and slow; generation, scoring and cancel work over it as over the CPU engine.
+ */
+import type { RunResult } from "../backends/cpu/engine.ts";
+import type { SimulatedDecoder } from "../backends/coreml/simulator/decoder.ts";
+import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
+import { hostTensor } from "../ir/hostTensor.ts";
+import { INPUTS, LOGITS } from "../models/blocks.ts";
+import type { GraphRun, GraphSession } from "./device.ts";
+import { draw, scoreRows } from "./sampleRows.ts";
+
+function integers(request: GraphRun, name: string): Int32Array {
+  const data = request.inputs[name];
+  if (data instanceof Int32Array) return data;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[coreml-sim] input ${name}: expected i32 numbers`);
+}
+
+export function simulatedSession(decoder: SimulatedDecoder): GraphSession {
+  const unsupported = (what: string): WorkbenchError =>
+    new WorkbenchError("UNSUPPORTED_TARGET", `[coreml-sim] ${what} is not offered by the simulator`, {
+      hint: "Use the cpu device.",
+    });
+  return {
+    threads: 1,
+    async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+      if (request.profile === true) throw unsupported("a profile");
+      const started = performance.now();
+      const [past] = integers(request, INPUTS.past);
+      const rows = [...integers(request, INPUTS.rows)];
+      invariant(past !== undefined, "past has one number");
+      const data = await decoder.step(
+        integers(request, INPUTS.tokens),
+        past,
+        rows,
+        signal === undefined ? {} : { signal },
+      );
+      const logits = hostTensor("f32", [rows.length, decoder.vocabulary], data);
+      return {
+        seconds: (performance.now() - started) / 1000,
+        outputs:
+          request.fetch?.includes(LOGITS) === true
+            ? { [LOGITS]: { dtype: "f32", shape: logits.shape, bytes: new Uint8Array(data.slice().buffer) } }
+            : {},
+        ...(request.sample === undefined || rows.length === 0 ? {} : { sampled: draw(logits, request.sample) }),
+        ...(request.score === undefined ? {} : { scored: scoreRows(logits, request.score) }),
+      };
+    },
+    fork: async () => Promise.resolve(simulatedSession(decoder.fork())),
+    save: async () => Promise.reject(unsupported("saving")),
+    restore: async () => Promise.reject(unsupported("restoring")),
+    reset: async () => Promise.resolve(decoder.reset()),
+    bytes: () => ({ reserved: 0, states: 0, used: 0 }),
+    dispose: () => decoder.reset(),
+  };
+}
