@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
-import { allGroups, classify, foldGraph, usualClass } from "./fold.ts";
+import { allGroups, classify, foldGraph, oddNote, usualClass } from "./fold.ts";
 import type { Shown } from "./fold.ts";
 import {
   childrenOf,
@@ -100,6 +100,18 @@ describe("folding", () => {
       "block 5",
       "head",
     ]);
+  });
+
+  it("says what makes a block the odd one out", () => {
+    const device = new Uint8Array(view.nodeCount).fill(1);
+    device[nodesOf("attention")[5]!] = 2;
+    const byDevice = classify(model, device);
+    const note = (name: string): string =>
+      oddNote(model, groupNamed(name), byDevice, device, (code) => ["none", "ANE", "GPU"][code]!);
+    expect(note("block 5")).toBe("attention on GPU");
+    expect(note("block 3")).toBe("attn_output is q6_k");
+    expect(note("block 0")).toBe("");
+    expect(note("head")).toBe("");
   });
 
   it("opens everything", () => {

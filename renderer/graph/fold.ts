@@ -2,9 +2,8 @@
  * What a group shows: its items, with stretches of equal blocks as one stack, and open groups as frames.
  * A stack opens by splitting its first block off; any block can be split out of the middle the same way.
  */
-import { groupKind } from "./graphModel.ts";
 import type { GraphModel } from "./graphModel.ts";
-import { childrenOf, isGroup } from "./graphModel.ts";
+import { childrenOf, groupKind, isGroup, opName } from "./graphModel.ts";
 
 export type Shown =
   | { readonly kind: "op"; readonly node: number }
@@ -110,4 +109,36 @@ export function usualClass(model: GraphModel, repeat: number, classes: Uint32Arr
 /** All groups that can be opened, for "show everything". */
 export function allGroups(model: GraphModel): ReadonlySet<number> {
   return new Set(Array.from(model.view.groups.parent.keys()).slice(1));
+}
+
+/**
+ * What makes a block differ from its siblings, in words: the engine's own note (other types, other ops), or the first ops
+ * that the column (the device) puts elsewhere: "attention on GPU". Empty for those that are like most.
+ */
+export function oddNote(
+  model: GraphModel,
+  block: number,
+  classes: Uint32Array,
+  column: ArrayLike<number> | null,
+  nameOf: (code: number) => string,
+): string {
+  const { view } = model;
+  const parent = view.groups.parent[block] ?? -1;
+  if (parent < 0 || groupKind(view, parent) !== "repeat") return "";
+  const usual = usualClass(model, parent, classes);
+  if (usual === null || classes[block] === usual) return "";
+  const note = view.strings[view.groups.note[block] ?? 0] ?? "";
+  if (note !== "" || column === null) return note;
+  const sibling = [...childrenOf(model, parent)].find((code) => isGroup(code) && classes[~code] === usual);
+  if (sibling === undefined || view.groups.structure[~sibling] !== view.groups.structure[block]) return "";
+  // Equal structure: the ops of both stand at the same places.
+  const [from, like] = [view.groups.firstNode[block] ?? 0, view.groups.firstNode[~sibling] ?? 0];
+  const found = new Set<string>();
+  for (let i = 0; i < (view.groups.nodeCount[block] ?? 0); i++)
+    if ((column[from + i] ?? 0) !== (column[like + i] ?? 0) && model.hidden[from + i] === 0)
+      found.add(`${opName(view, from + i)} on ${nameOf(column[from + i] ?? 0)}`);
+  const [first, second, ...rest] = found;
+  return [first, second, rest.length > 0 ? `${rest.length} more` : undefined]
+    .filter((part) => part !== undefined)
+    .join(", ");
 }

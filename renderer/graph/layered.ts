@@ -11,22 +11,28 @@ export const OUT = -2;
 export const LONG_SPAN = 8;
 
 export interface LocalSize {
-  readonly width: number;
+  /** From the axis (where edges come in and leave) to the borders of the box. */
+  readonly left: number;
+  readonly right: number;
   readonly height: number;
   /** Room to the right that goes with the box, for stubs. */
-  readonly right: number;
+  readonly extra: number;
 }
 export interface LocalEdge {
   readonly from: number;
   readonly to: number;
 }
 export interface LocalLayout {
-  /** Centre x relative to the frame's axis, top y relative to its first rank. */
+  /** Axis of each member relative to the frame's axis, its top relative to the first rank. */
   readonly x: Float64Array;
   readonly y: Float64Array;
-  /** Half the width to both sides of the axis, and the height of all ranks. */
-  readonly halfWidth: number;
+  /** From the frame's axis to the outermost members, and the height of all ranks. */
+  readonly left: number;
+  readonly right: number;
   readonly height: number;
+  /** Whether something comes in at the top, leaves at the bottom. */
+  readonly hasIn: boolean;
+  readonly hasOut: boolean;
   /** Per edge: x, y, x, y … in the same coordinates; empty when it was cut or runs against program order. */
   readonly routes: readonly Float64Array[];
   readonly cut: Uint8Array;
@@ -35,7 +41,7 @@ export interface LocalLayout {
 
 const GAP_X = 28;
 const GAP_Y = 36;
-const BEND_WIDTH = 10;
+const HALF_BEND = 5;
 const SWEEPS = 4;
 const MAX_SWAP_EDGES = 4000;
 
@@ -43,7 +49,7 @@ const MAX_SWAP_EDGES = 4000;
 interface Layers {
   readonly rank: number[];
   readonly order: number[];
-  readonly width: number[];
+  readonly left: number[];
   readonly right: number[];
   readonly height: number[];
   readonly isBend: boolean[];
@@ -67,11 +73,11 @@ export function layoutLayered(sizes: readonly LocalSize[], edges: readonly Local
 
   const rank = rankMembers(count, edges, back, hasIn);
   const outRank = Math.max(0, ...maxOf(rank)) + 1;
-  const layers: Layers = { rank, order: [], width: [], right: [], height: [], isBend: [], up: [], down: [], ranks: [] };
-  const addNode = (r: number, width: number, right: number, height: number, order: number, bend: boolean): number => {
-    const node = layers.width.length;
+  const layers: Layers = { rank, order: [], left: [], right: [], height: [], isBend: [], up: [], down: [], ranks: [] };
+  const addNode = (r: number, left: number, right: number, height: number, order: number, bend: boolean): number => {
+    const node = layers.left.length;
     layers.rank[node] = r;
-    layers.width.push(width);
+    layers.left.push(left);
     layers.right.push(right);
     layers.height.push(height);
     layers.order.push(order);
@@ -81,9 +87,9 @@ export function layoutLayered(sizes: readonly LocalSize[], edges: readonly Local
     (layers.ranks[r] ??= []).push(node);
     return node;
   };
-  sizes.forEach((size, i) => addNode(rank[i] ?? 0, size.width, size.right, size.height, i, false));
-  if (hasIn) addNode(0, BEND_WIDTH, 0, 0, -1, true);
-  if (hasOut) addNode(outRank, BEND_WIDTH, 0, 0, count, true);
+  sizes.forEach((size, i) => addNode(rank[i] ?? 0, size.left, size.right + size.extra, size.height, i, false));
+  if (hasIn) addNode(0, HALF_BEND, HALF_BEND, 0, -1, true);
+  if (hasOut) addNode(outRank, HALF_BEND, HALF_BEND, 0, count, true);
   for (let r = 0; r < layers.ranks.length; r++) layers.ranks[r] ??= [];
 
   const connect = (a: number, b: number): void => {
@@ -100,14 +106,16 @@ export function layoutLayered(sizes: readonly LocalSize[], edges: readonly Local
     }
     const bends: number[] = [];
     // A bend stands where the farther end's program order says, so that parallel edges start without crossings.
-    for (let r = first + 1; r < last; r++) bends.push(addNode(r, BEND_WIDTH, 0, 0, (layers.order[a] ?? 0) + 0.5, true));
+    for (let r = first + 1; r < last; r++)
+      bends.push(addNode(r, HALF_BEND, HALF_BEND, 0, (layers.order[a] ?? 0) + 0.5, true));
     [a, ...bends, b].reduce((previous, next) => (connect(previous, next), next));
     return bends;
   });
 
   orderRanks(layers, edges.length);
   const x = placeX(layers);
-  const axis = hasIn ? (x[inNode] ?? 0) : hasOut ? (x[outNode] ?? 0) : middle(x, layers);
+  const spineEnd = layers.ranks.at(-1)?.[0];
+  const axis = hasIn ? (x[inNode] ?? 0) : hasOut ? (x[outNode] ?? 0) : spineEnd === undefined ? 0 : (x[spineEnd] ?? 0);
   for (let node = 0; node < x.length; node++) x[node] = (x[node] ?? 0) - axis;
 
   const { top, bottom, height } = rankRows(layers);
@@ -127,7 +135,7 @@ export function layoutLayered(sizes: readonly LocalSize[], edges: readonly Local
     points.push(x[b] ?? 0, to === OUT ? height : (y[b] ?? 0));
     return Float64Array.from(points);
   });
-  return { x: x.slice(0, count), y, halfWidth: extent(x, layers), height, routes, cut, back };
+  return { x: x.slice(0, count), y, ...extent(x, layers), height, hasIn, hasOut, routes, cut, back };
 }
 
 /** `Math.max(...array)` overflows the stack on large frames. */
@@ -214,16 +222,38 @@ function crossings(layers: Layers, position: readonly number[], left: number, ri
   return n;
 }
 
+/** The chain that carries the program: from the last node up, through boxes rather than bends, earliest first. */
+function findSpine(layers: Layers): Uint8Array {
+  const spine = new Uint8Array(layers.left.length);
+  const last = layers.ranks.at(-1) ?? [];
+  for (let node = last[0]; node !== undefined;) {
+    spine[node] = 1;
+    let next: number | undefined;
+    for (const up of layers.up[node] ?? []) {
+      if (next === undefined) next = up;
+      else if (layers.isBend[up] !== layers.isBend[next]) next = layers.isBend[up] === true ? next : up;
+      else if ((layers.order[up] ?? 0) < (layers.order[next] ?? 0)) next = up;
+    }
+    node = next;
+  }
+  return spine;
+}
+
+/** How strongly a node holds on to where it wants to be. */
+const SPINE_WEIGHT = 1e6;
+
 function placeX(layers: Layers): Float64Array {
-  const x = new Float64Array(layers.width.length);
-  for (const row of layers.ranks) place(layers, row, x, () => 0);
+  const x = new Float64Array(layers.left.length);
+  const spine = findSpine(layers);
+  for (const row of layers.ranks) place(layers, spine, row, x, () => 0);
   const mean = (node: number, links: readonly number[][]): number | null => {
     const near = links[node] ?? [];
     if (near.length === 0) return null;
     let sum = 0;
     let weight = 0;
     for (const other of near) {
-      // Bends pull harder: a long edge should be straight.
+      // The spine is straight whatever happens beside it; long edges are as straight as they can be.
+      if (spine[node] === 1 && spine[other] === 1) return x[other] ?? 0;
       const w = layers.isBend[other] === true && layers.isBend[node] === true ? 4 : 1;
       sum += w * (x[other] ?? 0);
       weight += w;
@@ -232,20 +262,27 @@ function placeX(layers: Layers): Float64Array {
   };
   const { ranks } = layers;
   for (let i = 0; i < 3; i++) {
-    for (let r = 1; r < ranks.length; r++) place(layers, ranks[r] ?? [], x, (node) => mean(node, layers.up));
-    for (let r = ranks.length - 2; r >= 0; r--) place(layers, ranks[r] ?? [], x, (node) => mean(node, layers.down));
+    for (let r = 1; r < ranks.length; r++) place(layers, spine, ranks[r] ?? [], x, (node) => mean(node, layers.up));
+    for (let r = ranks.length - 2; r >= 0; r--)
+      place(layers, spine, ranks[r] ?? [], x, (node) => mean(node, layers.down));
   }
   for (let r = 1; r < ranks.length; r++)
-    place(layers, ranks[r] ?? [], x, (node) => {
+    place(layers, spine, ranks[r] ?? [], x, (node) => {
       const [up, down] = [mean(node, layers.up), mean(node, layers.down)];
       // The way in wins: a chain that comes straight down stays straight.
-      return up === null ? down : down === null ? up : 0.75 * up + 0.25 * down;
+      return up === null || down === null ? (up ?? down) : 0.75 * up + 0.25 * down;
     });
   return x;
 }
 
 /** Least-squares placement of one rank in its order with minimal gaps: pools of nodes that would overlap move as one. */
-function place(layers: Layers, row: readonly number[], x: Float64Array, wish: (node: number) => number | null): void {
+function place(
+  layers: Layers,
+  spine: Uint8Array,
+  row: readonly number[],
+  x: Float64Array,
+  wish: (node: number) => number | null,
+): void {
   interface Pool {
     weight: number;
     sum: number;
@@ -256,11 +293,10 @@ function place(layers: Layers, row: readonly number[], x: Float64Array, wish: (n
   const offsets: number[] = [];
   row.forEach((node, i) => {
     const before = row[i - 1];
-    if (before !== undefined)
-      offset += (layers.width[before] ?? 0) / 2 + (layers.right[before] ?? 0) + GAP_X + (layers.width[node] ?? 0) / 2;
+    if (before !== undefined) offset += (layers.right[before] ?? 0) + GAP_X + (layers.left[node] ?? 0);
     offsets.push(offset);
     const target = wish(node);
-    const weight = target === null ? 0.01 : 1;
+    const weight = spine[node] === 1 ? SPINE_WEIGHT : target === null ? 0.01 : 1;
     pools.push({ weight, sum: weight * ((target ?? x[node] ?? 0) - offset), members: [i] });
     for (
       let last = pools.at(-1), previous = pools.at(-2);
@@ -295,20 +331,11 @@ function rankRows(layers: Layers): { top: number[]; bottom: number[]; height: nu
   return { top, bottom, height: y };
 }
 
-function extent(x: Float64Array, layers: Layers): number {
-  let half = 0;
+function extent(x: Float64Array, layers: Layers): { left: number; right: number } {
+  let [left, right] = [0, 0];
   for (let node = 0; node < x.length; node++) {
-    const side = (layers.width[node] ?? 0) / 2;
-    half = Math.max(half, (x[node] ?? 0) + side + (layers.right[node] ?? 0), side - (x[node] ?? 0));
+    left = Math.max(left, (layers.left[node] ?? 0) - (x[node] ?? 0));
+    right = Math.max(right, (layers.right[node] ?? 0) + (x[node] ?? 0));
   }
-  return half;
-}
-
-function middle(x: Float64Array, layers: Layers): number {
-  let [low, high] = [Infinity, -Infinity];
-  for (let node = 0; node < x.length; node++) {
-    low = Math.min(low, (x[node] ?? 0) - (layers.width[node] ?? 0) / 2);
-    high = Math.max(high, (x[node] ?? 0) + (layers.width[node] ?? 0) / 2 + (layers.right[node] ?? 0));
-  }
-  return x.length === 0 ? 0 : (low + high) / 2;
+  return { left, right };
 }

@@ -17,11 +17,18 @@ export const CARD_WIDTH = 224;
 export const CARD_HEIGHT = { op: 50, group: 56, stack: 56 } as const;
 /** Room above a stack for its stacked edges. */
 const STACK_LIP = 9;
-const FRAME_HEADER = 44;
-const FRAME_FOOTER = 20;
+/** Where an edge comes in or leaves, the rank of its port is room already. */
+const FRAME_HEADER = { withPort: 12, without: 44 } as const;
+const FRAME_FOOTER = { withPort: 0, without: 20 } as const;
 const FRAME_SIDE = 22;
 const MAX_STUBS = 2;
 const STUB_GAP = 14;
+
+const NO_SIZE: LocalSize = { left: 0, right: 0, height: 0, extra: 0 };
+
+const headerOf = (local: LocalLayout | undefined): number =>
+  local?.hasIn === true ? FRAME_HEADER.withPort : FRAME_HEADER.without;
+const footerOf = (local: LocalLayout): number => (local.hasOut ? FRAME_FOOTER.withPort : FRAME_FOOTER.without);
 
 interface PlacedFrame {
   readonly members: readonly number[];
@@ -42,7 +49,7 @@ export function layoutScene(model: GraphModel, state: FoldState): Scene {
     const number = new Map(members.map((box, i) => [box, i]));
     const pieces = lifted.pieces.get(frame) ?? [];
     const local = layoutOnce(
-      members.map((box) => sizes.get(box) ?? { width: 0, height: 0, right: 0 }),
+      members.map((box) => sizes.get(box) ?? NO_SIZE),
       pieces.map(({ from, to }) => ({
         from: from === IN ? IN : (number.get(from) ?? 0),
         to: to === OUT ? OUT : (number.get(to) ?? 0),
@@ -55,18 +62,20 @@ export function layoutScene(model: GraphModel, state: FoldState): Scene {
         extraStubs.set(piece.to, [...(extraStubs.get(piece.to) ?? []), piece.source]);
     });
     return {
-      width: 2 * (local.halfWidth + FRAME_SIDE),
-      height: FRAME_HEADER + local.height + FRAME_FOOTER,
-      right: 0,
+      left: local.left + FRAME_SIDE,
+      right: local.right + FRAME_SIDE,
+      height: headerOf(local) + local.height + footerOf(local),
+      extra: 0,
     };
   };
   const sizeOf = (box: number): LocalSize => {
     const kind = lifted.boxes.kind[box];
     if (kind === BOX_KINDS.frame) return measure(box);
-    const right = stubRoom(model, lifted.stubs.get(box) ?? []);
-    if (kind === BOX_KINDS.op) return { width: CARD_WIDTH, height: CARD_HEIGHT.op, right };
-    if (kind === BOX_KINDS.group) return { width: CARD_WIDTH, height: CARD_HEIGHT.group, right };
-    return { width: CARD_WIDTH, height: CARD_HEIGHT.stack + STACK_LIP, right };
+    const half = CARD_WIDTH / 2;
+    const extra = stubRoom(model, lifted.stubs.get(box) ?? []);
+    if (kind === BOX_KINDS.op) return { left: half, right: half, height: CARD_HEIGHT.op, extra };
+    if (kind === BOX_KINDS.group) return { left: half, right: half, height: CARD_HEIGHT.group, extra };
+    return { left: half, right: half, height: CARD_HEIGHT.stack + STACK_LIP, extra };
   };
   const whole = measure(-1);
   return assemble(model, lifted, frames, sizes, extraStubs, whole);
@@ -77,7 +86,7 @@ function layoutOnce(
   edges: readonly { from: number; to: number }[],
   cache: Map<string, LocalLayout>,
 ): LocalLayout {
-  const key = `${sizes.map((s) => `${s.width},${s.height},${s.right}`).join(";")}|${edges.map((e) => `${e.from}>${e.to}`).join(";")}`;
+  const key = `${sizes.map((s) => `${s.left},${s.right},${s.height},${s.extra}`).join(";")}|${edges.map((e) => `${e.from}>${e.to}`).join(";")}`;
   const known = cache.get(key);
   if (known !== undefined) return known;
   const layout = layoutLayered(sizes, edges);
@@ -117,15 +126,15 @@ function assemble(
     if (placed === undefined) return;
     const { members, pieces, local } = placed;
     members.forEach((box, i) => {
-      const size = sizes.get(box) ?? { width: 0, height: 0, right: 0 };
+      const size = sizes.get(box) ?? NO_SIZE;
       const lip = lifted.boxes.kind[box] === BOX_KINDS.stack ? STACK_LIP : 0;
       const centre = axis + (local.x[i] ?? 0);
       const at = top + (local.y[i] ?? 0);
-      x[box] = centre - size.width / 2;
+      x[box] = centre - size.left;
       y[box] = at + lip;
-      w[box] = size.width;
+      w[box] = size.left + size.right;
       h[box] = size.height - lip;
-      if (lifted.boxes.kind[box] === BOX_KINDS.frame) place(box, centre, at + FRAME_HEADER);
+      if (lifted.boxes.kind[box] === BOX_KINDS.frame) place(box, centre, at + headerOf(frames.get(box)?.local));
     });
     pieces.forEach((piece, i) => {
       const route = local.routes[i] ?? new Float64Array(0);
@@ -179,8 +188,9 @@ function assemble(
     edgeBytes: Float32Array.from(edges, ({ piece }) => piece.bytes),
     edgeValues: Uint32Array.from(edges, ({ piece }) => piece.values),
     ...placeStubs(model, lifted, extraStubs, { x, y, w, h }),
-    width: whole.width - 2 * FRAME_SIDE,
-    height: whole.height - FRAME_HEADER - FRAME_FOOTER,
+    left: FRAME_SIDE - whole.left,
+    width: whole.left + whole.right - 2 * FRAME_SIDE,
+    height: frames.get(-1)?.local.height ?? 0,
   };
 }
 

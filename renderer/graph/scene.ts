@@ -38,6 +38,8 @@ export interface Scene {
   readonly stubY: Float32Array;
   readonly stubW: Float32Array;
 
+  /** The whole picture: its left border (the axis is at 0), its size; it begins at y = 0. */
+  readonly left: number;
   readonly width: number;
   readonly height: number;
 }

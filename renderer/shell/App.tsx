@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef } from "react";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import { Start } from "../features/start/Start.tsx";
 import { StoreProvider } from "../session/context.tsx";
+import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { DevicePatterns } from "../ui/patterns.tsx";
 import { CommandsContext, useCommands } from "./CommandsContext.ts";
 import type { CommandTable } from "./commands.ts";
@@ -36,7 +37,9 @@ export function App({ store, shell }: AppProps): ReactNode {
     <StoreProvider store={store as unknown as Parameters<typeof StoreProvider>[0]["store"]}>
       <CommandsContext value={commands}>
         <DevicePatterns />
-        <Window shell={shell} store={store} />
+        <ErrorBoundary title="The window could not be drawn">
+          <Window shell={shell} store={store} />
+        </ErrorBoundary>
         <input
           ref={picker}
           type="file"

@@ -62,10 +62,9 @@ function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
       run(chosen.id);
     }
   };
-  useEffect(
-    () => document.getElementById(`command-${chosen?.id ?? ""}`)?.scrollIntoView({ block: "nearest" }),
-    [chosen],
-  );
+  useEffect(() => {
+    document.getElementById(`command-${chosen?.id ?? ""}`)?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
   return (
     <>
       <input

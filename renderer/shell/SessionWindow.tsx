@@ -12,6 +12,7 @@ import { RunTab } from "../features/run/RunTab.tsx";
 import { TensorsTab } from "../features/tensors/TensorsTab.tsx";
 import { current } from "../session/async.ts";
 import type { Tab } from "../session/types.ts";
+import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { Progress } from "../ui/states.tsx";
 import { shownTabs } from "./commands.ts";
 import { InspectorPanel } from "./InspectorPanel.tsx";
@@ -112,7 +113,9 @@ function Main(): ReactNode {
         aria-label={opened ? undefined : "Opening"}
       >
         {opened ? (
-          <View />
+          <ErrorBoundary key={tab} title={`${NAMES[tab]} could not be drawn`}>
+            <View />
+          </ErrorBoundary>
         ) : (
           <div className={styles["opening"]}>
             <Progress sentence={`Reading the header of ${title}`} fraction={null} elapsedSeconds={null} />

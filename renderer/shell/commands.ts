@@ -56,18 +56,16 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       run: () => {
         const { lastCommand, notify } = get();
         if (lastCommand === null) return;
-        navigator.clipboard
-          .writeText(lastCommand)
-          .catch(() =>
-            notify({
-              level: "warning",
-              title: "The command was not copied",
-              code: null,
-              text: lastCommand,
-              hint: "This page may not use the clipboard.",
-              details: null,
-            }),
-          );
+        navigator.clipboard.writeText(lastCommand).catch(() =>
+          notify({
+            level: "warning",
+            title: "The command was not copied",
+            code: null,
+            text: lastCommand,
+            hint: "This page may not use the clipboard.",
+            details: null,
+          }),
+        );
       },
       enabled: () => get().lastCommand !== null,
     },

@@ -4,6 +4,7 @@ import {
   bytes,
   count,
   figureText,
+  fineShare,
   parameters,
   plural,
   quantity,
@@ -51,10 +52,11 @@ describe("numbers", () => {
     [0, "0 B"],
     [12, "12 B"],
     [12_345, "12.3 KB"],
-    [999_600, "1.00 MB"],
+    [999_600, "1 MB"],
     [395_000_000, "395 MB"],
     [20_401_094_656, "20.4 GB"],
-    [1.2e12, "1.20 TB"],
+    [1.2e12, "1.2 TB"],
+    [24e9, "24 GB"],
   ])("writes %s bytes as %s", (value, text) => expect(plain(bytes(value))).toBe(text));
 
   it("writes parameters as people say them", () => {
@@ -79,6 +81,16 @@ describe("numbers", () => {
     [0.997, "> 99 %"],
     [1, "100 %"],
   ])("never rounds the share %s to a false zero or whole: %s", (value, text) => expect(plain(share(value))).toBe(text));
+
+  it("compares small shares with a decimal", () => {
+    expect([0.031, 0.0951, 0.0996, 0.31, 0.0004].map((value) => plain(fineShare(value)))).toEqual([
+      "3.1 %",
+      "9.5 %",
+      "10 %",
+      "31 %",
+      "< 1 %",
+    ]);
+  });
 
   it("writes changes with a sign and nouns in the right number", () => {
     expect(plain(signed(-56))).toBe("-56");
@@ -109,8 +121,8 @@ describe("figures", () => {
   });
 
   it("knows every unit", () => {
-    expect(plain(quantity(2.5e12, "flops"))).toBe("2.50 TFLOP");
-    expect(plain(quantity(60e9, "bytes/s"))).toBe("60.0 GB/s");
+    expect(plain(quantity(2.5e12, "flops"))).toBe("2.5 TFLOP");
+    expect(plain(quantity(60e9, "bytes/s"))).toBe("60 GB/s");
     expect(plain(quantity(4.6, "bits"))).toBe("4.60 bits");
     expect(quantity(1.19, "ratio")).toBe("1.19");
   });

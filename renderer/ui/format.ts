@@ -43,12 +43,15 @@ const PARAMETERS: readonly Step[] = [
   { at: 1e3, unit: "K" },
 ];
 
+/** "24.0" → "24": sizes are said, not measured. */
+const trimmed = (text: string): string => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
 /** 999.6 would be written "1000": then the next unit is the right one. */
 function scaled(value: number, steps: readonly Step[], base: string): string {
   const rounded = Number(value.toPrecision(3));
   const step = steps.find(({ at }) => Math.abs(rounded) >= at);
   if (step === undefined) return count(value) + (base === "" ? "" : THIN + base);
-  return significant(rounded / step.at) + THIN + step.unit;
+  return trimmed(significant(rounded / step.at)) + THIN + step.unit;
 }
 
 export const bytes = (value: number): string => scaled(value, BYTES, "B");
@@ -75,6 +78,12 @@ export function share(value: number): string {
   if (percent > 0 && percent < 1) return `<${THIN}1${THIN}%`;
   if (percent > 99 && percent < 100) return `>${THIN}99${THIN}%`;
   return Math.round(percent) + THIN + "%";
+}
+
+/** As `share`, with a decimal where small shares are compared: "3.1 %". */
+export function fineShare(value: number): string {
+  const percent = value * 100;
+  return percent >= 9.95 || percent < 0.05 ? share(value) : percent.toFixed(1) + THIN + "%";
 }
 
 export const rate = (value: number): string => `${significant(value)}${THIN}t/s`;

@@ -33,6 +33,8 @@ export interface GraphCanvasProps {
   readonly cards: Omit<CardContext, "full" | "picture" | "paint">;
   readonly anchorGroup: number | null;
   readonly request: ViewRequest | null;
+  /** Another picture is on its way: what asks for the whole waits for it. */
+  readonly pending: boolean;
   readonly actions: CanvasActions;
 }
 
@@ -60,7 +62,7 @@ const KEYS: { readonly [key: string]: Direction } = {
   ArrowRight: "right",
 };
 
-function Canvas({ picture, paint, hops, cards, anchorGroup, request, actions }: GraphCanvasProps): ReactNode {
+function Canvas({ picture, paint, hops, cards, anchorGroup, request, pending, actions }: GraphCanvasProps): ReactNode {
   const { scene } = picture;
   const [container, size] = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -170,7 +172,7 @@ function Canvas({ picture, paint, hops, cards, anchorGroup, request, actions }: 
     });
   }, [boxIndex, size.width, size.height, viewport]);
 
-  useViewport({ picture, anchorGroup, request, size, selected: cards.selectedBox, viewport });
+  useViewport({ picture, anchorGroup, request, pending, size, selected: cards.selectedBox, viewport });
 
   const nodes = useMemo(() => flowNodes(scene, mounted.window?.boxes ?? []), [scene, mounted.window]);
   const cardContext = useMemo<CardContext>(
@@ -322,13 +324,14 @@ interface ViewportInput {
   readonly picture: Picture;
   readonly anchorGroup: number | null;
   readonly request: ViewRequest | null;
+  readonly pending: boolean;
   readonly size: { readonly width: number; readonly height: number };
   readonly selected: number;
   readonly viewport: () => Viewport;
 }
 
 /** Where the view goes: fits a first picture, keeps an opened group in its place, and does what was asked for. */
-function useViewport({ picture, anchorGroup, request, size, selected, viewport }: ViewportInput): void {
+function useViewport({ picture, anchorGroup, request, pending, size, selected, viewport }: ViewportInput): void {
   const flow = useReactFlow();
   const before = useRef<Picture | null>(null);
   const done = useRef(0);
@@ -354,10 +357,16 @@ function useViewport({ picture, anchorGroup, request, size, selected, viewport }
     const [from, to] = [anchorBox(old, anchorGroup), anchorBox(picture, anchorGroup)];
     if (from < 0 || to < 0) return;
     const at = viewport();
-    const middle = (s: Scene, box: number): number => (s.x[box] ?? 0) + (s.w[box] ?? 0) / 2;
+    const middle = (of: Scene, box: number): number => (of.x[box] ?? 0) + (of.w[box] ?? 0) / 2;
+    const wide = scene.kind[to] === BOX_KINDS.frame ? (scene.w[to] ?? 0) * at.zoom : 0;
+    const x = at.x + (middle(old.scene, from) - middle(scene, to)) * at.zoom;
+    const left = (scene.x[to] ?? 0) * at.zoom + x;
+    // What was opened stays where it was, moved sideways only as far as needed to see all of it.
+    const shift =
+      wide === 0 || wide > size.width - 32 ? 0 : Math.max(0, 16 - left) - Math.max(0, left + wide - size.width + 16);
     void flow.setViewport({
       zoom: at.zoom,
-      x: at.x + (middle(old.scene, from) - middle(scene, to)) * at.zoom,
+      x: x + shift,
       y: at.y + ((old.scene.y[from] ?? 0) - (scene.y[to] ?? 0)) * at.zoom,
     });
   }, [picture, hasRoom, anchorGroup, flow, viewport, size.width, size.height]);
@@ -365,17 +374,19 @@ function useViewport({ picture, anchorGroup, request, size, selected, viewport }
   useLayoutEffect(() => {
     if (request === null || request.serial === done.current || !hasRoom) return;
     const target = requestTarget(picture, request, selected);
-    if (target === "wait") return;
+    if (target === "wait" || (pending && (request.kind === "fit" || request.kind === "top"))) return;
     done.current = request.serial;
     touched.current = true;
-    if (target === "in") void flow.zoomIn();
+    if (target === "top") void flow.setViewport(firstViewport(picture.scene, size.width, size.height));
+    else if (target === "in") void flow.zoomIn();
     else if (target === "out") void flow.zoomOut();
     else void flow.setViewport(fitViewport(target.rect, size.width, size.height, target.margin, target.most));
-  }, [picture, request, selected, hasRoom, flow, size.width, size.height]);
+  }, [picture, request, pending, selected, hasRoom, flow, size.width, size.height]);
 }
 
 type ViewTarget =
   | "wait"
+  | "top"
   | "in"
   | "out"
   | { readonly rect: { x: number; y: number; w: number; h: number }; readonly margin: number; readonly most: number };
@@ -389,6 +400,8 @@ function requestTarget(picture: Picture, request: ViewRequest, selected: number)
     h: scene.h[box] ?? 0,
   });
   switch (request.kind) {
+    case "top":
+      return "top";
     case "zoomIn":
       return "in";
     case "zoomOut":
@@ -411,7 +424,7 @@ function requestTarget(picture: Picture, request: ViewRequest, selected: number)
 }
 
 function boundsOf(scene: Scene): { x: number; y: number; w: number; h: number } {
-  return { x: -scene.width / 2, y: 0, w: scene.width, h: scene.height };
+  return { x: scene.left, y: 0, w: scene.width, h: scene.height };
 }
 
 /** Everything if it can be read that way; otherwise the beginning, at a size that can. */
@@ -420,7 +433,10 @@ function firstViewport(scene: Scene, width: number, height: number): Viewport {
   const margin = 58;
   const fitted = fitViewport(boundsOf(scene), width, height, margin, 1);
   if (fitted.zoom >= 0.7) return fitted;
-  return { zoom: 0.8, x: width / 2, y: margin };
+  // The axis of the program in the middle, unless that would leave half of the view empty.
+  const zoom = 0.85;
+  const x = scene.width * zoom <= width - 2 * margin ? width / 2 - (scene.left + scene.width / 2) * zoom : width / 2;
+  return { zoom, x, y: margin };
 }
 
 function anchorBox(picture: Picture, group: number): number {

@@ -80,7 +80,7 @@ function BoxCard({ box, context }: Part): ReactNode {
         <em>{right}</em>
       </span>
       <span className={styles["sub"]}>
-        <span>{subtitleOf(picture, box)}</span>
+        <span>{subtitleOf(picture, box, isOp ? "" : context.note(scene.ref[box] ?? 0))}</span>
         {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
         {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
       </span>
@@ -124,7 +124,11 @@ function FrameHead({ box, context }: Part): ReactNode {
       style={{ width: scene.w[box] }}
     >
       <b>{titleOf(picture, box)}</b>
-      <span>{subtitleOf(picture, box)}</span>
+      <span>
+        {context.note(scene.ref[box] ?? 0) === ""
+          ? subtitleOf(picture, box)
+          : `differs from the others: ${context.note(scene.ref[box] ?? 0)}`}
+      </span>
       <button
         type="button"
         className="nodrag nopan"

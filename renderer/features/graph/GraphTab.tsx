@@ -1,15 +1,16 @@
 /** The graph tab: the canvas with its bar, search, legend and states. */
 import type { ReactNode } from "react";
 import { useCallback, useEffect, useMemo } from "react";
-import { DEVICES, deviceCode } from "../../../main/contract/views/common.ts";
+import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import type { OverlayKind } from "../../../main/contract/views/graph.ts";
+import { oddNote } from "../../graph/fold.ts";
 import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
-import { bytes, count, seconds, share } from "../../ui/format.ts";
+import { bytes, count, fineShare, seconds } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import type { CardContext } from "./cardContext.ts";
@@ -79,7 +80,7 @@ function Bar(): ReactNode {
         <SearchField
           id="graph-search"
           label="Search the graph"
-          placeholder="Search  op: dev: dtype: layer: cost>"
+          placeholder="Search  op: dev: dtype: layer:"
           value={query}
           onChange={setQuery}
           onEnter={(backwards) => nextHit(backwards ? -1 : 1)}
@@ -105,6 +106,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const hitNodes = useGraph((s) => s.graphHits);
   const anchorGroup = useGraph((s) => s.anchorGroup);
   const request = useGraph((s) => s.viewRequest);
+  const pending = useGraph((s) => s.picture.kind === "loading");
   const select = useGraph((s) => s.select);
   const toggleGroup = useGraph((s) => s.toggleGroup);
   const { model, scene } = picture;
@@ -150,7 +152,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       if (mode === "time") return (paint.value[of] ?? 0) > 0 ? `~${seconds(paint.value[of] ?? 0)}` : "";
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
-      return (paint.work[of] ?? 0) >= 0.0005 ? `~${share(paint.work[of] ?? 0)}` : "";
+      return (paint.work[of] ?? 0) >= 0.0005 ? `~${fineShare(paint.work[of] ?? 0)}` : "";
     },
     [mode, paint, overlay],
   );
@@ -163,6 +165,11 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
     },
     [legalRoute],
   );
+  const note = useCallback(
+    (group: number): string =>
+      oddNote(model, group, picture.classes, deviceColumn, (code) => deviceLook(deviceOf(code)).short),
+    [model, picture.classes, deviceColumn],
+  );
   const cards = useMemo<Omit<CardContext, "full" | "picture" | "paint">>(
     () => ({
       selectedBox: box,
@@ -170,9 +177,10 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       hits,
       quantity,
       warning,
+      note,
       close: toggleGroup,
     }),
-    [box, isolated, hits, quantity, warning, toggleGroup],
+    [box, isolated, hits, quantity, warning, note, toggleGroup],
   );
   const actions = useMemo(
     () => ({
@@ -217,6 +225,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         cards={cards}
         anchorGroup={anchorGroup}
         request={request}
+        pending={pending}
         actions={actions}
       />
       <Legend paint={paint} route={legalRoute} overlay={overlay} />

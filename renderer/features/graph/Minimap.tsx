@@ -31,7 +31,10 @@ export function Minimap({ picture, paint, viewport, subscribe, size, theme, onMo
   // A program is a tall strip: both directions are scaled for themselves, or nothing would be seen.
   const scaleX = Math.min(0.3, (WIDTH - 2 * MARGIN) / Math.max(1, scene.width));
   const scaleY = Math.min(0.14, (HEIGHT - 2 * MARGIN) / Math.max(1, scene.height));
-  const toX = useCallback((x: number): number => WIDTH / 2 + x * scaleX, [scaleX]);
+  const toX = useCallback(
+    (x: number): number => (WIDTH - scene.width * scaleX) / 2 + (x - scene.left) * scaleX,
+    [scaleX, scene.width, scene.left],
+  );
   const toY = useCallback(
     (y: number): number => (HEIGHT - scene.height * scaleY) / 2 + y * scaleY,
     [scaleY, scene.height],
@@ -79,7 +82,7 @@ export function Minimap({ picture, paint, viewport, subscribe, size, theme, onMo
   const go = (event: PointerEvent<HTMLDivElement>): void => {
     if (event.buttons !== 1) return;
     const { left, top } = event.currentTarget.getBoundingClientRect();
-    onMove((event.clientX - left - WIDTH / 2) / scaleX, (event.clientY - top - toY(0)) / scaleY);
+    onMove((event.clientX - left - toX(0)) / scaleX, (event.clientY - top - toY(0)) / scaleY);
   };
   const ratio = typeof devicePixelRatio === "number" ? devicePixelRatio : 1;
   return (

@@ -14,5 +14,7 @@ export interface CardContext {
   readonly quantity: (box: number) => string;
   /** Why an op is not where the target would like it, or null. */
   readonly warning: (node: number) => string | null;
+  /** What makes a block differ from its siblings, or "". */
+  readonly note: (group: number) => string;
   readonly close: (group: number) => void;
 }

@@ -3,7 +3,7 @@
  * flat arrays, only what is in view. World coordinates; one world unit is a pixel at zoom 1.
  */
 import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
-import { groupName, groupNote, nodeName, opName, visibleOps } from "../../graph/graphModel.ts";
+import { groupName, nodeName, opName, visibleOps } from "../../graph/graphModel.ts";
 import type { Rect } from "../../graph/gridIndex.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { EDGE_KINDS, STUB_HEIGHT } from "../../graph/scene.ts";
@@ -90,6 +90,7 @@ export function drawUnderlay(context: CanvasRenderingContext2D, input: DrawInput
   for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrame(context, input, box);
   drawEdges(context, input);
   if (input.detail !== "tiles") drawStubs(context, input);
+  for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrameTitle(context, input, box);
   for (const box of input.boxes) {
     if (scene.kind[box] !== BOX_KINDS.frame && !input.mounted.has(box)) drawBox(context, input, box);
     if (input.hitBoxes.has(box) || box === input.selectedBox) drawRing(context, input, box);
@@ -117,16 +118,22 @@ function drawFrame(context: CanvasRenderingContext2D, input: DrawInput, box: num
   context.lineWidth = px(input, 1);
   context.strokeStyle = detail === "tiles" ? colors.line : colors.lineStrong;
   context.stroke();
+}
+
+/** After the edges, so that no line runs through the words. */
+function drawFrameTitle(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+  const { picture, colors, detail } = input;
+  const { scene } = picture;
   if ((detail !== "boxes" && detail !== "names") || input.mounted.has(box)) return;
   // From afar a frame's name is written as large as its width allows.
   const size = detail === "names" ? 16 : Math.min(30, (scene.w[box] ?? 0) / 12);
+  const text = groupName(picture.model.view, scene.ref[box] ?? 0);
+  const [x, y] = [(scene.x[box] ?? 0) + 16, (scene.y[box] ?? 0) + size + 8];
   context.font = `600 ${size}px ${colors.font}`;
+  context.fillStyle = colors.panel;
+  context.fillRect(x - 4, y - size, context.measureText(text).width + 8, size * 1.3);
   context.fillStyle = colors.ink;
-  context.fillText(
-    groupName(picture.model.view, scene.ref[box] ?? 0),
-    (scene.x[box] ?? 0) + 16,
-    (scene.y[box] ?? 0) + size + 8,
-  );
+  context.fillText(text, x, y);
 }
 
 /** Edge widths by what they carry: one pixel to four, by the logarithm of the bytes. */
@@ -364,7 +371,7 @@ export function rangeName(first: string, last: string): string {
   return a === null || b === null ? `${first} – ${last}` : `${a[1] ?? ""}s ${a[2] ?? ""} – ${b[1] ?? ""}`;
 }
 
-export function subtitleOf({ model, scene }: Picture, box: number): string {
+export function subtitleOf({ model, scene }: Picture, box: number, note = ""): string {
   const { view } = model;
   const ref = scene.ref[box] ?? 0;
   const kind = scene.kind[box];
@@ -376,7 +383,6 @@ export function subtitleOf({ model, scene }: Picture, box: number): string {
   const ops = visibleOps(model, ref);
   if (kind === BOX_KINDS.stack)
     return `${(scene.last[box] ?? ref) === ref ? 1 : stackSize(scene, model.view.groups.parent, box)} × ${plural(ops, "op")}, identical`;
-  const note = groupNote(view, ref);
   return note === "" ? plural(ops, "op") : `${plural(ops, "op")}, ${note}`;
 }
 

@@ -28,7 +28,7 @@ export interface Picture {
 
 /** What the viewport should do when the next picture is there. */
 export interface ViewRequest {
-  readonly kind: "fit" | "fitSelection" | "showNode" | "showGroup" | "zoomIn" | "zoomOut";
+  readonly kind: "top" | "fit" | "fitSelection" | "showNode" | "showGroup" | "zoomIn" | "zoomOut";
   readonly ref: number;
   readonly serial: number;
 }
@@ -155,11 +155,11 @@ export function createGraphSlice({ engine, set, get }: SliceTools<State>): Graph
     expandAll() {
       const shown = current(shownGraph(get()));
       if (shown !== null) set({ openGroups: allGroups(shown), anchorGroup: null });
-      requestView("fit");
+      requestView("top");
     },
     foldAll() {
       set({ openGroups: new Set(), anchorGroup: null });
-      requestView("fit");
+      requestView("top");
     },
     isolate: (device) => set({ isolated: get().isolated === device ? null : device }),
     setGraphQuery(graphQuery) {

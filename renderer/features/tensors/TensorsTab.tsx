@@ -56,8 +56,12 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
   const items = virtual.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
-  useEffect(() => need(first, last), [need, first, last]);
-  useEffect(() => scroller.current?.scrollTo({ top: 0 }), [asked, sort]);
+  useEffect(() => {
+    need(first, last);
+  }, [need, first, last]);
+  useEffect(() => {
+    if (scroller.current !== null) scroller.current.scrollTop = 0;
+  }, [asked, sort]);
   const choose = (by: Sort): void =>
     setSort((before) =>
       before.by === by

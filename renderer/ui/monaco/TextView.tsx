@@ -32,6 +32,7 @@ const OPTIONS = {
   stickyScroll: { enabled: false },
   fixedOverflowWidgets: true,
   contextmenu: false,
+  bracketPairColorization: { enabled: false },
   padding: { top: 8, bottom: 8 },
   unicodeHighlight: { ambiguousCharacters: false },
 } as const;
@@ -122,6 +123,7 @@ export function DiffView({ label, language, before, after, sideBySide }: DiffVie
       ...OPTIONS,
       fontFamily: fontFamily(),
       originalEditable: false,
+      renderOverviewRuler: false,
       hideUnchangedRegions: { enabled: true, contextLineCount: 3, minimumLineCount: 5 },
       renderSideBySide: sideBySide,
       useInlineViewWhenSpaceIsLimited: true,

@@ -49,11 +49,11 @@ export function defineTheme(): void {
       "editorWidget.border": of("--line-strong"),
       "input.background": of("--canvas"),
       focusBorder: of("--select"),
-      // Added and removed wear grey and amber, never red and green.
-      "diffEditor.insertedLineBackground": isDark ? "#55b7fe14" : "#3876db14",
-      "diffEditor.insertedTextBackground": isDark ? "#55b7fe30" : "#3876db2e",
-      "diffEditor.removedLineBackground": isDark ? "#f0c34e12" : "#f0c34e22",
-      "diffEditor.removedTextBackground": isDark ? "#f0c34e2e" : "#f0c34e55",
+      // Added blue, removed orange; never red and green.
+      "diffEditor.insertedLineBackground": isDark ? "#6ea8ff16" : "#2f6fd012",
+      "diffEditor.insertedTextBackground": isDark ? "#6ea8ff38" : "#2f6fd030",
+      "diffEditor.removedLineBackground": isDark ? "#e08a3c14" : "#e08a3c16",
+      "diffEditor.removedTextBackground": isDark ? "#e08a3c3c" : "#e08a3c3e",
       "diffEditor.diagonalFill": of("--line"),
       "scrollbarSlider.background": isDark ? "#3a404c99" : "#c5c9d199",
     },
