@@ -7,6 +7,7 @@ import type { AttrRecord } from "./attributes.ts";
 import { checkAttrs } from "./attributes.ts";
 import { canonicalDim } from "./dim.ts";
 import type { Graph, GraphOutput, GraphState, LeafOp, Node, NodeId, Origin, Value } from "./graph.ts";
+import { sameValue } from "./graph.ts";
 import { hashTensor } from "./hash.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import type { OpTable } from "./opTable.ts";
@@ -28,7 +29,11 @@ export interface ParamSource {
   readonly tensor: string;
 }
 
-const canonicalType = (type: TensorType): TensorType => ({ dtype: type.dtype, shape: type.shape.map(canonicalDim) });
+/** The same object when it is canonical already: copies share types, which makes comparing them cheap. */
+const canonicalType = (type: TensorType): TensorType => {
+  const shape = type.shape.map(canonicalDim);
+  return shape.every((dim, i) => dim === type.shape[i]) ? type : { dtype: type.dtype, shape };
+};
 
 export class GraphBuilder {
   readonly table: OpTable;
@@ -144,6 +149,45 @@ export class GraphBuilder {
       )
       .map(canonicalType);
     return this.#push(op, inputs, checked, outputs, options);
+  }
+
+  /**
+   * A node of another graph as it is, over operands of the types it had there: its attributes were checked and its
+   * outputs inferred when it was made, so neither is done again. The object itself is shared where its place is the same.
+   */
+  adopt(node: Node, inputs: readonly Value[], constants: Graph["constants"]): readonly Value[] {
+    const id = this.#nodes.length as NodeId;
+    const same = node.id === id && node.inputs.every((old, i) => inputs[i] !== undefined && sameValue(old, inputs[i]));
+    this.#nodes.push(same ? node : { ...node, id, inputs });
+    const name = String(node.attrs["name"]);
+    const values = node.outputs.map((_, output) => ({ node: id, output }));
+    const [value] = values;
+    if (value !== undefined) this.#register(node, name, value, constants);
+    return values;
+  }
+
+  #register(node: Node, name: string, value: Value, constants: Graph["constants"]): void {
+    switch (node.op) {
+      case "input":
+        this.#claim(name);
+        this.#inputs.push(value.node);
+        break;
+      case "state":
+        this.#claim(name);
+        this.#states.set(name, { name, input: value.node, output: value });
+        break;
+      case "param":
+        this.#params.set(name, value);
+        break;
+      case "constant": {
+        const data = String(node.attrs["data"]);
+        const tensor = constants.get(data);
+        invariant(tensor, `constant ${data} has no data`);
+        this.#constants.set(data, tensor);
+        break;
+      }
+      default:
+    }
   }
 
   typeOf(value: Value): TensorType {

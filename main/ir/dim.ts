@@ -62,9 +62,18 @@ function fromPolynomial(polynomial: Polynomial): Dim {
     .replace(/\+-/g, "-");
 }
 
+const canonical = new Map<string, Dim>();
+
 /** The canonical spelling; rejects what is not a polynomial. */
 export function canonicalDim(dim: Dim): Dim {
-  if (typeof dim !== "number") return fromPolynomial(toPolynomial(dim));
+  if (typeof dim !== "number") {
+    const known = canonical.get(dim);
+    if (known !== undefined) return known;
+    const spelled = fromPolynomial(toPolynomial(dim));
+    if (canonical.size > 4096) canonical.clear();
+    canonical.set(dim, spelled);
+    return spelled;
+  }
   if (!Number.isSafeInteger(dim) || dim < 0)
     throw new WorkbenchError("IR_SHAPE", `[dim] bad size: got ${dim}, expected a whole number >= 0`);
   return dim;

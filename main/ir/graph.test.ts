@@ -85,7 +85,7 @@ describe("rewrite", () => {
 
   it("drops dead nodes and says where the others went", () => {
     const graph = sumGraph();
-    const { graph: pruned, moved, changed } = prune(opTable, graph, "dead code");
+    const { graph: pruned, moved, changed } = prune(graph);
     expect(changed).toBe(1);
     expect(pruned.nodes).toHaveLength(graph.nodes.length - 1);
     expect(moved[graph.nodes.length - 1]).toBe(-1);

@@ -7,7 +7,7 @@ import type { AttrRecord } from "./attributes.ts";
 import type { ApplyOptions } from "./builder.ts";
 import { GraphBuilder } from "./builder.ts";
 import type { Graph, Node, NodeId, Origin, Value } from "./graph.ts";
-import { rootsOf } from "./graph.ts";
+import { isLeaf, rootsOf } from "./graph.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import type { OpTable } from "./opTable.ts";
 import type { TensorType } from "./type.ts";
@@ -63,105 +63,160 @@ export function liveNodes(graph: Graph): Uint8Array {
 
 /** One walk with `rule`; nodes nothing needs any more are dropped. Returns the same graph object if nothing changed. */
 export function rewrite(table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Rewritten {
-  const first = copyInto(table, graph, pass, rule);
-  if (first.changed === 0) return { graph, moved: Int32Array.from(graph.nodes.keys()), changed: 0 };
-  const live = liveNodes(first.graph);
-  if (live.every((flag) => flag === 1)) return first;
-  const second = copyInto(table, first.graph, pass, () => undefined, live);
+  const copy = new Copy(table, graph, pass);
+  for (const node of graph.nodes) copy.visit(node, rule);
+  if (copy.changed === 0) return { graph, moved: Int32Array.from(graph.nodes.keys()), changed: 0 };
+  const first = copy.finish();
+  const { graph: pruned, moved } = compact(first.graph, liveNodes(first.graph));
   return {
-    graph: second.graph,
-    moved: first.moved.map((id) => (id < 0 ? -1 : (second.moved[id] ?? -1))),
-    changed: first.changed,
+    graph: pruned,
+    moved: first.moved.map((id) => (id < 0 ? -1 : (moved[id] ?? -1))),
+    changed: copy.changed,
   };
 }
 
 /** Drops the nodes that are not live. */
-export function prune(table: OpTable, graph: Graph, pass: string): Rewritten {
+export function prune(graph: Graph): Rewritten {
   const live = liveNodes(graph);
   const dead = live.reduce((n, flag) => n + (flag === 1 ? 0 : 1), 0);
-  if (dead === 0) return { graph, moved: Int32Array.from(graph.nodes.keys()), changed: 0 };
-  return { ...copyInto(table, graph, pass, () => undefined, live), changed: dead };
+  return { ...compact(graph, live), changed: dead };
 }
 
-function copyInto(table: OpTable, graph: Graph, pass: string, rule: RewriteRule, keep?: Uint8Array): Rewritten {
-  const builder = new GraphBuilder(table, graph.name);
-  const values: (readonly Value[] | undefined)[] = [];
+/** The live nodes with new ids; what stands before the first dead one is shared. */
+function compact(graph: Graph, live: Uint8Array): Omit<Rewritten, "changed"> {
   const moved = new Int32Array(graph.nodes.length).fill(-1);
-  let changed = 0;
-  const map = (old: Value): Value => {
-    const early = values[old.node];
-    const node = graph.nodes[old.node];
-    if (early === undefined && (node?.op === "param" || node?.op === "constant"))
-      values[old.node] = copyNode(builder, graph, node, map);
-    const value = values[old.node]?.[old.output];
-    invariant(value, `[${pass}] value ${old.node}.${old.output} has no successor`);
+  if (live.every((flag) => flag === 1)) return { graph, moved: Int32Array.from(graph.nodes.keys()) };
+  const map = (old: Value): Value => ({ node: (moved[old.node] ?? -1) as NodeId, output: old.output });
+  const nodes: Node[] = [];
+  const constants = new Map<string, HostTensor>();
+  for (const node of graph.nodes) {
+    if (live[node.id] !== 1) continue;
+    const id = nodes.length as NodeId;
+    moved[node.id] = id;
+    // Ids only fall, so a node that keeps its place has operands that kept theirs.
+    nodes.push(id === node.id ? node : { ...node, id, inputs: node.inputs.map(map) });
+    const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
+    if (data) constants.set(String(node.attrs["data"]), data);
+  }
+  return {
+    moved,
+    graph: {
+      ...graph,
+      nodes,
+      constants,
+      inputs: graph.inputs.map((id) => (moved[id] ?? -1) as NodeId),
+      outputs: graph.outputs.map((output) => ({ name: output.name, value: map(output.value) })),
+      states: graph.states.map(({ name, input, output }) => ({
+        name,
+        input: (moved[input] ?? -1) as NodeId,
+        output: map(output),
+      })),
+    },
+  };
+}
+
+/** The copy that a rewrite makes. Nothing is copied before a rule asks for it, so a walk without a match costs little. */
+class Copy {
+  changed = 0;
+  readonly #graph: Graph;
+  readonly #pass: string;
+  readonly #builder: GraphBuilder;
+  readonly #values: (readonly Value[] | undefined)[] = [];
+  readonly #moved: Int32Array;
+  /** Nodes before this one have been copied. */
+  #done = 0;
+  #current: Node | undefined;
+
+  constructor(table: OpTable, graph: Graph, pass: string) {
+    this.#graph = graph;
+    this.#pass = pass;
+    this.#builder = new GraphBuilder(table, graph.name);
+    this.#moved = new Int32Array(graph.nodes.length).fill(-1);
+  }
+
+  visit(node: Node, rule: RewriteRule): void {
+    if (this.#values[node.id] !== undefined) return;
+    this.#current = node;
+    const replaced = rule(node, this.#map, this.#replace);
+    if (replaced === undefined) return;
+    this.#copyBefore(node.id);
+    this.changed++;
+    this.#values[node.id] = replaced;
+  }
+
+  finish(): { readonly graph: Graph; readonly moved: Int32Array } {
+    const graph = this.#graph;
+    this.#copyBefore(graph.nodes.length);
+    for (const [symbol, size] of Object.entries(graph.symbolLimits)) this.#builder.limitSymbol(symbol, size);
+    for (const output of graph.outputs) this.#builder.output(output.name, this.#valueOf(output.value));
+    for (const state of graph.states) this.#builder.setState(state.name, this.#valueOf(state.output));
+    return { graph: this.#builder.finish(), moved: this.#moved };
+  }
+
+  #copyBefore(end: number): void {
+    for (; this.#done < end; this.#done++) {
+      const id = this.#done;
+      const node = this.#graph.nodes[id];
+      if (node) this.#values[id] ??= copyNode(this.#builder, this.#graph, node, this.#valueOf);
+      this.#moved[id] = this.#values[id]?.[0]?.node ?? -1;
+    }
+  }
+
+  readonly #valueOf = (old: Value): Value => {
+    const node = this.#graph.nodes[old.node];
+    if (this.#values[old.node] === undefined && (node?.op === "param" || node?.op === "constant"))
+      this.#values[old.node] = copyNode(this.#builder, this.#graph, node, this.#valueOf);
+    const value = this.#values[old.node]?.[old.output];
+    invariant(value, `[${this.#pass}] value ${old.node}.${old.output} has no successor`);
     return value;
   };
-  for (const node of graph.nodes) {
-    if (keep && keep[node.id] !== 1) continue;
-    const replace = (absorbed: readonly Node[] = []): Replacement => {
-      const replaced = [...absorbed, node];
-      const provenance = (nodes: readonly Node[]): Required<Pick<ApplyOptions, "origins" | "passes">> => ({
-        origins: mergeOrigins(nodes),
-        passes: [...new Set([...nodes.flatMap((n) => n.passes), pass])],
-      });
-      return {
-        apply: (op, inputs, attrs = {}, { regions, of } = {}) =>
-          builder.apply(op, inputs, attrs, { ...provenance(of ?? replaced), ...(regions ? { regions } : {}) }),
-        constant: (tensor) => builder.constant(tensor, provenance(replaced)),
-        typeOf: (value) => builder.typeOf(value),
-        redirect: (old, now) => {
-          const known = [...(values[old.node] ?? [])];
-          known[old.output] = now;
-          values[old.node] = known;
-        },
-      };
+
+  readonly #map = (old: Value): Value => {
+    this.#copyBefore(this.#current?.id ?? 0);
+    return this.#valueOf(old);
+  };
+
+  readonly #replace = (absorbed: readonly Node[] = []): Replacement => {
+    const node = this.#current;
+    invariant(node, "a rule replaces the node it is asked about");
+    this.#copyBefore(node.id);
+    const builder = this.#builder;
+    const provenance = (nodes: readonly Node[]): Required<Pick<ApplyOptions, "origins" | "passes">> => ({
+      origins: mergeOrigins(nodes),
+      passes: [...new Set([...nodes.flatMap((n) => n.passes), this.#pass])],
+    });
+    const replaced = [...absorbed, node];
+    return {
+      apply: (op, inputs, attrs = {}, { regions, of } = {}) =>
+        builder.apply(op, inputs, attrs, { ...provenance(of ?? replaced), ...(regions ? { regions } : {}) }),
+      constant: (tensor) => builder.constant(tensor, provenance(replaced)),
+      typeOf: (value) => builder.typeOf(value),
+      redirect: (old, now) => {
+        const known = [...(this.#values[old.node] ?? [])];
+        known[old.output] = now;
+        this.#values[old.node] = known;
+      },
     };
-    const replaced = values[node.id] === undefined ? rule(node, map, replace) : undefined;
-    if (replaced) changed++;
-    const now = replaced ?? values[node.id] ?? copyNode(builder, graph, node, map);
-    values[node.id] = now;
-    moved[node.id] = now[0]?.node ?? -1;
-  }
-  for (const [symbol, size] of Object.entries(graph.symbolLimits)) builder.limitSymbol(symbol, size);
-  for (const output of graph.outputs) builder.output(output.name, map(output.value));
-  for (const state of graph.states) builder.setState(state.name, map(state.output));
-  return { graph: builder.finish(), moved, changed };
+  };
 }
 
-/** The same node in another builder. */
+/** The same node in another builder, typed again where its operands have other types now. */
 export function copyNode(
   builder: GraphBuilder,
   graph: Graph,
   node: Node,
   map: (old: Value) => Value,
 ): readonly Value[] {
-  const options: ApplyOptions = { origins: node.origins, passes: node.passes, regions: node.regions };
-  const [type] = node.outputs;
-  const name = node.attrs["name"];
-  switch (node.op) {
-    case "input":
-      invariant(type && typeof name === "string", "an input has a type and a name");
-      return [builder.input(name, type, options)];
-    case "state":
-      invariant(type && typeof name === "string", "a state has a type and a name");
-      return [builder.state(name, type, options)];
-    case "param": {
-      const { file, tensor } = node.attrs;
-      invariant(
-        type && typeof name === "string" && typeof file === "string" && typeof tensor === "string",
-        "a param has a source",
-      );
-      return [builder.param(name, type, { file, tensor }, options)];
-    }
-    case "constant": {
-      const data = graph.constants.get(String(node.attrs["data"]));
-      invariant(data, `constant ${node.id} has no data`);
-      return [builder.constant(data, options)];
-    }
-    default:
-      return builder.apply(node.op, node.inputs.map(map), node.attrs, options);
-  }
+  if (isLeaf(node)) return builder.adopt(node, [], graph.constants);
+  const inputs = node.inputs.map(map);
+  // Types are shared from copy to copy, so this is a comparison of references.
+  const unchanged = node.inputs.every((old, i) => {
+    const now = inputs[i];
+    return now !== undefined && graph.nodes[old.node]?.outputs[old.output] === builder.typeOf(now);
+  });
+  if (unchanged) return builder.adopt(node, inputs, graph.constants);
+  const { origins, passes, regions } = node;
+  return builder.apply(node.op, inputs, node.attrs, { origins, passes, regions });
 }
 
 export const nodeOf = (graph: Graph, id: NodeId): Node => {

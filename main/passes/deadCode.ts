@@ -3,7 +3,6 @@
  * Result: the graph without them. Inputs and states stay: they are the signature.
  */
 import { prune } from "../ir/rewrite.ts";
-import { opTable } from "../ops/index.ts";
 import type { Pass } from "./pass.ts";
 
 export const deadCode: Pass = {
@@ -11,7 +10,7 @@ export const deadCode: Pass = {
   reason:
     "First, so that no later pass spends time on what nothing needs; a file may hold weights that its graph never reads.",
   run: (graph) => {
-    const { graph: next, moved, changed } = prune(opTable, graph, "dead code");
+    const { graph: next, moved, changed } = prune(graph);
     return { graph: next, moved, hits: changed, misses: [] };
   },
 };

@@ -46,19 +46,23 @@ export function placeOf(node: Node): string {
 export class Pattern {
   readonly graph: Graph;
   readonly misses: Miss[] = [];
-  readonly #uses = new Map<string, number>();
+  /** Of first outputs by node, and of the others. */
+  readonly #uses: Int32Array;
+  readonly #otherUses = new Map<string, number>();
 
   constructor(graph: Graph) {
     this.graph = graph;
+    this.#uses = new Int32Array(graph.nodes.length);
     const count = (value: Value): void => {
-      this.#uses.set(valueKey(value), this.usesOf(value) + 1);
+      if (value.output === 0) this.#uses[value.node] = this.usesOf(value) + 1;
+      else this.#otherUses.set(valueKey(value), this.usesOf(value) + 1);
     };
     for (const node of graph.nodes) for (const input of node.inputs) count(input);
     for (const root of rootsOf(graph)) count(root);
   }
 
   usesOf(value: Value): number {
-    return this.#uses.get(valueKey(value)) ?? 0;
+    return (value.output === 0 ? this.#uses[value.node] : this.#otherUses.get(valueKey(value))) ?? 0;
   }
 
   typeOf(value: Value): TensorType {
