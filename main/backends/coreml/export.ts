@@ -146,8 +146,9 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
     const sources = functionSources(request);
     if (sources.length === 0)
       throw new WorkbenchError("UNSUPPORTED_OP", "[export] CoreML can run no part of this graph", { hint: "The route view says why for each op." });
-    const small = await readSmallParts(lower(request, sources, new Map(), new Map()).plan, run.weights, run.signal);
-    const draft = lower(request, sources, new Map(), small);
+    const first = lower(request, sources, new Map(), new Map());
+    const small = await readSmallParts(first.plan, run.weights, run.signal);
+    const draft = small.size === 0 ? first : lower(request, sources, new Map(), small);
     let reports: readonly WeightReport[] = [];
     phase("weights", "Writing the weights.");
     const sizes = await writePackage(

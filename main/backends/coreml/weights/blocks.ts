@@ -26,7 +26,7 @@ type Unpack = (src: Uint8Array, blocks: number, out: BlockRun) => void;
 /** As 16-bit words; every block type has an even size, so a run starts on an even byte. */
 const halves = (src: Uint8Array): Uint16Array => new Uint16Array(src.buffer, src.byteOffset, src.byteLength >> 1);
 const words16 = (out: Uint8Array): Uint16Array => new Uint16Array(out.buffer, out.byteOffset, out.byteLength >> 1);
-const words32 = (out: Uint8Array): Uint32Array => new Uint32Array(out.buffer, out.byteOffset, out.byteLength >> 2);
+const words32 = (out: Uint8Array): Int32Array => new Int32Array(out.buffer, out.byteOffset, out.byteLength >> 2);
 
 /** Four bytes from two 16-bit words. */
 const word = (h: Uint16Array, at: number): number => (h[at] as number) | ((h[at + 1] as number) << 16);

@@ -116,16 +116,21 @@ function scaleBits(scale: number, factor: number, group: number, maxCode: number
 
 const ONE = 0x3c00;
 
+// Words of codes are handled as signed 32-bit integers, and so are their constants: unsigned ones would be doubles to the engine.
+const HIGH_BITS = 0x80808080 | 0;
+const HIGH_NIBBLE_BITS = 0x88888888 | 0;
+const LOW_NIBBLE_BITS = 0x77777777;
+
 /** int8 codes around zero, no offset: Q8_0, Q5_0, Q6_K. */
 function signedForm(block: BlockType, run: BlockRun, count: number, groups: number, fold: number, facts: ConversionFacts): ConvertedRows {
   const { codes, scale } = run;
   const factor = 2 ** fold;
   const out = new Uint16Array(groups);
-  const words = new Uint32Array(codes.buffer, codes.byteOffset, count >> 2);
+  const words = new Int32Array(codes.buffer, codes.byteOffset, count >> 2);
   const perGroup = block.group >> 2;
   // Four bytes at once: with bit 7 set there is no borrow between bytes.
   const zero = block.zero * 0x01010101;
-  const lowest = 0x80808080;
+  const lowest = HIGH_BITS;
   for (let g = 0; g < groups; g++) {
     const s = scale[g] as number;
     const bits = scaleBits(s, factor, block.group, block.zero === 0 ? 127 : block.zero, facts);
@@ -160,12 +165,12 @@ function offsetForm(run: BlockRun, count: number, groups: number, fold: number, 
   const factor = 2 ** fold;
   const out = new Uint16Array(groups);
   const offsets = new Uint8Array(Math.ceil(groups / 2));
-  const words = new Uint32Array(codes.buffer, codes.byteOffset, count >> 3);
+  const words = new Int32Array(codes.buffer, codes.byteOffset, count >> 3);
   for (let g = 0; g < groups; g++) {
     const s = scale[g] as number;
     const bits = scaleBits(s, factor, 32, 8, facts);
     let offset = 8;
-    if (bits === 0) words.fill(0x88888888, 4 * g, 4 * g + 4);
+    if (bits === 0) words.fill(HIGH_NIBBLE_BITS, 4 * g, 4 * g + 4);
     else if (s < 0) {
       offset = 7;
       for (let i = 4 * g; i < 4 * g + 4; i++) words[i] = ~(words[i] as number);
@@ -193,7 +198,7 @@ function splitForm(
   const { codes, scale, add } = run;
   const factor = 2 ** fold;
   const middle = form === "int4" ? 8 : 16;
-  const words = new Uint32Array(codes.buffer, codes.byteOffset, codes.byteLength >> 2);
+  const words = new Int32Array(codes.buffer, codes.byteOffset, codes.byteLength >> 2);
   const perGroup = form === "int4" ? block.group >> 3 : block.group >> 2;
   const out = new Uint16Array(groups);
   const rest = new Uint16Array(groups);
@@ -212,10 +217,10 @@ function splitForm(
     if (bits === 0) words.fill(0, at, end);
     else if (form === "int4") {
       // q − 8 in two's complement is q with its top bit turned; 7 − q is that of 15 − q.
-      const turn = s >= 0 ? 0x88888888 : 0x77777777;
+      const turn = s >= 0 ? HIGH_NIBBLE_BITS : LOW_NIBBLE_BITS;
       for (let i = at; i < end; i++) words[i] = (words[i] as number) ^ turn;
-    } else if (s >= 0) for (let i = at; i < end; i++) words[i] = (((words[i] as number) | 0x80808080) - zero) ^ 0x80808080;
-    else for (let i = at; i < end; i++) words[i] = ((zero | 0x80808080) - (words[i] as number)) ^ 0x80808080;
+    } else if (s >= 0) for (let i = at; i < end; i++) words[i] = (((words[i] as number) | HIGH_BITS) - zero) ^ HIGH_BITS;
+    else for (let i = at; i < end; i++) words[i] = ((zero | HIGH_BITS) - (words[i] as number)) ^ HIGH_BITS;
   }
   return new Map([
     ["data", codes.subarray(0, form === "int4" ? count >> 1 : count)],
