@@ -48,7 +48,13 @@ export const figure = (
 });
 
 const grouped = (n: number): string => String(Math.round(n)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0)} GB`;
+/** "18 GB", "4.3 GB", "67 MB", "1.6 MB", "12 kB". */
+export function bytesText(bytes: number): string {
+  const [unit, name] = bytes >= 1e9 ? [1e9, "GB"] : bytes >= 1e6 ? [1e6, "MB"] : [1e3, "kB"];
+  const value = bytes / unit;
+  return `${value.toFixed(value < 10 ? 1 : 0)} ${name}`;
+}
+const percent = (share: number): number => Math.round(share * 100);
 
 export const cacheBytes = (shape: ModelShape, context: number): number =>
   context * shape.layers * 2 * shape.kvHeads * shape.headDim * CACHE_BYTES;
@@ -102,7 +108,7 @@ export function fitForecast(
       available,
       "bytes",
       "predicted",
-      `${USABLE_SHARE * 100} % of ${machine.title}: what macOS leaves to one program`,
+      `${percent(USABLE_SHARE)} % of ${machine.title}: what macOS leaves to one program`,
     ),
     verdict,
     sentence: fitSentence(verdict, total, available, largest, perToken, trainedContext),
@@ -118,12 +124,12 @@ function fitSentence(
   trained: number | null,
 ): string {
   if (verdict === "too-big")
-    return `No: it needs ${gigabytes(total)} of the ${gigabytes(available)} that are free to use. ${largest > 0 ? `A context of ${grouped(largest)} tokens would fit.` : "A smaller quantisation would be needed."}`;
+    return `No: it needs ${bytesText(total)} of the ${bytesText(available)} that are free to use. ${largest > 0 ? `A context of ${grouped(largest)} tokens would fit.` : "A smaller quantisation would be needed."}`;
   const room = trained !== null && largest >= trained ? trained : largest;
-  const grow = ` The context could grow to ${grouped(room)} tokens (${gigabytes(room * perToken)}).`;
+  const grow = ` The context could grow to ${grouped(room)} tokens (${bytesText(room * perToken)}).`;
   return verdict === "fits"
-    ? `Yes, with ${gigabytes(available - total)} to spare.${grow}`
-    : `Just: ${gigabytes(available - total)} to spare. Close other programs first.`;
+    ? `Yes, with ${bytesText(available - total)} to spare.${grow}`
+    : `Just: ${bytesText(available - total)} to spare. Close other programs first.`;
 }
 
 export function speedForecast(shape: ModelShape, machine: Machine, promptTokens = 1000): SpeedView {
@@ -162,20 +168,20 @@ export function speedForecast(shape: ModelShape, machine: Machine, promptTokens 
       },
       {
         label: "Memory bandwidth",
-        arithmetic: `${BANDWIDTH_REACH.low * 100}–${BANDWIDTH_REACH.high * 100} % of it is reached`,
+        arithmetic: `${percent(BANDWIDTH_REACH.low)}–${percent(BANDWIDTH_REACH.high)} % of it is reached`,
         value: figure(machine.bandwidth, "bytes/s", "exact", `published for ${machine.title}`),
       },
       {
         label: `Arithmetic of ${grouped(promptTokens)} tokens`,
-        arithmetic: `2 × ${grouped(shape.activeParameters / 1e6)} M × ${grouped(promptTokens)}`,
+        arithmetic: `2 × ${shape.activeParameters < 1e7 ? (shape.activeParameters / 1e6).toFixed(1) : grouped(shape.activeParameters / 1e6)} M × ${grouped(promptTokens)}`,
         value: figure(flops, "flops", "exact", "two operations per weight and token"),
       },
       {
         label: "Rate of the GPU",
-        arithmetic: `${RATE_REACH.low * 100}–${RATE_REACH.high * 100} % of it is reached`,
+        arithmetic: `${percent(RATE_REACH.low)}–${percent(RATE_REACH.high)} % of it is reached`,
         value: figure(machine.gpuFlops, "flops/s", "exact", `published for ${machine.title}`),
       },
     ],
-    sentence: `Writing is bound by memory: ${gigabytes(shape.bytesPerToken)} per token against ${gigabytes(machine.bandwidth)} per second. Run it once and the forecast can be laid beside what was measured.`,
+    sentence: `Writing is bound by memory: ${bytesText(shape.bytesPerToken)} per token against ${bytesText(machine.bandwidth)} per second. Run it once and the forecast can be laid beside what was measured.`,
   };
 }

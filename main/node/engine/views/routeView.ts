@@ -5,7 +5,7 @@ import type { Device, Phase, TargetSpec } from "../../../contract/views/common.t
 import { deviceCode } from "../../../contract/views/common.ts";
 import type { DeviceShare, HopView, RouteView, SegmentView } from "../../../contract/views/route.ts";
 import { isLeaf } from "../../../ir/graph.ts";
-import { figure } from "../forecast.ts";
+import { bytesText, figure } from "../forecast.ts";
 import { groupTree } from "./groups.ts";
 import { StringTable } from "./strings.ts";
 
@@ -131,20 +131,20 @@ function hopView(route: Route, hop: Route["hops"][number]): HopView {
   };
 }
 
+/** Work by segment, which counts plumbing between ops too; ops by where most of their own work is. */
 export function deviceShares(route: Route): DeviceShare[] {
-  const shares = new Map<Device, { ops: number; work: number }>();
-  for (const node of route.graph.nodes) {
-    const device = ROUTE_DEVICES[route.nodes.device[node.id] ?? 0] ?? "none";
-    if (device === "none") continue;
-    const share = shares.get(device) ?? { ops: 0, work: 0 };
-    share.ops++;
-    share.work += route.nodes.work[node.id] ?? 0;
-    shares.set(device, share);
+  const ops = new Map<Device, number>();
+  for (const code of route.nodes.device) {
+    const device = ROUTE_DEVICES[code] ?? "none";
+    if (device !== "none") ops.set(device, (ops.get(device) ?? 0) + 1);
   }
-  return (["ane", "gpu", "cpu", "host"] as const).flatMap((device): readonly DeviceShare[] => {
-    const share = shares.get(device);
-    return share ? [{ device, ops: share.ops, workShare: share.work, seconds: null, note: null }] : [];
-  });
+  const work = new Map<Device, number>();
+  for (const segment of route.segments) work.set(segment.device, (work.get(segment.device) ?? 0) + segment.workShare);
+  return (["ane", "gpu", "cpu", "host"] as const).flatMap((device): readonly DeviceShare[] =>
+    work.has(device) || ops.has(device)
+      ? [{ device, ops: ops.get(device) ?? 0, workShare: work.get(device) ?? 0, seconds: null, note: null }]
+      : [],
+  );
 }
 
 const NAMES: Readonly<Record<Exclude<Device, "none">, string>> = {
@@ -158,5 +158,6 @@ export function sentenceOf(route: Route, bytes: number): string {
   const [most] = deviceShares(route).sort((a, b) => b.workShare - a.workShare);
   if (!most || most.device === "none") return "Nothing to place.";
   const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
-  return `${NAMES[most.device]} ${Math.round(most.workShare * 100)} % of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`} per step.`;
+  if (route.segments.length === 1) return `Everything runs in one segment on the ${NAMES[most.device]}.`;
+  return `${NAMES[most.device]} ${Math.round(most.workShare * 100)} % of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesText(bytes)} between them per step.`;
 }
