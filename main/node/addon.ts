@@ -59,12 +59,12 @@ export interface AddonOptions {
   readonly isa?: string;
 }
 
-/** native/build of the repository, or beside the bundled program in an installed app. */
+/** native/build of the repository, or native/ among the resources of an installed app. */
 function candidates(): readonly string[] {
   const here = dirname(fileURLToPath(import.meta.url));
   const found: string[] = [];
   for (let folder = here; ; folder = dirname(folder)) {
-    found.push(join(folder, "native", "build", "rlx.node"), join(folder, "rlx.node"));
+    found.push(join(folder, "native", "build", "rlx.node"), join(folder, "native", "rlx.node"));
     if (dirname(folder) === folder) return found;
   }
 }
