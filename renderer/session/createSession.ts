@@ -233,6 +233,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     askMetadata: (input) => engine.call("model.metadata", input),
     askMetadataValue: (input) => engine.call("model.metadataValue", input),
     askTensors: (input) => engine.call("model.tensors", input),
+    askComparison: (input) => engine.call("route.compare", input),
     askDoctor: () => engine.call("doctor.run", {}),
   };
 }

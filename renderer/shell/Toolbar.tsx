@@ -22,6 +22,7 @@ export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
   );
   return (
     <header className={cx(styles["bar"], mac && styles["mac"])}>
+      <h1 className="visually-hidden">{overview?.title ?? "Opening"} in RLX Workbench</h1>
       <ModelPick />
       {overview?.canGraph.ok === true ? <TargetPick /> : null}
       {running ? (
@@ -93,7 +94,7 @@ function ModelPick(): ReactNode {
   const open = useWorkbench((state) => state.open);
   return (
     <Popover
-      label={`Model: ${overview?.title ?? title}`}
+      label="Model:"
       width={340}
       trigger={
         <>

@@ -15,7 +15,8 @@ export interface PopoverProps {
 export function Popover({ label, trigger, children, width = 320, small = false }: PopoverProps): ReactNode {
   return (
     <BasePopover.Root>
-      <BasePopover.Trigger className={cx(styles["pick"], small && styles["small"])} aria-label={label}>
+      <BasePopover.Trigger className={cx(styles["pick"], small && styles["small"])}>
+        <span className="visually-hidden">{label}</span>
         {trigger}
         <i className={styles["chevron"]} aria-hidden="true" />
       </BasePopover.Trigger>

@@ -70,7 +70,7 @@ export function FigureText({
   const spread = spreadText(figure);
   return (
     <span className={styles["figure"]} title={figure.basis === "" ? undefined : `${figure.truth}: ${figure.basis}`}>
-      {range ? rangeText(figure) : figureText(figure)}
+      <span className={styles["number"]}>{range ? rangeText(figure) : figureText(figure)}</span>
       {spread === "" ? null : <span className={styles["spread"]}> {spread}</span>}
     </span>
   );

@@ -427,16 +427,19 @@ function boundsOf(scene: Scene): { x: number; y: number; w: number; h: number } 
   return { x: scene.left, y: 0, w: scene.width, h: scene.height };
 }
 
+/** Room for the bar at the top (two rows of it in a narrow window) and the legend at the bottom. */
+const barRoom = (width: number): number => (width < 820 ? 96 : 58);
+const LEGEND_ROOM = 58;
+
 /** Everything if it can be read that way; otherwise the beginning, at a size that can. */
 function firstViewport(scene: Scene, width: number, height: number): Viewport {
-  // Room at the top for the bar, at the bottom for the legend.
-  const margin = 58;
-  const fitted = fitViewport(boundsOf(scene), width, height, margin, 1);
-  if (fitted.zoom >= 0.7) return fitted;
-  // The axis of the program in the middle, unless that would leave half of the view empty.
+  const top = barRoom(width);
+  const fitted = fitViewport(boundsOf(scene), width, height - top - LEGEND_ROOM, 16, 1);
+  if (fitted.zoom >= 0.7) return { ...fitted, y: fitted.y + top };
+  // The axis of the program in the middle, unless there is room for all of its width.
   const zoom = 0.85;
-  const x = scene.width * zoom <= width - 2 * margin ? width / 2 - (scene.left + scene.width / 2) * zoom : width / 2;
-  return { zoom, x, y: margin };
+  const fits = scene.width * zoom <= width - 32;
+  return { zoom, x: fits ? width / 2 - (scene.left + scene.width / 2) * zoom : width / 2, y: top };
 }
 
 function anchorBox(picture: Picture, group: number): number {

@@ -81,8 +81,10 @@ export function Minimap({ picture, paint, viewport, subscribe, size, theme, onMo
 
   const go = (event: PointerEvent<HTMLDivElement>): void => {
     if (event.buttons !== 1) return;
-    const { left, top } = event.currentTarget.getBoundingClientRect();
-    onMove((event.clientX - left - toX(0)) / scaleX, (event.clientY - top - toY(0)) / scaleY);
+    // Small windows show it scaled down.
+    const { left, top, width } = event.currentTarget.getBoundingClientRect();
+    const shrunk = width / (WIDTH + 2);
+    onMove(((event.clientX - left) / shrunk - toX(0)) / scaleX, ((event.clientY - top) / shrunk - toY(0)) / scaleY);
   };
   const ratio = typeof devicePixelRatio === "number" ? devicePixelRatio : 1;
   return (

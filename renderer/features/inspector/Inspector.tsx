@@ -4,6 +4,7 @@ import type { RouteView } from "../../../main/contract/views/route.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
+import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { bytes, plural, share } from "../../ui/format.ts";
@@ -113,7 +114,7 @@ function SegmentsCard({ route }: { readonly route: RouteView }): ReactNode {
                 onClick={() => select({ kind: "segment", index: segment.index })}
                 title={segment.why}
               >
-                <DeviceChip device={segment.device} />
+                <DeviceChip device={segment.device}>{deviceLook(segment.device).short}</DeviceChip>
                 <span>{plural(segment.ops, "op")}</span>
                 <em>{share(segment.workShare)}</em>
               </button>

@@ -6,6 +6,7 @@ import { useSession } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { AbilityCard } from "./AbilityCard.tsx";
+import { CompareCard } from "./CompareCard.tsx";
 import { FitCard, SpeedCard } from "./forecastCards.tsx";
 import { FactsCard, MixCard, ProfilesCard } from "./fileCards.tsx";
 import { MetadataCard } from "./MetadataCard.tsx";
@@ -24,6 +25,7 @@ export function Overview(): ReactNode {
         {overview.speed === null ? null : <SpeedCard speed={overview.speed} />}
         {overview.canGraph.ok ? <RouteCard /> : null}
         {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
+        {overview.canGraph.ok ? <CompareCard key={`compare ${overview.model}`} /> : null}
         {overview.profiles.length === 0 ? null : <ProfilesCard profiles={overview.profiles} />}
         <FactsCard overview={overview} />
         {overview.file === null ? null : <MetadataCard key={overview.model} model={overview.model} />}
@@ -38,7 +40,7 @@ function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
   return (
     <header className={styles["head"]}>
       <div>
-        <h1>{overview.title}</h1>
+        <h2>{overview.title}</h2>
         <p>{overview.sentence}</p>
       </div>
       <div className={styles["actions"]}>

@@ -54,7 +54,7 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
     stepPass(step);
   };
   return (
-    <section className={styles["passes"]} aria-label="Passes">
+    <section className={styles["passes"]} aria-label="All passes">
       <div className={styles["tools"]}>
         <label>
           <input type="checkbox" checked={changedOnly} onChange={(event) => setChangedOnly(event.target.checked)} />{" "}

@@ -1,8 +1,9 @@
 /** The run tab: chat with the file's own template, or plain completion; for a demo graph, one run through its segments. */
+import { SquarePen } from "lucide-react";
 import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect, useLayoutEffect, useRef } from "react";
 import { current } from "../../session/async.ts";
-import { Button } from "../../ui/Button.tsx";
+import { Button, IconButton } from "../../ui/Button.tsx";
 import { plainMessage } from "../../ui/ErrorNote.tsx";
 import { ChoiceField, NumberField } from "../../ui/fields.tsx";
 import { Popover } from "../../ui/Popover.tsx";
@@ -120,9 +121,9 @@ function Composer(): ReactNode {
           <Parameters />
           <span className={styles["space"]} />
           {hasTurns && running === null ? (
-            <Button small look="ghost" onClick={clear}>
-              New
-            </Button>
+            <IconButton label="New conversation" onClick={clear}>
+              <SquarePen size={14} aria-hidden="true" />
+            </IconButton>
           ) : null}
           <Segmented
             label="Mode"
@@ -168,7 +169,7 @@ function Parameters(): ReactNode {
         min={0}
         max={5}
         step={0.1}
-        digits={4}
+        digits={3}
         onChange={(temperature) => set({ temperature })}
       />
       <Popover small label="Sampling parameters" width={300} trigger={<span>More</span>}>

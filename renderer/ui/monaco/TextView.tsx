@@ -21,6 +21,8 @@ export interface TextViewProps {
 const OPTIONS = {
   readOnly: true,
   domReadOnly: true,
+  // A text area carries our label; the newer edit context has none.
+  editContext: false,
   minimap: { enabled: false },
   fontSize: 12,
   lineHeight: 19,
@@ -129,7 +131,8 @@ export function DiffView({ label, language, before, after, sideBySide }: DiffVie
       useInlineViewWhenSpaceIsLimited: true,
       renderSideBySideInlineBreakpoint: 700,
       ignoreTrimWhitespace: false,
-      ariaLabel: label,
+      originalAriaLabel: `${label}: before`,
+      modifiedAriaLabel: `${label}: after`,
     });
     editor.current = created;
     return () => {

@@ -20,7 +20,11 @@ for (const [id, rules] of [
 export function defineTheme(): void {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string): string => style.getPropertyValue(name).trim();
-  const plain = (name: string): string => of(name).replace("#", "");
+  // The build shortens "#ffffff" to "#fff", which the editor does not take.
+  const plain = (name: string): string =>
+    of(name)
+      .replace(/^#(.)(.)(.)$/, "$1$1$2$2$3$3")
+      .replace("#", "");
   const isDark = document.documentElement.dataset["theme"] !== "light";
   monaco.editor.defineTheme("workbench", {
     base: isDark ? "vs-dark" : "vs",
@@ -45,6 +49,7 @@ export function defineTheme(): void {
       "editor.lineHighlightBackground": of("--panel"),
       "editor.selectionBackground": isDark ? "#f0c34e38" : "#f0c34e60",
       "editorGutter.background": of("--canvas"),
+      ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [`editorBracketHighlight.foreground${n}`, of("--ink-2")])),
       "editorWidget.background": of("--panel"),
       "editorWidget.border": of("--line-strong"),
       "input.background": of("--canvas"),
