@@ -1,5 +1,6 @@
-// The engine against llama.cpp on random-weight files of the three families. f32 and f16 agree to 1e-3 at every position;
-// packed files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at
+// The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at every position. On f16
+// files llama.cpp rounds its activations to f16, which moves it up to 1e-2 away from the exact model; so f16 is held to 1e-3
+// of the exact model, not of that run. Packed files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at
 // most llama.cpp's own. Whole, chunked and token-by-token prompts agree.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -51,7 +52,12 @@ function model(preset: string, type: string, extra: readonly string[] = []): Mad
 
 const optimised = (graph: Graph): Graph => compile(graph, { backend: "cpu", verify: true }).graph;
 
-async function withModel<T>(path: string, cacheType: "f32" | "f16", prepare: (graph: Graph) => Graph, use: (m: DecoderModel) => Promise<T>): Promise<T> {
+async function withModel<T>(
+  path: string,
+  cacheType: "f32" | "f16",
+  prepare: (graph: Graph) => Graph,
+  use: (m: DecoderModel) => Promise<T>,
+): Promise<T> {
   const file = await openGguf(await openFileSource(path));
   const decoder = openDecoder(engine, file, [path], { threads: 2, cacheType, chunk: LENGTH, prepare });
   try {
@@ -62,7 +68,8 @@ async function withModel<T>(path: string, cacheType: "f32" | "f16", prepare: (gr
   }
 }
 
-const tokensFor = (vocabulary: number): Int32Array => Int32Array.from({ length: LENGTH }, (_, i) => (i * 7919 + 13) % vocabulary);
+const tokensFor = (vocabulary: number): Int32Array =>
+  Int32Array.from({ length: LENGTH }, (_, i) => (i * 7919 + 13) % vocabulary);
 
 function logSoftmax(row: Float32Array): Float64Array {
   const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -88,13 +95,16 @@ const worstGap = (a: readonly Float64Array[], row: (t: number) => Float64Array):
   Math.max(...a.map((mine, t) => mine.reduce((most, x, i) => Math.max(most, Math.abs(x - row(t)[i]!)), 0)));
 
 const meanKl = (exact: Rows<Float64Array>, other: (t: number) => Float64Array): number =>
-  Array.from({ length: LENGTH }, (_, t) => exact.row(t).reduce((sum, x, i) => sum + Math.exp(x) * (x - other(t)[i]!), 0)).reduce((a, b) => a + b) / LENGTH;
+  Array.from({ length: LENGTH }, (_, t) =>
+    exact.row(t).reduce((sum, x, i) => sum + Math.exp(x) * (x - other(t)[i]!), 0),
+  ).reduce((a, b) => a + b) / LENGTH;
 
 function expectSameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array>): void {
   mine.forEach((row, t) => {
     const order = [...theirs.row(t).keys()].sort((a, b) => theirs.row(t)[b]! - theirs.row(t)[a]!);
     const [best, second] = order;
-    if (theirs.row(t)[best!]! - theirs.row(t)[second!]! > 2e-3) expect(row.indexOf(Math.max(...row)), `position ${t}`).toBe(best);
+    if (theirs.row(t)[best!]! - theirs.row(t)[second!]! > 2e-3)
+      expect(row.indexOf(Math.max(...row)), `position ${t}`).toBe(best);
   });
 }
 
@@ -102,18 +112,22 @@ const FAMILIES = ["tiny-llama", "tiny-llama3", "tiny-qwen2", "tiny-qwen3", "tiny
 
 describe.skipIf(missing !== undefined)("plain files", () => {
   const cases = FAMILIES.flatMap((family) => (["f32", "f16"] as const).map((type) => [family, type] as const));
-  test.each(cases)("%s %s: log-probabilities within 1e-3 at every position, raw and optimised graph", async (family, type) => {
-    const { path } = model(family, type);
-    for (const prepare of [(graph: Graph): Graph => graph, optimised])
-      await withModel(path, "f32", prepare, async (decoder) => {
-        const tokens = tokensFor(decoder.architecture.vocabulary);
-        const theirs = await llamaLogprobs(path, [...tokens]);
-        const whole = await ours(decoder, tokens, LENGTH);
-        expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
-        expectSameBest(whole, theirs);
-        for (const chunk of [17, 1]) expect(worstGap(await ours(decoder, tokens, chunk), (t) => whole[t]!)).toBeLessThan(1e-3);
-      });
-  });
+  test.each(cases)(
+    "%s %s: log-probabilities within 1e-3 at every position, raw and optimised graph",
+    async (family, type) => {
+      const { path, exact } = model(family, type);
+      for (const prepare of [(graph: Graph): Graph => graph, optimised])
+        await withModel(path, "f32", prepare, async (decoder) => {
+          const tokens = tokensFor(decoder.architecture.vocabulary);
+          const theirs = await llamaLogprobs(type === "f16" ? exact : path, [...tokens]);
+          const whole = await ours(decoder, tokens, LENGTH);
+          expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
+          expectSameBest(whole, theirs);
+          for (const chunk of [17, 1])
+            expect(worstGap(await ours(decoder, tokens, chunk), (t) => whole[t]!)).toBeLessThan(1e-3);
+        });
+    },
+  );
 
   test.each(["linear", "yarn"])("rope scaling %s", async (scaling) => {
     const { path } = model("tiny-qwen3", "f32", ["--rope-scaling", scaling, "--rope-original-context", "32"]);
@@ -127,20 +141,28 @@ describe.skipIf(missing !== undefined)("plain files", () => {
 
 describe.skipIf(missing !== undefined)("packed files", () => {
   const types = ["bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "q4_k_m", "q5_k_m"];
-  const cases = ["tiny-llama", "tiny-qwen2", "tiny-qwen3"].flatMap((family) => types.map((type) => [family, type] as const));
-  test.each([...cases, ["tiny-odd", "q4_k_m"] as const])("%s %s: mean KL to the exact model at most llama.cpp's own", async (family, type) => {
-    const { path, exact } = model(family, type);
-    await withModel(path, "f32", optimised, async (decoder) => {
-      const tokens = tokensFor(decoder.architecture.vocabulary);
-      const truth = await llamaLogprobs(exact, [...tokens]);
-      const peer = await llamaLogprobs(path, [...tokens]);
-      const whole = await ours(decoder, tokens, LENGTH);
-      const single = await ours(decoder, tokens, 1);
-      const limit = Math.max(meanKl(truth, (t) => peer.row(t)), 1e-9);
-      expect(meanKl(truth, (t) => whole[t]!)).toBeLessThanOrEqual(limit);
-      expect(meanKl(truth, (t) => single[t]!)).toBeLessThanOrEqual(limit);
-    });
-  });
+  const cases = ["tiny-llama", "tiny-qwen2", "tiny-qwen3"].flatMap((family) =>
+    types.map((type) => [family, type] as const),
+  );
+  test.each([...cases, ["tiny-odd", "q4_k_m"] as const])(
+    "%s %s: mean KL to the exact model at most llama.cpp's own",
+    async (family, type) => {
+      const { path, exact } = model(family, type);
+      await withModel(path, "f32", optimised, async (decoder) => {
+        const tokens = tokensFor(decoder.architecture.vocabulary);
+        const truth = await llamaLogprobs(exact, [...tokens]);
+        const peer = await llamaLogprobs(path, [...tokens]);
+        const whole = await ours(decoder, tokens, LENGTH);
+        const single = await ours(decoder, tokens, 1);
+        const limit = Math.max(
+          meanKl(truth, (t) => peer.row(t)),
+          1e-9,
+        );
+        expect(meanKl(truth, (t) => whole[t]!)).toBeLessThanOrEqual(limit);
+        expect(meanKl(truth, (t) => single[t]!)).toBeLessThanOrEqual(limit);
+      });
+    },
+  );
 });
 
 describe.skipIf(missing !== undefined)("sessions", () => {
@@ -155,7 +177,12 @@ describe.skipIf(missing !== undefined)("sessions", () => {
       const run = async (tokens: readonly number[]): Promise<{ ids: number[]; reused: number }> => {
         const ids: number[] = [];
         let reused = -1;
-        for await (const event of generate(session, tokenizer, { prompt: tokens, sampling: GREEDY, maxTokens: 24, ignoreEnd: true })) {
+        for await (const event of generate(session, tokenizer, {
+          prompt: tokens,
+          sampling: GREEDY,
+          maxTokens: 24,
+          ignoreEnd: true,
+        })) {
           if (event.kind === "token") ids.push(event.id);
           if (event.kind === "done") reused = event.stats.reusedTokens;
         }

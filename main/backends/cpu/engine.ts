@@ -112,11 +112,6 @@ export interface SessionHandle extends Disposable {
   bytes(positions: number): SessionBytes;
 }
 
-export interface KernelNote {
-  readonly kernel: string;
-  readonly how: string;
-}
-
 export interface EngineCounts {
   readonly weights: number;
   readonly plans: number;
@@ -129,7 +124,6 @@ export interface CpuEngine {
   readonly isa: string;
   readonly isas: readonly string[];
   readonly kernels: readonly string[];
-  kernelNotes(): readonly KernelNote[];
   counts(): EngineCounts;
   openWeights(paths: readonly string[]): WeightsHandle;
   loadPlan(bytes: Uint8Array, weights: WeightsHandle | null): PlanHandle;

@@ -52,21 +52,6 @@ Napi::Value instruction_sets(const Napi::CallbackInfo& info) {
   return result;
 }
 
-Napi::Value notes(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const kernels::KernelNote* list = nullptr;
-    const size_t count = kernels::kernel_notes(kernels_named(info[0]).isa, &list);
-    Napi::Array result = Napi::Array::New(info.Env());
-    for (size_t i = 0; i < count; i++) {
-      Napi::Object entry = Napi::Object::New(info.Env());
-      entry.Set("kernel", list[i].kernel);
-      entry.Set("how", list[i].how);
-      result.Set(result.Length(), entry);
-    }
-    return result;
-  });
-}
-
 Napi::Value counts(const Napi::CallbackInfo& info) {
   const Engine& engine = engine_of(info);
   Napi::Object result = Napi::Object::New(info.Env());
@@ -373,7 +358,6 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   };
   add("kernels", kernel_list);
   add("isas", instruction_sets);
-  add("kernelNotes", notes);
   add("counts", counts);
   add("openWeights", open_weights);
   add("readWeights", read_weights);
