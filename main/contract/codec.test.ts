@@ -44,6 +44,12 @@ describe("round trip", () => {
     expect(decodeFrame(shifted.subarray(1))).toEqual({ a: new Float64Array([1, 2, 3]) });
   });
 
+  it("of what a Node channel delivers: a Buffer, and each array owns only its own bytes", () => {
+    const decoded = decodeFrame(Buffer.from(encodeFrame({ bytes: Uint8Array.of(1, 2, 3) }))) as { bytes: Uint8Array };
+    expect(decoded).toEqual({ bytes: Uint8Array.of(1, 2, 3) });
+    expect(decoded.bytes.buffer.byteLength).toBe(3);
+  });
+
   it("of objects that look like our placeholders, or carry __proto__", () => {
     const frame = {
       a: { $b: 0 },
@@ -96,12 +102,12 @@ describe("refused, with CONTRACT_FRAME", () => {
     ["too many tails", message(envelope(Array.from({ length: 65 }, () => ["u8", 0])))],
   ];
   it.each(cases)("%s", (_name, bytes) => {
-    expect(() => decodeFrame(bytes, REQUEST_LIMITS)).toThrowError(expect.objectContaining({ code: "CONTRACT_FRAME" }));
+    expect(() => decodeFrame(bytes, REQUEST_LIMITS)).toThrow(expect.objectContaining({ code: "CONTRACT_FRAME" }));
   });
 
   it("more than the limit", () => {
     const encoded = encodeFrame({ a: new Uint8Array(100) });
-    expect(() => decodeFrame(encoded, { ...REQUEST_LIMITS, maxBytes: 50 })).toThrowError(
+    expect(() => decodeFrame(encoded, { ...REQUEST_LIMITS, maxBytes: 50 })).toThrow(
       expect.objectContaining({ code: "CONTRACT_FRAME" }),
     );
   });

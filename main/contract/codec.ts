@@ -130,7 +130,10 @@ function readTails(bytes: Uint8Array, from: number, tags: readonly unknown[], li
 function readArray(tag: ArrayTag, bytes: Uint8Array, offset: number, byteLength: number): WireArray {
   const type = ARRAY_TYPES[tag];
   if (byteLength % type.BYTES_PER_ELEMENT !== 0) throw fail("a binary part of a broken number of elements");
-  return new type(bytes.slice(offset, offset + byteLength).buffer);
+  // Not `slice`: what a Node channel delivers is a Buffer, whose `slice` is a view of the whole message.
+  const own = new Uint8Array(byteLength);
+  own.set(bytes.subarray(offset, offset + byteLength));
+  return new type(own.buffer);
 }
 
 function unpack(value: unknown, tails: readonly WireArray[], used: Set<number>, depth: number): unknown {
