@@ -49,6 +49,7 @@ export class Pattern {
   /** Of first outputs by node, and of the others. */
   readonly #uses: Int32Array;
   readonly #otherUses = new Map<string, number>();
+  readonly #stateUses = new Map<string, number>();
 
   constructor(graph: Graph) {
     this.graph = graph;
@@ -57,6 +58,7 @@ export class Pattern {
       if (value.output === 0) this.#uses[value.node] = this.usesOf(value) + 1;
       else this.#otherUses.set(valueKey(value), this.usesOf(value) + 1);
     };
+    for (const { output } of graph.states) this.#stateUses.set(valueKey(output), this.statesThatBecome(output) + 1);
     for (const node of graph.nodes) for (const input of node.inputs) count(input);
     for (const root of rootsOf(graph)) count(root);
   }
@@ -67,6 +69,11 @@ export class Pattern {
 
   typeOf(value: Value): TensorType {
     return typeAt(this.graph, value);
+  }
+
+  /** How many states become this value. */
+  statesThatBecome(value: Value): number {
+    return this.#stateUses.get(valueKey(value)) ?? 0;
   }
 
   /** The node that makes operand `index` of `node`, when it is the first output of an `op`. */

@@ -33,9 +33,10 @@ function turned(pattern: Pattern, value: Value | undefined): Turned | undefined 
 const sameAttrs = (a: Node, b: Node): boolean => JSON.stringify(a.attrs) === JSON.stringify(b.attrs);
 
 /** Uses of a cache after the step: attention, and the state it becomes. */
-const readByAttentionOnly = (pattern: Pattern, append: Node): boolean =>
-  pattern.usesOf({ node: append.id, output: 0 }) <=
-  1 + pattern.graph.states.filter((state) => state.output.node === append.id).length;
+function readByAttentionOnly(pattern: Pattern, append: Node): boolean {
+  const cache: Value = { node: append.id, output: 0 };
+  return pattern.usesOf(cache) <= 1 + pattern.statesThatBecome(cache);
+}
 
 export const fuseRopeAppend = fusion(
   "fuse rope and append",
