@@ -28,7 +28,7 @@ async function developmentClient(): Promise<Client | null> {
   if (!parameters.has("fake")) return null;
   const { createFakeEngine } = await import("./engine/fake/fakeEngine.ts");
   const fake = createFakeEngine({ layers: Number(parameters.get("layers") ?? 28) });
-  Object.assign(globalThis, { crashEngine: fake.crash });
+  Object.assign(globalThis, { crashEngine: () => fake.crash() });
   return fake.client;
 }
 

@@ -135,7 +135,7 @@ export function createClient<C extends AnyContract>(
           try {
             resolve(options.checkOutputs === true ? check(contract.calls[method]?.output, value, method) : value);
           } catch (error) {
-            reject(error as WorkbenchError);
+            reject(error);
           }
         },
         end: () => undefined,

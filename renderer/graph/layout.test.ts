@@ -190,7 +190,7 @@ describe("the whole picture", () => {
     const inside = frames.map((frame) =>
       Array.from(scene.x.keys())
         .filter((box) => scene.parent[box] === frame)
-        .map((box) => [scene.x[box]! - scene.x[frame!]!, scene.y[box]! - scene.y[frame!]!]),
+        .map((box) => [scene.x[box]! - scene.x[frame]!, scene.y[box]! - scene.y[frame]!]),
     );
     expect(inside[0]).toEqual(inside[1]);
   });

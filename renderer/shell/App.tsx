@@ -34,7 +34,7 @@ export function App({ store, shell }: AppProps): ReactNode {
   useShortcuts(commands, shell);
   useShellEvents(store, shell, commands);
   return (
-    <StoreProvider store={store as unknown as Parameters<typeof StoreProvider>[0]["store"]}>
+    <StoreProvider store={store}>
       <CommandsContext value={commands}>
         <DevicePatterns />
         <ErrorBoundary title="The window could not be drawn">

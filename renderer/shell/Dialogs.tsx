@@ -1,5 +1,5 @@
 /** The dialogs of the window: commands, shortcuts, a path to open, the doctor. */
-import type { FormEvent, KeyboardEvent, ReactNode } from "react";
+import type { KeyboardEvent, ReactNode, SubmitEvent } from "react";
 import { useEffect, useMemo, useState } from "react";
 import type { CommandId } from "../../main/contract/commands.ts";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
@@ -146,7 +146,7 @@ function Shortcuts(): ReactNode {
 function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [path, setPath] = useState("");
   const open = useWorkbench((state) => state.open);
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const trimmed = path.trim().replace(/^(['"])(.*)\1$/, "$2");
     if (trimmed === "") return;

@@ -68,6 +68,7 @@ function Tree({ rows }: { readonly rows: readonly TreeRow[] }): ReactNode {
   const showGroup = useWorkbench((state) => state.showGroup);
   const setTab = useWorkbench((state) => state.setTab);
   const [at, setAt] = useState(0);
+  // oxlint-disable-next-line react/incompatible-library -- only the compiler minds, and we do not use it
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -90,7 +91,7 @@ function Tree({ rows }: { readonly rows: readonly TreeRow[] }): ReactNode {
   }, [selectedAt, virtual]);
 
   const activate = (row: TreeRow | undefined): void => {
-    if (row?.target == null) return;
+    if (row === undefined || row.target === null) return;
     if (row.target.kind === "node") showNode(row.target.node);
     else showGroup(row.target.group);
     setTab("graph");

@@ -54,7 +54,7 @@ export function createWorkbenchStore(
   });
   followModel(store);
   followPasses(store);
-  followGraph(store as unknown as Parameters<typeof followGraph>[0], layout);
+  followGraph(store, layout);
   watchConnection(engine, store);
   return store;
 }

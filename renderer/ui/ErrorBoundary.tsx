@@ -1,5 +1,5 @@
 /** What to show when a part of the window fails to draw: the rest goes on, the fault can be copied. */
-import type { ErrorInfo, ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Component } from "react";
 import { ErrorNote } from "./ErrorNote.tsx";
 
@@ -21,10 +21,6 @@ export class ErrorBoundary extends Component<Props, State> {
           ? { message: error.message, stack: error.stack ?? "" }
           : { message: String(error), stack: "" },
     };
-  }
-
-  override componentDidCatch(error: unknown, { componentStack }: ErrorInfo): void {
-    console.error(error, componentStack);
   }
 
   override render(): ReactNode {

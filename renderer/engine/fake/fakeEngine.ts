@@ -13,7 +13,7 @@ import type { TargetSpec } from "../../../main/contract/views/common.ts";
 import type { GraphKey, GraphView } from "../../../main/contract/views/graph.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import { WorkbenchError } from "../../../main/diagnostics/errors.ts";
-import { nodeName, opName } from "../../graph/graphModel.ts";
+import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
 import { decoderGraph, QWEN_SHAPE } from "./decoder.ts";
 import { demoGraph } from "./demoGraph.ts";
 import { fakeOverview, M4 } from "./overview.ts";
@@ -37,7 +37,7 @@ function createHandlers({ layers = 28 }: FakeOptions): Handlers<Contract> {
         view.edges.source.subarray(view.edges.start[n] ?? 0, view.edges.start[n + 1] ?? 0),
         (i) => `%${i}`,
       );
-      return `  %${n}: ${view.strings[view.nodes.type[n] ?? 0]} = ${opName(view, n)}(${inputs.join(", ")})  // ${nodeName(view, n)}`;
+      return `  %${n}: ${nodeType(view, n)} = ${opName(view, n)}(${inputs.join(", ")})  // ${nodeName(view, n)}`;
     });
   const engineStatus = { engineBytes: 410e6, freeBytes: 16.1e9, totalBytes: 24e9, jobs: [] };
   const passes = [
@@ -466,7 +466,7 @@ export function createFakeEngine(options: FakeOptions = {}): FakeEngine {
   const start = () => {
     const [near, far] = createPortPair((frame) => structuredClone(frame));
     const serving = serve(contract, createHandlers(options), far, {
-      onUnexpected: (method, error) => console.error(method, error),
+      onUnexpected: (_method, error) => reportError(error),
     });
     client.attach(near);
     setTimeout(

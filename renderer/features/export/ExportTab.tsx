@@ -228,6 +228,7 @@ const ROW = 24;
 
 function WeightTable({ rows }: { readonly rows: readonly WeightRow[] }): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
+  // oxlint-disable-next-line react/incompatible-library -- only the compiler minds, and we do not use it
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,

@@ -134,7 +134,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
         pipelineView: "mil",
         pageFrom: Math.floor(line / PAGE_LINES) * PAGE_LINES,
         tab: "pipeline",
-      } as Partial<State>);
+      });
       void loadPage();
     },
   };

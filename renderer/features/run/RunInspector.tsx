@@ -39,8 +39,8 @@ function SpeedCard(): ReactNode {
         rows={[
           ["now", rates.length === 0 ? "–" : significant(rates.at(-1) ?? 0)],
           ["median", median === undefined ? "–" : significant(median)],
-          ["whole answer", stats?.rate == null ? "–" : <FigureText key="rate" figure={stats.rate} />],
-          ["reading", stats?.promptRate == null ? "–" : figureText(stats.promptRate)],
+          ["whole answer", stats === null || stats.rate === null ? "–" : <FigureText key="rate" figure={stats.rate} />],
+          ["reading", stats === null || stats.promptRate === null ? "–" : figureText(stats.promptRate)],
         ]}
       />
     </Card>

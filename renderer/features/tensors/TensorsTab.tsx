@@ -47,6 +47,7 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
   const asked = useDeferredValue(query);
   const { found, rows, error, need } = useRows(model, asked, sort.by, sort.descending);
   const scroller = useRef<HTMLDivElement>(null);
+  // oxlint-disable-next-line react/incompatible-library -- only the compiler minds, and we do not use it
   const virtual = useVirtualizer({
     count: found?.matched ?? 0,
     getScrollElement: () => scroller.current,

@@ -1,11 +1,12 @@
 /** A program's text, or two of them side by side, in an editor that is loaded when it is first needed. Read only. */
 import type { ReactNode } from "react";
 import { useEffect, useRef, useState } from "react";
+import type * as Module from "./setup.ts";
 import { onThemeChange } from "../theme.ts";
 import { Progress } from "../states.tsx";
 import styles from "./TextView.module.css";
 
-type Setup = typeof import("./setup.ts");
+type Setup = typeof Module;
 
 export interface TextViewProps {
   readonly label: string;

@@ -1,6 +1,7 @@
 /** Monaco, loaded only when a text is shown: its worker, our languages, and themes made from our tokens. */
 import * as monaco from "monaco-editor/editor";
 import "monaco-editor/features/register.all";
+// oxlint-disable-next-line import/default -- the bundler makes a worker of it, exported as default
 import EditorWorker from "monaco-editor/editor/editor.worker?worker";
 import { configuration, irLanguage, milLanguage } from "./languages.ts";
 
