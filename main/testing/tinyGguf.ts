@@ -1,0 +1,97 @@
+/** A whole GGUF small enough to write in a test: two Qwen3 blocks in f32, a byte vocabulary and a chat template. */
+import { writeFile } from "node:fs/promises";
+import { memorySink } from "../formats/byteSink.ts";
+import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
+import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import type { MetadataEntry } from "../formats/gguf/values.ts";
+import { writeGguf } from "../formats/gguf/write.ts";
+import { randomFloats, seededRandom } from "./random.ts";
+
+const WIDTH = 64;
+const FEED_FORWARD = 128;
+const HEADS = 4;
+const KV_HEADS = 2;
+const HEAD_DIM = 16;
+const LAYERS = 2;
+const CONTEXT = 4096;
+
+/** GPT-2's spelling of the 256 bytes, then one merge and the end mark. */
+function vocabulary(): readonly string[] {
+  const visible = (byte: number): boolean =>
+    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+  let next = 256;
+  const bytes = Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(visible(byte) ? byte : next++));
+  return [...bytes, "th", "<|im_end|>"];
+}
+
+const TEMPLATE =
+  "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}" +
+  "{% if add_generation_prompt %}assistant: {% endif %}";
+
+export interface TinyGguf {
+  readonly architecture?: string;
+  /** Adds an expert count, as mixtures of experts have. */
+  readonly experts?: number;
+}
+
+export async function writeTinyGguf(path: string, { architecture = "qwen3", experts }: TinyGguf = {}): Promise<void> {
+  const f32 = ggmlTypeByName("f32");
+  if (f32 === undefined) throw new Error("no f32");
+  const tokens = vocabulary();
+  const key = (name: string, value: number): MetadataEntry => numberEntry(`${architecture}.${name}`, "u32", value);
+  const random = seededRandom(5);
+  const tensor = (name: string, ...dims: readonly number[]) => {
+    const count = dims.reduce((product, dim) => product * dim, 1);
+    const values = randomFloats(random, count, dims.length > 1 ? 1 / Math.sqrt(dims[0] ?? 1) : 0.1);
+    if (dims.length === 1) values.forEach((value, i) => (values[i] = 1 + value));
+    return { name, type: f32, dims, data: () => [new Uint8Array(values.buffer)] };
+  };
+  const block = (index: number) => [
+    tensor(`blk.${index}.attn_norm.weight`, WIDTH),
+    tensor(`blk.${index}.attn_q.weight`, WIDTH, HEADS * HEAD_DIM),
+    tensor(`blk.${index}.attn_k.weight`, WIDTH, KV_HEADS * HEAD_DIM),
+    tensor(`blk.${index}.attn_v.weight`, WIDTH, KV_HEADS * HEAD_DIM),
+    tensor(`blk.${index}.attn_q_norm.weight`, HEAD_DIM),
+    tensor(`blk.${index}.attn_k_norm.weight`, HEAD_DIM),
+    tensor(`blk.${index}.attn_output.weight`, HEADS * HEAD_DIM, WIDTH),
+    tensor(`blk.${index}.ffn_norm.weight`, WIDTH),
+    tensor(`blk.${index}.ffn_gate.weight`, WIDTH, FEED_FORWARD),
+    tensor(`blk.${index}.ffn_up.weight`, WIDTH, FEED_FORWARD),
+    tensor(`blk.${index}.ffn_down.weight`, FEED_FORWARD, WIDTH),
+  ];
+  const sink = memorySink();
+  await writeGguf(sink, {
+    entries: [
+      stringEntry("general.architecture", architecture),
+      stringEntry("general.name", "tiny"),
+      key("block_count", LAYERS),
+      key("context_length", CONTEXT),
+      key("embedding_length", WIDTH),
+      key("feed_forward_length", FEED_FORWARD),
+      key("attention.head_count", HEADS),
+      key("attention.head_count_kv", KV_HEADS),
+      key("attention.key_length", HEAD_DIM),
+      key("attention.value_length", HEAD_DIM),
+      ...(experts === undefined ? [] : [key("expert_count", experts)]),
+      numberEntry(`${architecture}.rope.freq_base`, "f32", 10_000),
+      numberEntry(`${architecture}.attention.layer_norm_rms_epsilon`, "f32", 1e-6),
+      stringEntry("tokenizer.ggml.model", "gpt2"),
+      stringEntry("tokenizer.ggml.pre", "qwen2"),
+      stringsEntry("tokenizer.ggml.tokens", tokens),
+      numbersEntry(
+        "tokenizer.ggml.token_type",
+        "i32",
+        tokens.map((_, i) => (i === tokens.length - 1 ? 3 : 1)),
+      ),
+      stringsEntry("tokenizer.ggml.merges", ["t h"]),
+      numberEntry("tokenizer.ggml.eos_token_id", "u32", tokens.length - 1),
+      stringEntry("tokenizer.chat_template", TEMPLATE),
+    ],
+    tensors: [
+      tensor("token_embd.weight", WIDTH, tokens.length),
+      ...Array.from({ length: LAYERS }, (_, index) => block(index)).flat(),
+      tensor("output_norm.weight", WIDTH),
+    ],
+  });
+  await writeFile(path, sink.bytes());
+}
