@@ -9,7 +9,7 @@ import type { ModelInit } from "./openModel.ts";
 
 export const SAMPLE = "sample";
 export const DEMO = "demo-hybrid";
-const SAMPLE_FILE = "assets/models/sample.gguf";
+const SAMPLE_FILE = "assets/models/rlx-sample.gguf";
 const HEADER_ONLY: Readonly<
   Record<string, { readonly shape: HeaderOnlyShape; readonly flag: string; readonly sentence: string }>
 > = {
@@ -34,7 +34,7 @@ export interface Offers {
 function samplePath(): string | undefined {
   const resources =
     "resourcesPath" in process && typeof process.resourcesPath === "string"
-      ? [`${process.resourcesPath}/models/sample.gguf`]
+      ? [`${process.resourcesPath}/models/rlx-sample.gguf`]
       : [];
   const near = ["../../../", "../../", "../../../../"].map((up) =>
     fileURLToPath(new URL(up + SAMPLE_FILE, import.meta.url)),
