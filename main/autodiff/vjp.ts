@@ -21,10 +21,12 @@ export interface GradientRequest {
   readonly of: readonly string[];
   /** Inputs, weights or states by name; their gradients become outputs `gradient.<name>`. */
   readonly wrt: readonly string[];
+  /** Another first word than "gradient": to differentiate once more. */
+  readonly prefix?: string;
 }
 
 export const cotangentName = (output: string): string => `cotangent.${output}`;
-export const gradientName = (input: string): string => `gradient.${input}`;
+export const gradientName = (input: string, prefix = "gradient"): string => `${prefix}.${input}`;
 
 /** The graph's outputs, and the vector-Jacobian product of the requested ones. */
 export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
@@ -66,7 +68,7 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
     const leaf = leaves.get(name);
     if (!leaf) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no input or weight "${name}" in ${graph.name}`);
     const value: Value = { node: leaf.id, output: 0 };
-    builder.output(gradientName(name), sums.get(valueKey(value)) ?? filledLike(g, map(value), 0));
+    builder.output(gradientName(name, request.prefix), sums.get(valueKey(value)) ?? filledLike(g, map(value), 0));
   }
   return builder.finish();
 }

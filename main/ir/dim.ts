@@ -70,6 +70,7 @@ export function canonicalDim(dim: Dim): Dim {
     const known = canonical.get(dim);
     if (known !== undefined) return known;
     const spelled = fromPolynomial(toPolynomial(dim));
+    if (typeof spelled === "number" && spelled < 0) fail(dim, "negative size");
     if (canonical.size > 4096) canonical.clear();
     canonical.set(dim, spelled);
     return spelled;

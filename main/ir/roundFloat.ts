@@ -26,8 +26,7 @@ export function roundToFloat(x: number, dtype: DType): number {
   const format = FORMATS[dtype];
   if (format === undefined || x === 0 || !Number.isFinite(x)) return x;
   const step = 2 ** (Math.max(exponentOf(x), format.minExponent) - format.mantissa);
-  const scaled = x / step;
-  // Adding and taking away 1.5 · 2^52 leaves a whole number, ties to even.
-  const rounded = (scaled + 6755399441055744 - 6755399441055744) * step;
-  return Math.abs(rounded) > format.largest ? Math.sign(x) * Infinity : rounded;
+  // Adding and taking away 2^52 leaves a whole number, ties to even.
+  const rounded = (Math.abs(x) / step + 2 ** 52 - 2 ** 52) * step;
+  return Math.sign(x) * (rounded > format.largest ? Infinity : rounded);
 }
