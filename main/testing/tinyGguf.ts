@@ -1,4 +1,4 @@
-/** A whole GGUF small enough to write in a test: two Qwen3 blocks in f32, a byte vocabulary and a chat template. */
+/** A whole GGUF small enough to write in a test: a few Qwen3 blocks in f32, a byte vocabulary and a chat template. */
 import { writeFile } from "node:fs/promises";
 import { memorySink } from "../formats/byteSink.ts";
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
@@ -12,7 +12,6 @@ const FEED_FORWARD = 128;
 const HEADS = 4;
 const KV_HEADS = 2;
 const HEAD_DIM = 16;
-const LAYERS = 2;
 const CONTEXT = 4096;
 
 /** GPT-2's spelling of the 256 bytes, then one merge and the end mark. */
@@ -32,9 +31,14 @@ export interface TinyGguf {
   readonly architecture?: string;
   /** Adds an expert count, as mixtures of experts have. */
   readonly experts?: number;
+  /** Many of them make a model that takes its time. */
+  readonly layers?: number;
 }
 
-export async function writeTinyGguf(path: string, { architecture = "qwen3", experts }: TinyGguf = {}): Promise<void> {
+export async function writeTinyGguf(
+  path: string,
+  { architecture = "qwen3", experts, layers = 2 }: TinyGguf = {},
+): Promise<void> {
   const f32 = ggmlTypeByName("f32");
   if (f32 === undefined) throw new Error("no f32");
   const tokens = vocabulary();
@@ -64,7 +68,7 @@ export async function writeTinyGguf(path: string, { architecture = "qwen3", expe
     entries: [
       stringEntry("general.architecture", architecture),
       stringEntry("general.name", "tiny"),
-      key("block_count", LAYERS),
+      key("block_count", layers),
       key("context_length", CONTEXT),
       key("embedding_length", WIDTH),
       key("feed_forward_length", FEED_FORWARD),
@@ -89,7 +93,7 @@ export async function writeTinyGguf(path: string, { architecture = "qwen3", expe
     ],
     tensors: [
       tensor("token_embd.weight", WIDTH, tokens.length),
-      ...Array.from({ length: LAYERS }, (_, index) => block(index)).flat(),
+      ...Array.from({ length: layers }, (_, index) => block(index)).flat(),
       tensor("output_norm.weight", WIDTH),
     ],
   });
