@@ -76,7 +76,8 @@ export async function attack(first: number, count: number): Promise<HostileResul
   let slowestMs = 0;
   for (let seed = first; seed < first + count; seed++) {
     const bytes = mutated(victim.bytes, seed);
-    const start = performance.now();
+    // Processor time, for the clock on the wall depends on what else runs.
+    const start = process.cpuUsage();
     let outcome: ErrorCode | "opened" = "opened";
     try {
       // Most seem to have their data behind them, so that lies about sizes get further.
@@ -86,7 +87,8 @@ export async function attack(first: number, count: number): Promise<HostileResul
         outcome = error.code;
       else faults.push(`seed ${seed}: ${error instanceof Error ? `${error.name} ${error.message}` : String(error)}`);
     }
-    const took = performance.now() - start;
+    const { user, system } = process.cpuUsage(start);
+    const took = (user + system) / 1000;
     slowestMs = Math.max(slowestMs, took);
     if (took > 1000) faults.push(`seed ${seed}: took ${Math.round(took)} ms`);
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);

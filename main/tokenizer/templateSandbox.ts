@@ -3,7 +3,7 @@
  * step of it passes through `evaluate` here, which counts work, limits sizes before anything large is made, and stops.
  * Its values are Maps and own classes, so a template cannot reach JavaScript objects or their prototypes.
  *
- * Work is counted in units of about a tenth of a microsecond: one per step, more for long texts and lists.
+ * Work is counted in units of about half a microsecond: one per step, more for long texts and lists.
  */
 import { Environment, Interpreter, parse, tokenize } from "@huggingface/jinja";
 import { WorkbenchError } from "../diagnostics/errors.ts";
@@ -29,9 +29,9 @@ export const TEMPLATE_LIMITS: TemplateLimits = {
   templateCharacters: 128 << 10,
   textCharacters: 4 << 20,
   items: 20_000,
-  work: 1_500_000,
+  work: 1_000_000,
   depth: 500,
-  milliseconds: 600,
+  milliseconds: 2000,
 };
 
 /** The preprocessing of the language takes time quadratic in a run of white space. */
@@ -130,17 +130,13 @@ class GuardedInterpreter extends Interpreter {
   }
 
   /** What a step made: texts and lists have a largest size, and making them is work. */
-  #charge(statement: Statement, { type, value }: Value): void {
-    if (typeof value === "string") {
-      if (value.length > this.#limits.textCharacters) throw this.#tooLong(value.length);
-      if (!REFERENCES.has(statement.type)) this.#spend(value.length / 32);
-    } else if (Array.isArray(value)) {
-      if (value.length > this.#limits.items)
-        throw templateError(`a list of ${value.length}, expected at most ${this.#limits.items}`);
-      // Whoever gets a list may walk over it without another step.
-      this.#spend(value.length * 4);
-    } else if (value instanceof Map) this.#spend(value.size);
-    if (this.#outputs.has(statement) && isContainer(type)) this.#spend(this.#sizes.of({ type, value }).cells);
+  #charge(statement: Statement, result: Value): void {
+    const { type, value } = result;
+    if (typeof value === "string" && value.length > this.#limits.textCharacters) throw this.#tooLong(value.length);
+    if (Array.isArray(value) && value.length > this.#limits.items)
+      throw templateError(`a list of ${value.length}, expected at most ${this.#limits.items}`);
+    if (!REFERENCES.has(statement.type)) this.#spend(shallowWork(result));
+    if (this.#outputs.has(statement) && isContainer(type)) this.#payDeep(result, 1);
   }
 
   #tooLong(length: number): WorkbenchError {
@@ -164,6 +160,13 @@ class GuardedInterpreter extends Interpreter {
         return this.#binary(node, environment);
       case "For":
         return this.#loop(node, environment);
+      case "TestExpression": {
+        const operand = this.#evaluated(node["operand"], environment);
+        this.#spend(shallowWork(operand.result));
+        return asStatement({ ...node, operand });
+      }
+      case "MemberExpression":
+        return this.#member(node, environment);
       default:
         return statement;
     }
@@ -173,7 +176,8 @@ class GuardedInterpreter extends Interpreter {
     const filter = asNode(node["filter"]);
     const name = nameOf(filter.type === "CallExpression" ? asNode(filter["callee"]) : filter);
     const operand = this.#defined(this.#evaluated(node["operand"], environment), emptyFor(name), environment);
-    if (!CHEAP_FILTERS.has(name)) this.#payFor(operand.result, name === "sort" || name === "dictsort" ? 20 : 1);
+    if (WRITING_FILTERS.has(name)) this.#payDeep(operand.result, SORTING_FILTERS.has(name) ? 20 : 1);
+    else if (!CHEAP_FILTERS.has(name)) this.#spend(shallowWork(operand.result));
     if (filter.type !== "CallExpression" || !CAN_GROW.has(name)) {
       this.#checkGrowth(name, operand.result, []);
       return asStatement({ ...node, operand });
@@ -191,8 +195,9 @@ class GuardedInterpreter extends Interpreter {
     const callee = asNode(node["callee"]);
     if (callee.type !== "MemberExpression" || callee["computed"] === true) return asStatement(node);
     const object = this.#evaluated(callee["object"], environment);
-    this.#payFor(object.result, 1);
     const name = nameOf(asNode(callee["property"]));
+    if (SORTING_FILTERS.has(name)) this.#payDeep(object.result, 20);
+    else this.#spend(shallowWork(object.result));
     if (!CAN_GROW.has(name)) return asStatement({ ...node, callee: { ...callee, object } });
     const args = this.#arguments(node, environment);
     this.#checkGrowth(
@@ -209,9 +214,24 @@ class GuardedInterpreter extends Interpreter {
     const empty = operator === "~" ? EMPTY_TEXT : undefined;
     const left = this.#defined(this.#evaluated(node["left"], environment), empty, environment);
     const right = this.#defined(this.#evaluated(node["right"], environment), empty, environment);
-    // A list next to a text is written out as a text.
-    for (const side of [left, right]) if (isContainer(side.result.type)) this.#payFor(side.result, 1);
+    for (const [side, other] of [
+      [left, right],
+      [right, left],
+    ] as const) {
+      this.#spend(shallowWork(side.result) / 2);
+      // A list next to a text is written out as a text.
+      const writes = operator !== "in" && operator !== "not in";
+      if (writes && isContainer(side.result.type) && !isContainer(other.result.type)) this.#payDeep(side.result, 1);
+    }
     return asStatement({ ...node, left, right });
+  }
+
+  /** A slice walks over the whole text or list. */
+  #member(node: Node, environment: Environment): Statement {
+    if (asNode(node["property"]).type !== "SliceExpression") return asStatement(node);
+    const object = this.#evaluated(node["object"], environment);
+    this.#spend(shallowWork(object.result) * 4);
+    return asStatement({ ...node, object });
   }
 
   #loop(node: Node, environment: Environment): Statement {
@@ -222,6 +242,8 @@ class GuardedInterpreter extends Interpreter {
       EMPTY_LIST,
       environment,
     );
+    // Every turn makes a scope, even when the body is empty.
+    this.#spend(shallowWork(items.result) * 5);
     return asStatement({ ...node, iterable: isSelect ? { ...iterable, lhs: items } : items });
   }
 
@@ -246,9 +268,9 @@ class GuardedInterpreter extends Interpreter {
     });
   }
 
-  #payFor(value: Value, factor: number): void {
-    if (typeof value.value === "string") this.#spend((value.value.length / 32) * factor);
-    else if (isContainer(value.type)) this.#spend(this.#sizes.of(value).cells * factor);
+  /** For what is written out or compared in all its parts. */
+  #payDeep(value: Value, factor: number): void {
+    this.#spend(isContainer(value.type) ? this.#sizes.of(value).cells * factor : shallowWork(value));
   }
 
   #checkGrowth(name: string, operand: Value, args: readonly (Value | undefined)[]): void {
@@ -274,6 +296,9 @@ interface Node {
 
 /** Steps that hand on a text instead of making one. */
 const REFERENCES: ReadonlySet<string> = new Set(["Identifier", "MemberExpression", "StringLiteral"]);
+/** Filters that look at all parts of a value, however deep. */
+const WRITING_FILTERS: ReadonlySet<string> = new Set(["tojson", "string", "join", "sort", "dictsort"]);
+const SORTING_FILTERS: ReadonlySet<string> = new Set(["sort", "dictsort"]);
 const CHEAP_FILTERS: ReadonlySet<string> = new Set([
   "length",
   "count",
@@ -292,8 +317,15 @@ function asNode(value: unknown): Node {
     return value as Node;
   throw templateError("it has a form that is not known");
 }
-const asStatement = (node: Node): Statement => node as Statement;
+const asStatement = (node: Node): Statement => node;
 const nameOf = (node: Node): string => (typeof node["value"] === "string" ? node["value"] : "");
+
+/** Walking once over a text or a list. */
+function shallowWork({ value }: Value): number {
+  if (typeof value === "string") return value.length / 32;
+  if (Array.isArray(value)) return value.length * 2;
+  return value instanceof Map ? value.size * 2 : 0;
+}
 
 function valueOf(arg: Node | Evaluated): Value | undefined {
   if (arg instanceof Evaluated) return arg.result;

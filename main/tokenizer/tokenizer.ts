@@ -71,7 +71,7 @@ interface Rules {
 }
 
 /** Longer texts do not fit into any context, and would only take memory. */
-const LONGEST_TEXT = 64 << 20;
+const LONGEST_TEXT = 4 << 20;
 
 export function createTokenizer(source: TokenizerSource): Tokenizer {
   const model = source.metadata.string("tokenizer.ggml.model");
