@@ -35,6 +35,8 @@ export interface CoremlEmitter {
   readonly appendToCache: (cache: MilValue, values: MilValue, past: MilValue) => MilValue;
   /** Attention over keys that may be a cache in any of its forms; masks are made once per function. */
   readonly attention: (args: AttentionArgs) => MilValue;
+  /** Makes a value once per function: later calls with the key get the same one. */
+  readonly once: (key: string, make: () => MilValue) => MilValue;
   /** Fixed sizes of a value; a dimension unknown until run time is an error that names `who`. */
   readonly sizes: (x: MilValue, who: string) => readonly number[];
 }

@@ -46,9 +46,18 @@ export type Support = (node: Node, graph: Graph) => true | string;
 export function partition(table: OpTable, graph: Graph, support: Support): readonly Part[] {
   const verdicts = graph.nodes.map((node) => (isLeaf(node) ? true : support(node, graph)));
   const sides = assignParts(graph, verdicts);
-  const whole = sides.length <= 1;
-  return sides.map(({ side, nodes }, index) => makePart(table, graph, { index, side, nodes, whole, why: reason(graph, verdicts, sides, index) }));
+  const [only] = sides;
+  if (sides.length === 1 && only !== undefined) return [wholePart(graph, only, reason(graph, verdicts, sides, 0))];
+  return sides.map(({ side, nodes }, index) => makePart(table, graph, { index, side, nodes, why: reason(graph, verdicts, sides, index) }));
 }
+
+/** The whole graph as its only part: nothing is copied, and states stay states. */
+function wholePart(graph: Graph, stretch: Stretch, why: string): Part {
+  const [inputs, outputs] = [wholeInputs(graph), wholeOutputs(graph)];
+  return { index: 0, ...stretch, inputs, outputs, bytesIn: total(inputs), bytesOut: total(outputs), why, graph, origin: Int32Array.from(graph.nodes.keys()) };
+}
+
+const total = (crossings: readonly Crossing[]): number => crossings.reduce((sum, c) => sum + c.bytes, 0);
 
 interface Stretch {
   readonly side: Side;
@@ -107,7 +116,6 @@ function reason(graph: Graph, verdicts: readonly (true | string)[], stretches: r
 
 interface PartDraft extends Stretch {
   readonly index: number;
-  readonly whole: boolean;
   readonly why: string;
 }
 
@@ -137,32 +145,26 @@ function makePart(table: OpTable, graph: Graph, draft: PartDraft): Part {
     const known = values.get(valueKey(value));
     if (known !== undefined) return known;
     const node = nodeAt(graph, value.node);
-    // Weights and constants are cheap to name twice; a state stays one only where the graph is a single part.
-    const copied = node.op === "param" || node.op === "constant" || (draft.whole && isLeaf(node));
+    // Weights and constants are cheap to name twice; a state is an input like any other value.
+    const copied = node.op === "param" || node.op === "constant";
     const made = copied ? (copyNode(builder, graph, node, resolve)[value.output] ?? missing(value)) : enter(value, node);
     values.set(valueKey(value), note(made, value.node));
     return made;
   };
-  if (draft.whole) for (const node of graph.nodes) if (node.op === "input" || node.op === "state") resolve({ node: node.id, output: 0 });
   for (const id of draft.nodes) {
     const node = nodeAt(graph, id);
     copyNode(builder, graph, node, resolve).forEach((made, output) => values.set(valueKey({ node: node.id, output }), note(made, id)));
   }
-  const outputs = draft.whole ? [] : leaving(graph, inside);
+  const outputs = leaving(graph, inside);
   for (const out of outputs) builder.output(out.name, resolve(out.value));
-  if (draft.whole) {
-    for (const output of graph.outputs) builder.output(output.name, resolve(output.value));
-    for (const state of graph.states) builder.setState(state.name, resolve(state.output));
-  }
-  const sum = (crossings: readonly Crossing[]): number => crossings.reduce((total, c) => total + c.bytes, 0);
-  const crossing = draft.whole ? { inputs: wholeInputs(graph), outputs: wholeOutputs(graph) } : { inputs, outputs };
   return {
     index: draft.index,
     side: draft.side,
     nodes: draft.nodes,
-    ...crossing,
-    bytesIn: sum(crossing.inputs),
-    bytesOut: sum(crossing.outputs),
+    inputs,
+    outputs,
+    bytesIn: total(inputs),
+    bytesOut: total(outputs),
     why: draft.why,
     graph: builder.finish(),
     origin: Int32Array.from(origin),

@@ -68,6 +68,7 @@ export class FunctionEmitter implements CoremlEmitter {
   readonly #folds: ReadonlyMap<string, number>;
   readonly #small: SmallParts;
   readonly #weights = new Map<string, WeightValues>();
+  readonly #once = new Map<string, MilValue>();
   /** Old keys that the host passes in, by the value's name. */
   readonly #passedCaches = new Set<string>();
   /** Where a value was read from, by the value's name. */
@@ -80,6 +81,11 @@ export class FunctionEmitter implements CoremlEmitter {
     this.caches = options.caches;
     this.#folds = options.folds;
     this.#small = options.small;
+  }
+
+  /** The opset that op rules write for. */
+  get #newest(): boolean {
+    return this.opset === "CoreML8" || this.opset === "CoreML9";
   }
 
   get opset(): MilOpset {
@@ -97,14 +103,18 @@ export class FunctionEmitter implements CoremlEmitter {
     invariant(!type.startsWith("constexpr_") && type !== "const", `${type} is not for rules`);
     for (const given of Object.values<unknown>(args))
       invariant(!(typeof given === "object" && given !== null && "cache" in given), `[${type}] a cache in two pieces is only for attention`);
+    return this.builder.ops(type as Parameters<MilFunctionBuilder["ops"]>[0], this.#newest ? (args as never) : (this.#withoutNewer(type, args) as never));
+  }
+
+  /** Without the arguments that this opset does not have yet. */
+  #withoutNewer<N extends MilOpName>(type: N, args: MilArgs[N]): Readonly<Record<string, unknown>> {
     const known = new Set(requireVersion(type, this.opset).args.map((a) => a.name));
-    const kept = Object.fromEntries(Object.entries(args).filter(([name]) => known.has(name) || !NEWER.has(`${type}.${name}`)));
-    return this.builder.ops(type as Parameters<MilFunctionBuilder["ops"]>[0], kept as never);
+    return Object.fromEntries(Object.entries(args).filter(([name]) => known.has(name) || !NEWER.has(`${type}.${name}`)));
   }
 
   constant(dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>): MilValue {
     const count = elementCount(shape);
-    const inFile = dtype === "fp16" || dtype === "fp32" ? count >= BLOB_ELEMENTS : dtype === "int32" && count >= BLOB_INTEGERS && this.opset !== "CoreML6" && this.opset !== "CoreML7";
+    const inFile = dtype === "fp16" || dtype === "fp32" ? count >= BLOB_ELEMENTS : dtype === "int32" && count >= BLOB_INTEGERS && this.#newest;
     if (!inFile) return this.builder.constant(dtype, shape, values);
     const bytes = bytesOf(dtype, values);
     const record = this.#plan.inline(`${dtype}:${hashBytes(bytes)}:${count}`, dtype, count, () => bytes);
@@ -118,6 +128,14 @@ export class FunctionEmitter implements CoremlEmitter {
 
   cast(x: MilValue, dtype: MilDtype): MilValue {
     return x.type.dtype === dtype ? x : this.op("cast", { x, dtype });
+  }
+
+  once(key: string, make: () => MilValue): MilValue {
+    const known = this.#once.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    this.#once.set(key, made);
+    return made;
   }
 
   sizes(x: MilValue, who: string): readonly number[] {
@@ -134,7 +152,7 @@ export class FunctionEmitter implements CoremlEmitter {
     const handle = { name: tensor.name, shape: tensor.shape };
     const { planned, main, rest, fold } = this.#weightValues(tensor);
     if (rest === undefined && fold === 0) return { ...main, weight: handle };
-    return { name: planned.name, type: tensorType(this.float, tensor.shape), constness: "no", weight: handle };
+    return { name: planned.name, type: tensorType(this.float, tensor.shape), constness: "no", bindings: [], weight: handle };
   }
 
   #weightValues(tensor: WeightTensor): WeightValues {
@@ -286,13 +304,10 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   appendToCache(cache: MilValue, values: MilValue, past: MilValue): MilValue {
-    const [heads = 0, capacity = 0, size = 0] = this.sizes(cache, "kv_append");
+    if (this.#passedCaches.has(cache.name)) return { ...cache, cache: { stored: cache, fresh: values } };
+    const [heads = 0, , size = 0] = this.sizes(cache, "kv_append");
     const count = this.sizes(values, "kv_append")[1] ?? 0;
     const read = this.#states.get(cache.name);
-    if (this.#passedCaches.has(cache.name)) {
-      const all = this.op("concat", { values: [cache, values], axis: 1, interleave: false });
-      return { ...all, cache: { stored: capacity, fresh: count } };
-    }
     const at = this.op("reshape", { x: past, shape: [1] });
     const zero = this.constant("int32", [1], [0]);
     const begin = this.op("concat", { values: [zero, at, zero], axis: 0, interleave: false });

@@ -198,11 +198,8 @@ class FunctionLowering {
   /** A functional cache gives back only its new keys. */
   #stateOutput(name: string, after: MilValue): void {
     const { cache } = after;
-    if (cache === undefined) return this.#output("stateOut", name, after);
-    const [heads = 0, , size = 0] = this.#emitter.sizes(after, name);
-    const { cache: _pieces, ...whole } = after;
-    const fresh = this.#emitter.op("slice_by_size", { x: whole, begin: [0, cache.stored, 0], size: [heads, cache.fresh, size] });
-    this.#output("freshKeys", name, fresh);
+    if (cache === undefined) this.#output("stateOut", name, after);
+    else this.#output("freshKeys", name, cache.fresh);
   }
 
   #output(kind: FeatureBinding["kind"], name: string, value: MilValue): void {
@@ -232,8 +229,7 @@ function checkOutputs(node: Node, outputs: readonly MilValue[], emitter: Functio
     const made = outputs[i];
     invariant(made, `[${node.op}] output ${i} was not made`);
     const wanted = tensorType(isPacked(type.dtype) ? emitter.float : emitter.dtypeOf(type.dtype), staticShape(type, node.op));
-    // A functional cache is longer by its fresh keys.
-    const same = made.cache !== undefined || (made.type.dtype === wanted.dtype && made.type.shape.join() === wanted.shape.join());
+    const same = made.type.dtype === wanted.dtype && made.type.shape.join() === wanted.shape.join();
     if (!same) throw new WorkbenchError("BUG_INVARIANT", `[${node.op}] the CoreML rule made ${typeText(made.type)}, the graph says ${typeText(wanted)}`);
   });
 }

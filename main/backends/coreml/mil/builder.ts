@@ -8,6 +8,7 @@ import { inferOutputs } from "./infer.ts";
 import type { NameTable } from "./names.ts";
 import type { MilArgs, MilOpName } from "./ops.generated.ts";
 import { requireVersion } from "./opTable.ts";
+import { indexWorkFirst } from "./schedule.ts";
 import type {
   MilArgument,
   MilBinding,
@@ -40,7 +41,28 @@ export type ConstexprName = Extract<MilOpName, `constexpr_${string}`>;
 /** What `op` makes; constants and constexprs have methods of their own. */
 export type BuildableOp = Exclude<MilOpName, ConstexprName | "const">;
 
-const byName = (name: string): MilBinding => ({ kind: "name", name });
+const milValue = (name: string, type: MilType, constness: MilValue["constness"], constant?: MilConstant): MilValue => ({
+  name,
+  type,
+  constness,
+  bindings: [{ kind: "name", name }],
+  ...(constant === undefined ? {} : { constant }),
+});
+
+/** What an operator is called with: equal keys compute the same. */
+function callKey(type: string, resolved: Resolved): string {
+  let key: string = type;
+  for (const [argument, values] of resolved) {
+    key += `;${argument}`;
+    for (const value of values) key += `,${value.name}`;
+  }
+  return key;
+}
+
+const bindingsOf = (values: readonly MilValue[]): readonly MilBinding[] => {
+  const [only] = values;
+  return values.length === 1 && only !== undefined ? only.bindings : values.flatMap((v) => v.bindings);
+};
 
 export class MilFunctionBuilder {
   readonly name: string;
@@ -51,6 +73,7 @@ export class MilFunctionBuilder {
   readonly #outputs: string[] = [];
   readonly #constants = new Map<string, MilValue>();
   readonly #made = new Map<string, readonly MilValue[]>();
+  readonly #literals = new Map<string, MilValue>();
   readonly #reserved = new Map<string, string>();
   #origins: readonly number[] = [];
   #label = "";
@@ -78,7 +101,7 @@ export class MilFunctionBuilder {
   input(wish: string, type: MilType): MilValue {
     const name = this.#names.claim(wish);
     this.#inputs.push({ name, type });
-    return { name, type, constness: "no" };
+    return milValue(name, type, "no");
   }
 
   /** Keeps the name of a later output free of other uses. */
@@ -92,13 +115,14 @@ export class MilFunctionBuilder {
     const type = value.type;
     const name = this.#reserved.get(wish) ?? this.#names.claim(wish);
     this.#reserved.delete(wish);
-    this.#operations.push(this.#operation("identity", name, [["x", [byName(value.name)]]], [{ name, type }]));
+    this.#operations.push(this.#operation("identity", name, [["x", value.bindings]], [{ name, type }]));
     this.#outputs.push(name);
     return name;
   }
 
   finish(): MilFunction {
-    return { name: this.name, opset: this.opset, inputs: this.#inputs, operations: this.#operations, outputs: this.#outputs };
+    const operations = indexWorkFirst(this.#inputs, this.#operations);
+    return { name: this.name, opset: this.opset, inputs: this.#inputs, operations, outputs: this.#outputs };
   }
 
   op<N extends BuildableOp>(type: N, args: MilArgs[N]): MilValue {
@@ -111,17 +135,16 @@ export class MilFunctionBuilder {
 
   ops<N extends BuildableOp>(type: N, args: MilArgs[N]): readonly MilValue[] {
     const version = requireVersion(type, this.opset);
-    const given = new Map<string, Given>(Object.entries(args as Readonly<Record<string, Given>>));
-    const resolved = this.#resolve(type, version, given);
+    const resolved = this.#resolve(type, version, args as Readonly<Record<string, Given>>);
     checkDomains(type, version, resolved);
-    const types = inferOutputs(type, resolved);
-    const key = `${type}(${[...resolved].map(([k, vs]) => `${k}=${vs.map((v) => v.name).join(",")}`).join(";")})`;
+    const key = callKey(type, resolved);
     const known = type === "read_state" ? undefined : this.#made.get(key);
     if (known !== undefined) return known;
     const wish = this.#label === "" ? type : `${this.#label}_${type}`;
-    const outputs = types.map((t): MilValue => ({ name: this.#names.claim(wish), type: t, constness: "no" }));
-    const bindings = [...resolved].map(([argument, values]) => [argument, values.map((v) => byName(v.name))] as const);
-    this.#operations.push(this.#operation(type, outputs[0]?.name ?? wish, bindings, outputs.map(({ name, type: t }) => ({ name, type: t }))));
+    const outputs = inferOutputs(type, resolved).map((t) => milValue(this.#names.claim(wish), t, "no"));
+    const bindings: (readonly [string, readonly MilBinding[]])[] = [];
+    for (const [argument, values] of resolved) bindings.push([argument, bindingsOf(values)]);
+    this.#operations.push(this.#operation(type, outputs[0]?.name ?? wish, bindings, outputs));
     this.#made.set(key, outputs);
     return outputs;
   }
@@ -129,9 +152,7 @@ export class MilFunctionBuilder {
   /** A constexpr operator: its operands are literal values (mostly blob records), its result a compile-time constant. */
   constexpr(type: ConstexprName, operands: readonly (readonly [string, MilConstant])[], wish: string): MilValue {
     const version = requireVersion(type, this.opset);
-    const values = new Map(
-      operands.map(([name, constant]): [string, readonly MilValue[]] => [name, [{ name, type: constant.type, constness: "const", constant }]]),
-    );
+    const values = new Map(operands.map(([name, constant]): [string, readonly MilValue[]] => [name, [milValue(name, constant.type, "const", constant)]]));
     for (const argument of version.args)
       if (argument.optional !== true && !values.has(argument.name)) fail(type, `argument ${argument.name} is missing`);
     checkDomains(type, version, values);
@@ -140,7 +161,7 @@ export class MilFunctionBuilder {
     const name = this.#names.claim(wish);
     const bindings = operands.map(([argument, value]) => [argument, [{ kind: "value", value } as const]] as const);
     this.#operations.push({ ...this.#operation(type, name, bindings, [{ name, type: out }]), origins: [] });
-    return { name, type: out, constness: "constexpr" };
+    return milValue(name, out, "constexpr");
   }
 
   /** `write_state` has no outputs and is ordered by position. */
@@ -151,8 +172,8 @@ export class MilFunctionBuilder {
       throw new WorkbenchError("BUG_INVARIANT", `[write_state] got ${typeText(data.type)} for ${typeText(type)}`);
     const name = this.#names.claim(`${state.name}_write`);
     const inputs: MilOperation["inputs"] = [
-      ["input", [byName(state.name)]],
-      ["data", [byName(data.name)]],
+      ["input", state.bindings],
+      ["data", data.bindings],
     ];
     this.#operations.push(this.#operation("write_state", name, inputs, []));
   }
@@ -189,43 +210,54 @@ export class MilFunctionBuilder {
     if (known !== undefined) return known;
     const name = this.#names.claim(wish);
     this.#operations.push({ ...this.#operation("const", name, [], [{ name, type: constant.type }], constant), origins: [] });
-    const value: MilValue = { name, type: constant.type, constness: "const", constant };
+    const value = milValue(name, constant.type, "const", constant);
     if (key !== undefined) this.#constants.set(key, value);
     return value;
   }
 
-  #resolve(type: string, version: MilOpVersion, given: ReadonlyMap<string, Given>): Resolved {
-    const known = new Set(version.args.map((a) => a.name));
-    for (const [name, value] of given)
-      if (value !== undefined && !known.has(name))
-        fail(type, `unknown argument ${name} in ${this.opset}: it takes ${[...known].join(", ")}`);
-    const out = new Map<string, readonly MilValue[]>();
-    // Values first: literals take their element type from them.
-    for (const argument of version.args) {
-      const value = given.get(argument.name);
-      if (isValueList(value)) out.set(argument.name, value);
-      else if (isValue(value)) out.set(argument.name, [value]);
-    }
-    for (const argument of version.args) {
-      const value = given.get(argument.name);
-      if (out.has(argument.name)) continue;
-      if (value !== undefined && !isValue(value) && !isValueList(value))
-        out.set(argument.name, [this.#literal(type, argument, value, version, out)]);
-      else if (argument.fallback !== undefined) {
-        const literal = fallbackLiteral(type, argument.fallback, out);
-        if (literal !== undefined) out.set(argument.name, [this.#literal(type, argument, literal, version, out)]);
-      } else if (argument.optional !== true) fail(type, `argument ${argument.name} is missing`);
-    }
-    // Table order, whatever the order they were given in.
-    return new Map(version.args.flatMap((a) => { const v = out.get(a.name); return v === undefined ? [] : [[a.name, v] as const]; }));
+  /** Arguments in the table's order. Values are looked at first: literals take their element type from them. */
+  #resolve(type: string, version: MilOpVersion, given: Readonly<Record<string, Given>>): Resolved {
+    checkNames(type, this.opset, version, given);
+    const slots = version.args.map((argument): readonly MilValue[] | undefined => {
+      const value = given[argument.name];
+      return isValueList(value) ? value : isValue(value) ? [value] : undefined;
+    });
+    const known: Known = (name) => slots[version.args.findIndex((a) => a.name === name)];
+    version.args.forEach((argument, i) => {
+      if (slots[i] !== undefined) return;
+      const value = given[argument.name];
+      const literal = value !== undefined && !isValue(value) && !isValueList(value) ? value : fallbackLiteral(type, argument.fallback, known);
+      if (literal !== undefined) slots[i] = [this.#literal(type, argument, literal, version, known)];
+      else if (argument.optional !== true) fail(type, `argument ${argument.name} is missing`);
+    });
+    const resolved = new Map<string, readonly MilValue[]>();
+    version.args.forEach((argument, i) => {
+      const values = slots[i];
+      if (values !== undefined) resolved.set(argument.name, values);
+    });
+    return resolved;
   }
 
-  #literal(type: string, argument: MilArgument, literal: Literal, version: MilOpVersion, known: Resolved): MilValue {
+  #literal(type: string, argument: MilArgument, literal: Literal, version: MilOpVersion, known: Known): MilValue {
     if (typeof literal === "string") return this.text(literal);
     const dtype = literalDtype(type, argument, literal, version, known);
+    const key = `${dtype}${Array.isArray(literal) ? `[${literal.join()}]` : Object.is(literal, -0) ? "-0" : String(literal)}`;
+    const made = this.#literals.get(key);
+    if (made !== undefined) return made;
     const numbers = Array.isArray(literal) ? literal.map(Number) : [Number(literal)];
-    return this.constant(dtype, Array.isArray(literal) ? [numbers.length] : [], numbers, `c_${argument.name}`);
+    const value = this.constant(dtype, Array.isArray(literal) ? [numbers.length] : [], numbers, `c_${argument.name}`);
+    this.#literals.set(key, value);
+    return value;
   }
+}
+
+/** Values of an argument that is known already. */
+type Known = (name: string) => readonly MilValue[] | undefined;
+
+function checkNames(type: string, opset: MilOpset, version: MilOpVersion, given: Readonly<Record<string, Given>>): void {
+  for (const name of Object.keys(given))
+    if (given[name] !== undefined && !version.args.some((a) => a.name === name))
+      fail(type, `unknown argument ${name} in ${opset}: it takes ${version.args.map((a) => a.name).join(", ")}`);
 }
 
 const sanitizeText = (text: string): string => `s_${text}`;
@@ -256,18 +288,18 @@ function isAllZero(values: ArrayLike<number>): boolean {
 }
 
 /** A literal's element type: that of a value with the same type letter, else of `x` where allowed, else the natural one. */
-function literalDtype(type: string, argument: MilArgument, literal: Literal, version: MilOpVersion, known: Resolved): MilDtype {
+function literalDtype(type: string, argument: MilArgument, literal: Literal, version: MilOpVersion, known: Known): MilDtype {
   const allowed = argument.types ?? [];
   const one = Array.isArray(literal) ? (literal as readonly (number | boolean)[])[0] : literal;
   if (typeof one === "boolean") return "bool";
   if (argument.domain !== undefined)
     for (const other of version.args) {
       if (other.domain !== argument.domain) continue;
-      const dtype = known.get(other.name)?.[0]?.type.dtype;
+      const dtype = known(other.name)?.[0]?.type.dtype;
       if (dtype !== undefined) return dtype;
     }
   for (const other of ["x", "input", "values", "weight"]) {
-    const dtype = known.get(other)?.[0]?.type.dtype;
+    const dtype = known(other)?.[0]?.type.dtype;
     if (dtype !== undefined && isFloat(dtype) && allowed.includes(dtype)) return dtype;
   }
   const natural = allowed.includes("int32") ? "int32" : allowed[0];
@@ -278,8 +310,9 @@ function literalDtype(type: string, argument: MilArgument, literal: Literal, ver
 }
 
 /** The default as a literal; undefined where it cannot be told (and is then left out). */
-function fallbackLiteral(type: string, fallback: MilFallback, known: Resolved): Literal | undefined {
-  const rank = (name: string): number => known.get(name)?.[0]?.type.shape.length ?? 0;
+function fallbackLiteral(type: string, fallback: MilFallback | undefined, known: Known): Literal | undefined {
+  if (fallback === undefined) return undefined;
+  const rank = (name: string): number => known(name)?.[0]?.type.shape.length ?? 0;
   switch (fallback.kind) {
     case "value":
       return fallback.value;
@@ -290,7 +323,7 @@ function fallbackLiteral(type: string, fallback: MilFallback, known: Resolved): 
     case "allAxes":
       return Array.from({ length: rank("x") }, (_, i) => i);
     case "zeroBias":
-      return new Array<number>(known.get("weight")?.[0]?.type.shape[0] ?? 0).fill(0);
+      return new Array<number>(known("weight")?.[0]?.type.shape[0] ?? 0).fill(0);
     case "mustGive":
       return fail(type, "an argument whose default depends on data must be given");
   }

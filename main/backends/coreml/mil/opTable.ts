@@ -15,10 +15,16 @@ export function versionOf(name: MilOpName, opset: MilOpset): MilOpVersion | unde
   return versions.findLast((version) => version.since <= MIL_OPSETS[opset].ios);
 }
 
+const found = new Map<string, MilOpVersion>();
+
 /** As `versionOf`, or an error that says from which opset on the operator exists. */
 export function requireVersion(name: MilOpName, opset: MilOpset): MilOpVersion {
-  const version = versionOf(name, opset);
-  if (version !== undefined) return version;
+  const key = `${opset} ${name}`;
+  const version = found.get(key) ?? versionOf(name, opset);
+  if (version !== undefined) {
+    found.set(key, version);
+    return version;
+  }
   const versions: readonly MilOpVersion[] = MIL_OPS[name];
   throw new WorkbenchError("UNSUPPORTED_OP", `[${name}] not in ${opset}: it exists from iOS ${versions[0]?.since ?? "?"} on`, {
     hint: "Choose a newer opset (a later macOS as the target).",

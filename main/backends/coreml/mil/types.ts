@@ -79,6 +79,8 @@ export interface MilValue extends MilNamed {
   readonly constness: "no" | "const" | "constexpr";
   /** Present for small constants, for operators whose output shape depends on them. */
   readonly constant?: MilConstant;
+  /** The reference to it, made once: a program names its values many times. */
+  readonly bindings: readonly MilBinding[];
   /** Set for model weights: they are planned (`weights.ts`) and only `emitter.linear/rows/dense` know their form. */
   readonly weight?: WeightHandle;
   /** Set for a cache that a function returns piecewise: what lies where along the key axis. */
@@ -91,10 +93,10 @@ export interface WeightHandle {
   readonly shape: readonly number[];
 }
 
-/** Keys of a functional cache: `stored` old positions (valid below `past`), then `fresh` new ones. */
+/** A functional cache in its pieces: old keys (valid below `past`) and the new ones, which follow them. */
 export interface CacheLayout {
-  readonly stored: number;
-  readonly fresh: number;
+  readonly stored: MilValue;
+  readonly fresh: MilValue;
 }
 
 export type MilBinding =

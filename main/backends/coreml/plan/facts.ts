@@ -6,11 +6,15 @@ import type { MilConstant, MilFunction, MilOperation, MilType } from "../mil/typ
 import { elementCount, packedByteLength } from "../mil/types.ts";
 
 export interface OpFacts {
+  /** Index in the function's operations. */
   readonly index: number;
   readonly op: MilOperation;
   readonly type: string;
-  /** Types of arguments that are computed or are weights, by argument name (the first of several). */
+  /** Arguments by name; the first of several. */
   readonly inputs: ReadonlyMap<string, ArgumentFact>;
+  /** Computed operands, all of them. */
+  readonly operands: readonly ArgumentFact[];
+  readonly results: readonly ArgumentFact[];
   readonly outputs: readonly MilType[];
   /** Types of computed operands and of results. */
   readonly tensors: readonly MilType[];
@@ -26,13 +30,18 @@ export interface OpFacts {
 }
 
 export interface ArgumentFact {
+  readonly name: string;
   readonly type: MilType;
   readonly constness: "computed" | "const" | "constexpr";
   /** Present for small constants. */
   readonly constant?: MilConstant;
   /** For constexprs: how many blocks share a row, 1 = one scale per row. */
   readonly blocksPerRow?: number;
-  readonly storedBytes: number;
+  /** Bytes as stored: packed for weights. */
+  readonly bytes: number;
+  /** Position (in `ops`) of the operator that makes it, -1 for inputs and constants; and of the last that reads it. */
+  readonly madeBy: number;
+  lastUse: number;
 }
 
 export interface FunctionFacts {
@@ -43,6 +52,9 @@ export interface FunctionFacts {
   /** Dense fp16 size of all weights. */
   readonly weightBytes: number;
 }
+
+/** Smaller constants are parameters, not data. */
+const SMALL_BYTES = 128;
 
 const FREE = new Set(["reshape", "expand_dims", "squeeze", "identity", "read_state", "write_state"]);
 
@@ -56,17 +68,19 @@ const denseBytes = (type: MilType): number => {
   return Number.isNaN(count) ? 0 : count * (type.dtype === "fp32" || type.dtype === "int32" ? 4 : 2);
 };
 
-function constexprFact(op: MilOperation, type: MilType): ArgumentFact {
-  let stored = 0;
+function constexprFact(op: MilOperation, name: string, type: MilType): ArgumentFact {
+  let bytes = 0;
   let blocks = 1;
   for (const [argument, bindings] of op.inputs)
     for (const b of bindings) {
       if (b.kind !== "value") continue;
-      stored += bytesOf(b.value.type);
+      bytes += bytesOf(b.value.type);
       if (argument === "scale") blocks = elementCount(b.value.type.shape.slice(1));
     }
-  return { type, constness: "constexpr", blocksPerRow: blocks, storedBytes: stored };
+  return { name, type, constness: "constexpr", blocksPerRow: blocks, bytes, madeBy: -1, lastUse: -1 };
 }
+
+const computedFact = (name: string, type: MilType, madeBy: number): ArgumentFact => ({ name, type, constness: "computed", bytes: bytesOf(type), madeBy, lastUse: -1 });
 
 /** 2·M·N·K for products; a few operations an element for the rest. */
 function flopsOf(op: MilOperation, inputs: ReadonlyMap<string, ArgumentFact>, output: MilType | undefined): number {
@@ -97,60 +111,69 @@ function flopsOf(op: MilOperation, inputs: ReadonlyMap<string, ArgumentFact>, ou
 
 export function functionFacts(f: MilFunction): FunctionFacts {
   const known = new Map<string, ArgumentFact>();
-  for (const input of f.inputs) known.set(input.name, { type: input.type, constness: "computed", storedBytes: 0 });
+  for (const input of f.inputs) known.set(input.name, computedFact(input.name, input.type, -1));
   const ops: OpFacts[] = [];
   let weightBytes = 0;
   for (const [index, op] of f.operations.entries()) {
     const [output] = op.outputs;
     if (op.type === "const" && output !== undefined) {
       const constant = op.value;
-      const stored = bytesOf(output.type);
       weightBytes += constant?.data.kind === "blob" ? denseBytes(output.type) : 0;
-      known.set(output.name, { type: output.type, constness: "const", storedBytes: stored, ...(constant === undefined ? {} : { constant }) });
-      continue;
-    }
-    if (op.type.startsWith("constexpr_") && output !== undefined) {
+      known.set(output.name, { ...computedFact(output.name, output.type, -1), constness: "const", ...(constant === undefined ? {} : { constant }) });
+    } else if (op.type.startsWith("constexpr_") && output !== undefined) {
       weightBytes += denseBytes(output.type);
-      known.set(output.name, constexprFact(op, output.type));
-      continue;
+      known.set(output.name, constexprFact(op, output.name, output.type));
+    } else {
+      const facts = opFacts(op, index, ops.length, known);
+      for (const result of facts.results) known.set(result.name, result);
+      ops.push(facts);
     }
-    ops.push(opFacts(op, index, known));
-    for (const o of op.outputs) known.set(o.name, { type: o.type, constness: "computed", storedBytes: 0 });
   }
   return { function: f, ops, hasState: f.inputs.some((i) => i.type.kind === "state"), weightBytes };
 }
 
-function opFacts(op: MilOperation, index: number, known: ReadonlyMap<string, ArgumentFact>): OpFacts {
+function opFacts(op: MilOperation, index: number, position: number, known: ReadonlyMap<string, ArgumentFact>): OpFacts {
   const inputs = new Map<string, ArgumentFact>();
-  let activation = op.outputs.reduce((sum, o) => sum + bytesOf(o.type), 0);
-  let stored = 0;
-  let dense = 0;
+  const operands: ArgumentFact[] = [];
+  const tensors: MilType[] = [];
+  let [activation, stored, dense] = [0, 0, 0];
   for (const [argument, bindings] of op.inputs)
     for (const b of bindings) {
       const fact = b.kind === "name" ? known.get(b.name) : undefined;
       if (fact === undefined) continue;
       if (!inputs.has(argument)) inputs.set(argument, fact);
-      if (fact.constness === "computed") activation += bytesOf(fact.type);
-      else if (elementCount(fact.type.shape) > 64) {
-        stored += fact.storedBytes;
+      if (fact.constness === "computed") {
+        operands.push(fact);
+        tensors.push(fact.type);
+        fact.lastUse = position;
+        activation += fact.bytes;
+      } else if (fact.bytes > SMALL_BYTES) {
+        stored += fact.bytes;
         dense += denseBytes(fact.type);
       }
     }
+  const results = op.outputs.map((o) => computedFact(o.name, o.type, position));
+  for (const result of results) {
+    tensors.push(result.type);
+    activation += result.bytes;
+  }
   // A gather reads the rows it picks, not the table.
   if (op.type.startsWith("gather")) [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
-  const output = op.outputs[0]?.type;
+  const free = FREE.has(op.type);
   return {
     index,
     op,
     type: op.type,
     inputs,
-    outputs: op.outputs.map((o) => o.type),
-    tensors: [...[...inputs.values()].filter((i) => i.constness === "computed").map((i) => i.type), ...op.outputs.map((o) => o.type)],
-    flops: FREE.has(op.type) ? 0 : flopsOf(op, inputs, output),
+    operands,
+    results,
+    outputs: results.map((r) => r.type),
+    tensors,
+    flops: free ? 0 : flopsOf(op, inputs, results[0]?.type),
     activationBytes: activation,
     storedWeightBytes: stored,
     denseWeightBytes: dense,
-    free: FREE.has(op.type),
+    free,
   };
 }
 

@@ -9,8 +9,9 @@ export type PlacedDevice = (typeof DEVICES)[number];
 
 /** Milliseconds. Index = position in DEVICES. */
 export interface PlacementProblem {
-  /** Per operator and device; Infinity = not eligible. */
-  readonly costs: readonly Float64Array[];
+  readonly count: number;
+  /** Operator by operator, one per device; Infinity = not eligible. */
+  readonly costs: Float64Array;
   /** Bytes that would cross if the device changed before operator i. */
   readonly cutBytes: Float64Array;
   /** Cost of the first operator of a run on a device. */
@@ -33,15 +34,14 @@ export interface Placement {
 
 /** Dynamic programming over operators in order: linear in their number. */
 export function place(problem: PlacementProblem): Placement {
-  const { costs } = problem;
-  const count = costs.length;
+  const { costs, count } = problem;
   const width = problem.launch.length;
   const devices = new Uint8Array(count);
   if (count === 0) return { devices, cost: 0 };
   const from = new Uint8Array(count * width);
-  let best = Float64Array.from({ length: width }, (_, d) => (problem.launch[d] ?? 0) + (costs[0]?.[d] ?? Infinity));
+  let best = Float64Array.from({ length: width }, (_, d) => (problem.launch[d] ?? 0) + (costs[d] ?? Infinity));
+  let next = new Float64Array(width);
   for (let i = 1; i < count; i++) {
-    const next = new Float64Array(width);
     // Staying is free; whoever changes comes from the cheapest other device.
     for (let d = 0; d < width; d++) {
       let least = best[d] as number;
@@ -55,9 +55,9 @@ export function place(problem: PlacementProblem): Placement {
         }
       }
       from[i * width + d] = origin;
-      next[d] = least + (costs[i]?.[d] ?? Infinity);
+      next[d] = least + (costs[i * width + d] as number);
     }
-    best = next;
+    [best, next] = [next, best];
   }
   let device = best.reduce((at, cost, d) => (cost < (best[at] as number) ? d : at), 0);
   const cost = best[device] as number;
@@ -70,12 +70,13 @@ export function place(problem: PlacementProblem): Placement {
 
 /** Total cost of an assignment: the definition that `place` minimises. */
 export function costOf(problem: PlacementProblem, devices: ArrayLike<number>): number {
+  const width = problem.launch.length;
   let total = 0;
-  for (let i = 0; i < problem.costs.length; i++) {
+  for (let i = 0; i < problem.count; i++) {
     const d = devices[i] as number;
     if (i === 0) total += problem.launch[d] ?? 0;
     else if (d !== devices[i - 1]) total += switchCost(problem, i, d);
-    total += problem.costs[i]?.[d] ?? Infinity;
+    total += problem.costs[i * width + d] ?? Infinity;
   }
   return total;
 }

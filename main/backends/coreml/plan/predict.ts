@@ -3,7 +3,6 @@
  * of the work it is, and why. Stands in for MLComputePlan where there is no CoreML; always labelled predicted.
  */
 import type { MilFunction } from "../mil/types.ts";
-import { elementCount, packedByteLength } from "../mil/types.ts";
 import type { FunctionFacts, OpFacts } from "./facts.ts";
 import { functionFacts } from "./facts.ts";
 import type { PlacedDevice, PlacementProblem } from "./placement.ts";
@@ -80,9 +79,9 @@ export interface FunctionPlan {
 export function predictPlan(f: MilFunction, target: PlanTarget): FunctionPlan {
   const facts = functionFacts(f);
   const findings = facts.ops.map((op) => findingsFor(op, target, facts));
-  const allowed = ALLOWED[target.units];
-  const costs = facts.ops.map((op, i) => costsOf(op, findings[i] ?? [], allowed));
+  const costs = costsOf(facts, findings, ALLOWED[target.units]);
   const problem: PlacementProblem = {
+    count: facts.ops.length,
     costs,
     cutBytes: cutBytes(facts),
     launch: [chipOf(target.chip).dispatchFloorMs, LAUNCH.gpu, LAUNCH.cpu],
@@ -90,53 +89,58 @@ export function predictPlan(f: MilFunction, target: PlanTarget): FunctionPlan {
     bytesPerMs: TRANSFER_BYTES_PER_MS,
   };
   const { devices, cost } = place(problem);
-  const total = facts.ops.reduce((sum, _op, i) => sum + (costs[i]?.[devices[i] ?? 2] ?? 0), 0);
+  const width = DEVICES.length;
+  let total = 0;
+  for (let i = 0; i < devices.length; i++) total += costs[i * width + (devices[i] as number)] as number;
   const ops = facts.ops.map((op, i): OpPlan => {
-    const preferred = DEVICES[devices[i] ?? 2] ?? "cpu";
-    const own = costs[i]?.[devices[i] ?? 2] ?? 0;
-    const supported = DEVICES.filter((_, d) => Number.isFinite(costs[i]?.[d] ?? Infinity));
-    const found = findings[i] ?? [];
+    const preferred = DEVICES[devices[i] as number] ?? "cpu";
+    const own = costs[i * width + (devices[i] as number)] as number;
+    const supported = supportedSets[supportMask(costs, i)] ?? [];
+    const found = findings[i] ?? NO_FINDINGS;
     return { index: op.index, supported, preferred, costShare: total === 0 ? 0 : own / total, costMs: own, findings: found, ...decision(op, preferred, supported, found, target) };
   });
   return { label: "predicted", target, ops, runs: runsOf(facts, ops), costMs: cost };
 }
 
+const NO_FINDINGS: readonly Finding[] = [];
+
+/** The eight possible sets of devices, by bit mask. */
+const supportedSets: readonly (readonly PlacedDevice[])[] = Array.from({ length: 1 << DEVICES.length }, (_, mask) => DEVICES.filter((_d, i) => ((mask >> i) & 1) === 1));
+
+function supportMask(costs: Float64Array, i: number): number {
+  let mask = 0;
+  for (let d = 0; d < DEVICES.length; d++) if ((costs[i * DEVICES.length + d] as number) !== Infinity) mask |= 1 << d;
+  return mask;
+}
+
 /** max(arithmetic, memory) per device; weights count as they are streamed: packed on GPU and CPU, fp16 on the Neural Engine. */
-function costsOf(op: OpFacts, findings: readonly Finding[], allowed: readonly PlacedDevice[]): Float64Array {
-  const ineligible = findings.some((f) => f.verdict === "hard");
-  return Float64Array.from(DEVICES, (device) => {
-    if (!allowed.includes(device) || (device === "ane" && ineligible)) return Infinity;
-    if (op.free) return 0;
-    const { gflops, gbytes } = RATES[device];
-    const moved = device === "ane" ? op.activationBytes * paddingFactor(op) + op.denseWeightBytes : op.activationBytes + op.storedWeightBytes;
-    return Math.max(op.flops / (gflops * 1e6), moved / (gbytes * 1e6));
+function costsOf(facts: FunctionFacts, findings: readonly (readonly Finding[])[], allowed: readonly PlacedDevice[]): Float64Array {
+  const costs = new Float64Array(facts.ops.length * DEVICES.length).fill(Infinity);
+  facts.ops.forEach((op, i) => {
+    const ineligible = (findings[i] ?? NO_FINDINGS).some((f) => f.verdict === "hard");
+    DEVICES.forEach((device, d) => {
+      if (!allowed.includes(device) || (device === "ane" && ineligible)) return;
+      const { gflops, gbytes } = RATES[device];
+      const moved = device === "ane" ? op.activationBytes * paddingFactor(op) + op.denseWeightBytes : op.activationBytes + op.storedWeightBytes;
+      costs[i * DEVICES.length + d] = op.free ? 0 : Math.max(op.flops / (gflops * 1e6), moved / (gbytes * 1e6));
+    });
   });
+  return costs;
 }
 
 /** For each operator, the bytes of values made before it and used by it or later. */
 function cutBytes(facts: FunctionFacts): Float64Array {
-  const born = new Map<string, number>();
-  const size = new Map<string, number>();
-  const last = new Map<string, number>();
-  facts.ops.forEach((op, i) => {
-    for (const [, bindings] of op.op.inputs) for (const b of bindings) if (b.kind === "name" && born.has(b.name)) last.set(b.name, i);
-    for (const o of op.op.outputs) {
-      born.set(o.name, i);
-      const count = elementCount(o.type.shape);
-      size.set(o.name, Number.isNaN(count) ? 0 : packedByteLength(o.type.dtype, count));
+  const delta = new Float64Array(facts.ops.length + 2);
+  for (const op of facts.ops)
+    for (const { madeBy, lastUse, bytes } of op.results) {
+      if (lastUse < 0) continue;
+      delta[madeBy + 1] = (delta[madeBy + 1] as number) + bytes;
+      delta[lastUse + 1] = (delta[lastUse + 1] as number) - bytes;
     }
-  });
-  const delta = new Float64Array(facts.ops.length + 1);
-  for (const [name, end] of last) {
-    const bytes = size.get(name) ?? 0;
-    const start = (born.get(name) ?? 0) + 1;
-    delta[start] = (delta[start] ?? 0) + bytes;
-    delta[end + 1] = (delta[end + 1] ?? 0) - bytes;
-  }
   const out = new Float64Array(facts.ops.length);
   let live = 0;
   for (let i = 0; i < out.length; i++) {
-    live += delta[i] ?? 0;
+    live += delta[i] as number;
     out[i] = live;
   }
   return out;
@@ -158,6 +162,16 @@ function decision(op: OpFacts, preferred: PlacedDevice, supported: readonly Plac
     : { rule: "island", reason: "The GPU could run it, but going there and back would take longer than it saves." };
 }
 
+/** Why a run is where it is: what drove it off the Neural Engine, or what makes the way to its device worth it. */
+function causeOf(ops: readonly OpPlan[], run: { readonly device: PlacedDevice; readonly first: number; readonly last: number }): string {
+  if (run.device !== "cpu") return `${run.last - run.first + 1} operators follow that it runs more quickly.`;
+  for (let i = run.first; i <= run.last; i++) {
+    const op = ops[i];
+    if (op !== undefined && op.rule !== "free") return op.reason;
+  }
+  return ops[run.first]?.reason ?? "";
+}
+
 const NAMES: { readonly [D in PlacedDevice]: string } = { ane: "Neural Engine", gpu: "GPU", cpu: "CPU" };
 
 function runsOf(facts: FunctionFacts, ops: readonly OpPlan[]): readonly PlanRun[] {
@@ -169,28 +183,21 @@ function runsOf(facts: FunctionFacts, ops: readonly OpPlan[]): readonly PlanRun[
   });
   const runOf = new Int32Array(ops.length);
   bounds.forEach((b, r) => runOf.fill(r, b.first, b.last + 1));
-  const producer = new Map<string, { run: number; bytes: number }>();
   const inputs = bounds.map(() => new Map<string, number>());
   const outputs = bounds.map(() => new Map<string, number>());
   facts.ops.forEach((op, i) => {
     const run = runOf[i] ?? 0;
-    for (const [, bindings] of op.op.inputs)
-      for (const b of bindings) {
-        const made = b.kind === "name" ? producer.get(b.name) : undefined;
-        if (b.kind !== "name" || made === undefined || made.run === run) continue;
-        inputs[run]?.set(b.name, made.bytes);
-        outputs[made.run]?.set(b.name, made.bytes);
-      }
-    for (const o of op.op.outputs) {
-      const count = elementCount(o.type.shape);
-      producer.set(o.name, { run, bytes: Number.isNaN(count) ? 0 : packedByteLength(o.type.dtype, count) });
+    for (const { name, madeBy, bytes } of op.operands) {
+      const from = madeBy < 0 ? run : (runOf[madeBy] ?? run);
+      if (from === run) continue;
+      inputs[run]?.set(name, bytes);
+      outputs[from]?.set(name, bytes);
     }
   });
   const list = (values: ReadonlyMap<string, number> | undefined): readonly CrossingValue[] => [...(values ?? [])].map(([name, bytes]) => ({ name, bytes }));
   return bounds.map((b, r): PlanRun => {
-    const cause = ops.slice(b.first, b.last + 1).find((op) => op.rule !== "free") ?? ops[b.first];
     const before = bounds[r - 1];
-    const why = before === undefined ? "The program begins here." : `${NAMES[before.device]} → ${NAMES[b.device]}: ${cause?.reason ?? ""}`;
+    const why = before === undefined ? "The program begins here." : `${NAMES[before.device]} → ${NAMES[b.device]}: ${causeOf(ops, b)}`;
     return { ...b, inputs: list(inputs[r]), outputs: list(outputs[r]), why };
   });
 }

@@ -1,0 +1,182 @@
+// Cuts, routes and the hybrid runner on the demo graph (Fourier transform, LSTM, custom function) and on small graphs.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { legalise } from "../../../compiler/legalise.ts";
+import { GraphBuilder } from "../../../ir/builder.ts";
+import type { Graph } from "../../../ir/graph.ts";
+import { isLeaf } from "../../../ir/graph.ts";
+import type { HostTensor } from "../../../ir/hostTensor.ts";
+import { hostTensor } from "../../../ir/hostTensor.ts";
+import { tensor } from "../../../ir/type.ts";
+import { demoGraph } from "../../../models/demo.ts";
+import { packageReader, packageWriter } from "../../../node/packageDirectory.ts";
+import { evaluate } from "../../../ops/evaluate.ts";
+import { opOf, opTable, typedBuilder } from "../../../ops/index.ts";
+import { SOFT_THRESHOLD } from "../../../ops/signal/customKernels.ts";
+import { openPackage, writePackage } from "../package.ts";
+import type { PlanTarget } from "../plan/target.ts";
+import { Simulator } from "../simulator/simulator.ts";
+import { writeWeights } from "../weights/write.ts";
+import { registerCoremlKernel } from "./customKernels.ts";
+import { partition } from "./partition.ts";
+import type { EntryOf, Route } from "./route.ts";
+import { routeGraph } from "./route.ts";
+import type { HostExecutor } from "./runner.ts";
+import { HybridRunner } from "./runner.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "rlx-hybrid-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
+const target = (profile: "exact" | "gpu"): PlanTarget => ({ chip: "m2", os: "macos15", units: "all", profile, context: 1, phase: "decode" });
+const host: HostExecutor = (graph, inputs) => Promise.resolve(evaluate(graph, { inputs }).outputs);
+
+const legal = (graph: Graph): Graph => legalise(graph, "coreml").graph;
+const demoRoute = (profile: "exact" | "gpu"): Route => routeGraph(legal(demoGraph()), { table: opTable, entries, target: target(profile) });
+
+const signal = hostTensor("f32", [16, 64], Float64Array.from({ length: 1024 }, (_, i) => Math.fround(Math.sin(i * 0.37) + Math.cos(i * i * 0.01))));
+
+async function runOn(route: Route, name: string): Promise<{ readonly outputs: Readonly<Record<string, HostTensor>>; readonly sides: readonly string[] }> {
+  const { lowered } = route;
+  if (lowered === undefined) throw new Error("nothing was lowered");
+  const path = join(folder, `${name}.mlpackage`);
+  const metadata = { shortDescription: "demo", author: "", license: "", version: "1", userDefined: {} };
+  const nothing = { read: () => Promise.reject(new Error("the demo has no weight file")), dequantize: () => new Float32Array(0) };
+  await writePackage(
+    await packageWriter(path),
+    lowered.plan.blob,
+    async (sink) => void (await writeWeights(lowered.plan, nothing, sink)),
+    () => ({ program: lowered.program, opset: lowered.opset, defaultFunction: lowered.program.functions[0]?.name ?? "main", metadata }),
+  );
+  const reader = packageReader(path);
+  const runner = new HybridRunner({ table: opTable, route, simulator: new Simulator(await openPackage(reader)), host });
+  const result = await runner.run({ signal });
+  await reader.close();
+  expect(result.truth).toBe("simulated");
+  return { outputs: result.outputs, sides: result.timings.map((t) => t.side) };
+}
+
+function relativeRms(actual: HostTensor | undefined, expected: HostTensor | undefined): number {
+  let [error, size] = [0, 0];
+  expected?.data.forEach((v, i) => {
+    error += ((actual?.data[i] ?? NaN) - v) ** 2;
+    size += v * v;
+  });
+  return Math.sqrt(error / size);
+}
+
+describe("partition", () => {
+  it("cuts the demo graph around its three host ops, every node once, in a legal order", () => {
+    const graph = legal(demoGraph());
+    const route = demoRoute("exact");
+    expect(route.parts.map((p) => p.side)).toEqual(["coreml", "host", "coreml", "host", "coreml", "host", "coreml"]);
+    expect(route.parts.filter((p) => p.side === "host").map((p) => p.nodes.map((id) => graph.nodes[id]?.op))).toEqual([["fft"], ["custom"], ["lstm"]]);
+    const seen = new Set<number>();
+    for (const part of route.parts) {
+      for (const id of part.nodes)
+        for (const input of graph.nodes[id]?.inputs ?? []) {
+          const leaf = graph.nodes[input.node];
+          expect(leaf !== undefined && (isLeaf(leaf) || seen.has(input.node) || part.nodes.includes(input.node))).toBe(true);
+        }
+      for (const id of part.nodes) {
+        expect(seen.has(id)).toBe(false);
+        seen.add(id);
+      }
+    }
+    expect(seen.size).toBe(graph.nodes.filter((n) => !isLeaf(n)).length);
+  });
+
+  it("crosses exactly the values that the other side needs", () => {
+    const route = demoRoute("exact");
+    expect(route.parts[1]?.inputs.map((c) => [c.type.shape.join(), c.bytes])).toEqual([["16,64", 4096]]);
+    expect(route.parts[1]?.why).toMatch(/^fft: /);
+    expect(route.parts[2]?.why).toBe("CoreML goes on once fft has run on the host.");
+  });
+
+  it("starts with the side that needs fewer turns, and leaves a graph of one side whole", () => {
+    const builder = new GraphBuilder(opTable, "two inputs");
+    const g = typedBuilder(builder);
+    const x = builder.input("x", tensor("f32", [4]));
+    const y = builder.input("y", tensor("f32", [4]));
+    builder.output("z", g.add([g.exp([x]), g.sin([y])]));
+    const graph = builder.finish();
+    const blocked = partition(opTable, graph, (node) => (node.op === "sin" ? "no sine today" : true));
+    expect(blocked.map((p) => [p.side, p.nodes.length])).toEqual([
+      ["host", 1],
+      ["coreml", 2],
+    ]);
+    const [only] = partition(opTable, graph, () => true);
+    expect(only?.graph).toBe(graph);
+  });
+});
+
+describe("route", () => {
+  it("names a device, a rule and a reason for every node that works", () => {
+    const route = demoRoute("gpu");
+    for (const node of route.graph.nodes) {
+      if (isLeaf(node)) expect(route.nodes.device[node.id]).toBe(0);
+      else {
+        expect(route.nodes.device[node.id], node.op).toBeGreaterThan(0);
+        expect(route.nodes.reason[node.id]?.length ?? 0).toBeGreaterThan(10);
+      }
+    }
+    expect(route.nodes.work.reduce((a, b) => a + b, 0)).toBeCloseTo(1, 5);
+    expect(route.segments.reduce((sum, s) => sum + s.workShare, 0)).toBeCloseTo(1, 9);
+    expect(route.segments.filter((s) => s.device === "host").map((s) => s.title)).toEqual(["spectrum", "shrink", "memory"]);
+  });
+
+  it("hops carry the bytes that leave one segment and enter another", () => {
+    const route = demoRoute("gpu");
+    for (const hop of route.hops) {
+      expect(hop.from).toBeLessThan(hop.to);
+      expect(hop.bytes).toBeGreaterThan(0);
+      expect(hop.bytes).toBeLessThanOrEqual(route.segments[hop.to]?.bytesIn ?? 0);
+    }
+    expect(route.hops.length).toBeGreaterThanOrEqual(6);
+  });
+});
+
+describe("hybrid runner", () => {
+  it("gives what the reference gives: fp32 to 1e-5, fp16 to 1e-2 over the whole graph", async () => {
+    const want = evaluate(demoGraph(), { inputs: { signal } }).outputs;
+    for (const [profile, tolerance] of [
+      ["exact", 1e-5],
+      ["gpu", 1e-2],
+    ] as const) {
+      const { outputs, sides } = await runOn(demoRoute(profile), profile);
+      expect(sides).toHaveLength(7);
+      for (const name of ["probabilities", "reconstruction"]) expect(relativeRms(outputs[name], want[name]), `${profile} ${name}`).toBeLessThan(tolerance);
+    }
+  });
+
+  it("calls a registered kernel for a custom op, and checks what it gives", async () => {
+    let calls = 0;
+    const undo = registerCoremlKernel(SOFT_THRESHOLD, ([x], types) => {
+      calls += 1;
+      expect(types).toEqual([{ dtype: "f32", shape: [16, 64] }]);
+      return x === undefined ? [] : [hostTensor("f32", x.shape, x.data.map(() => 0))];
+    });
+    try {
+      expect(() => registerCoremlKernel(SOFT_THRESHOLD, () => [])).toThrow(/registered already/);
+      const { outputs } = await runOn(demoRoute("exact"), "kernel");
+      expect(calls).toBe(1);
+      // Zeros after the shrinking: what follows no longer depends on the signal.
+      const want = evaluate(demoGraph(), { inputs: { signal } }).outputs;
+      expect(relativeRms(outputs["probabilities"], want["probabilities"])).toBeGreaterThan(1e-3);
+    } finally {
+      undo();
+    }
+    const wrong = registerCoremlKernel(SOFT_THRESHOLD, () => []);
+    await expect(runOn(demoRoute("exact"), "wrong")).rejects.toMatchObject({ code: "RUN_FAILED" });
+    wrong();
+  });
+
+  it("names a missing input and stops when cancelled", async () => {
+    const route = demoRoute("exact");
+    const runner = new HybridRunner({ table: opTable, route, simulator: new Simulator({ specificationVersion: 9, program: { functions: [], buildInfo: {} }, functions: [], defaultFunction: "main", userDefined: {}, weights: undefined }), host });
+    await expect(runner.run({})).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+    await expect(runner.run({ signal }, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
+  });
+});
