@@ -30,6 +30,8 @@ export default defineConfig({
         "--no-first-run",
       ],
     },
+    // Without one, an element that never comes costs the whole test's time.
+    actionTimeout: 15_000,
     viewport: { width: 1440, height: 900 },
     trace: "retain-on-failure",
   },

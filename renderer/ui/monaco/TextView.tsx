@@ -136,7 +136,14 @@ export function DiffView({ label, language, before, after, sideBySide }: DiffVie
       modifiedAriaLabel: `${label}: after`,
     });
     editor.current = created;
+    // Monaco drops both names when it falls back to the inline view.
+    const name = (): void => {
+      created.getOriginalEditor().updateOptions({ ariaLabel: `${label}: before` });
+      created.getModifiedEditor().updateOptions({ ariaLabel: `${label}: after` });
+    };
+    const naming = created.onDidUpdateDiff(name);
     return () => {
+      naming.dispose();
       const model = created.getModel();
       created.dispose();
       model?.original.dispose();

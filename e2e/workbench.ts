@@ -1,0 +1,87 @@
+/** What the specs share: the browser's own drop of a file on disk, a finished window, axe, and pictures to look at. */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Locator, Page } from "@playwright/test";
+import { expect } from "@playwright/test";
+import { root } from "./serve.ts";
+
+const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const pictures = join(root, "e2e", "screenshots");
+
+/** A copy of the trained sample under another name, so that the engine cannot know where it lies. */
+export function sampleCopy(folder: string, name: string): string {
+  const models = join(root, "assets", "models");
+  const sample = readdirSync(models).find((file) => file.endsWith(".gguf"));
+  if (sample === undefined) throw new Error(`no sample model in ${models}`);
+  const path = join(folder, name);
+  copyFileSync(join(models, sample), path);
+  return path;
+}
+
+/** Drops a file as the system would: the page gets a File that is read from disk, not one made in memory. */
+export async function dropFile(page: Page, path: string, at = { x: 300, y: 300 }): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const)
+    await session.send("Input.dispatchDragEvent", { type, ...at, data });
+  await session.detach();
+}
+
+/** Opens the window with a fixed theme; a page error anywhere fails the spec that asks for the list. */
+export async function openWindow(page: Page, url: string, theme: "light" | "dark" = "light"): Promise<string[]> {
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.addInitScript((chosen) => localStorage.setItem("rlx.theme", chosen), theme);
+  await page.goto(url);
+  await engineReady(page);
+  return errors;
+}
+
+export const engineReady = (page: Page): Promise<void> =>
+  expect(page.getByRole("contentinfo").getByText("Engine ready")).toBeVisible();
+
+export const tab = (page: Page, name: string): Locator => page.getByRole("tab", { name, exact: true });
+
+export async function showTab(page: Page, name: string): Promise<Locator> {
+  await tab(page, name).click();
+  const panel = page.getByRole("tabpanel", { name });
+  await expect(panel).toBeVisible();
+  return panel;
+}
+
+/** Opens a file by the path form of the first screen. */
+export async function openPath(page: Page, path: string): Promise<void> {
+  await page.getByRole("button", { name: "Paste a path" }).click();
+  await page.getByLabel(/Path of a GGUF/).fill(path);
+  await page.keyboard.press("Enter");
+  await expect(tab(page, "Overview")).toBeVisible();
+}
+
+export async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
+interface AxeFinding {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** Serious and critical findings of axe for what is shown now, one line each. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  // Evaluated rather than added as a script: the page's policy forbids inline scripts, and should.
+  await page.evaluate(readFileSync(axePath, "utf8"));
+  const violations = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      readonly axe: { run(): Promise<{ readonly violations: readonly AxeFinding[] }> };
+    };
+    return (await axe.run()).violations;
+  });
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, impact, nodes }) =>
+      nodes.map((node) => `${impact ?? ""} ${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`),
+    );
+}
