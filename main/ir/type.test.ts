@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { AnyAttrSchema } from "./attributes.ts";
 import { attr, checkAttrs } from "./attributes.ts";
 import { formatType, parseType, tensor } from "./type.ts";
 
@@ -14,7 +15,7 @@ describe("the text of a type", () => {
       expect(() => parseType(bad), bad).toThrow(expect.objectContaining({ code: expect.stringMatching(/^IR_/) }));
   });
   it("is one spelling as an attribute, and binds", () => {
-    const schema = { outputs: attr.types() };
+    const schema = { outputs: attr.types() } as unknown as AnyAttrSchema;
     expect(checkAttrs("op", schema, { outputs: ["f32[past+T]"] })).toEqual({ outputs: ["f32[T+past]"] });
     expect(attr.types().bind?.(["f32[T,2]"], { T: 4 })).toEqual(["f32[4,2]"]);
   });

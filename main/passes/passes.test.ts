@@ -68,6 +68,20 @@ describe("general passes", () => {
     expect(after.nodes.find((n) => n.op === "add")?.origins.map((o) => o.label)).toEqual(["one", "two"]);
   });
 
+  it("do not merge what differs in an attribute, an output or a type", () => {
+    const graph = build((g, b) => {
+      const x = b.input("x", tensor("f32", [4, 4]));
+      const sums = [0, 1].map((axis) => g.reduce([x], { kind: "sum", axes: [axis] }));
+      const kinds = g.add([g.reduce([x], { kind: "max", axes: [0] }), sums[0]!]);
+      const [a, c] = g.split([x], { axis: 0, sizes: [2, 2] });
+      const parts = g.add([g.exp([a!]), g.exp([c!])]);
+      const types = g.cast([g.cast([kinds], { to: "f16" })], { to: "f32" });
+      const doubles = g.cast([g.cast([kinds], { to: "bf16" })], { to: "f32" });
+      return g.add([g.add([types, doubles]), g.add([sums[1]!, g.reduce([parts], { kind: "sum", axes: [0] })])]);
+    });
+    expect(commonSubexpressions.run(graph).hits).toBe(0);
+  });
+
   it("fold what is known, and neither weights nor large results", () => {
     const graph = build((g, b) => {
       const two = b.constant(hostScalar("f32", 2));

@@ -48,6 +48,14 @@ const STEPS: readonly Step[] = [
     const x = pick();
     return [g.sigmoid([x]), g.sigmoid([x])];
   },
+  // Nearly the same expression twice: only an attribute differs.
+  (g, pick) => {
+    const x = pick();
+    const shape = g.typeOf(x).shape;
+    const spread = (kind: "max" | "min"): Value =>
+      g.expand([g.reduce([x], { kind, axes: [1], keepDims: true })], { shape });
+    return g.sub([spread("max"), spread("min")]);
+  },
   (g, pick) => g.transpose([pick()], { perm: [1, 0] }),
   (g, pick) => {
     const x = pick();
