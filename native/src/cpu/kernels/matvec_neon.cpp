@@ -1,0 +1,202 @@
+// Few tokens (decode) against packed rows on arm64. Activations are two int8 planes (see prepare.cpp):
+// value = 16 * high + low for K blocks, 256 * high + low for 32-blocks; quants are bytes, so both meet in byte dot
+// products, and sums are exact in int32.
+#include "blocks.h"
+#include "internal.h"
+#include "simd/planes_neon.h"
+
+namespace rlx::kernels::RLX_ISA {
+namespace {
+
+struct Bytes32 {
+  int8x16_t low, high;  // elements 0-15, 16-31
+};
+
+RLX_INLINE Bytes32 signed32(uint8x16_t a, uint8x16_t b) { return {vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b)}; }
+RLX_INLINE Bytes32 minus(Bytes32 q, int8_t by) {
+  return {vsubq_s8(q.low, vdupq_n_s8(by)), vsubq_s8(q.high, vdupq_n_s8(by))};
+}
+
+RLX_INLINE Bytes32 nibbles(const uint8_t* qs) {
+  const uint8x16_t x = vld1q_u8(qs);
+  return signed32(vandq_u8(x, vdupq_n_u8(15)), vshrq_n_u8(x, 4));
+}
+// Bit i of qh as 16 in byte i, added.
+RLX_INLINE Bytes32 with_fifth(Bytes32 q, const uint8_t* qh) {
+  static constexpr uint8_t kByte[32] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,
+                                        2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3};
+  static constexpr uint8_t kBit[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+  const uint8x16_t word = vreinterpretq_u8_u32(vdupq_n_u32(load_u32(qh))), bit = vld1q_u8(kBit), five = vdupq_n_u8(16);
+  const uint8x16_t a = vandq_u8(vtstq_u8(vqtbl1q_u8(word, vld1q_u8(kByte)), bit), five);
+  const uint8x16_t b = vandq_u8(vtstq_u8(vqtbl1q_u8(word, vld1q_u8(kByte + 16)), bit), five);
+  return {vorrq_s8(q.low, vreinterpretq_s8_u8(a)), vorrq_s8(q.high, vreinterpretq_s8_u8(b))};
+}
+RLX_INLINE Bytes32 quants(const BlockQ8_0& b) { return {vld1q_s8(b.qs), vld1q_s8(b.qs + 16)}; }
+RLX_INLINE Bytes32 quants(const BlockQ4_0& b) { return minus(nibbles(b.qs), 8); }
+RLX_INLINE Bytes32 quants(const BlockQ4_1& b) { return nibbles(b.qs); }
+RLX_INLINE Bytes32 quants(const BlockQ5_0& b) { return minus(with_fifth(nibbles(b.qs), b.qh), 16); }
+RLX_INLINE Bytes32 quants(const BlockQ5_1& b) { return with_fifth(nibbles(b.qs), b.qh); }
+
+template <class Block>
+inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
+template <class Block>
+inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
+
+RLX_INLINE int32x4_t dot32(const Bytes32& q, const int8_t* plane) {
+  return dot4(dot4(vdupq_n_s32(0), q.low, vld1q_s8(plane)), q.high, vld1q_s8(plane + 16));
+}
+RLX_INLINE int32x4_t join(int32x4_t high, int32x4_t low, int factor) { return vmlaq_n_s32(low, high, factor); }
+
+template <class Block, int T>
+RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) {
+  const size_t count = task.k / 32;
+  const Block* b = reinterpret_cast<const Block*>(row);
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; 8 * c < count; ++c) {
+    F part[T];
+    float low[T];
+    for (int t = 0; t < T; ++t) {
+      part[t] = fzero();
+      low[t] = 0.0f;
+    }
+    const size_t n = min_size(8, count - 8 * c);
+    for (size_t i = 0; i < n; ++i, ++b) {
+      const Bytes32 q = quants(*b);
+      const float d = load_half(b->d);
+      for (int t = 0; t < T; ++t) {
+        const size_t at = task.t0 + static_cast<size_t>(t);
+        const int8_t* planes = task.act.planes(c, at) + 32 * i;
+        const int32x4_t p = join(dot32(q, planes), dot32(q, planes + kChunk), 256);
+        part[t] = vfmaq_n_f32(part[t], vcvtq_f32_s32(p), d);
+        if constexpr (kHasMin<Block>) low[t] += load_half(b->m) * task.act.sums(c)[8 * at + i];
+      }
+    }
+    for (int t = 0; t < T; ++t) {
+      if constexpr (kHasMin<Block>) part[t] = vsetq_lane_f32(vgetq_lane_f32(part[t], 0) + low[t], part[t], 0);
+      total[t] = vfmaq_n_f32(total[t], part[t], task.act.scales(c)[task.t0 + static_cast<size_t>(t)]);
+    }
+  }
+}
+
+template <class Block, int T>
+RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; c < task.k / kChunk; ++c) {
+    const Block& b = reinterpret_cast<const Block*>(row)[c];
+    const PackedScales s = unpack_scales(b.scales);
+    const float d = load_half(b.d), dmin = load_half(b.dmin);
+    int32x4_t acc[T];
+    for (int t = 0; t < T; ++t) acc[t] = vdupq_n_s32(0);
+    uint8x16_t high[2] = {vdupq_n_u8(0), vdupq_n_u8(0)};
+    if constexpr (kFive<Block>) {
+      high[0] = vld1q_u8(b.qh);
+      high[1] = vld1q_u8(b.qh + 16);
+    }
+    for (int g = 0; g < 4; ++g) {
+      const uint8x16_t x = vld1q_u8(b.qs + 32 * g), y = vld1q_u8(b.qs + 32 * g + 16), low4 = vdupq_n_u8(15);
+      uint8x16_t q[4] = {vandq_u8(x, low4), vandq_u8(y, low4), vshrq_n_u8(x, 4), vshrq_n_u8(y, 4)};
+      if constexpr (kFive<Block>) {
+        const uint8x16_t bit = vdupq_n_u8(16);
+        for (int h = 0; h < 2; ++h) {
+          q[h] = vorrq_u8(q[h], vandq_u8(vshlq_n_u8(high[h], 4), bit));
+          q[2 + h] = vorrq_u8(q[2 + h], vandq_u8(vshlq_n_u8(high[h], 3), bit));
+          high[h] = vshrq_n_u8(high[h], 2);
+        }
+      }
+      for (int t = 0; t < T; ++t) {
+        const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 64 * g;
+        for (int h = 0; h < 2; ++h) {
+          const Bytes32 quants = signed32(q[2 * h], q[2 * h + 1]);
+          const int32x4_t p = join(dot32(quants, planes + 32 * h), dot32(quants, planes + kChunk + 32 * h), 16);
+          acc[t] = vmlaq_n_s32(acc[t], p, byte_of(s.scale, 2 * g + h));
+        }
+      }
+    }
+    const uint16x8_t mins16 = vmovl_u8(vcreate_u8(s.min));
+    const F mins[2] = {vcvtq_f32_u32(vmovl_u16(vget_low_u16(mins16))), vcvtq_f32_u32(vmovl_high_u16(mins16))};
+    for (int t = 0; t < T; ++t) {
+      const size_t at = task.t0 + static_cast<size_t>(t);
+      const float* sums = task.act.sums(c) + 8 * at;
+      const F low = vfmaq_f32(vmulq_f32(mins[0], vld1q_f32(sums)), mins[1], vld1q_f32(sums + 4));
+      const float scale = task.act.scales(c)[at];
+      total[t] = vfmaq_n_f32(total[t], vcvtq_f32_s32(acc[t]), d * scale);
+      total[t] = vfmaq_n_f32(total[t], low, -dmin * scale);
+    }
+  }
+}
+
+template <int T>
+RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; c < task.k / kChunk; ++c) {
+    const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
+    const float d = load_half(b.d);
+    int32x4_t acc[T];
+    for (int t = 0; t < T; ++t) acc[t] = vdupq_n_s32(0);
+    for (int part = 0; part < 4; ++part) {  // 16 bytes of qh and twice 16 of ql: 64 quants, 16 of each quarter
+      const int half = part >> 1, at16 = 16 * (part & 1);
+      const uint8x16_t h = vld1q_u8(b.qh + 32 * half + at16), top = vdupq_n_u8(0x30), low4 = vdupq_n_u8(15);
+      const uint8x16_t x = vld1q_u8(b.ql + 64 * half + at16), y = vld1q_u8(b.ql + 64 * half + 32 + at16);
+      const uint8x16_t q[4] = {
+          vorrq_u8(vandq_u8(x, low4), vandq_u8(vshlq_n_u8(h, 4), top)),
+          vorrq_u8(vandq_u8(y, low4), vandq_u8(vshlq_n_u8(h, 2), top)),
+          vorrq_u8(vshrq_n_u8(x, 4), vandq_u8(h, top)),
+          vorrq_u8(vshrq_n_u8(y, 4), vandq_u8(vshrq_n_u8(h, 2), top)),
+      };
+      for (int j = 0; j < 4; ++j) {
+        const int8x16_t quants = vsubq_s8(vreinterpretq_s8_u8(q[j]), vdupq_n_s8(32));
+        const int scale = b.scales[8 * half + 2 * j + (part & 1)];
+        for (int t = 0; t < T; ++t) {
+          const int8_t* planes =
+              task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 128 * half + 32 * j + at16;
+          const int32x4_t high = dot4(vdupq_n_s32(0), quants, vld1q_s8(planes));
+          const int32x4_t low = dot4(vdupq_n_s32(0), quants, vld1q_s8(planes + kChunk));
+          acc[t] = vmlaq_n_s32(acc[t], join(high, low, 16), scale);
+        }
+      }
+    }
+    for (int t = 0; t < T; ++t) {
+      total[t] = vfmaq_n_f32(total[t], vcvtq_f32_s32(acc[t]), d * task.act.scales(c)[task.t0 + static_cast<size_t>(t)]);
+    }
+  }
+}
+
+template <int T>
+RLX_INLINE void one_row(const RowsTask& task, const uint8_t* row, F* total) {
+  switch (task.type) {
+    case Type::q8_0: return row_block32<BlockQ8_0, T>(task, row, total);
+    case Type::q4_0: return row_block32<BlockQ4_0, T>(task, row, total);
+    case Type::q4_1: return row_block32<BlockQ4_1, T>(task, row, total);
+    case Type::q5_0: return row_block32<BlockQ5_0, T>(task, row, total);
+    case Type::q5_1: return row_block32<BlockQ5_1, T>(task, row, total);
+    case Type::q4_k: return row_q45<BlockQ4K, T>(task, row, total);
+    case Type::q5_k: return row_q45<BlockQ5K, T>(task, row, total);
+    case Type::q6_k: return row_q6<T>(task, row, total);
+    default: return;
+  }
+}
+
+template <int T>
+void rows_of(const RowsTask& task) {
+  for (size_t r = 0; r < task.rows; ++r) {
+    F total[T] = {};
+    one_row<T>(task, task.w + r * task.row_bytes, total);
+    for (int t = 0; t < T; ++t) task.out[static_cast<size_t>(t) * kRowStep + r] = fsum(total[t]);
+  }
+}
+
+}  // namespace
+
+void rows_packed(const RowsTask& task) {
+  static_assert(kGemmMinTokens == 6);
+  switch (task.t1 - task.t0) {
+    case 1: return rows_of<1>(task);
+    case 2: return rows_of<2>(task);
+    case 3: return rows_of<3>(task);
+    case 4: return rows_of<4>(task);
+    case 5: return rows_of<5>(task);
+    default: return;
+  }
+}
+
+}  // namespace rlx::kernels::RLX_ISA
