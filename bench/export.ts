@@ -27,10 +27,14 @@ function modelFile(): string {
   const path = join(folder, "llama-3.2-1b-q4_k_m.gguf");
   if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });
-  const made = spawnSync(join(root, ".venv/bin/python"), ["-m", "sample.random_model", "--preset", "llama-3.2-1b", "--type", "q4_k_m", "--out", path], {
-    cwd: join(root, "python"),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const made = spawnSync(
+    join(root, ".venv/bin/python"),
+    ["-m", "sample.random_model", "--preset", "llama-3.2-1b", "--type", "q4_k_m", "--out", path],
+    {
+      cwd: join(root, "python"),
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
   if (made.status !== 0) throw new Error(`cannot make ${path}`);
   return path;
 }
@@ -40,7 +44,7 @@ async function copySeconds(from: string, to: string): Promise<number> {
   const start = performance.now();
   const [source, target] = [await open(from, "r"), await open(to, "w")];
   const piece = new Uint8Array(8 << 20);
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     const { bytesRead } = await source.read(piece, 0, piece.length, at);
     if (bytesRead === 0) break;
     await target.write(piece, 0, bytesRead, at);
@@ -67,7 +71,14 @@ function exportOnce(bundle: string, file: string, target: string): Exported {
 const scratch = mkdtempSync(join(options.out, "rlx-export-"));
 try {
   const bundle = join(scratch, "export.mjs");
-  buildSync({ entryPoints: [join(root, "bench/exportChild.ts")], bundle: true, platform: "node", format: "esm", outfile: bundle, logLevel: "error" });
+  buildSync({
+    entryPoints: [join(root, "bench/exportChild.ts")],
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    outfile: bundle,
+    logLevel: "error",
+  });
   const file = modelFile();
   const fileBytes = statSync(file).size;
   const rows: (Exported & { readonly copySeconds: number })[] = [];

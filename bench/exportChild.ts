@@ -16,20 +16,36 @@ const [path = "", target = "", profile = "gpu"] = process.argv.slice(2);
 const started = performance.now();
 const file = await openGguf(await openFileSource(path));
 const context = 4096;
-const plan = { chip: "m2", os: "macos15", units: "all", profile: profile as WeightProfile, context, phase: "decode" } as const;
+const plan = {
+  chip: "m2",
+  os: "macos15",
+  units: "all",
+  profile: profile as WeightProfile,
+  context,
+  phase: "decode",
+} as const;
 const report = await exportPackage(
   {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
     legalise: (graph) => legalise(runPipeline(graph, { passes: pipelineFor("coreml") }).graph, "coreml").graph,
-    graph: buildModel(requireArchitecture(file), weightSourceOf(file), { capacity: "capacity", cacheType: "f16", largestStep: 64, largestRows: 1, largestCapacity: context }),
+    graph: buildModel(requireArchitecture(file), weightSourceOf(file), {
+      capacity: "capacity",
+      cacheType: "f16",
+      largestStep: 64,
+      largestRows: 1,
+      largestCapacity: context,
+    }),
     variants: decoderVariants(plan, { tokens: "T", rows: "R", capacity: "capacity" }),
     target: plan,
     metadata: { shortDescription: file.name, author: "", license: "", version: "1", userDefined: {} },
   },
   {
     directory: await packageWriter(target),
-    weights: { read: (name, offset, length, signal) => file.readTensor(file.requireTensor(name), { offset, length, signal }), dequantize },
+    weights: {
+      read: (name, offset, length, signal) => file.readTensor(file.requireTensor(name), { offset, length, signal }),
+      dequantize,
+    },
   },
 );
 await file.close();

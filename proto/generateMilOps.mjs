@@ -30,7 +30,10 @@ function typeOf(arg) {
   if (arg.kind === "Tuple" || arg.kind === "List") return "readonly MilValue[]";
   if (arg.kind !== "Tensor") return "MilValue";
   const literal = new Set();
-  for (const t of arg.types) literal.add(t === "string" ? "string" : t === "bool" ? "boolean | readonly boolean[]" : "number | readonly number[]");
+  for (const t of arg.types)
+    literal.add(
+      t === "string" ? "string" : t === "bool" ? "boolean | readonly boolean[]" : "number | readonly number[]",
+    );
   return ["MilValue", ...literal].join(" | ");
 }
 
@@ -43,7 +46,10 @@ export function generate() {
   for (const op of names) {
     const versions = ops[op].map((v) => {
       const args = v.args.map((a) => {
-        const parts = [`name: ${JSON.stringify(a.name)}`, `kind: ${JSON.stringify(a.kind === "Tensor" ? "tensor" : a.kind === "State" ? "state" : a.kind === "Tuple" ? "tuple" : "other")}`];
+        const parts = [
+          `name: ${JSON.stringify(a.name)}`,
+          `kind: ${JSON.stringify(a.kind === "Tensor" ? "tensor" : a.kind === "State" ? "state" : a.kind === "Tuple" ? "tuple" : "other")}`,
+        ];
         if (a.const) parts.push("constant: true");
         if (a.optional) parts.push("optional: true");
         if (a.types.length > 0) parts.push(`types: ${JSON.stringify(a.types)}`);

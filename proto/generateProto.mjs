@@ -22,12 +22,23 @@ export function generate() {
     const run = (tool, args) => execFileSync(process.execPath, [join(bin, tool), ...args], { cwd: here });
     run("pbjs", [
       ...["-t", "static-module", "-w", "esm", "--keep-case", "--force-number", "--dependency", "protobufjs/minimal.js"],
-      ...["--no-create", "--no-verify", "--no-convert", "--no-delimited", "--no-typeurl", "--no-service", "--root", "rlx-coreml"],
+      ...[
+        "--no-create",
+        "--no-verify",
+        "--no-convert",
+        "--no-delimited",
+        "--no-typeurl",
+        "--no-service",
+        "--root",
+        "rlx-coreml",
+      ],
       ...["-p", here, "-o", js, "Model.proto"],
     ]);
     run("pbts", ["--no-comments", "-o", dts, js]);
     // The comments are pbts' input and nobody's reading; the import of Long is not used with --force-number.
-    const code = readFileSync(js, "utf8").replace(/^ *\/\*\*\n(?: *\*.*\n)+/gm, "").replace(/\n{2,}/g, "\n");
+    const code = readFileSync(js, "utf8")
+      .replace(/^ *\/\*\*\n(?: *\*.*\n)+/gm, "")
+      .replace(/\n{2,}/g, "\n");
     const types = readFileSync(dts, "utf8").replace('import Long = require("long");\n', "");
     return { "proto.js": banner + code, "proto.d.ts": banner + types };
   } finally {

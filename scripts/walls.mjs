@@ -83,7 +83,7 @@ export const walls = [
     node: true,
     packages: ["@playwright/test", "axe-core", "ws"],
   },
-  { folder: "bench", may: [...engine, "main/node", "main/testing", "scripts"], node: true, packages: ["tinybench"] },
+  { folder: "bench", may: [...engine, "main/node", "main/testing", "scripts"], node: true, packages: ["tinybench", "esbuild"] },
   { folder: "scripts", may: [], node: true, packages: ["vite", "vitest"] },
   { folder: "proto", may: ["scripts"], node: true, packages: ["protobufjs", "protobufjs-cli", "vitest", "prettier"] },
   { folder: "bin", may: ["scripts"], node: true },

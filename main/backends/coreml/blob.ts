@@ -35,7 +35,8 @@ export interface BlobRecord {
 const align = (position: number): number => Math.ceil(position / BLOB_ALIGNMENT) * BLOB_ALIGNMENT;
 
 /** Unused high bits of the last byte; only sub-byte types have any. */
-const paddingBits = (dtype: MilDtype, count: number): number => packedByteLength(dtype, count) * 8 - count * MIL_DTYPES[dtype].bits;
+const paddingBits = (dtype: MilDtype, count: number): number =>
+  packedByteLength(dtype, count) * 8 - count * MIL_DTYPES[dtype].bits;
 
 /** Places of all weights of a file, in order of first mention. The same key twice is the same record. */
 export class BlobPlan {
@@ -98,7 +99,9 @@ function bad(what: string): never {
   throw new WorkbenchError("INPUT_MALFORMED", `[weight.bin] ${what}`, { hint: "Export the model again." });
 }
 
-const BY_CODE = new Map<number, MilDtype>((Object.keys(MIL_DTYPES) as MilDtype[]).filter((d) => MIL_DTYPES[d].blob !== 0).map((d) => [MIL_DTYPES[d].blob, d]));
+const BY_CODE = new Map<number, MilDtype>(
+  (Object.keys(MIL_DTYPES) as MilDtype[]).filter((d) => MIL_DTYPES[d].blob !== 0).map((d) => [MIL_DTYPES[d].blob, d]),
+);
 
 /** Reads records by the offset a program gives, checking each against the file and the wanted type. */
 export class BlobReader {
@@ -118,15 +121,24 @@ export class BlobReader {
   }
 
   async record(offset: number): Promise<BlobRecord> {
-    const inside = Number.isSafeInteger(offset) && offset >= BLOB_ALIGNMENT && offset % BLOB_ALIGNMENT === 0 && offset + BLOB_ALIGNMENT <= this.#source.byteLength;
+    const inside =
+      Number.isSafeInteger(offset) &&
+      offset >= BLOB_ALIGNMENT &&
+      offset % BLOB_ALIGNMENT === 0 &&
+      offset + BLOB_ALIGNMENT <= this.#source.byteLength;
     if (!inside) bad(`no record at ${offset}`);
     const view = viewOf(await this.#source.read(offset, BLOB_ALIGNMENT));
     if (view.getUint32(0, true) !== SENTINEL) bad(`no record at ${offset}: the mark is missing`);
-    const dtype = BY_CODE.get(view.getUint32(4, true)) ?? bad(`element type number ${view.getUint32(4, true)} at ${offset}`);
+    const dtype =
+      BY_CODE.get(view.getUint32(4, true)) ?? bad(`element type number ${view.getUint32(4, true)} at ${offset}`);
     const byteLength = Number(view.getBigUint64(8, true));
     const dataOffset = Number(view.getBigUint64(16, true));
     const padding = Number(view.getBigUint64(24, true));
-    if (dataOffset % BLOB_ALIGNMENT !== 0 || dataOffset < BLOB_ALIGNMENT || !(dataOffset + byteLength <= this.#source.byteLength))
+    if (
+      dataOffset % BLOB_ALIGNMENT !== 0 ||
+      dataOffset < BLOB_ALIGNMENT ||
+      !(dataOffset + byteLength <= this.#source.byteLength)
+    )
       bad(`the record at ${offset} points outside the file`);
     const { bits } = MIL_DTYPES[dtype];
     const count = (byteLength * 8 - (bits < 8 ? padding : 0)) / bits;
@@ -168,5 +180,8 @@ export class MemorySink implements PositionedSink {
 }
 
 export function memorySource(bytes: Uint8Array): RangeSource {
-  return { byteLength: bytes.length, read: (position, length) => Promise.resolve(bytes.subarray(position, position + length)) };
+  return {
+    byteLength: bytes.length,
+    read: (position, length) => Promise.resolve(bytes.subarray(position, position + length)),
+  };
 }

@@ -68,6 +68,11 @@ export interface RuleNode<Attrs> {
 /** Structurally `Lowering<CoremlEmitter, …>` of main/ops, which this folder must not import. */
 export interface CoremlRule<Inputs, Attrs> {
   readonly kind: "native";
-  readonly emit: (emitter: CoremlEmitter, inputs: Inputs, attrs: Attrs, node: RuleNode<Attrs>) => MilValue | readonly MilValue[];
+  readonly emit: (
+    emitter: CoremlEmitter,
+    inputs: Inputs,
+    attrs: Attrs,
+    node: RuleNode<Attrs>,
+  ) => MilValue | readonly MilValue[];
   readonly when?: (node: RuleNode<Attrs>) => true | string;
 }

@@ -41,8 +41,15 @@ export interface DecoderSymbols {
 }
 
 /** Decode and prefill as functions of one package; before macOS 15 a package has one function, and that decodes. */
-export function decoderVariants(target: Pick<PlanTarget, "os" | "context">, symbols: DecoderSymbols): readonly Variant[] {
-  const sized = (tokens: number): Bindings => ({ [symbols.tokens]: tokens, [symbols.rows]: 1, [symbols.capacity]: target.context });
+export function decoderVariants(
+  target: Pick<PlanTarget, "os" | "context">,
+  symbols: DecoderSymbols,
+): readonly Variant[] {
+  const sized = (tokens: number): Bindings => ({
+    [symbols.tokens]: tokens,
+    [symbols.rows]: 1,
+    [symbols.capacity]: target.context,
+  });
   if (systemOf(target.os).opset === "CoreML7") return [{ name: "main", bindings: sized(1) }];
   const bucket = Math.min(PREFILL_BUCKET, target.context);
   return [
@@ -69,7 +76,13 @@ export interface ExportPreview {
   readonly weightBytes: number;
   readonly sourceBytes: number;
   /** By file type and form. */
-  readonly forms: readonly { readonly source: string; readonly form: string; readonly bitsPerWeight: number; readonly tensors: number; readonly bytes: number }[];
+  readonly forms: readonly {
+    readonly source: string;
+    readonly form: string;
+    readonly bitsPerWeight: number;
+    readonly tensors: number;
+    readonly bytes: number;
+  }[];
 }
 
 export interface ExportReport extends ExportPreview {
@@ -96,17 +109,32 @@ function functionSources(request: ExportRequest): readonly FunctionSource[] {
   const sources = request.variants.flatMap((variant): readonly FunctionSource[] => {
     const legal = request.legalise(specialize(request.table, request.graph, variant.bindings));
     const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
-    return parts.map((part) => ({ name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`, graph: part.graph }));
+    return parts.map((part) => ({
+      name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`,
+      graph: part.graph,
+    }));
   });
   // A package with one function names it main.
   const [only] = sources;
   return sources.length === 1 && only !== undefined ? [{ ...only, name: "main" }] : sources;
 }
 
-function lower(request: ExportRequest, sources: readonly FunctionSource[], folds: ReadonlyMap<string, number>, small: SmallParts): LoweredProgram {
+function lower(
+  request: ExportRequest,
+  sources: readonly FunctionSource[],
+  folds: ReadonlyMap<string, number>,
+  small: SmallParts,
+): LoweredProgram {
   const { opset } = systemOf(request.target.os);
   const buildInfo = { "rlx-workbench": request.metadata.version, target: targetTitle(request.target) };
-  return lowerProgram(sources, { rules: rulesFrom(request.entries), profile: request.target.profile, opset, folds, small, buildInfo });
+  return lowerProgram(sources, {
+    rules: rulesFrom(request.entries),
+    profile: request.target.profile,
+    opset,
+    folds,
+    small,
+    buildInfo,
+  });
 }
 
 function preview(lowered: LoweredProgram): ExportPreview {
@@ -140,12 +168,15 @@ export function previewExport(request: ExportRequest): ExportPreview {
 
 export async function exportPackage(request: ExportRequest, run: ExportRun): Promise<ExportReport> {
   const started = performance.now();
-  const phase = (name: "lower" | "weights" | "model", sentence: string): void => run.onProgress?.({ kind: "phase", name, sentence });
+  const phase = (name: "lower" | "weights" | "model", sentence: string): void =>
+    run.onProgress?.({ kind: "phase", name, sentence });
   try {
     phase("lower", "Lowering the graph to MIL.");
     const sources = functionSources(request);
     if (sources.length === 0)
-      throw new WorkbenchError("UNSUPPORTED_OP", "[export] CoreML can run no part of this graph", { hint: "The route view says why for each op." });
+      throw new WorkbenchError("UNSUPPORTED_OP", "[export] CoreML can run no part of this graph", {
+        hint: "The route view says why for each op.",
+      });
     const first = lower(request, sources, new Map(), new Map());
     const small = await readSmallParts(first.plan, run.weights, run.signal);
     const draft = small.size === 0 ? first : lower(request, sources, new Map(), small);
@@ -157,14 +188,20 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
       async (sink) => {
         reports = await writeWeights(draft.plan, run.weights, sink, {
           ...(run.signal === undefined ? {} : { signal: run.signal }),
-          onProgress: (doneBytes, totalBytes, tensor) => run.onProgress?.({ kind: "progress", doneBytes, totalBytes, tensor }),
+          onProgress: (doneBytes, totalBytes, tensor) =>
+            run.onProgress?.({ kind: "progress", doneBytes, totalBytes, tensor }),
         });
         phase("model", "Writing the program.");
       },
       () => contentsOf(request, foldedProgram(request, sources, draft, reports, small)),
       run.signal,
     );
-    return { ...preview(draft), modelBytes: sizes.modelBytes, weights: reports, seconds: (performance.now() - started) / 1000 };
+    return {
+      ...preview(draft),
+      modelBytes: sizes.modelBytes,
+      weights: reports,
+      seconds: (performance.now() - started) / 1000,
+    };
   } catch (error) {
     await run.directory.abandon();
     throw error;
@@ -172,7 +209,13 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
 }
 
 /** Weights that needed a power of two change the program, not its places in the file. */
-function foldedProgram(request: ExportRequest, sources: readonly FunctionSource[], draft: LoweredProgram, reports: readonly WeightReport[], small: SmallParts): LoweredProgram {
+function foldedProgram(
+  request: ExportRequest,
+  sources: readonly FunctionSource[],
+  draft: LoweredProgram,
+  reports: readonly WeightReport[],
+  small: SmallParts,
+): LoweredProgram {
   const folds = new Map(reports.filter((r) => r.fold !== 0).map((r) => [r.name, r.fold]));
   return folds.size === 0 ? draft : lower(request, sources, folds, small);
 }
@@ -184,7 +227,10 @@ function contentsOf(request: ExportRequest, lowered: LoweredProgram): PackageCon
     program: lowered.program,
     opset: lowered.opset,
     defaultFunction: first?.mil.name ?? "main",
-    metadata: { ...request.metadata, userDefined: { ...request.metadata.userDefined, [BINDINGS_KEY]: JSON.stringify(bindings) } },
+    metadata: {
+      ...request.metadata,
+      userDefined: { ...request.metadata.userDefined, [BINDINGS_KEY]: JSON.stringify(bindings) },
+    },
   };
 }
 
@@ -197,18 +243,41 @@ export function bindingsOf(userDefined: Readonly<Record<string, string>>): Funct
   try {
     if (text === undefined) throw new Error("absent");
     const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === "object" && parsed !== null && Object.values(parsed).every((list) => Array.isArray(list) && list.every(isBinding))) return parsed as FunctionBindings;
+    if (
+      typeof parsed === "object" &&
+      parsed !== null &&
+      Object.values(parsed).every((list) => Array.isArray(list) && list.every(isBinding))
+    )
+      return parsed as FunctionBindings;
     throw new Error("not a list of bindings");
   } catch (cause) {
-    throw new WorkbenchError("INPUT_MALFORMED", "[mlpackage] the package does not say what its inputs and outputs stand for", { cause, hint: "Open a package that this workbench exported." });
+    throw new WorkbenchError(
+      "INPUT_MALFORMED",
+      "[mlpackage] the package does not say what its inputs and outputs stand for",
+      { cause, hint: "Open a package that this workbench exported." },
+    );
   }
 }
 
-const KINDS: ReadonlySet<unknown> = new Set<FeatureBinding["kind"]>(["input", "output", "state", "stateIn", "stateOut", "freshKeys"]);
+const KINDS: ReadonlySet<unknown> = new Set<FeatureBinding["kind"]>([
+  "input",
+  "output",
+  "state",
+  "stateIn",
+  "stateOut",
+  "freshKeys",
+]);
 
 function isBinding(value: unknown): value is FeatureBinding {
   if (typeof value !== "object" || value === null) return false;
   const { feature, kind, name, dtype, shape } = value as { readonly [K in keyof FeatureBinding]?: unknown };
   const sizes = Array.isArray(shape) && shape.every((d) => Number.isSafeInteger(d) && Number(d) >= 0);
-  return typeof feature === "string" && KINDS.has(kind) && typeof name === "string" && typeof dtype === "string" && isMilDtype(dtype) && sizes;
+  return (
+    typeof feature === "string" &&
+    KINDS.has(kind) &&
+    typeof name === "string" &&
+    typeof dtype === "string" &&
+    isMilDtype(dtype) &&
+    sizes
+  );
 }

@@ -12,11 +12,16 @@ interface MilGenerator {
 }
 
 it("protobuf code is current", { timeout: 60_000 }, async () => {
-  const { generate } = (await import(new URL("../../../proto/generateProto.mjs", import.meta.url).href)) as ProtoGenerator;
-  for (const [name, text] of Object.entries(generate())) expect(read(`./generated/${name}`) === text, `${name}: npm run proto`).toBe(true);
+  const { generate } = (await import(
+    new URL("../../../proto/generateProto.mjs", import.meta.url).href
+  )) as ProtoGenerator;
+  for (const [name, text] of Object.entries(generate()))
+    expect(read(`./generated/${name}`) === text, `${name}: npm run proto`).toBe(true);
 });
 
 it("the operator table is current", async () => {
-  const { generate } = (await import(new URL("../../../proto/generateMilOps.mjs", import.meta.url).href)) as MilGenerator;
+  const { generate } = (await import(
+    new URL("../../../proto/generateMilOps.mjs", import.meta.url).href
+  )) as MilGenerator;
   expect(read("./mil/ops.generated.ts") === generate(), "ops.generated.ts: npm run proto").toBe(true);
 });

@@ -59,8 +59,10 @@ function flexibleMessage(name: string, shape: readonly number[], flexible: Flexi
   };
   if (flexible.kind === "enumerated") {
     const { shapes } = flexible;
-    if (shapes.length === 0 || shapes.length > MAX_ENUMERATED) reject(`${shapes.length} enumerated shapes, allowed 1..${MAX_ENUMERATED}`);
-    if (!shapes.some((s) => s.join() === shape.join())) reject(`the default shape [${shape.join()}] is not among the enumerated ones`);
+    if (shapes.length === 0 || shapes.length > MAX_ENUMERATED)
+      reject(`${shapes.length} enumerated shapes, allowed 1..${MAX_ENUMERATED}`);
+    if (!shapes.some((s) => s.join() === shape.join()))
+      reject(`the default shape [${shape.join()}] is not among the enumerated ones`);
     if (shapes.some((s) => s.length !== shape.length)) reject("enumerated shapes differ in rank");
     return { enumeratedShapes: { shapes: shapes.map((s) => ({ shape: [...s] })) } };
   }
@@ -126,14 +128,18 @@ export function descriptionMessage(
   opset: MilOpset,
   metadata: ModelMetadata,
 ): CoreML.Specification.ModelDescription.$Properties {
-  const features = (f: FunctionInterface): Required<Pick<CoreML.Specification.ModelDescription.$Properties, "input" | "output" | "state">> => ({
+  const features = (
+    f: FunctionInterface,
+  ): Required<Pick<CoreML.Specification.ModelDescription.$Properties, "input" | "output" | "state">> => ({
     input: f.inputs.map((i) => tensorFeature(i, opset)),
     output: f.outputs.map((o) => tensorFeature(o, opset)),
     state: f.states.map((s) => stateFeature(s, opset)),
   });
   const version = MIL_OPSETS[opset].specificationVersion;
   if (version < 9 && (functions.length > 1 || functions.some((f) => f.states.length > 0)))
-    throw new WorkbenchError("UNSUPPORTED_TARGET", `[${opset}] states and several functions need CoreML8`, { hint: "Choose macOS 15 or later as the target." });
+    throw new WorkbenchError("UNSUPPORTED_TARGET", `[${opset}] states and several functions need CoreML8`, {
+      hint: "Choose macOS 15 or later as the target.",
+    });
   const [only] = functions;
   const described =
     functions.length === 1 && only !== undefined
@@ -151,7 +157,9 @@ export function descriptionMessage(
   };
 }
 
-const DTYPE_OF = new Map<number, MilDtype>((Object.keys(ARRAY_DTYPES) as MilDtype[]).map((d) => [ARRAY_DTYPES[d] ?? 0, d]));
+const DTYPE_OF = new Map<number, MilDtype>(
+  (Object.keys(ARRAY_DTYPES) as MilDtype[]).map((d) => [ARRAY_DTYPES[d] ?? 0, d]),
+);
 
 function featureFrom(message: Feature, where: string): FeatureInfo {
   const name = message.name ?? malformed(where, "a feature without a name");
@@ -160,13 +168,21 @@ function featureFrom(message: Feature, where: string): FeatureInfo {
   const dtype = DTYPE_OF.get(array.dataType ?? 0) ?? malformed(`${where}/${name}`, `array type ${array.dataType ?? 0}`);
   const shape = (array.shape ?? []).map(Number);
   const enumerated = array.enumeratedShapes?.shapes?.map((s) => (s.shape ?? []).map(Number));
-  const range = array.shapeRange?.sizeRanges?.map((r) => [Number(r.lowerBound ?? 0), Number(r.upperBound ?? 0)] as const);
-  const flexible: Flexibility | undefined = enumerated ? { kind: "enumerated", shapes: enumerated } : range ? { kind: "range", sizes: range } : undefined;
+  const range = array.shapeRange?.sizeRanges?.map(
+    (r) => [Number(r.lowerBound ?? 0), Number(r.upperBound ?? 0)] as const,
+  );
+  const flexible: Flexibility | undefined = enumerated
+    ? { kind: "enumerated", shapes: enumerated }
+    : range
+      ? { kind: "range", sizes: range }
+      : undefined;
   return { name, dtype, shape, ...(flexible === undefined ? {} : { flexible }) };
 }
 
 /** Functions as described; a single-function model comes back under the name `main`. */
-export function interfacesFrom(message: CoreML.Specification.ModelDescription.$Properties): readonly FunctionInterface[] {
+export function interfacesFrom(
+  message: CoreML.Specification.ModelDescription.$Properties,
+): readonly FunctionInterface[] {
   const one = (name: string, m: CoreML.Specification.FunctionDescription.$Properties): FunctionInterface => ({
     name,
     inputs: (m.input ?? []).map((f) => featureFrom(f, name)),
@@ -174,12 +190,7 @@ export function interfacesFrom(message: CoreML.Specification.ModelDescription.$P
     states: (m.state ?? []).map((f) => featureFrom(f, name)),
   });
   const functions = message.functions ?? [];
-  return functions.length === 0 ? [one("main", message)] : functions.map((f) => one(f.name ?? malformed("description", "a function without a name"), f));
-}
-
-/** The range of a flexible dimension must be unknown in the program, a fixed one constant. */
-export function isFlexible(flexible: Flexibility | undefined, dimension: number): boolean {
-  if (flexible === undefined) return false;
-  if (flexible.kind === "range") return flexible.sizes[dimension]?.[0] !== flexible.sizes[dimension]?.[1];
-  return new Set(flexible.shapes.map((s) => s[dimension])).size > 1;
+  return functions.length === 0
+    ? [one("main", message)]
+    : functions.map((f) => one(f.name ?? malformed("description", "a function without a name"), f));
 }

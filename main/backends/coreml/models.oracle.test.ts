@@ -46,14 +46,21 @@ async function makeFile(preset: string, type: string): Promise<GgufFile> {
 }
 
 const templateOf = (file: GgufFile): Graph =>
-  buildModel(requireArchitecture(file), weightSourceOf(file), { capacity: "capacity", cacheType: "f32", largestStep: 64, largestRows: 64, largestCapacity: CONTEXT });
+  buildModel(requireArchitecture(file), weightSourceOf(file), {
+    capacity: "capacity",
+    cacheType: "f32",
+    largestStep: 64,
+    largestRows: 64,
+    largestCapacity: CONTEXT,
+  });
 
 function request(file: GgufFile, profile: WeightProfile): Parameters<typeof exportPackage>[0] {
   const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: CONTEXT, phase: "decode" };
   return {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
-    legalise: (graph) => legalise(runPipeline(graph, { passes: pipelineFor("coreml"), verify: true }).graph, "coreml").graph,
+    legalise: (graph) =>
+      legalise(runPipeline(graph, { passes: pipelineFor("coreml"), verify: true }).graph, "coreml").graph,
     graph: templateOf(file),
     variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
     target,
@@ -61,11 +68,17 @@ function request(file: GgufFile, profile: WeightProfile): Parameters<typeof expo
   };
 }
 
-async function exported(file: GgufFile, profile: WeightProfile): Promise<{ readonly path: string; readonly report: ExportReport }> {
+async function exported(
+  file: GgufFile,
+  profile: WeightProfile,
+): Promise<{ readonly path: string; readonly report: ExportReport }> {
   const path = join(folder, `${file.name}-${profile}.mlpackage`);
   const report = await exportPackage(request(file, profile), {
     directory: await packageWriter(path),
-    weights: { read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }), dequantize },
+    weights: {
+      read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
+      dequantize,
+    },
   });
   return { path, report };
 }
@@ -74,12 +87,23 @@ async function exported(file: GgufFile, profile: WeightProfile): Promise<{ reado
 async function referenceRows(file: GgufFile, tokens: readonly number[]): Promise<readonly Float64Array[]> {
   const weights = new Map<string, HostTensor>();
   for (const tensor of file.tensors)
-    weights.set(tensor.name, hostTensor("f32", tensor.shape, dequantize(tensor.type.element ?? "f32", await file.readTensor(tensor), tensor.elements)));
+    weights.set(
+      tensor.name,
+      hostTensor(
+        "f32",
+        tensor.shape,
+        dequantize(tensor.type.element ?? "f32", await file.readTensor(tensor), tensor.elements),
+      ),
+    );
   const result = evaluate(templateOf(file), {
     inputs: {
       [INPUTS.tokens]: hostTensor("i32", [tokens.length], tokens),
       [INPUTS.past]: hostScalar("i32", 0),
-      [INPUTS.rows]: hostTensor("i32", [tokens.length], tokens.map((_, i) => i)),
+      [INPUTS.rows]: hostTensor(
+        "i32",
+        [tokens.length],
+        tokens.map((_, i) => i),
+      ),
     },
     bindings: { capacity: CONTEXT },
     param: (name) => weights.get(name) ?? hostScalar("f32", NaN),
@@ -95,7 +119,8 @@ function logProbabilities(row: ArrayLike<number>): Float64Array {
   return Float64Array.from(row, (x) => x - total);
 }
 
-const divergence = (exact: Float64Array, other: Float64Array): number => exact.reduce((sum, p, i) => sum + Math.exp(p) * (p - (other[i] ?? NaN)), 0);
+const divergence = (exact: Float64Array, other: Float64Array): number =>
+  exact.reduce((sum, p, i) => sum + Math.exp(p) * (p - (other[i] ?? NaN)), 0);
 const best = (row: Float64Array): number => row.reduce((at, x, i) => (x > (row[at] ?? -Infinity) ? i : at), 0);
 
 describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
@@ -105,41 +130,45 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
     ["tiny-qwen2", "f16"],
     ["tiny-odd", "q4_k_m"],
   ] as const)
-    it(`${preset} ${type}: valid in every profile; prefill and decode agree with the reference`, { timeout: 240_000 }, async () => {
-      const file = await makeFile(preset, type);
-      const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireArchitecture(file).vocabulary);
-      const exact = await referenceRows(file, tokens);
-      for (const profile of ["exact", "gpu", "ane"] as const) {
-        const { path, report } = await exported(file, profile);
-        const findings = await validatePackage(path);
-        expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
-        expect(report.functions).toEqual(["decode", "prefill"]);
-        expect(previewExport(request(file, profile)).weightBytes).toBe(report.weightBytes);
-        const reader = packageReader(path);
-        const opened = await openPackage(reader);
-        const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
-        expect(decoder.capacity).toBe(CONTEXT);
-        // 64 tokens through the bucket, then a short prompt through it with rows left over, then single ones.
-        const rows: [number, Float64Array][] = [];
-        const take = async (from: number, to: number): Promise<void> => {
-          const logits = await decoder.step(Int32Array.from(tokens.slice(from, to)), from, [to - from - 1]);
-          rows.push([to - 1, logProbabilities(logits)]);
-        };
-        await take(0, 64);
-        const fork = decoder.fork();
-        for (let at = 64; at < tokens.length; at++) await take(at, at + 1);
-        const short = await fork.step(Int32Array.from(tokens.slice(64, 70)), 64, [5]);
-        rows.push([69, logProbabilities(short)]);
-        await reader.close();
-        const kl = rows.map(([at, row]) => divergence(exact[at] ?? row, row));
-        const mean = kl.reduce((a, b) => a + b, 0) / kl.length;
-        if (profile === "exact") {
-          expect(Math.max(...kl)).toBeLessThan(1e-8);
-          for (const [at, row] of rows) expect(best(row)).toBe(best(exact[at] ?? row));
-        } else expect(mean).toBeLessThan(1e-3);
-      }
-      await file.close();
-    });
+    it(
+      `${preset} ${type}: valid in every profile; prefill and decode agree with the reference`,
+      { timeout: 240_000 },
+      async () => {
+        const file = await makeFile(preset, type);
+        const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireArchitecture(file).vocabulary);
+        const exact = await referenceRows(file, tokens);
+        for (const profile of ["exact", "gpu", "ane"] as const) {
+          const { path, report } = await exported(file, profile);
+          const findings = await validatePackage(path);
+          expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
+          expect(report.functions).toEqual(["decode", "prefill"]);
+          expect(previewExport(request(file, profile)).weightBytes).toBe(report.weightBytes);
+          const reader = packageReader(path);
+          const opened = await openPackage(reader);
+          const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
+          expect(decoder.capacity).toBe(CONTEXT);
+          // 64 tokens through the bucket, then a short prompt through it with rows left over, then single ones.
+          const rows: [number, Float64Array][] = [];
+          const take = async (from: number, to: number): Promise<void> => {
+            const logits = await decoder.step(Int32Array.from(tokens.slice(from, to)), from, [to - from - 1]);
+            rows.push([to - 1, logProbabilities(logits)]);
+          };
+          await take(0, 64);
+          const fork = decoder.fork();
+          for (let at = 64; at < tokens.length; at++) await take(at, at + 1);
+          const short = await fork.step(Int32Array.from(tokens.slice(64, 70)), 64, [5]);
+          rows.push([69, logProbabilities(short)]);
+          await reader.close();
+          const kl = rows.map(([at, row]) => divergence(exact[at] ?? row, row));
+          const mean = kl.reduce((a, b) => a + b, 0) / kl.length;
+          if (profile === "exact") {
+            expect(Math.max(...kl)).toBeLessThan(1e-8);
+            for (const [at, row] of rows) expect(best(row)).toBe(best(exact[at] ?? row));
+          } else expect(mean).toBeLessThan(1e-3);
+        }
+        await file.close();
+      },
+    );
 
   it("a cancel while weights are written leaves nothing", async () => {
     const file = await makeFile("tiny-qwen3", "q8_0");
@@ -147,7 +176,10 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
     const abort = new AbortController();
     const run = exportPackage(request(file, "gpu"), {
       directory: await packageWriter(path),
-      weights: { read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }), dequantize },
+      weights: {
+        read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
+        dequantize,
+      },
       signal: abort.signal,
       onProgress: (p) => {
         if (p.kind === "progress") abort.abort();

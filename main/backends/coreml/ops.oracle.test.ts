@@ -48,8 +48,13 @@ function refusal(graph: Graph): string | undefined {
     const entry = opOf(node.op)?.backends.coreml;
     if (entry === undefined) continue;
     if (entry.kind === "unsupported") return entry.reason;
-    const inputs = node.inputs.map((v) => graph.nodes[v.node]?.outputs[v.output] ?? { dtype: "f32" as const, shape: [] });
-    const verdict = entry.kind === "native" ? (entry.when?.({ inputs, outputs: node.outputs, attrs: node.attrs }) ?? true) : "not legal";
+    const inputs = node.inputs.map(
+      (v) => graph.nodes[v.node]?.outputs[v.output] ?? { dtype: "f32" as const, shape: [] },
+    );
+    const verdict =
+      entry.kind === "native"
+        ? (entry.when?.({ inputs, outputs: node.outputs, attrs: node.attrs }) ?? true)
+        : "not legal";
     if (verdict !== true) return verdict;
   }
   return undefined;
@@ -70,20 +75,33 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
   const tensors = await Promise.all(
     sampleTensors(sample).map(async (t, i): Promise<HostTensor> => {
       const type = sample.inputs[i]?.type.dtype ?? "f32";
-      if (!isPacked(type)) return profile === "exact" || !isFloat(t.dtype) ? t : hostTensor(t.dtype, t.shape, t.data.map(roundToHalf));
-      const bytes = await ggmlQuantize(type, Float32Array.from(t.data), [t.data.length / (t.shape.at(-1) ?? 1), t.shape.at(-1) ?? 1]);
+      if (!isPacked(type))
+        return profile === "exact" || !isFloat(t.dtype) ? t : hostTensor(t.dtype, t.shape, t.data.map(roundToHalf));
+      const bytes = await ggmlQuantize(type, Float32Array.from(t.data), [
+        t.data.length / (t.shape.at(-1) ?? 1),
+        t.shape.at(-1) ?? 1,
+      ]);
       blocks.set(inputName(i), bytes);
       return hostTensor("f32", t.shape, Float64Array.from(dequantize(type, bytes, t.data.length)));
     }),
   );
-  const source = { read: (name: string, at: number, length: number) => Promise.resolve((blocks.get(name) ?? new Uint8Array(0)).slice(at, at + length)), dequantize };
+  const source = {
+    read: (name: string, at: number, length: number) =>
+      Promise.resolve((blocks.get(name) ?? new Uint8Array(0)).slice(at, at + length)),
+    dequantize,
+  };
   const lower = (small: ReadonlyMap<string, Uint8Array>): ReturnType<typeof lowerProgram> =>
     lowerProgram([{ name: "main", graph }], { rules: nativeRule, profile, opset: "CoreML8", small });
   const lowered = lower(await readSmallParts(lower(new Map()).plan, source));
   const path = join(folder, `${packages++}.mlpackage`);
   const metadata = { shortDescription: op.name, author: "", license: "", version: "1", userDefined: {} };
   const contents = { program: lowered.program, opset: lowered.opset, defaultFunction: "main", metadata };
-  await writePackage(await packageWriter(path), lowered.plan.blob, async (sink) => void (await writeWeights(lowered.plan, source, sink)), () => contents);
+  await writePackage(
+    await packageWriter(path),
+    lowered.plan.blob,
+    async (sink) => void (await writeWeights(lowered.plan, source, sink)),
+    () => contents,
+  );
   const findings = await validatePackage(path);
   expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
 
@@ -92,7 +110,9 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
   const run = sampleRun(sample, tensors);
   const bindings = lowered.functions[0]?.bindings ?? [];
   const inputs = Object.fromEntries(
-    bindings.filter((b) => b.kind === "input").map((b) => [b.feature, simTensor(b.dtype, b.shape, run.inputs[b.name]?.data ?? [])]),
+    bindings
+      .filter((b) => b.kind === "input")
+      .map((b) => [b.feature, simTensor(b.dtype, b.shape, run.inputs[b.name]?.data ?? [])]),
   );
   const made = await simulator.function().predict(inputs);
   await reader.close();
@@ -128,7 +148,8 @@ describe.skipIf(missing)(`ops on CoreML ${missing ?? ""}`, () => {
   }
 
   it("only what CoreML has no numbers or operator for is left to the host", () => {
-    const platform = /complex|float64|CoreML has no|int32, which does not wrap|host|CoreML compares numbers only|scatter takes a list of indices/;
+    const platform =
+      /complex|float64|CoreML has no|int32, which does not wrap|host|CoreML compares numbers only|scatter takes a list of indices/;
     expect(refused.filter((line) => !platform.test(line))).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { dequantize } from "../../formats/quant/dequantize.ts";
-import type { ElementType, PackedType } from "../../ir/dtype.ts";
+import type { ElementType } from "../../ir/dtype.ts";
 import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
 import { ggmlDequantize, ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { BlobPlan } from "./blob.ts";
@@ -36,7 +36,12 @@ interface Draft {
   readonly opset: MilOpset;
   emitter(name: string, caches?: CacheMode): FunctionEmitter;
   contents(defaultFunction: string, flexible?: PackageContents["flexible"]): PackageContents;
-  write(path: string, contents: PackageContents, weights?: ReadonlyMap<string, Uint8Array>, signal?: AbortSignal): Promise<void>;
+  write(
+    path: string,
+    contents: PackageContents,
+    weights?: ReadonlyMap<string, Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void>;
 }
 
 function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
@@ -47,7 +52,12 @@ function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
     opset,
     emitter(name, caches = "state") {
       const builder = new MilFunctionBuilder(name, opset, new NameTable());
-      const made = new FunctionEmitter(builder, plan, { float: profile === "exact" ? "fp32" : "fp16", caches, folds: new Map(), small: new Map() });
+      const made = new FunctionEmitter(builder, plan, {
+        float: profile === "exact" ? "fp32" : "fp16",
+        caches,
+        folds: new Map(),
+        small: new Map(),
+      });
       emitters.push(made);
       return made;
     },
@@ -59,8 +69,13 @@ function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
       ...(flexible === undefined ? {} : { flexible }),
     }),
     async write(path, contents, weights = new Map(), signal) {
-      const source = { read: (name: string, at: number, length: number) => Promise.resolve((weights.get(name) ?? new Uint8Array(0)).slice(at, at + length)), dequantize };
-      const fill = async (sink: Parameters<typeof writeWeights>[2]): Promise<void> => void (await writeWeights(plan, source, sink));
+      const source = {
+        read: (name: string, at: number, length: number) =>
+          Promise.resolve((weights.get(name) ?? new Uint8Array(0)).slice(at, at + length)),
+        dequantize,
+      };
+      const fill = async (sink: Parameters<typeof writeWeights>[2]): Promise<void> =>
+        void (await writeWeights(plan, source, sink));
       await writePackage(await packageWriter(path), plan.blob, fill, () => contents, signal);
     },
   };
@@ -93,7 +108,10 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
         const name = `blk.0.${type}.weight`;
         const bytes = packed ? await ggmlQuantize(type, values, [8, 256]) : plainBytes(type, values);
         files.set(name, bytes);
-        exact.set(type, packed ? await ggmlDequantize(type as PackedType, bytes, values.length) : dequantize(type, bytes, values.length));
+        exact.set(
+          type,
+          packed ? await ggmlDequantize(type, bytes, values.length) : dequantize(type, bytes, values.length),
+        );
         const w = e.weight({ name, type, shape: [8, 256] });
         e.builder.output(`y_${type}`, e.linear(x, w, e.constant(e.float, [8], new Float32Array(8).fill(0.5))));
         e.builder.output(`r_${type}`, e.rows(w, ids));
@@ -111,25 +129,49 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
         const w = exact.get(type) ?? new Float32Array(0);
         const want = Float32Array.from({ length: 24 }, (_, i) => {
           let sum = 0.5;
-          for (let k = 0; k < 256; k++) sum += (input.data[Math.floor(i / 8) * 256 + k] ?? 0) * (w[(i % 8) * 256 + k] ?? 0);
+          for (let k = 0; k < 256; k++)
+            sum += (input.data[Math.floor(i / 8) * 256 + k] ?? 0) * (w[(i % 8) * 256 + k] ?? 0);
           return sum;
         });
         expect(relative(made[`y_${type}`]?.data, want), `y ${type}`).toBeLessThan(tolerance);
-        expect(relative(made[`r_${type}`]?.data, [...w.subarray(6 * 256, 7 * 256), ...w.subarray(256, 512)]), `rows ${type}`).toBeLessThan(tolerance);
+        expect(
+          relative(made[`r_${type}`]?.data, [...w.subarray(6 * 256, 7 * 256), ...w.subarray(256, 512)]),
+          `rows ${type}`,
+        ).toBeLessThan(tolerance);
       }
     });
 
   it("two functions share a state and a weight; attention over the growing cache equals attention over all keys", async () => {
     const d = draft("gpu");
     const [heads, groups, size, capacity] = [4, 2, 8, 32];
-    for (const [name, rows] of [["decode", 1], ["prefill", 4]] as const) {
+    for (const [name, rows] of [
+      ["decode", 1],
+      ["prefill", 4],
+    ] as const) {
       const e = d.emitter(name);
-      const half = (input: string, shape: readonly number[]): ReturnType<typeof e.builder.input> => e.builder.input(input, tensorType("fp16", shape));
-      const [q, k, v] = [half("q", [heads, rows, size]), half("k", [groups, rows, size]), half("v", [groups, rows, size])];
+      const half = (input: string, shape: readonly number[]): ReturnType<typeof e.builder.input> =>
+        e.builder.input(input, tensorType("fp16", shape));
+      const [q, k, v] = [
+        half("q", [heads, rows, size]),
+        half("k", [groups, rows, size]),
+        half("v", [groups, rows, size]),
+      ];
       const past = e.op("squeeze", { x: e.builder.input("past", tensorType("int32", [1])), axes: [0] });
-      const cache = (state: string): ReturnType<typeof e.builder.input> => e.readState(e.builder.input(state, { kind: "state", dtype: "fp16", shape: stateShape([groups, capacity, size]) }), size);
+      const cache = (state: string): ReturnType<typeof e.builder.input> =>
+        e.readState(
+          e.builder.input(state, { kind: "state", dtype: "fp16", shape: stateShape([groups, capacity, size]) }),
+          size,
+        );
       const [keys, values] = [e.appendToCache(cache("k_cache"), k, past), e.appendToCache(cache("v_cache"), v, past)];
-      const y = e.attention({ query: q, key: keys, value: values, past, causal: true, scale: 1 / Math.sqrt(size), softcap: 5 });
+      const y = e.attention({
+        query: q,
+        key: keys,
+        value: values,
+        past,
+        causal: true,
+        scale: 1 / Math.sqrt(size),
+        softcap: 5,
+      });
       e.builder.output("y", e.linear(y, e.weight({ name: "w", type: "f16", shape: [8, 8] })));
     }
     const path = join(folder, "state.mlpackage");
@@ -140,21 +182,48 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
     expect(d.plan.weights.length).toBe(1);
     const reader = packageReader(path);
     const opened = await openPackage(reader);
-    expect(opened.functions.map((f) => [f.name, f.states.length])).toEqual([["decode", 2], ["prefill", 2]]);
+    expect(opened.functions.map((f) => [f.name, f.states.length])).toEqual([
+      ["decode", 2],
+      ["prefill", 2],
+    ]);
     const simulator = new Simulator(opened);
     const total = 7;
-    const all = { q: randoms(heads * total * size), k: randoms(groups * total * size), v: randoms(groups * total * size) };
+    const all = {
+      q: randoms(heads * total * size),
+      k: randoms(groups * total * size),
+      v: randoms(groups * total * size),
+    };
     const rowsOf = (data: Float32Array, from: number, count: number): ReturnType<typeof simTensor> => {
       const h = data.length / total / size;
-      return simTensor("fp16", [h, count, size], Float32Array.from({ length: h * count * size }, (_, i) => data[(Math.floor(i / (count * size)) * total + from) * size + (i % (count * size))] ?? 0));
+      return simTensor(
+        "fp16",
+        [h, count, size],
+        Float32Array.from(
+          { length: h * count * size },
+          (_, i) => data[(Math.floor(i / (count * size)) * total + from) * size + (i % (count * size))] ?? 0,
+        ),
+      );
     };
     const state = new SimState();
     const want = fullAttention(all, heads, groups, total, size, 5);
     let at = 0;
-    for (const [name, count] of [["prefill", 4], ["decode", 1], ["decode", 1], ["decode", 1]] as const) {
-      const inputs = { q: rowsOf(all.q, at, count), k: rowsOf(all.k, at, count), v: rowsOf(all.v, at, count), past: simTensor("int32", [1], [at]) };
+    for (const [name, count] of [
+      ["prefill", 4],
+      ["decode", 1],
+      ["decode", 1],
+      ["decode", 1],
+    ] as const) {
+      const inputs = {
+        q: rowsOf(all.q, at, count),
+        k: rowsOf(all.k, at, count),
+        v: rowsOf(all.v, at, count),
+        past: simTensor("int32", [1], [at]),
+      };
       const { y } = await simulator.function(name).predict(inputs, { state });
-      const expected = Float64Array.from({ length: heads * count * size }, (_, i) => want[(Math.floor(i / (count * size)) * total + at) * size + (i % (count * size))] ?? 0);
+      const expected = Float64Array.from(
+        { length: heads * count * size },
+        (_, i) => want[(Math.floor(i / (count * size)) * total + at) * size + (i % (count * size))] ?? 0,
+      );
       expect(relative(y?.data, expected), `${name} at ${at}`).toBeLessThan(2e-3);
       at += count;
     }
@@ -164,11 +233,18 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
   it("functional caches give back the new keys, and old keys beyond `past` do not count", async () => {
     const d = draft("ane");
     const e = d.emitter("main", "functional");
-    const input = (name: string, shape: readonly number[]): ReturnType<typeof e.builder.input> => e.builder.input(name, tensorType("fp16", shape));
+    const input = (name: string, shape: readonly number[]): ReturnType<typeof e.builder.input> =>
+      e.builder.input(name, tensorType("fp16", shape));
     const [q, k, v] = [input("q", [2, 3, 4]), input("k", [1, 3, 4]), input("v", [1, 3, 4])];
     const past = e.op("squeeze", { x: e.builder.input("past", tensorType("int32", [1])), axes: [0] });
-    const [keys, values] = [e.appendToCache(e.passedCache(input("k_old", [1, 8, 4])), k, past), e.appendToCache(e.passedCache(input("v_old", [1, 8, 4])), v, past)];
-    e.builder.output("y", e.attention({ query: q, key: keys, value: values, past, causal: true, scale: 0.5, window: 4 }));
+    const [keys, values] = [
+      e.appendToCache(e.passedCache(input("k_old", [1, 8, 4])), k, past),
+      e.appendToCache(e.passedCache(input("v_old", [1, 8, 4])), v, past),
+    ];
+    e.builder.output(
+      "y",
+      e.attention({ query: q, key: keys, value: values, past, causal: true, scale: 0.5, window: 4 }),
+    );
     const path = join(folder, "functional.mlpackage");
     await d.write(path, d.contents("main"));
     await expectValid(path);
@@ -176,24 +252,72 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
     const simulator = new Simulator(await openPackage(reader));
     const total = 5;
     const all = { q: randoms(2 * total * 4), k: randoms(total * 4), v: randoms(total * 4) };
-    const rows = (data: Float32Array, h: number, from: number, count: number, padded = count): ReturnType<typeof simTensor> =>
-      simTensor("fp16", [h, padded, 4], Float32Array.from({ length: h * padded * 4 }, (_, i) => {
-        const row = Math.floor(i / 4) % padded;
-        // Rubbish beyond the valid keys must not matter.
-        return row < count ? (data[(Math.floor(i / (padded * 4)) * total + from + row) * 4 + (i % 4)] ?? 0) : 30;
-      }));
-    const made = await simulator.function().predict({ q: rows(all.q, 2, 2, 3), k: rows(all.k, 1, 2, 3), v: rows(all.v, 1, 2, 3), k_old: rows(all.k, 1, 0, 2, 8), v_old: rows(all.v, 1, 0, 2, 8), past: simTensor("int32", [1], [2]) });
+    const rows = (
+      data: Float32Array,
+      h: number,
+      from: number,
+      count: number,
+      padded = count,
+    ): ReturnType<typeof simTensor> =>
+      simTensor(
+        "fp16",
+        [h, padded, 4],
+        Float32Array.from({ length: h * padded * 4 }, (_, i) => {
+          const row = Math.floor(i / 4) % padded;
+          // Rubbish beyond the valid keys must not matter.
+          return row < count ? (data[(Math.floor(i / (padded * 4)) * total + from + row) * 4 + (i % 4)] ?? 0) : 30;
+        }),
+      );
+    const made = await simulator.function().predict({
+      q: rows(all.q, 2, 2, 3),
+      k: rows(all.k, 1, 2, 3),
+      v: rows(all.v, 1, 2, 3),
+      k_old: rows(all.k, 1, 0, 2, 8),
+      v_old: rows(all.v, 1, 0, 2, 8),
+      past: simTensor("int32", [1], [2]),
+    });
     await reader.close();
     const want = fullAttention(all, 2, 1, total, 4, undefined, 4);
-    const expected = Float64Array.from({ length: 24 }, (_, i) => want[(Math.floor(i / 12) * total + 2) * 4 + (i % 12)] ?? 0);
+    const expected = Float64Array.from(
+      { length: 24 },
+      (_, i) => want[(Math.floor(i / 12) * total + 2) * 4 + (i % 12)] ?? 0,
+    );
     expect(relative(made["y"]?.data, expected)).toBeLessThan(2e-3);
   });
 
   it("flexible inputs, enumerated and ranged, and older opsets", async () => {
     const shapes: readonly (readonly [MilOpset, Flexibility])[] = [
-      ["CoreML8", { kind: "enumerated", shapes: [[1, 4], [8, 4], [64, 4]] }],
-      ["CoreML7", { kind: "range", sizes: [[1, 64], [4, 4]] }],
-      ["CoreML6", { kind: "range", sizes: [[1, 64], [4, 4]] }],
+      [
+        "CoreML8",
+        {
+          kind: "enumerated",
+          shapes: [
+            [1, 4],
+            [8, 4],
+            [64, 4],
+          ],
+        },
+      ],
+      [
+        "CoreML7",
+        {
+          kind: "range",
+          sizes: [
+            [1, 64],
+            [4, 4],
+          ],
+        },
+      ],
+      [
+        "CoreML6",
+        {
+          kind: "range",
+          sizes: [
+            [1, 64],
+            [4, 4],
+          ],
+        },
+      ],
     ];
     for (const [opset, flexible] of shapes) {
       const d = draft("ane", opset);
@@ -217,7 +341,13 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
     const make = async (path: string, signal?: AbortSignal): Promise<void> => {
       const d = draft("gpu");
       const e = d.emitter("main");
-      e.builder.output("y", e.linear(e.builder.input("x", tensorType("fp16", [1, 32])), e.weight({ name: "w", type: "q8_0", shape: [4, 32] })));
+      e.builder.output(
+        "y",
+        e.linear(
+          e.builder.input("x", tensorType("fp16", [1, 32])),
+          e.weight({ name: "w", type: "q8_0", shape: [4, 32] }),
+        ),
+      );
       await d.write(path, d.contents("main"), new Map([["w", new Uint8Array(4 * 34).fill(7)]]), signal);
     };
     const [a, b] = [join(folder, "a.mlpackage"), join(folder, "b.mlpackage")];
@@ -226,7 +356,11 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
     await make(b);
     const filesOf = (path: string): readonly string[] => (readdirSync(path, { recursive: true }) as string[]).sort();
     expect(filesOf(a)).toEqual(filesOf(b));
-    for (const name of ["Manifest.json", "Data/com.apple.CoreML/model.mlmodel", "Data/com.apple.CoreML/weights/weight.bin"])
+    for (const name of [
+      "Manifest.json",
+      "Data/com.apple.CoreML/model.mlmodel",
+      "Data/com.apple.CoreML/weights/weight.bin",
+    ])
       expect(readFileSync(join(a, name)).equals(readFileSync(join(b, name))), name).toBe(true);
     await expect(make(a, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
     await expectValid(a);
@@ -253,7 +387,8 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
 function plainBytes(type: string, values: Float32Array): Uint8Array {
   if (type === "f32") return new Uint8Array(values.buffer);
   const bits = new Uint32Array(values.buffer);
-  const shorts = type === "bf16" ? Uint16Array.from(bits, (b) => b >>> 16) : Uint16Array.from(values, (v) => simTensorHalf(v));
+  const shorts =
+    type === "bf16" ? Uint16Array.from(bits, (b) => b >>> 16) : Uint16Array.from(values, (v) => simTensorHalf(v));
   return new Uint8Array(shorts.buffer);
 }
 
@@ -270,20 +405,32 @@ function relative(actual: ArrayLike<number> | undefined, expected: ArrayLike<num
 }
 
 /** softmax over keys j ≤ i (and within the window), written from the definition: [heads, total, size]. */
-function fullAttention(all: { q: Float32Array; k: Float32Array; v: Float32Array }, heads: number, groups: number, total: number, size: number, softcap?: number, window = Infinity): Float64Array {
+function fullAttention(
+  all: { q: Float32Array; k: Float32Array; v: Float32Array },
+  heads: number,
+  groups: number,
+  total: number,
+  size: number,
+  softcap?: number,
+  window = Infinity,
+): Float64Array {
   const out = new Float64Array(heads * total * size);
   for (let h = 0; h < heads; h++) {
     const g = Math.floor(h / (heads / groups));
     for (let i = 0; i < total; i++) {
       const scores = Array.from({ length: i + 1 }, (_, j) => {
         let dot = 0;
-        for (let d = 0; d < size; d++) dot += (all.q[(h * total + i) * size + d] ?? 0) * (all.k[(g * total + j) * size + d] ?? 0);
+        for (let d = 0; d < size; d++)
+          dot += (all.q[(h * total + i) * size + d] ?? 0) * (all.k[(g * total + j) * size + d] ?? 0);
         const s = dot / Math.sqrt(size);
         return j <= i - window ? -Infinity : softcap === undefined ? s : softcap * Math.tanh(s / softcap);
       });
       const sum = scores.reduce((t, s) => t + Math.exp(s), 0);
       for (let d = 0; d < size; d++)
-        out[(h * total + i) * size + d] = scores.reduce((t, s, j) => t + (Math.exp(s) / sum) * (all.v[(g * total + j) * size + d] ?? 0), 0);
+        out[(h * total + i) * size + d] = scores.reduce(
+          (t, s, j) => t + (Math.exp(s) / sum) * (all.v[(g * total + j) * size + d] ?? 0),
+          0,
+        );
     }
   }
   return out;

@@ -52,7 +52,12 @@ function uuid(text: string): string {
 
 /** Manifest of a package whose model bytes hash to `content`. */
 export function manifestText(content: string): string {
-  const item = (name: string, description: string, path: string): Record<string, string> => ({ author: "com.apple.CoreML", description, name, path });
+  const item = (name: string, description: string, path: string): Record<string, string> => ({
+    author: "com.apple.CoreML",
+    description,
+    name,
+    path,
+  });
   const [model, weights] = [uuid(`model ${content}`), uuid(`weights ${content}`)];
   const entries = {
     [model]: item("model.mlmodel", "CoreML Model Specification", "com.apple.CoreML/model.mlmodel"),
@@ -71,7 +76,10 @@ export function modelBytes(contents: PackageContents): Uint8Array {
     mlProgram: programMessage(contents.program),
   }).finish();
   if (bytes.length > MAX_MODEL_BYTES)
-    throw new WorkbenchError("UNSUPPORTED_TARGET", `[mlpackage] the program takes ${bytes.length} bytes, protobuf holds ${MAX_MODEL_BYTES}`);
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      `[mlpackage] the program takes ${bytes.length} bytes, protobuf holds ${MAX_MODEL_BYTES}`,
+    );
   return bytes;
 }
 
@@ -153,7 +161,10 @@ function decodeModel(bytes: Uint8Array): CoreML.Specification.Model.$Properties 
   try {
     return CoreML.Specification.Model.decode(bytes);
   } catch (cause) {
-    throw new WorkbenchError("INPUT_MALFORMED", "[mlpackage] model.mlmodel is not a protobuf model", { cause, hint: "Export the model again." });
+    throw new WorkbenchError("INPUT_MALFORMED", "[mlpackage] model.mlmodel is not a protobuf model", {
+      cause,
+      hint: "Export the model again.",
+    });
   }
 }
 
@@ -175,6 +186,7 @@ function modelPathOf(manifest: unknown): string {
   const root = record(manifest)["rootModelIdentifier"];
   const items = record(record(manifest)["itemInfoEntries"]);
   const path = typeof root === "string" && Object.hasOwn(items, root) ? record(items[root])["path"] : undefined;
-  if (typeof path !== "string" || path.startsWith("/") || path.includes("\\") || path.split("/").includes("..")) return malformed(MANIFEST_PATH, "no usable root model");
+  if (typeof path !== "string" || path.startsWith("/") || path.includes("\\") || path.split("/").includes(".."))
+    return malformed(MANIFEST_PATH, "no usable root model");
   return `Data/${path}`;
 }

@@ -20,7 +20,8 @@ export const MAX_RANK = 5;
 /** Limits that hold for every operator: rank, and element types that CoreML has no arithmetic for. */
 export function generalLimits(node: RuleNode<unknown>): true | string {
   for (const type of [...node.inputs, ...node.outputs]) {
-    if (type.shape.length > MAX_RANK) return `CoreML tensors have at most ${MAX_RANK} dimensions, this one has ${type.shape.length}`;
+    if (type.shape.length > MAX_RANK)
+      return `CoreML tensors have at most ${MAX_RANK} dimensions, this one has ${type.shape.length}`;
     if (type.dtype === "c64") return "CoreML has no complex numbers";
     if (type.dtype === "f64") return "CoreML has no float64 arithmetic";
     if (type.dtype === "i64" || type.dtype === "u32") return `CoreML has no ${type.dtype} arithmetic`;
@@ -35,20 +36,22 @@ function numbersFor(what: UnaryName, type: TensorType | undefined): true | strin
   if (type === undefined || isFloatType(type.dtype) || isPacked(type.dtype)) return true;
   const argument = versionOf(what, "CoreML9")?.args.find((a) => a.name === "x");
   const wanted = type.dtype === "bool" ? "bool" : "int32";
-  return argument?.types?.includes(wanted) === true ? true : `CoreML's ${what} takes floats, this operand is ${type.dtype}`;
+  return argument?.types?.includes(wanted) === true
+    ? true
+    : `CoreML's ${what} takes floats, this operand is ${type.dtype}`;
 }
 
 /** `milUnary("sin")`: one operator on one float operand. */
 export const milUnary = (type: UnaryName): CoremlRule<One, unknown> => ({
   kind: "native",
-  emit: (e, [x]) => e.op(type, { x } as MilArgs[UnaryName]),
+  emit: (e, [x]) => e.op(type, { x }),
   when: (node) => firstReason(generalLimits(node), numbersFor(type, node.inputs[0])),
 });
 
 /** `milBinary("add")`: element-wise with NumPy broadcasting, both operands of one type. */
 export const milBinary = (type: BinaryName): CoremlRule<Two, unknown> => ({
   kind: "native",
-  emit: (e, [x, y]) => e.op(type, { x, y } as MilArgs[BinaryName]),
+  emit: (e, [x, y]) => e.op(type, { x, y }),
   when: (node) => {
     const boolean = node.inputs.some((t) => t.dtype === "bool") && !type.startsWith("logical_");
     return firstReason(generalLimits(node), boolean ? `${type} takes numbers, this operand is bool: cast first` : true);

@@ -30,25 +30,48 @@ const folder = mkdtempSync(join(tmpdir(), "rlx-hybrid-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
-const target = (profile: "exact" | "gpu"): PlanTarget => ({ chip: "m2", os: "macos15", units: "all", profile, context: 1, phase: "decode" });
+const target = (profile: "exact" | "gpu"): PlanTarget => ({
+  chip: "m2",
+  os: "macos15",
+  units: "all",
+  profile,
+  context: 1,
+  phase: "decode",
+});
 const host: HostExecutor = (graph, inputs) => Promise.resolve(evaluate(graph, { inputs }).outputs);
 
 const legal = (graph: Graph): Graph => legalise(graph, "coreml").graph;
-const demoRoute = (profile: "exact" | "gpu"): Route => routeGraph(legal(demoGraph()), { table: opTable, entries, target: target(profile) });
+const demoRoute = (profile: "exact" | "gpu"): Route =>
+  routeGraph(legal(demoGraph()), { table: opTable, entries, target: target(profile) });
 
-const signal = hostTensor("f32", [16, 64], Float64Array.from({ length: 1024 }, (_, i) => Math.fround(Math.sin(i * 0.37) + Math.cos(i * i * 0.01))));
+const signal = hostTensor(
+  "f32",
+  [16, 64],
+  Float64Array.from({ length: 1024 }, (_, i) => Math.fround(Math.sin(i * 0.37) + Math.cos(i * i * 0.01))),
+);
 
-async function runOn(route: Route, name: string): Promise<{ readonly outputs: Readonly<Record<string, HostTensor>>; readonly sides: readonly string[] }> {
+async function runOn(
+  route: Route,
+  name: string,
+): Promise<{ readonly outputs: Readonly<Record<string, HostTensor>>; readonly sides: readonly string[] }> {
   const { lowered } = route;
   if (lowered === undefined) throw new Error("nothing was lowered");
   const path = join(folder, `${name}.mlpackage`);
   const metadata = { shortDescription: "demo", author: "", license: "", version: "1", userDefined: {} };
-  const nothing = { read: () => Promise.reject(new Error("the demo has no weight file")), dequantize: () => new Float32Array(0) };
+  const nothing = {
+    read: () => Promise.reject(new Error("the demo has no weight file")),
+    dequantize: () => new Float32Array(0),
+  };
   await writePackage(
     await packageWriter(path),
     lowered.plan.blob,
     async (sink) => void (await writeWeights(lowered.plan, nothing, sink)),
-    () => ({ program: lowered.program, opset: lowered.opset, defaultFunction: lowered.program.functions[0]?.name ?? "main", metadata }),
+    () => ({
+      program: lowered.program,
+      opset: lowered.opset,
+      defaultFunction: lowered.program.functions[0]?.name ?? "main",
+      metadata,
+    }),
   );
   const reader = packageReader(path);
   const runner = new HybridRunner({ table: opTable, route, simulator: new Simulator(await openPackage(reader)), host });
@@ -72,13 +95,19 @@ describe("partition", () => {
     const graph = legal(demoGraph());
     const route = demoRoute("exact");
     expect(route.parts.map((p) => p.side)).toEqual(["coreml", "host", "coreml", "host", "coreml", "host", "coreml"]);
-    expect(route.parts.filter((p) => p.side === "host").map((p) => p.nodes.map((id) => graph.nodes[id]?.op))).toEqual([["fft"], ["custom"], ["lstm"]]);
+    expect(route.parts.filter((p) => p.side === "host").map((p) => p.nodes.map((id) => graph.nodes[id]?.op))).toEqual([
+      ["fft"],
+      ["custom"],
+      ["lstm"],
+    ]);
     const seen = new Set<number>();
     for (const part of route.parts) {
       for (const id of part.nodes)
         for (const input of graph.nodes[id]?.inputs ?? []) {
           const leaf = graph.nodes[input.node];
-          expect(leaf !== undefined && (isLeaf(leaf) || seen.has(input.node) || part.nodes.includes(input.node))).toBe(true);
+          expect(leaf !== undefined && (isLeaf(leaf) || seen.has(input.node) || part.nodes.includes(input.node))).toBe(
+            true,
+          );
         }
       for (const id of part.nodes) {
         expect(seen.has(id)).toBe(false);
@@ -124,7 +153,11 @@ describe("route", () => {
     }
     expect(route.nodes.work.reduce((a, b) => a + b, 0)).toBeCloseTo(1, 5);
     expect(route.segments.reduce((sum, s) => sum + s.workShare, 0)).toBeCloseTo(1, 9);
-    expect(route.segments.filter((s) => s.device === "host").map((s) => s.title)).toEqual(["spectrum", "shrink", "memory"]);
+    expect(route.segments.filter((s) => s.device === "host").map((s) => s.title)).toEqual([
+      "spectrum",
+      "shrink",
+      "memory",
+    ]);
   });
 
   it("hops carry the bytes that leave one segment and enter another", () => {
@@ -147,7 +180,8 @@ describe("hybrid runner", () => {
     ] as const) {
       const { outputs, sides } = await runOn(demoRoute(profile), profile);
       expect(sides).toHaveLength(7);
-      for (const name of ["probabilities", "reconstruction"]) expect(relativeRms(outputs[name], want[name]), `${profile} ${name}`).toBeLessThan(tolerance);
+      for (const name of ["probabilities", "reconstruction"])
+        expect(relativeRms(outputs[name], want[name]), `${profile} ${name}`).toBeLessThan(tolerance);
     }
   });
 
@@ -156,7 +190,15 @@ describe("hybrid runner", () => {
     const undo = registerCoremlKernel(SOFT_THRESHOLD, ([x], types) => {
       calls += 1;
       expect(types).toEqual([{ dtype: "f32", shape: [16, 64] }]);
-      return x === undefined ? [] : [hostTensor("f32", x.shape, x.data.map(() => 0))];
+      return x === undefined
+        ? []
+        : [
+            hostTensor(
+              "f32",
+              x.shape,
+              x.data.map(() => 0),
+            ),
+          ];
     });
     try {
       expect(() => registerCoremlKernel(SOFT_THRESHOLD, () => [])).toThrow(/registered already/);
@@ -175,7 +217,19 @@ describe("hybrid runner", () => {
 
   it("names a missing input and stops when cancelled", async () => {
     const route = demoRoute("exact");
-    const runner = new HybridRunner({ table: opTable, route, simulator: new Simulator({ specificationVersion: 9, program: { functions: [], buildInfo: {} }, functions: [], defaultFunction: "main", userDefined: {}, weights: undefined }), host });
+    const runner = new HybridRunner({
+      table: opTable,
+      route,
+      simulator: new Simulator({
+        specificationVersion: 9,
+        program: { functions: [], buildInfo: {} },
+        functions: [],
+        defaultFunction: "main",
+        userDefined: {},
+        weights: undefined,
+      }),
+      host,
+    });
     await expect(runner.run({})).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
     await expect(runner.run({ signal }, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
   });

@@ -48,13 +48,25 @@ export function partition(table: OpTable, graph: Graph, support: Support): reado
   const sides = assignParts(graph, verdicts);
   const [only] = sides;
   if (sides.length === 1 && only !== undefined) return [wholePart(graph, only, reason(graph, verdicts, sides, 0))];
-  return sides.map(({ side, nodes }, index) => makePart(table, graph, { index, side, nodes, why: reason(graph, verdicts, sides, index) }));
+  return sides.map(({ side, nodes }, index) =>
+    makePart(table, graph, { index, side, nodes, why: reason(graph, verdicts, sides, index) }),
+  );
 }
 
 /** The whole graph as its only part: nothing is copied, and states stay states. */
 function wholePart(graph: Graph, stretch: Stretch, why: string): Part {
   const [inputs, outputs] = [wholeInputs(graph), wholeOutputs(graph)];
-  return { index: 0, ...stretch, inputs, outputs, bytesIn: total(inputs), bytesOut: total(outputs), why, graph, origin: Int32Array.from(graph.nodes.keys()) };
+  return {
+    index: 0,
+    ...stretch,
+    inputs,
+    outputs,
+    bytesIn: total(inputs),
+    bytesOut: total(outputs),
+    why,
+    graph,
+    origin: Int32Array.from(graph.nodes.keys()),
+  };
 }
 
 const total = (crossings: readonly Crossing[]): number => crossings.reduce((sum, c) => sum + c.bytes, 0);
@@ -103,11 +115,18 @@ const isLeafId = (graph: Graph, id: number): boolean => {
   return node !== undefined && isLeaf(node);
 };
 
-function reason(graph: Graph, verdicts: readonly (true | string)[], stretches: readonly Stretch[], index: number): string {
+function reason(
+  graph: Graph,
+  verdicts: readonly (true | string)[],
+  stretches: readonly Stretch[],
+  index: number,
+): string {
   const stretch = stretches[index];
   const before = stretches[index - 1];
   if (stretch === undefined || before === undefined) return "The program begins here.";
-  const hosts = (nodes: readonly number[]): readonly string[] => [...new Set(nodes.map((id) => graph.nodes[id]?.op ?? ""))];
+  const hosts = (nodes: readonly number[]): readonly string[] => [
+    ...new Set(nodes.map((id) => graph.nodes[id]?.op ?? "")),
+  ];
   if (stretch.side === "coreml") return `CoreML goes on once ${hosts(before.nodes).join(", ")} has run on the host.`;
   const blocked = stretch.nodes.find((id) => verdicts[id] !== true);
   const why = blocked === undefined ? "" : String(verdicts[blocked]);
@@ -137,7 +156,8 @@ function makePart(table: OpTable, graph: Graph, draft: PartDraft): Part {
   };
   const enter = (value: Value, node: Node): Value => {
     const type = typeOf(graph, value);
-    const named = node.op === "input" || node.op === "state" ? String(node.attrs["name"]) : `v${value.node}_${value.output}`;
+    const named =
+      node.op === "input" || node.op === "state" ? String(node.attrs["name"]) : `v${value.node}_${value.output}`;
     inputs.push({ name: named, value, type, bytes: fixedBytes(type) });
     return builder.input(named, type, { origins: node.origins });
   };
@@ -147,13 +167,17 @@ function makePart(table: OpTable, graph: Graph, draft: PartDraft): Part {
     const node = nodeAt(graph, value.node);
     // Weights and constants are cheap to name twice; a state is an input like any other value.
     const copied = node.op === "param" || node.op === "constant";
-    const made = copied ? (copyNode(builder, graph, node, resolve)[value.output] ?? missing(value)) : enter(value, node);
+    const made = copied
+      ? (copyNode(builder, graph, node, resolve)[value.output] ?? missing(value))
+      : enter(value, node);
     values.set(valueKey(value), note(made, value.node));
     return made;
   };
   for (const id of draft.nodes) {
     const node = nodeAt(graph, id);
-    copyNode(builder, graph, node, resolve).forEach((made, output) => values.set(valueKey({ node: node.id, output }), note(made, id)));
+    copyNode(builder, graph, node, resolve).forEach((made, output) =>
+      values.set(valueKey({ node: node.id, output }), note(made, id)),
+    );
   }
   const outputs = leaving(graph, inside);
   for (const out of outputs) builder.output(out.name, resolve(out.value));
@@ -202,7 +226,12 @@ function leaving(graph: Graph, inside: ReadonlySet<number>): readonly Crossing[]
 function wholeInputs(graph: Graph): readonly Crossing[] {
   return graph.inputs.map((id) => {
     const type = typeOf(graph, { node: id, output: 0 });
-    return { name: String(nodeAt(graph, id).attrs["name"]), value: { node: id, output: 0 }, type, bytes: fixedBytes(type) };
+    return {
+      name: String(nodeAt(graph, id).attrs["name"]),
+      value: { node: id, output: 0 },
+      type,
+      bytes: fixedBytes(type),
+    };
   });
 }
 

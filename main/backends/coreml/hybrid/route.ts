@@ -126,7 +126,9 @@ export function routeGraph(graph: Graph, options: RouteOptions): Route {
   const { target } = options;
   const parts = partition(options.table, graph, supportFrom(options.entries));
   const coreml = parts.filter((p) => p.side === "coreml");
-  const functionNames = new Map(coreml.map((p) => [p.index, coreml.length === 1 ? (options.functionName ?? "main") : `segment_${p.index}`]));
+  const functionNames = new Map(
+    coreml.map((p) => [p.index, coreml.length === 1 ? (options.functionName ?? "main") : `segment_${p.index}`]),
+  );
   const lowered =
     coreml.length === 0
       ? undefined
@@ -145,7 +147,17 @@ export function routeGraph(graph: Graph, options: RouteOptions): Route {
     const mil = lowered?.functions[i]?.mil;
     if (mil !== undefined) plans.set(p.index, predictPlan(mil, target));
   });
-  return { truth: "predicted", target, title: targetTitle(target), graph, parts, lowered, plans, functionNames, ...columnsAndSegments(graph, parts, plans, lowered) };
+  return {
+    truth: "predicted",
+    target,
+    title: targetTitle(target),
+    graph,
+    parts,
+    lowered,
+    plans,
+    functionNames,
+    ...columnsAndSegments(graph, parts, plans, lowered),
+  };
 }
 
 /** A segment before shares and names are known. Values are keyed so that MIL names of different parts never meet. */
@@ -186,7 +198,8 @@ class NodeColumns {
   }
 }
 
-const valuesByKey = (prefix: string, values: readonly CrossingValue[]): ReadonlyMap<string, CrossingValue> => new Map(values.map((v) => [`${prefix}:${v.name}`, v]));
+const valuesByKey = (prefix: string, values: readonly CrossingValue[]): ReadonlyMap<string, CrossingValue> =>
+  new Map(values.map((v) => [`${prefix}:${v.name}`, v]));
 
 function columnsAndSegments(
   graph: Graph,
@@ -211,24 +224,46 @@ function columnsAndSegments(
   const total = drafts.reduce((sum, d) => sum + d.cost, 0);
   const { device, rule, reason } = columns;
   const work = total === 0 ? columns.work : columns.work.map((w) => w / total);
-  return { segments: drafts.map((d, i) => segmentOf(graph, d, i, total)), hops: hopsOf(drafts), nodes: { device, work, rule, reason }, costMs };
+  return {
+    segments: drafts.map((d, i) => segmentOf(graph, d, i, total)),
+    hops: hopsOf(drafts),
+    nodes: { device, work, rule, reason },
+    costMs,
+  };
 }
 
 function hostDraft(part: Part, columns: NodeColumns): Draft {
   const cost = (part.bytesIn + part.bytesOut) / HOST_BYTES_PER_MS;
   for (const id of part.nodes) columns.add(id, "host", cost / part.nodes.length, "host", part.why);
-  return { device: "host", part: part.index, nodes: part.nodes, cost, inputs: valuesByKey("part", part.inputs), outputs: valuesByKey("part", part.outputs), why: part.why };
+  return {
+    device: "host",
+    part: part.index,
+    nodes: part.nodes,
+    cost,
+    inputs: valuesByKey("part", part.inputs),
+    outputs: valuesByKey("part", part.outputs),
+    why: part.why,
+  };
 }
 
 /** One draft per run of the plan; the first takes the part's inputs, the last gives its outputs. */
-function coremlDrafts(graph: Graph, part: Part, plan: FunctionPlan, mil: MilFunction, columns: NodeColumns): readonly Draft[] {
+function coremlDrafts(
+  graph: Graph,
+  part: Part,
+  plan: FunctionPlan,
+  mil: MilFunction,
+  columns: NodeColumns,
+): readonly Draft[] {
   /** Nodes of the whole graph that an operator computes. */
   const nodesOf = (operation: number): readonly number[] =>
-    (mil.operations[operation]?.origins ?? []).map((own): number => part.origin[own] ?? -1).filter((id) => {
-      const node = graph.nodes[id];
-      return node !== undefined && !isLeaf(node);
-    });
-  for (const op of plan.ops) for (const id of nodesOf(op.index)) columns.add(id, op.preferred, op.costMs, op.rule, op.reason);
+    (mil.operations[operation]?.origins ?? [])
+      .map((own): number => part.origin[own] ?? -1)
+      .filter((id) => {
+        const node = graph.nodes[id];
+        return node !== undefined && !isLeaf(node);
+      });
+  for (const op of plan.ops)
+    for (const id of nodesOf(op.index)) columns.add(id, op.preferred, op.costMs, op.rule, op.reason);
   const key = `mil${part.index}`;
   return plan.runs.map((run, r): Draft => {
     const ops = plan.ops.slice(run.first, run.last + 1);
@@ -248,7 +283,8 @@ function coremlDrafts(graph: Graph, part: Part, plan: FunctionPlan, mil: MilFunc
 }
 
 function segmentOf(graph: Graph, draft: Draft, index: number, total: number): RouteSegment {
-  const bytes = (values: ReadonlyMap<string, CrossingValue>): number => [...values.values()].reduce((sum, v) => sum + v.bytes, 0);
+  const bytes = (values: ReadonlyMap<string, CrossingValue>): number =>
+    [...values.values()].reduce((sum, v) => sum + v.bytes, 0);
   return {
     index,
     device: draft.device,
@@ -273,7 +309,12 @@ function hopsOf(drafts: readonly Draft[]): readonly RouteHop[] {
       const from = producer.get(key);
       if (from === undefined) continue;
       const known = hops.get(`${from}-${to}`);
-      hops.set(`${from}-${to}`, { from, to, values: (known?.values ?? 0) + 1, bytes: (known?.bytes ?? 0) + value.bytes });
+      hops.set(`${from}-${to}`, {
+        from,
+        to,
+        values: (known?.values ?? 0) + 1,
+        bytes: (known?.bytes ?? 0) + value.bytes,
+      });
     }
     for (const key of draft.outputs.keys()) producer.set(key, to);
   });
@@ -285,13 +326,10 @@ function titleOf(graph: Graph, nodes: readonly number[]): string {
   const scope = (id: number | undefined): string => {
     const node = id === undefined ? undefined : graph.nodes[id];
     const [origin] = node?.origins ?? [];
-    return origin === undefined || origin.scope === "" ? (origin?.label ?? node?.op ?? "") : (origin.scope.split("/")[0] ?? origin.scope);
+    return origin === undefined || origin.scope === ""
+      ? (origin?.label ?? node?.op ?? "")
+      : (origin.scope.split("/")[0] ?? origin.scope);
   };
   const [first, last] = [scope(nodes[0]), scope(nodes.at(-1))];
   return first === last || last === "" ? first : `${first} … ${last}`;
-}
-
-/** Bytes of a step's weights as the package stores them. */
-export function storedWeightBytes(route: Route): number {
-  return route.lowered?.plan.blob.records.reduce((sum, r) => sum + r.byteLength, 0) ?? 0;
 }

@@ -17,7 +17,11 @@ import type { Route } from "./route.ts";
 import { fromFeature, toFeature } from "./tensors.ts";
 
 /** Runs a small graph on the host: the CPU engine or the reference evaluator. */
-export type HostExecutor = (graph: Graph, inputs: Readonly<Record<string, HostTensor>>, signal?: AbortSignal) => Promise<Readonly<Record<string, HostTensor>>>;
+export type HostExecutor = (
+  graph: Graph,
+  inputs: Readonly<Record<string, HostTensor>>,
+  signal?: AbortSignal,
+) => Promise<Readonly<Record<string, HostTensor>>>;
 
 export interface HybridOptions {
   readonly table: OpTable;
@@ -67,7 +71,13 @@ export class HybridRunner {
       throwIfCancelled(signal);
       const started = performance.now();
       await (part.side === "coreml" ? this.#runCoreml(part, values, signal) : this.#runHost(part, values, signal));
-      timings.push({ part: part.index, side: part.side, seconds: (performance.now() - started) / 1000, bytesIn: part.bytesIn, bytesOut: part.bytesOut });
+      timings.push({
+        part: part.index,
+        side: part.side,
+        seconds: (performance.now() - started) / 1000,
+        bytesIn: part.bytesIn,
+        bytesOut: part.bytesOut,
+      });
     }
     const outputs = Object.fromEntries(route.graph.outputs.map(({ name, value }) => [name, at(values, value)]));
     return { truth: "simulated", outputs, timings };
@@ -79,8 +89,14 @@ export class HybridRunner {
     const position = route.parts.filter((p) => p.side === "coreml").indexOf(part);
     const bindings = route.lowered?.functions[position]?.bindings;
     invariant(name !== undefined && bindings !== undefined, `part ${part.index} was not lowered`);
-    const features = Object.fromEntries(bindings.filter((b) => b.kind === "input").map((b) => [b.feature, toFeature(b, at(values, crossing(part.inputs, b).value))]));
-    const made = await simulator.function(name).predict(features, { state: this.#state, ...(signal === undefined ? {} : { signal }) });
+    const features = Object.fromEntries(
+      bindings
+        .filter((b) => b.kind === "input")
+        .map((b) => [b.feature, toFeature(b, at(values, crossing(part.inputs, b).value))]),
+    );
+    const made = await simulator
+      .function(name)
+      .predict(features, { state: this.#state, ...(signal === undefined ? {} : { signal }) });
     for (const b of bindings) {
       if (b.kind !== "output") continue;
       const out = crossing(part.outputs, b);
@@ -98,7 +114,10 @@ export class HybridRunner {
       invariant(node, `no node ${id}`);
       const inputs = await Promise.all(node.inputs.map((v) => this.#operand(graph, v, values)));
       const kernel = node.op === "custom" ? coremlKernel(String(node.attrs["name"])) : undefined;
-      const outputs = kernel === undefined ? await this.#execute(node, graph, inputs, signal) : await runCoremlKernel(String(node.attrs["name"]), kernel, inputs, node.outputs);
+      const outputs =
+        kernel === undefined
+          ? await this.#execute(node, graph, inputs, signal)
+          : await runCoremlKernel(String(node.attrs["name"]), kernel, inputs, node.outputs);
       outputs.forEach((value, output) => values.set(valueKey({ node: node.id, output }), value));
     }
   }
@@ -109,11 +128,17 @@ export class HybridRunner {
     const node = graph.nodes[value.node];
     const constant = node?.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
     if (constant !== undefined) return constant;
-    if (node?.op === "param" && this.#options.param !== undefined) return this.#options.param(String(node.attrs["tensor"]));
+    if (node?.op === "param" && this.#options.param !== undefined)
+      return this.#options.param(String(node.attrs["tensor"]));
     return at(values, value);
   }
 
-  async #execute(node: Node, graph: Graph, inputs: readonly HostTensor[], signal: AbortSignal | undefined): Promise<readonly HostTensor[]> {
+  async #execute(
+    node: Node,
+    graph: Graph,
+    inputs: readonly HostTensor[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly HostTensor[]> {
     const single = this.#single.get(node.id) ?? singleNode(this.#options.table, graph, node);
     this.#single.set(node.id, single);
     const named = Object.fromEntries(inputs.map((value, i) => [`x${i}`, value]));
@@ -126,7 +151,8 @@ const missing = (who: string, what: string): never => {
   throw new WorkbenchError("BUG_INVARIANT", `[hybrid] ${who}: ${what} is missing`);
 };
 
-const at = (values: ReadonlyMap<string, HostTensor>, value: Value): HostTensor => values.get(valueKey(value)) ?? missing(`value ${valueKey(value)}`, "it");
+const at = (values: ReadonlyMap<string, HostTensor>, value: Value): HostTensor =>
+  values.get(valueKey(value)) ?? missing(`value ${valueKey(value)}`, "it");
 
 const crossing = (list: Part["inputs"], binding: FeatureBinding): Part["inputs"][number] =>
   list.find((c) => c.name === binding.name) ?? missing(binding.name, "the crossing");
@@ -139,6 +165,8 @@ function singleNode(table: OpTable, graph: Graph, node: Node): Graph {
     invariant(type, `no value ${valueKey(v)}`);
     return builder.input(`x${i}`, type);
   });
-  builder.apply(node.op, operands, node.attrs, { regions: node.regions }).forEach((value, i) => builder.output(`y${i}`, value));
+  builder
+    .apply(node.op, operands, node.attrs, { regions: node.regions })
+    .forEach((value, i) => builder.output(`y${i}`, value));
   return builder.finish();
 }

@@ -11,7 +11,8 @@ import type { SimTensor } from "../simulator/tensor.ts";
 import { simTensor } from "../simulator/tensor.ts";
 
 /** A host value as the feature that stands for it: rounded to its type, scalars as one element. */
-export const toFeature = (binding: FeatureBinding, value: HostTensor): SimTensor => simTensor(binding.dtype, binding.shape, Float64Array.from(value.data));
+export const toFeature = (binding: FeatureBinding, value: HostTensor): SimTensor =>
+  simTensor(binding.dtype, binding.shape, Float64Array.from(value.data));
 
 /** A feature as a host value of the graph's type. */
 export function fromFeature(value: SimTensor, type: TensorType): HostTensor {

@@ -26,7 +26,10 @@ export function attend(e: CoremlEmitter, args: AttentionArgs): MilValue {
   const scaled = e.op("mul", { x: args.query, y: args.scale });
   const folded = e.op("reshape", { x: scaled, shape: [groups, share * rows, size] });
   const scores = pieces.map((piece) => scoresOf(e, args, folded, piece, [groups, share, rows]));
-  const joined = scores.length === 1 && scores[0] !== undefined ? scores[0] : e.op("concat", { values: scores, axis: -1, interleave: false });
+  const joined =
+    scores.length === 1 && scores[0] !== undefined
+      ? scores[0]
+      : e.op("concat", { values: scores, axis: -1, interleave: false });
   const weights = e.op("softmax", { x: joined, axis: -1 });
   const mixed = mix(e, weights, pieces, [groups, share * rows]);
   return e.op("reshape", { x: mixed, shape: [heads, rows, width] });
@@ -36,7 +39,8 @@ function piecesOf(e: CoremlEmitter, args: AttentionArgs, rows: number): readonly
   const [keys, values] = [args.key.cache, args.value.cache];
   if (keys !== undefined && values !== undefined && args.past !== undefined) {
     const [stored, fresh] = [e.sizes(keys.stored, "attention")[1] ?? 0, e.sizes(keys.fresh, "attention")[1] ?? 0];
-    const causal = fresh === 1 && args.window === undefined ? undefined : fixedMask(e, { ...args, causal: true }, rows, fresh);
+    const causal =
+      fresh === 1 && args.window === undefined ? undefined : fixedMask(e, { ...args, causal: true }, rows, fresh);
     return [
       { key: keys.stored, value: values.stored, keys: stored, mask: storedMask(e, args, args.past, rows, stored) },
       { key: keys.fresh, value: values.fresh, keys: fresh, mask: causal },
@@ -47,7 +51,13 @@ function piecesOf(e: CoremlEmitter, args: AttentionArgs, rows: number): readonly
 }
 
 /** softcap(q·kᵀ) + mask, [groups, share·rows, keys]. */
-function scoresOf(e: CoremlEmitter, args: AttentionArgs, query: MilValue, piece: Piece, [groups, share, rows]: readonly [number, number, number]): MilValue {
+function scoresOf(
+  e: CoremlEmitter,
+  args: AttentionArgs,
+  query: MilValue,
+  piece: Piece,
+  [groups, share, rows]: readonly [number, number, number],
+): MilValue {
   let scores = e.op("matmul", { x: query, y: piece.key, transpose_x: false, transpose_y: true });
   if (args.softcap !== undefined && args.softcap > 0) {
     const bent = e.op("tanh", { x: e.op("mul", { x: scores, y: 1 / args.softcap }) });
@@ -61,11 +71,19 @@ function scoresOf(e: CoremlEmitter, args: AttentionArgs, query: MilValue, piece:
 }
 
 /** Σ over the pieces of weights·values. */
-function mix(e: CoremlEmitter, weights: MilValue, pieces: readonly Piece[], [groups, rows]: readonly [number, number]): MilValue {
+function mix(
+  e: CoremlEmitter,
+  weights: MilValue,
+  pieces: readonly Piece[],
+  [groups, rows]: readonly [number, number],
+): MilValue {
   let begin = 0;
   let total: MilValue | undefined;
   for (const { keys, value } of pieces) {
-    const own = pieces.length === 1 ? weights : e.op("slice_by_size", { x: weights, begin: [0, 0, begin], size: [groups, rows, keys] });
+    const own =
+      pieces.length === 1
+        ? weights
+        : e.op("slice_by_size", { x: weights, begin: [0, 0, begin], size: [groups, rows, keys] });
     const part = e.op("matmul", { x: own, y: value, transpose_x: false, transpose_y: false });
     total = total === undefined ? part : e.op("add", { x: total, y: part });
     begin += keys;
@@ -80,7 +98,10 @@ function maskFor(e: CoremlEmitter, args: AttentionArgs, rows: number, keys: numb
   return e.once(`mask ${past.name} ${rows} ${keys} ${window ?? ""}`, () => {
     const limit = e.op("add", { x: column(e, rows), y: past });
     const seen = e.op("less_equal", { x: line(e, 0, keys), y: limit });
-    const kept = window === undefined ? seen : e.op("logical_and", { x: seen, y: e.op("greater", { x: line(e, window, keys), y: limit }) });
+    const kept =
+      window === undefined
+        ? seen
+        : e.op("logical_and", { x: seen, y: e.op("greater", { x: line(e, window, keys), y: limit }) });
     return additive(e, kept);
   });
 }
@@ -98,7 +119,9 @@ function storedMask(e: CoremlEmitter, args: AttentionArgs, past: MilValue, rows:
 
 /** Row i sees key j when j ≤ i + keys − rows, and (with a window) j > i + keys − rows − window. */
 function fixedMask(e: CoremlEmitter, args: AttentionArgs, rows: number, keys: number): MilValue {
-  return e.once(`fixed ${rows} ${keys} ${args.causal} ${args.window ?? ""}`, () => e.constant(e.float, [rows, keys], fixedValues(args, rows, keys)));
+  return e.once(`fixed ${rows} ${keys} ${args.causal} ${args.window ?? ""}`, () =>
+    e.constant(e.float, [rows, keys], fixedValues(args, rows, keys)),
+  );
 }
 
 function fixedValues(args: AttentionArgs, rows: number, keys: number): Float32Array {
@@ -114,10 +137,19 @@ function fixedValues(args: AttentionArgs, rows: number, keys: number): Float32Ar
 
 /** [1, count]: j + add. */
 const line = (e: CoremlEmitter, add: number, count: number): MilValue =>
-  e.constant("int32", [1, count], Int32Array.from({ length: count }, (_, j) => j + add));
+  e.constant(
+    "int32",
+    [1, count],
+    Int32Array.from({ length: count }, (_, j) => j + add),
+  );
 
 /** [rows, 1]: 0, 1, 2 … */
-const column = (e: CoremlEmitter, rows: number): MilValue => e.constant("int32", [rows, 1], Int32Array.from({ length: rows }, (_, i) => i));
+const column = (e: CoremlEmitter, rows: number): MilValue =>
+  e.constant(
+    "int32",
+    [rows, 1],
+    Int32Array.from({ length: rows }, (_, i) => i),
+  );
 
 /** true → 0, false → −40000 (exact in fp16). Arithmetic, because `select` does not broadcast in every opset. */
 const additive = (e: CoremlEmitter, kept: MilValue): MilValue =>

@@ -102,19 +102,30 @@ export class FunctionEmitter implements CoremlEmitter {
   ops<N extends MilOpName>(type: N, args: MilArgs[N]): readonly MilValue[] {
     invariant(!type.startsWith("constexpr_") && type !== "const", `${type} is not for rules`);
     for (const given of Object.values<unknown>(args))
-      invariant(!(typeof given === "object" && given !== null && "cache" in given), `[${type}] a cache in two pieces is only for attention`);
-    return this.builder.ops(type as Parameters<MilFunctionBuilder["ops"]>[0], this.#newest ? (args as never) : (this.#withoutNewer(type, args) as never));
+      invariant(
+        !(typeof given === "object" && given !== null && "cache" in given),
+        `[${type}] a cache in two pieces is only for attention`,
+      );
+    return this.builder.ops(
+      type as Parameters<MilFunctionBuilder["ops"]>[0],
+      this.#newest ? (args as never) : (this.#withoutNewer(type, args) as never),
+    );
   }
 
   /** Without the arguments that this opset does not have yet. */
   #withoutNewer<N extends MilOpName>(type: N, args: MilArgs[N]): Readonly<Record<string, unknown>> {
     const known = new Set(requireVersion(type, this.opset).args.map((a) => a.name));
-    return Object.fromEntries(Object.entries(args).filter(([name]) => known.has(name) || !NEWER.has(`${type}.${name}`)));
+    return Object.fromEntries(
+      Object.entries(args).filter(([name]) => known.has(name) || !NEWER.has(`${type}.${name}`)),
+    );
   }
 
   constant(dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>): MilValue {
     const count = elementCount(shape);
-    const inFile = dtype === "fp16" || dtype === "fp32" ? count >= BLOB_ELEMENTS : dtype === "int32" && count >= BLOB_INTEGERS && this.#newest;
+    const inFile =
+      dtype === "fp16" || dtype === "fp32"
+        ? count >= BLOB_ELEMENTS
+        : dtype === "int32" && count >= BLOB_INTEGERS && this.#newest;
     if (!inFile) return this.builder.constant(dtype, shape, values);
     const bytes = bytesOf(dtype, values);
     const record = this.#plan.inline(`${dtype}:${hashBytes(bytes)}:${count}`, dtype, count, () => bytes);
@@ -152,7 +163,13 @@ export class FunctionEmitter implements CoremlEmitter {
     const handle = { name: tensor.name, shape: tensor.shape };
     const { planned, main, rest, fold } = this.#weightValues(tensor);
     if (rest === undefined && fold === 0) return { ...main, weight: handle };
-    return { name: planned.name, type: tensorType(this.float, tensor.shape), constness: "no", bindings: [], weight: handle };
+    return {
+      name: planned.name,
+      type: tensorType(this.float, tensor.shape),
+      constness: "no",
+      bindings: [],
+      weight: handle,
+    };
   }
 
   #weightValues(tensor: WeightTensor): WeightValues {
@@ -175,13 +192,18 @@ export class FunctionEmitter implements CoremlEmitter {
       planned.parts
         .filter((p) => p.part === part)
         .map((p) => [part, { type: tensorType(p.dtype, p.shape), data: this.#partData(planned, p) }]);
-    return this.builder.constexpr("constexpr_blockwise_shift_scale", [...literal("data"), ...literal("scale"), ...literal("offset")], planned.name);
+    return this.builder.constexpr(
+      "constexpr_blockwise_shift_scale",
+      [...literal("data"), ...literal("scale"), ...literal("offset")],
+      planned.name,
+    );
   }
 
   #partData(planned: PlannedWeight, part: PlannedPart): MilData {
     if (part.record !== undefined) return { kind: "blob", offset: part.record.offset };
     const count = elementCount(part.shape);
-    const bytes = this.#small.get(partKey(planned.name, part.part)) ?? new Uint8Array(packedByteLength(part.dtype, count));
+    const bytes =
+      this.#small.get(partKey(planned.name, part.part)) ?? new Uint8Array(packedByteLength(part.dtype, count));
     return { kind: "numbers", values: unpackValues(part.dtype, count, bytes) };
   }
 
@@ -189,7 +211,10 @@ export class FunctionEmitter implements CoremlEmitter {
     const found = planned.parts.find((p) => p.part === part);
     invariant(found, `${planned.name} has no ${part}`);
     const wish = part === "data" ? planned.name : `${planned.name}_${part}`;
-    return this.builder.data({ type: tensorType(found.dtype, found.shape), data: this.#partData(planned, found) }, wish);
+    return this.builder.data(
+      { type: tensorType(found.dtype, found.shape), data: this.#partData(planned, found) },
+      wish,
+    );
   }
 
   #known(value: MilValue): WeightValues | undefined {
@@ -207,7 +232,8 @@ export class FunctionEmitter implements CoremlEmitter {
     const rows = shape.slice(0, -1);
     const [out = 0, inner = 0] = this.sizes(weight, "linear");
     // `linear` takes up to three dimensions, products at least two.
-    const flat = shape.length > 3 || shape.length < 2 ? this.op("reshape", { x, shape: [elementCount(rows), inner] }) : x;
+    const flat =
+      shape.length > 3 || shape.length < 2 ? this.op("reshape", { x, shape: [elementCount(rows), inner] }) : x;
     if (known === undefined) return this.#shaped(this.#plainLinear(flat, weight, bias), [...rows, out]);
     // Only a constant bias can be inside, and only where nothing is added or scaled afterwards.
     const inside = bias !== undefined && bias.constness !== "no" && known.rest === undefined && known.fold === 0;
@@ -248,7 +274,8 @@ export class FunctionEmitter implements CoremlEmitter {
 
   rows(table: MilValue, ids: MilValue): MilValue {
     const known = this.#known(table);
-    const gather = (x: MilValue): MilValue => this.op("gather", { x, indices: ids, axis: 0, batch_dims: 0, validate_indices: false });
+    const gather = (x: MilValue): MilValue =>
+      this.op("gather", { x, indices: ids, axis: 0, batch_dims: 0, validate_indices: false });
     if (known === undefined) return gather(table);
     const codes = gather(known.main);
     const dense = known.rest === undefined ? codes : this.#addRest(codes, gather(known.rest), known);
@@ -279,7 +306,9 @@ export class FunctionEmitter implements CoremlEmitter {
     const whole = this.op("read_state", { input: state });
     const shape = this.sizes(whole, "state");
     const value =
-      size === shape.at(-1) ? whole : this.op("slice_by_size", { x: whole, begin: shape.map(() => 0), size: [...shape.slice(0, -1), size] });
+      size === shape.at(-1)
+        ? whole
+        : this.op("slice_by_size", { x: whole, begin: shape.map(() => 0), size: [...shape.slice(0, -1), size] });
     this.#states.set(value.name, { state, whole, size });
     return value;
   }
@@ -299,7 +328,8 @@ export class FunctionEmitter implements CoremlEmitter {
     const read = this.#states.get(before.name);
     invariant(read, `${before.name} was not read from a state`);
     const missing = (this.sizes(read.whole, "state").at(-1) ?? 0) - read.size;
-    const padded = missing === 0 ? value : this.op("pad", { x: value, pad: [0, missing], mode: "constant", constant_val: 0 });
+    const padded =
+      missing === 0 ? value : this.op("pad", { x: value, pad: [0, missing], mode: "constant", constant_val: 0 });
     this.builder.writeState(read.state, padded);
   }
 
@@ -312,7 +342,11 @@ export class FunctionEmitter implements CoremlEmitter {
     const zero = this.constant("int32", [1], [0]);
     const begin = this.op("concat", { values: [zero, at, zero], axis: 0, interleave: false });
     const after = this.op("add", { x: at, y: this.constant("int32", [1], [count]) });
-    const end = this.op("concat", { values: [this.constant("int32", [1], [heads]), after, this.constant("int32", [1], [size])], axis: 0, interleave: false });
+    const end = this.op("concat", {
+      values: [this.constant("int32", [1], [heads]), after, this.constant("int32", [1], [size])],
+      axis: 0,
+      interleave: false,
+    });
     const written = this.op("slice_update", { x: read?.whole ?? cache, update: values, begin, end, ...PLAIN_SLICE });
     if (read === undefined) return written;
     this.builder.writeState(read.state, written);
@@ -333,9 +367,28 @@ const PLAIN_SLICE = {
 } as const;
 
 /** Arguments that rules always give and older opsets do not have. */
-const NEWER = new Set(["gather.batch_dims", "gather.validate_indices", "gather_along_axis.validate_indices", "gather_nd.batch_dims", "gather_nd.validate_indices", "topk.sort", "topk.return_indices", "topk.output_indices_dtype", "reduce_argmax.output_dtype", "reduce_argmin.output_dtype", "scatter.validate_indices", "scatter_nd.validate_indices", "scatter_along_axis.validate_indices"]);
+const NEWER = new Set([
+  "gather.batch_dims",
+  "gather.validate_indices",
+  "gather_along_axis.validate_indices",
+  "gather_nd.batch_dims",
+  "gather_nd.validate_indices",
+  "topk.sort",
+  "topk.return_indices",
+  "topk.output_indices_dtype",
+  "reduce_argmax.output_dtype",
+  "reduce_argmin.output_dtype",
+  "scatter.validate_indices",
+  "scatter_nd.validate_indices",
+  "scatter_along_axis.validate_indices",
+]);
 
 function bytesOf(dtype: MilDtype, values: ArrayLike<number>): Uint8Array {
-  const array = dtype === "fp16" ? halvesFromFloats(values) : dtype === "fp32" ? Float32Array.from(values) : Int32Array.from(values);
+  const array =
+    dtype === "fp16"
+      ? halvesFromFloats(values)
+      : dtype === "fp32"
+        ? Float32Array.from(values)
+        : Int32Array.from(values);
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }

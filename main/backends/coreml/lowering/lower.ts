@@ -100,7 +100,8 @@ class FunctionLowering {
   run(): LoweredFunction {
     // Features first: their names must stay as close to the graph's as they can.
     for (const output of this.#graph.outputs) this.#builder.reserveOutput(output.name);
-    for (const node of this.#graph.nodes) if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
+    for (const node of this.#graph.nodes)
+      if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
     for (const node of this.#graph.nodes) {
       if (this.#values[node.id] !== undefined) continue;
       this.#values[node.id] = this.#builder.from([node.id], labelOf(node), () => this.#lower(node));
@@ -125,7 +126,9 @@ class FunctionLowering {
     const shape = staticShape(type, name);
     const asState = node.op === "state" && this.#emitter.caches === "state" && shape.length > 0;
     const featureShape = shape.length === 0 ? [1] : asState ? stateShape(shape) : shape;
-    const featureType: MilType = asState ? { kind: "state", dtype, shape: featureShape } : tensorType(dtype, featureShape);
+    const featureType: MilType = asState
+      ? { kind: "state", dtype, shape: featureShape }
+      : tensorType(dtype, featureShape);
     const feature = this.#builder.input(name, featureType);
     const kind = node.op === "input" ? "input" : asState ? "state" : "stateIn";
     this.#bindings.push({ feature: feature.name, kind, name, dtype, shape: featureShape });
@@ -153,7 +156,11 @@ class FunctionLowering {
     invariant(type, "a param has a type");
     const shape = staticShape(type, "param");
     const whole = type.dtype === "i32" || type.dtype === "i64" || type.dtype === "bool";
-    if (whole) throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] weight ${String(node.attrs["tensor"])} is ${formatType(type)}, expected floats`);
+    if (whole)
+      throw new WorkbenchError(
+        "UNSUPPORTED_TENSOR_TYPE",
+        `[coreml] weight ${String(node.attrs["tensor"])} is ${formatType(type)}, expected floats`,
+      );
     return this.#emitter.weight({ name: String(node.attrs["tensor"] ?? node.attrs["name"]), type: type.dtype, shape });
   }
 
@@ -173,9 +180,13 @@ class FunctionLowering {
     };
     const verdict = rule === undefined ? "the op has no CoreML rule" : (rule.when?.(info) ?? true);
     if (rule === undefined || verdict !== true)
-      throw new WorkbenchError("UNSUPPORTED_OP", `[${node.op}] node ${node.id} cannot be lowered to CoreML: ${verdict === true ? "no rule" : verdict}`, {
-        hint: "Legalise the graph for coreml first; such nodes belong to a host segment.",
-      });
+      throw new WorkbenchError(
+        "UNSUPPORTED_OP",
+        `[${node.op}] node ${node.id} cannot be lowered to CoreML: ${verdict === true ? "no rule" : verdict}`,
+        {
+          hint: "Legalise the graph for coreml first; such nodes belong to a host segment.",
+        },
+      );
     const made = rule.emit(this.#emitter, inputs, node.attrs, info);
     const outputs = Array.isArray(made) ? (made as readonly MilValue[]) : [made as MilValue];
     checkOutputs(node, outputs, this.#emitter);
@@ -228,8 +239,15 @@ function checkOutputs(node: Node, outputs: readonly MilValue[], emitter: Functio
   node.outputs.forEach((type, i) => {
     const made = outputs[i];
     invariant(made, `[${node.op}] output ${i} was not made`);
-    const wanted = tensorType(isPacked(type.dtype) ? emitter.float : emitter.dtypeOf(type.dtype), staticShape(type, node.op));
+    const wanted = tensorType(
+      isPacked(type.dtype) ? emitter.float : emitter.dtypeOf(type.dtype),
+      staticShape(type, node.op),
+    );
     const same = made.type.dtype === wanted.dtype && made.type.shape.join() === wanted.shape.join();
-    if (!same) throw new WorkbenchError("BUG_INVARIANT", `[${node.op}] the CoreML rule made ${typeText(made.type)}, the graph says ${typeText(wanted)}`);
+    if (!same)
+      throw new WorkbenchError(
+        "BUG_INVARIANT",
+        `[${node.op}] the CoreML rule made ${typeText(made.type)}, the graph says ${typeText(wanted)}`,
+      );
   });
 }

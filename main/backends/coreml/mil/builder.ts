@@ -31,8 +31,10 @@ type Given = MilValue | Literal | readonly MilValue[] | undefined;
 /** Constants up to this size keep their data for shape inference and folding of equal ones. */
 const SMALL_CONSTANT = 64;
 
-const isValue = (given: unknown): given is MilValue => typeof given === "object" && given !== null && "constness" in given;
-const isValueList = (given: Given): given is readonly MilValue[] => Array.isArray(given) && given.length > 0 && isValue(given[0]);
+const isValue = (given: unknown): given is MilValue =>
+  typeof given === "object" && given !== null && "constness" in given;
+const isValueList = (given: Given): given is readonly MilValue[] =>
+  Array.isArray(given) && given.length > 0 && isValue(given[0]);
 
 /** Resolved arguments of one operator, by name. */
 export type Resolved = ReadonlyMap<string, readonly MilValue[]>;
@@ -135,7 +137,7 @@ export class MilFunctionBuilder {
 
   ops<N extends BuildableOp>(type: N, args: MilArgs[N]): readonly MilValue[] {
     const version = requireVersion(type, this.opset);
-    const resolved = this.#resolve(type, version, args as Readonly<Record<string, Given>>);
+    const resolved = this.#resolve(type, version, args);
     checkDomains(type, version, resolved);
     const key = callKey(type, resolved);
     const known = type === "read_state" ? undefined : this.#made.get(key);
@@ -152,7 +154,12 @@ export class MilFunctionBuilder {
   /** A constexpr operator: its operands are literal values (mostly blob records), its result a compile-time constant. */
   constexpr(type: ConstexprName, operands: readonly (readonly [string, MilConstant])[], wish: string): MilValue {
     const version = requireVersion(type, this.opset);
-    const values = new Map(operands.map(([name, constant]): [string, readonly MilValue[]] => [name, [milValue(name, constant.type, "const", constant)]]));
+    const values = new Map(
+      operands.map(([name, constant]): [string, readonly MilValue[]] => [
+        name,
+        [milValue(name, constant.type, "const", constant)],
+      ]),
+    );
     for (const argument of version.args)
       if (argument.optional !== true && !values.has(argument.name)) fail(type, `argument ${argument.name} is missing`);
     checkDomains(type, version, values);
@@ -167,7 +174,8 @@ export class MilFunctionBuilder {
   /** `write_state` has no outputs and is ordered by position. */
   writeState(state: MilValue, data: MilValue): void {
     const { type } = state;
-    const matches = data.type.kind === "tensor" && data.type.dtype === type.dtype && data.type.shape.join() === type.shape.join();
+    const matches =
+      data.type.kind === "tensor" && data.type.dtype === type.dtype && data.type.shape.join() === type.shape.join();
     if (type.kind !== "state" || !matches)
       throw new WorkbenchError("BUG_INVARIANT", `[write_state] got ${typeText(data.type)} for ${typeText(type)}`);
     const name = this.#names.claim(`${state.name}_write`);
@@ -209,7 +217,10 @@ export class MilFunctionBuilder {
     const known = key === undefined ? undefined : this.#constants.get(key);
     if (known !== undefined) return known;
     const name = this.#names.claim(wish);
-    this.#operations.push({ ...this.#operation("const", name, [], [{ name, type: constant.type }], constant), origins: [] });
+    this.#operations.push({
+      ...this.#operation("const", name, [], [{ name, type: constant.type }], constant),
+      origins: [],
+    });
     const value = milValue(name, constant.type, "const", constant);
     if (key !== undefined) this.#constants.set(key, value);
     return value;
@@ -226,7 +237,10 @@ export class MilFunctionBuilder {
     version.args.forEach((argument, i) => {
       if (slots[i] !== undefined) return;
       const value = given[argument.name];
-      const literal = value !== undefined && !isValue(value) && !isValueList(value) ? value : fallbackLiteral(type, argument.fallback, known);
+      const literal =
+        value !== undefined && !isValue(value) && !isValueList(value)
+          ? value
+          : fallbackLiteral(type, argument.fallback, known);
       if (literal !== undefined) slots[i] = [this.#literal(type, argument, literal, version, known)];
       else if (argument.optional !== true) fail(type, `argument ${argument.name} is missing`);
     });
@@ -254,7 +268,12 @@ export class MilFunctionBuilder {
 /** Values of an argument that is known already. */
 type Known = (name: string) => readonly MilValue[] | undefined;
 
-function checkNames(type: string, opset: MilOpset, version: MilOpVersion, given: Readonly<Record<string, Given>>): void {
+function checkNames(
+  type: string,
+  opset: MilOpset,
+  version: MilOpVersion,
+  given: Readonly<Record<string, Given>>,
+): void {
   for (const name of Object.keys(given))
     if (given[name] !== undefined && !version.args.some((a) => a.name === name))
       fail(type, `unknown argument ${name} in ${opset}: it takes ${version.args.map((a) => a.name).join(", ")}`);
@@ -288,7 +307,13 @@ function isAllZero(values: ArrayLike<number>): boolean {
 }
 
 /** A literal's element type: that of a value with the same type letter, else of `x` where allowed, else the natural one. */
-function literalDtype(type: string, argument: MilArgument, literal: Literal, version: MilOpVersion, known: Known): MilDtype {
+function literalDtype(
+  type: string,
+  argument: MilArgument,
+  literal: Literal,
+  version: MilOpVersion,
+  known: Known,
+): MilDtype {
   const allowed = argument.types ?? [];
   const one = Array.isArray(literal) ? (literal as readonly (number | boolean)[])[0] : literal;
   if (typeof one === "boolean") return "bool";
@@ -305,7 +330,8 @@ function literalDtype(type: string, argument: MilArgument, literal: Literal, ver
   const natural = allowed.includes("int32") ? "int32" : allowed[0];
   if (natural === undefined) fail(type, `argument ${argument.name} cannot be a literal`);
   const whole = [literal].flat().every((v) => Number.isInteger(v));
-  if (!whole && !isFloat(natural)) fail(type, `argument ${argument.name} needs a typed constant: ${JSON.stringify(literal)} is not ${natural}`);
+  if (!whole && !isFloat(natural))
+    fail(type, `argument ${argument.name} needs a typed constant: ${JSON.stringify(literal)} is not ${natural}`);
   return natural;
 }
 
@@ -341,7 +367,8 @@ function checkDomains(type: string, version: MilOpVersion, resolved: Resolved): 
       const { dtype } = value.type;
       if (argument.types !== undefined && !argument.types.includes(dtype))
         fail(type, `argument ${argument.name} is ${dtype}, allowed ${argument.types.join(", ")}`);
-      if (argument.constant === true && value.constness === "no") fail(type, `argument ${argument.name} must be constant, ${value.name} is computed`);
+      if (argument.constant === true && value.constness === "no")
+        fail(type, `argument ${argument.name} must be constant, ${value.name} is computed`);
       if (argument.domain === undefined) continue;
       const before = letters.get(argument.domain);
       if (before === undefined) letters.set(argument.domain, dtype);

@@ -5,15 +5,28 @@
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { CoreML } from "../generated/proto.js";
 import { floatsFromHalves } from "../half.ts";
-import type { MilBinding, MilConstant, MilDim, MilDtype, MilFunction, MilNamed, MilOperation, MilOpset, MilProgram, MilTensorType, MilType } from "./types.ts";
+import type {
+  MilBinding,
+  MilConstant,
+  MilDim,
+  MilDtype,
+  MilFunction,
+  MilNamed,
+  MilOperation,
+  MilOpset,
+  MilProgram,
+  MilTensorType,
+  MilType,
+} from "./types.ts";
 import { MIL_DTYPES, MIL_OPSETS, elementCount, packedByteLength, tensorType } from "./types.ts";
-
 
 export function malformed(where: string, what: string): never {
   throw new WorkbenchError("INPUT_MALFORMED", `[mlpackage] ${where}: ${what}`, { hint: "Export the model again." });
 }
 
-const BY_NUMBER = new Map<number, MilDtype>((Object.keys(MIL_DTYPES) as MilDtype[]).map((d) => [MIL_DTYPES[d].proto, d]));
+const BY_NUMBER = new Map<number, MilDtype>(
+  (Object.keys(MIL_DTYPES) as MilDtype[]).map((d) => [MIL_DTYPES[d].proto, d]),
+);
 
 function dtypeOf(number: number | null | undefined, where: string): MilDtype {
   return BY_NUMBER.get(number ?? 0) ?? malformed(where, `element type number ${number ?? 0} is not known`);
@@ -21,7 +34,8 @@ function dtypeOf(number: number | null | undefined, where: string): MilDtype {
 
 function tensorFrom(message: CoreML.Specification.MILSpec.TensorType.$Properties, where: string): MilTensorType {
   const dimensions = message.dimensions ?? [];
-  if (Number(message.rank ?? 0) !== dimensions.length) malformed(where, `rank ${Number(message.rank ?? 0)} with ${dimensions.length} dimensions`);
+  if (Number(message.rank ?? 0) !== dimensions.length)
+    malformed(where, `rank ${Number(message.rank ?? 0)} with ${dimensions.length} dimensions`);
   const shape = dimensions.map((d): MilDim => {
     if (d.unknown !== null && d.unknown !== undefined) return null;
     const size = Number(d.constant?.size ?? 0);
@@ -30,7 +44,10 @@ function tensorFrom(message: CoreML.Specification.MILSpec.TensorType.$Properties
   return tensorType(dtypeOf(message.dataType, where), shape);
 }
 
-export function typeFrom(message: CoreML.Specification.MILSpec.ValueType.$Properties | null | undefined, where: string): MilType {
+export function typeFrom(
+  message: CoreML.Specification.MILSpec.ValueType.$Properties | null | undefined,
+  where: string,
+): MilType {
   if (message?.tensorType) return tensorFrom(message.tensorType, where);
   const wrapped = message?.stateType?.wrappedType?.tensorType;
   if (!wrapped) return malformed(where, "a type that is neither a tensor nor a state");
@@ -81,19 +98,27 @@ export function unpackValues(dtype: MilDtype, count: number, bytes: Uint8Array):
   }
 }
 
-function immediateFrom(message: CoreML.Specification.MILSpec.TensorValue.$Properties, type: MilTensorType, where: string): MilConstant {
+function immediateFrom(
+  message: CoreML.Specification.MILSpec.TensorValue.$Properties,
+  type: MilTensorType,
+  where: string,
+): MilConstant {
   const count = elementCount(type.shape);
   if (message.strings) {
     const [only] = message.strings.values ?? [];
-    return type.dtype === "string" && only !== undefined ? { type, data: { kind: "text", text: only } } : malformed(where, "a string of another type");
+    return type.dtype === "string" && only !== undefined
+      ? { type, data: { kind: "text", text: only } }
+      : malformed(where, "a string of another type");
   }
   if (message.bytes) {
     const bytes = message.bytes.values ?? new Uint8Array(0);
-    if (bytes.length !== packedByteLength(type.dtype, count)) malformed(where, `${bytes.length} bytes for ${count} elements of ${type.dtype}`);
+    if (bytes.length !== packedByteLength(type.dtype, count))
+      malformed(where, `${bytes.length} bytes for ${count} elements of ${type.dtype}`);
     return { type, data: { kind: "numbers", values: unpackValues(type.dtype, count, bytes) } };
   }
   const values = message.floats?.values ?? message.ints?.values ?? message.bools?.values?.map(Number);
-  if (values === undefined || values === null) return malformed(where, "a value of a kind that MIL programs do not use");
+  if (values === undefined || values === null)
+    return malformed(where, "a value of a kind that MIL programs do not use");
   if (values.length !== count) malformed(where, `${values.length} values for ${count} elements`);
   return { type, data: { kind: "numbers", values } };
 }
@@ -103,7 +128,8 @@ function constantFrom(message: CoreML.Specification.MILSpec.Value.$Properties, w
   if (type.kind !== "tensor") return malformed(where, "a constant that is not a tensor");
   if (message.blobFileValue) {
     const file = message.blobFileValue.fileName ?? "";
-    if (!file.endsWith("/weights/weight.bin") || file.includes("..")) malformed(where, `weights in ${JSON.stringify(file.slice(0, 80))}, expected @model_path/weights/weight.bin`);
+    if (!file.endsWith("/weights/weight.bin") || file.includes(".."))
+      malformed(where, `weights in ${JSON.stringify(file.slice(0, 80))}, expected @model_path/weights/weight.bin`);
     return { type, data: { kind: "blob", offset: Number(message.blobFileValue.offset ?? 0) } };
   }
   const tensor = message.immediateValue?.tensor;
@@ -126,7 +152,8 @@ function operationFrom(message: CoreML.Specification.MILSpec.Operation.$Properti
   const where = `${owner}/${outputs[0]?.name ?? type}`;
   if ((message.blocks ?? []).length > 0) malformed(where, `${type} has inner blocks, which this reader does not run`);
   const inputs = Object.entries(message.inputs ?? {}).map(
-    ([argument, given]) => [argument, (given.arguments ?? []).map((b) => bindingFrom(b, `${where}.${argument}`))] as const,
+    ([argument, given]) =>
+      [argument, (given.arguments ?? []).map((b) => bindingFrom(b, `${where}.${argument}`))] as const,
   );
   const label = message.attributes?.["name"];
   const named = label ? constantFrom(label, where).data : undefined;
@@ -152,7 +179,9 @@ function checkScope(f: MilFunction): void {
   for (const input of f.inputs) define(input.name);
   for (const op of f.operations) {
     for (const [argument, bindings] of op.inputs)
-      for (const b of bindings) if (b.kind === "name" && !seen.has(b.name)) malformed(`${f.name}/${op.name}.${argument}`, `${b.name} is used before it is made`);
+      for (const b of bindings)
+        if (b.kind === "name" && !seen.has(b.name))
+          malformed(`${f.name}/${op.name}.${argument}`, `${b.name} is used before it is made`);
     for (const output of op.outputs) define(output.name);
   }
   for (const output of f.outputs) if (!seen.has(output)) malformed(f.name, `output ${output} is not made`);
@@ -182,6 +211,8 @@ export function programFrom(message: CoreML.Specification.MILSpec.Program.$Prope
     const [value] = pair.value?.immediateValue?.tensor?.strings?.values ?? [];
     if (key !== undefined && key !== "__proto__") info[key] = value ?? "";
   }
-  return { functions: Object.entries(message.functions ?? {}).map(([name, f]) => functionFrom(name, f)), buildInfo: info };
+  return {
+    functions: Object.entries(message.functions ?? {}).map(([name, f]) => functionFrom(name, f)),
+    buildInfo: info,
+  };
 }
-

@@ -3,77 +3,13 @@
  * cannot be emitted: the error says so, and a test walks the list against coremltools' own inference.
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
-import type { MilDim, MilDtype, MilTensorType, MilValue } from "./types.ts";
+import type { InferArguments } from "./reader.ts";
+import { Reader, broadcast } from "./reader.ts";
+import { sliceAxes } from "./slices.ts";
+import type { MilDim, MilDtype, MilTensorType } from "./types.ts";
 import { isMilDtype, tensorType } from "./types.ts";
 
-type Args = ReadonlyMap<string, readonly MilValue[]>;
 type Rule = (a: Reader) => readonly MilTensorType[];
-
-/** Typed access to the arguments of one operator. */
-class Reader {
-  readonly type: string;
-  readonly #args: Args;
-  constructor(type: string, args: Args) {
-    this.type = type;
-    this.#args = args;
-  }
-  list(name: string): readonly MilTensorType[] {
-    return (this.#args.get(name) ?? []).map((v) => (v.type.kind === "tensor" ? v.type : tensorType(v.type.dtype, v.type.shape)));
-  }
-  tensor(name: string): MilTensorType {
-    const [only] = this.list(name);
-    return only ?? this.fail(`argument ${name} is missing`);
-  }
-  has(name: string): boolean {
-    return this.#args.has(name);
-  }
-  /** Contents of a constant argument. */
-  numbers(name: string): readonly number[] {
-    const constant = this.#args.get(name)?.[0]?.constant;
-    if (constant?.data.kind !== "numbers") return this.fail(`argument ${name} must be a small constant here`);
-    return Array.from(constant.data.values);
-  }
-  optionalNumbers(name: string): readonly number[] | undefined {
-    return this.has(name) ? this.numbers(name) : undefined;
-  }
-  /** As `numbers`, or undefined when the argument is computed at run time. */
-  knownNumbers(name: string): readonly number[] | undefined {
-    const data = this.#args.get(name)?.[0]?.constant?.data;
-    return data?.kind === "numbers" ? Array.from(data.values) : undefined;
-  }
-  number(name: string): number {
-    return this.numbers(name)[0] ?? this.fail(`argument ${name} is empty`);
-  }
-  flag(name: string): boolean {
-    return this.has(name) && this.number(name) !== 0;
-  }
-  string(name: string): string {
-    const data = this.#args.get(name)?.[0]?.constant?.data;
-    return data?.kind === "text" ? data.text : this.fail(`argument ${name} must be a string`);
-  }
-  axis(name: string, rank: number): number {
-    return this.normal(this.number(name), rank);
-  }
-  normal(axis: number, rank: number): number {
-    const at = axis < 0 ? axis + rank : axis;
-    return at >= 0 && at < rank ? at : this.fail(`axis ${axis} is out of range for rank ${rank}`);
-  }
-  fail(what: string): never {
-    throw new WorkbenchError("BUG_INVARIANT", `[${this.type}] ${what}`);
-  }
-}
-
-export function broadcast(a: readonly MilDim[], b: readonly MilDim[], r: { fail(what: string): never }): MilDim[] {
-  const rank = Math.max(a.length, b.length);
-  return Array.from({ length: rank }, (_, i) => {
-    const x = i < rank - a.length ? 1 : (a[i - rank + a.length] ?? null);
-    const y = i < rank - b.length ? 1 : (b[i - rank + b.length] ?? null);
-    if (x === y || y === 1) return x;
-    if (x === 1) return y;
-    if (x === null || y === null) return x ?? y;
-    return r.fail(`shapes [${a.join()}] and [${b.join()}] do not broadcast`);
-  });
-}
 
 const same: Rule = (a) => [a.tensor("x")];
 const binary =
@@ -82,16 +18,28 @@ const binary =
 
 const reduce: Rule = (a) => {
   const x = a.tensor("x");
-  const axes = new Set((a.optionalNumbers("axes") ?? x.shape.map((_, i) => i)).map((axis) => a.normal(axis, x.shape.length)));
+  const axes = new Set(
+    (a.optionalNumbers("axes") ?? x.shape.map((_, i) => i)).map((axis) => a.normal(axis, x.shape.length)),
+  );
   const keep = a.flag("keep_dims");
-  return [tensorType(x.dtype, x.shape.flatMap((d, i) => (axes.has(i) ? (keep ? [1] : []) : [d])))];
+  return [
+    tensorType(
+      x.dtype,
+      x.shape.flatMap((d, i) => (axes.has(i) ? (keep ? [1] : []) : [d])),
+    ),
+  ];
 };
 
 const argReduce: Rule = (a) => {
   const x = a.tensor("x");
   const axis = a.axis("axis", x.shape.length);
   const keep = a.flag("keep_dims");
-  return [tensorType(namedDtype(a, "output_dtype"), x.shape.flatMap((d, i) => (i === axis ? (keep ? [1] : []) : [d])))];
+  return [
+    tensorType(
+      namedDtype(a, "output_dtype"),
+      x.shape.flatMap((d, i) => (i === axis ? (keep ? [1] : []) : [d])),
+    ),
+  ];
 };
 
 function namedDtype(a: Reader, argument: string): MilDtype {
@@ -125,7 +73,12 @@ const attention: Rule = (a) => {
 };
 
 /** Spatial output sizes of convolution and pooling. */
-function windowed(a: Reader, sizes: readonly MilDim[], kernel: readonly MilDim[], dilations: readonly number[]): MilDim[] {
+function windowed(
+  a: Reader,
+  sizes: readonly MilDim[],
+  kernel: readonly MilDim[],
+  dilations: readonly number[],
+): MilDim[] {
   const [strides, pads, padType] = [a.numbers("strides"), a.numbers("pad"), a.string("pad_type")];
   const ceil = a.flag("ceil_mode");
   return sizes.map((size, i) => {
@@ -140,12 +93,20 @@ function windowed(a: Reader, sizes: readonly MilDim[], kernel: readonly MilDim[]
 
 const conv: Rule = (a) => {
   const [x, w] = [a.tensor("x"), a.tensor("weight")];
-  return [tensorType(x.dtype, [x.shape[0] ?? null, w.shape[0] ?? null, ...windowed(a, x.shape.slice(2), w.shape.slice(2), a.numbers("dilations"))])];
+  return [
+    tensorType(x.dtype, [
+      x.shape[0] ?? null,
+      w.shape[0] ?? null,
+      ...windowed(a, x.shape.slice(2), w.shape.slice(2), a.numbers("dilations")),
+    ]),
+  ];
 };
 
 const pool: Rule = (a) => {
   const x = a.tensor("x");
-  return [tensorType(x.dtype, [...x.shape.slice(0, 2), ...windowed(a, x.shape.slice(2), a.numbers("kernel_sizes"), [])])];
+  return [
+    tensorType(x.dtype, [...x.shape.slice(0, 2), ...windowed(a, x.shape.slice(2), a.numbers("kernel_sizes"), [])]),
+  ];
 };
 
 const gather: Rule = (a) => {
@@ -169,10 +130,22 @@ const concat: Rule = (a) => {
   if (first === undefined) return a.fail("no values");
   const axis = a.axis("axis", first.shape.length);
   for (const v of values)
-    if (v.dtype !== first.dtype || v.shape.length !== first.shape.length || v.shape.some((d, i) => i !== axis && d !== first.shape[i]))
+    if (
+      v.dtype !== first.dtype ||
+      v.shape.length !== first.shape.length ||
+      v.shape.some((d, i) => i !== axis && d !== first.shape[i])
+    )
       a.fail(`values do not line up: [${values.map((t) => `${t.dtype}[${t.shape.join()}]`).join(" ")}]`);
-  const total = values.reduce<MilDim>((sum, v) => { const d = v.shape[axis] ?? null; return sum === null || d === null ? null : sum + d; }, 0);
-  return [tensorType(first.dtype, first.shape.map((d, i) => (i === axis ? total : d)))];
+  const total = values.reduce<MilDim>((sum, v) => {
+    const d = v.shape[axis] ?? null;
+    return sum === null || d === null ? null : sum + d;
+  }, 0);
+  return [
+    tensorType(
+      first.dtype,
+      first.shape.map((d, i) => (i === axis ? total : d)),
+    ),
+  ];
 };
 
 const stack: Rule = (a) => {
@@ -191,7 +164,12 @@ const split: Rule = (a) => {
   const parts = a.has("num_splits") ? a.number("num_splits") : 0;
   const sizes = a.optionalNumbers("split_sizes") ?? new Array<number>(parts).fill(whole / parts);
   if (sizes.reduce((s, n) => s + n, 0) !== whole) a.fail(`sizes ${sizes.join()} do not add up to ${whole}`);
-  return sizes.map((size) => tensorType(x.dtype, x.shape.map((d, i) => (i === axis ? size : d))));
+  return sizes.map((size) =>
+    tensorType(
+      x.dtype,
+      x.shape.map((d, i) => (i === axis ? size : d)),
+    ),
+  );
 };
 
 const reshape: Rule = (a) => {
@@ -201,7 +179,8 @@ const reshape: Rule = (a) => {
   const total = x.shape.reduce<MilDim>((p, d) => (p === null || d === null ? null : p * d), 1);
   const shape = wanted.map((d): MilDim => (d === -1 ? (total === null ? null : total / fixed) : d));
   const product = shape.reduce<MilDim>((p, d) => (p === null || d === null ? null : p * d), 1);
-  if (wanted.filter((d) => d === -1).length > 1 || (total !== null && product !== total)) a.fail(`[${x.shape.join()}] cannot become [${wanted.join()}]`);
+  if (wanted.filter((d) => d === -1).length > 1 || (total !== null && product !== total))
+    a.fail(`[${x.shape.join()}] cannot become [${wanted.join()}]`);
   return [tensorType(x.dtype, shape)];
 };
 
@@ -209,7 +188,12 @@ const transpose: Rule = (a) => {
   const x = a.tensor("x");
   const perm = a.numbers("perm").map((p) => a.normal(p, x.shape.length));
   if (new Set(perm).size !== x.shape.length) a.fail(`perm ${perm.join()} is not a permutation`);
-  return [tensorType(x.dtype, perm.map((p) => x.shape[p] ?? null))];
+  return [
+    tensorType(
+      x.dtype,
+      perm.map((p) => x.shape[p] ?? null),
+    ),
+  ];
 };
 
 const expandDims: Rule = (a) => {
@@ -218,45 +202,29 @@ const expandDims: Rule = (a) => {
   const rank = x.shape.length + axes.length;
   const added = new Set(axes.map((axis) => a.normal(axis, rank)));
   const rest = [...x.shape];
-  return [tensorType(x.dtype, Array.from({ length: rank }, (_, i) => (added.has(i) ? 1 : (rest.shift() ?? null))))];
+  return [
+    tensorType(
+      x.dtype,
+      Array.from({ length: rank }, (_, i) => (added.has(i) ? 1 : (rest.shift() ?? null))),
+    ),
+  ];
 };
 
 const squeeze: Rule = (a) => {
   const x = a.tensor("x");
-  const axes = new Set((a.optionalNumbers("axes") ?? x.shape.flatMap((d, i) => (d === 1 ? [i] : []))).map((n) => a.normal(n, x.shape.length)));
+  const axes = new Set(
+    (a.optionalNumbers("axes") ?? x.shape.flatMap((d, i) => (d === 1 ? [i] : []))).map((n) =>
+      a.normal(n, x.shape.length),
+    ),
+  );
   for (const axis of axes) if (x.shape[axis] !== 1) a.fail(`dimension ${axis} of [${x.shape.join()}] is not 1`);
-  return [tensorType(x.dtype, x.shape.filter((_, i) => !axes.has(i)))];
+  return [
+    tensorType(
+      x.dtype,
+      x.shape.filter((_, i) => !axes.has(i)),
+    ),
+  ];
 };
-
-/** First, step and count of each sliced axis; shared with the simulator. */
-export interface SliceAxis {
-  readonly begin: number;
-  readonly stride: number;
-  readonly count: number;
-  readonly squeeze: boolean;
-}
-
-export interface SliceSpec {
-  readonly begin: readonly number[];
-  readonly end: readonly number[];
-  readonly stride?: readonly number[] | undefined;
-  readonly beginMask?: readonly number[] | undefined;
-  readonly endMask?: readonly number[] | undefined;
-  readonly squeezeMask?: readonly number[] | undefined;
-}
-
-export function sliceAxes(shape: readonly number[], spec: SliceSpec): SliceAxis[] {
-  return shape.map((size, i) => {
-    const stride = spec.stride?.[i] ?? 1;
-    const squeeze = (spec.squeezeMask?.[i] ?? 0) !== 0;
-    const clamp = (n: number): number => (stride > 0 ? Math.min(Math.max(n, 0), size) : Math.min(Math.max(n, -1), size - 1));
-    const wrap = (n: number): number => clamp(n < 0 ? n + size : n);
-    const begin = (spec.beginMask?.[i] ?? 0) !== 0 ? (stride > 0 ? 0 : size - 1) : wrap(spec.begin[i] ?? 0);
-    if (squeeze) return { begin, stride: 1, count: 1, squeeze };
-    const end = (spec.endMask?.[i] ?? 0) !== 0 ? (stride > 0 ? size : -1) : wrap(spec.end[i] ?? 0);
-    return { begin, stride, count: Math.max(0, Math.ceil((end - begin) / stride)), squeeze };
-  });
-}
 
 const slice: Rule = (a) => {
   const x = a.tensor("x");
@@ -265,9 +233,14 @@ const slice: Rule = (a) => {
   const fixed = x.shape.every((d): d is number => d !== null);
   if (begin === undefined || end === undefined || !fixed) {
     const [beginMask, endMask] = [a.optionalNumbers("begin_mask"), a.optionalNumbers("end_mask")];
-    return [tensorType(x.dtype, x.shape.flatMap((d, i) => (squeezeMask?.[i] ? [] : [beginMask?.[i] && endMask?.[i] ? d : null])))];
+    return [
+      tensorType(
+        x.dtype,
+        x.shape.flatMap((d, i) => (squeezeMask?.[i] ? [] : [beginMask?.[i] && endMask?.[i] ? d : null])),
+      ),
+    ];
   }
-  const axes = sliceAxes(x.shape as readonly number[], {
+  const axes = sliceAxes(x.shape, {
     begin,
     end,
     stride: a.optionalNumbers("stride"),
@@ -275,14 +248,24 @@ const slice: Rule = (a) => {
     endMask: a.optionalNumbers("end_mask"),
     squeezeMask,
   });
-  return [tensorType(x.dtype, axes.filter((s) => !s.squeeze).map((s) => s.count))];
+  return [
+    tensorType(
+      x.dtype,
+      axes.filter((s) => !s.squeeze).map((s) => s.count),
+    ),
+  ];
 };
 
 const sliceBySize: Rule = (a) => {
   const x = a.tensor("x");
   const begin = a.knownNumbers("begin");
   return [
-    tensorType(x.dtype, a.numbers("size").map((n, i) => (n !== -1 ? n : begin === undefined ? null : (x.shape[i] ?? 0) - (begin[i] ?? 0)))),
+    tensorType(
+      x.dtype,
+      a
+        .numbers("size")
+        .map((n, i) => (n !== -1 ? n : begin === undefined ? null : (x.shape[i] ?? 0) - (begin[i] ?? 0))),
+    ),
   ];
 };
 
@@ -290,7 +273,14 @@ const pad: Rule = (a) => {
   const x = a.tensor("x");
   const pads = a.numbers("pad");
   const first = x.shape.length - pads.length / 2;
-  return [tensorType(x.dtype, x.shape.map((d, i) => (d === null || i < first ? d : d + (pads[2 * (i - first)] ?? 0) + (pads[2 * (i - first) + 1] ?? 0))))];
+  return [
+    tensorType(
+      x.dtype,
+      x.shape.map((d, i) =>
+        d === null || i < first ? d : d + (pads[2 * (i - first)] ?? 0) + (pads[2 * (i - first) + 1] ?? 0),
+      ),
+    ),
+  ];
 };
 
 const topk: Rule = (a) => {
@@ -304,17 +294,25 @@ const upsample: Rule = (a) => {
   const x = a.tensor("x");
   const factors = [a.number("scale_factor_height"), a.number("scale_factor_width")];
   const first = x.shape.length - 2;
-  return [tensorType(x.dtype, x.shape.map((d, i) => (d === null || i < first ? d : d * (factors[i - first] ?? 1))))];
+  return [
+    tensorType(
+      x.dtype,
+      x.shape.map((d, i) => (d === null || i < first ? d : d * (factors[i - first] ?? 1))),
+    ),
+  ];
 };
 
 const blockwise: Rule = (a) => {
   const [data, scale] = [a.tensor("data"), a.tensor("scale")];
-  const fits = data.shape.length === scale.shape.length && data.shape.every((d, i) => d !== null && d % (scale.shape[i] ?? 0) === 0);
+  const fits =
+    data.shape.length === scale.shape.length &&
+    data.shape.every((d, i) => d !== null && d % (scale.shape[i] ?? 0) === 0);
   if (!fits) a.fail(`scale [${scale.shape.join()}] does not divide data [${data.shape.join()}]`);
   if (a.has("offset")) {
     const offset = a.tensor("offset");
     if (offset.shape.join() !== scale.shape.join()) a.fail("offset and scale differ in shape");
-    if (offset.dtype !== data.dtype && offset.dtype !== "fp16" && offset.dtype !== "fp32") a.fail(`offset is ${offset.dtype}, data ${data.dtype}`);
+    if (offset.dtype !== data.dtype && offset.dtype !== "fp16" && offset.dtype !== "fp32")
+      a.fail(`offset is ${offset.dtype}, data ${data.dtype}`);
   }
   return [tensorType(scale.dtype, data.shape)];
 };
@@ -332,22 +330,67 @@ const range1d: Rule = (a) => {
 /** The branches alone make the shape; the condition may only be stretched to it. */
 const select: Rule = (a) => {
   const shape = broadcast(a.tensor("a").shape, a.tensor("b").shape, a);
-  if (broadcast(a.tensor("cond").shape, shape, a).join() !== shape.join()) a.fail("the condition is larger than the branches");
+  if (broadcast(a.tensor("cond").shape, shape, a).join() !== shape.join())
+    a.fail("the condition is larger than the branches");
   return [tensorType(a.tensor("a").dtype, shape)];
 };
 
 const oneHot: Rule = (a) => {
   const indices = a.tensor("indices");
   const axis = a.axis("axis", indices.shape.length + 1);
-  return [tensorType(a.tensor("on_value").dtype, [...indices.shape.slice(0, axis), a.number("one_hot_vector_size"), ...indices.shape.slice(axis)])];
+  return [
+    tensorType(a.tensor("on_value").dtype, [
+      ...indices.shape.slice(0, axis),
+      a.number("one_hot_vector_size"),
+      ...indices.shape.slice(axis),
+    ]),
+  ];
 };
 
 const each = (names: readonly string[], rule: Rule): [string, Rule][] => names.map((name) => [name, rule]);
 
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
-  ...each(["abs", "acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp2", "floor", "round", "sign", "sin"], same),
-  ...each(["sinh", "sqrt", "square", "tan", "tanh", "inverse", "log", "rsqrt", "clip", "threshold", "logical_not", "identity"], same),
-  ...each(["relu", "relu6", "sigmoid", "softplus", "softsign", "silu", "gelu", "leaky_relu", "elu", "prelu", "sigmoid_hard"], same),
+  ...each(
+    [
+      "abs",
+      "acos",
+      "asin",
+      "atan",
+      "atanh",
+      "ceil",
+      "cos",
+      "cosh",
+      "erf",
+      "exp",
+      "exp2",
+      "floor",
+      "round",
+      "sign",
+      "sin",
+    ],
+    same,
+  ),
+  ...each(
+    [
+      "sinh",
+      "sqrt",
+      "square",
+      "tan",
+      "tanh",
+      "inverse",
+      "log",
+      "rsqrt",
+      "clip",
+      "threshold",
+      "logical_not",
+      "identity",
+    ],
+    same,
+  ),
+  ...each(
+    ["relu", "relu6", "sigmoid", "softplus", "softsign", "silu", "gelu", "leaky_relu", "elu", "prelu", "sigmoid_hard"],
+    same,
+  ),
   ...each(["clamped_relu", "linear_activation", "scaled_tanh", "softmax", "cumsum", "reverse", "band_part"], same),
   ...each(["layer_norm", "l2_norm", "batch_norm", "instance_norm"], same),
   ...each(["add", "sub", "mul", "real_div", "floor_div", "mod", "pow", "maximum", "minimum"], binary()),
@@ -373,7 +416,15 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["concat", concat],
   ["stack", stack],
   ["split", split],
-  ["tile", (a) => [tensorType(a.tensor("x").dtype, a.tensor("x").shape.map((d, i) => (d === null ? null : d * (a.numbers("reps")[i] ?? 1))))]],
+  [
+    "tile",
+    (a) => [
+      tensorType(
+        a.tensor("x").dtype,
+        a.tensor("x").shape.map((d, i) => (d === null ? null : d * (a.numbers("reps")[i] ?? 1))),
+      ),
+    ],
+  ],
   ["pad", pad],
   ["fill", (a) => [tensorType(a.tensor("value").dtype, a.numbers("shape"))]],
   ["fill_like", (a) => [tensorType(a.tensor("value").dtype, a.tensor("ref_tensor").shape)]],
@@ -395,9 +446,11 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 /** Operators this backend can emit. */
 export const EMITTED_OPS: readonly string[] = [...RULES.keys()];
 
-export function inferOutputs(type: string, args: Args): readonly MilTensorType[] {
+export function inferOutputs(type: string, args: InferArguments): readonly MilTensorType[] {
   const rule = RULES.get(type);
   if (rule === undefined)
-    throw new WorkbenchError("UNSUPPORTED_OP", `[${type}] this backend does not emit the operator`, { hint: "Add its rule to mil/infer.ts and its kernel to simulator/." });
+    throw new WorkbenchError("UNSUPPORTED_OP", `[${type}] this backend does not emit the operator`, {
+      hint: "Add its rule to mil/infer.ts and its kernel to simulator/.",
+    });
   return rule(new Reader(type, args));
 }

@@ -6,11 +6,24 @@
 const VALID = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const LONGEST = 120;
 /** Words of MIL's own text form, and the parts of names that its tools treat specially. */
-const RESERVED = new Set(["program", "func", "tensor", "state", "list", "tuple", "dict", "string", "bool", "const", "main"]);
+const RESERVED = new Set([
+  "program",
+  "func",
+  "tensor",
+  "state",
+  "list",
+  "tuple",
+  "dict",
+  "string",
+  "bool",
+  "const",
+  "main",
+]);
 
 /** The valid name closest to a wish: other characters become "_". Not injective by itself. */
 export function sanitize(wish: string): string {
-  const cleaned = wish.length <= LONGEST && VALID.test(wish) ? wish : wish.replace(/[^A-Za-z0-9_]+/g, "_").slice(0, LONGEST);
+  const cleaned =
+    wish.length <= LONGEST && VALID.test(wish) ? wish : wish.replace(/[^A-Za-z0-9_]+/g, "_").slice(0, LONGEST);
   return VALID.test(cleaned) && !RESERVED.has(cleaned) ? cleaned : `v_${cleaned}`;
 }
 

@@ -5,10 +5,6 @@ import { MIL_OPS } from "./ops.generated.ts";
 import type { MilOpset, MilOpVersion } from "./types.ts";
 import { MIL_OPSETS } from "./types.ts";
 
-export function isMilOp(name: string): name is MilOpName {
-  return Object.hasOwn(MIL_OPS, name);
-}
-
 /** The newest signature that is not newer than the opset; undefined when the operator came later. */
 export function versionOf(name: MilOpName, opset: MilOpset): MilOpVersion | undefined {
   const versions: readonly MilOpVersion[] = MIL_OPS[name];
@@ -26,7 +22,11 @@ export function requireVersion(name: MilOpName, opset: MilOpset): MilOpVersion {
     return version;
   }
   const versions: readonly MilOpVersion[] = MIL_OPS[name];
-  throw new WorkbenchError("UNSUPPORTED_OP", `[${name}] not in ${opset}: it exists from iOS ${versions[0]?.since ?? "?"} on`, {
-    hint: "Choose a newer opset (a later macOS as the target).",
-  });
+  throw new WorkbenchError(
+    "UNSUPPORTED_OP",
+    `[${name}] not in ${opset}: it exists from iOS ${versions[0]?.since ?? "?"} on`,
+    {
+      hint: "Choose a newer opset (a later macOS as the target).",
+    },
+  );
 }

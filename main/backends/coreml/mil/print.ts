@@ -16,7 +16,8 @@ export interface PrintedLine {
 
 function typeText(type: MilType): string {
   const dims = type.shape.map((d) => (d === null ? "?" : String(d))).join(", ");
-  const tensor = type.shape.length === 0 ? (type.dtype === "string" ? "string" : type.dtype) : `tensor<${type.dtype}, [${dims}]>`;
+  const tensor =
+    type.shape.length === 0 ? (type.dtype === "string" ? "string" : type.dtype) : `tensor<${type.dtype}, [${dims}]>`;
   return type.kind === "state" ? `state<${tensor}>` : tensor;
 }
 
@@ -35,7 +36,9 @@ function constantText(constant: MilConstant): string {
     case "text":
       return `string(${JSON.stringify(data.text)})`;
     case "numbers": {
-      const values = Array.from({ length: Math.min(SHOWN_VALUES, data.values.length) }, (_, i) => numberText(data.values[i] ?? 0, type.dtype));
+      const values = Array.from({ length: Math.min(SHOWN_VALUES, data.values.length) }, (_, i) =>
+        numberText(data.values[i] ?? 0, type.dtype),
+      );
       const more = data.values.length > SHOWN_VALUES ? `, /* … ${data.values.length} values */` : "";
       return type.shape.length === 0 ? `${head}(${values.join("")})` : `${head}([${values.join(", ")}${more}])`;
     }
@@ -50,7 +53,10 @@ const argumentText = ([name, bindings]: MilOperation["inputs"][number]): string 
 const namedText = (value: MilNamed): string => `${typeText(value.type)} ${value.name}`;
 
 export function operationText(op: MilOperation): string {
-  const attributes = [`name = string(${JSON.stringify(op.name)})`, ...(op.value === undefined ? [] : [`val = ${constantText(op.value)}`])];
+  const attributes = [
+    `name = string(${JSON.stringify(op.name)})`,
+    ...(op.value === undefined ? [] : [`val = ${constantText(op.value)}`]),
+  ];
   const outputs = op.outputs.map(namedText).join(", ");
   return `${outputs}${outputs === "" ? "" : " = "}${op.type}(${op.inputs.map(argumentText).join(", ")})[${attributes.join(", ")}];`;
 }
@@ -65,7 +71,9 @@ function functionLines(f: MilFunction): PrintedLine[] {
 }
 
 export function printLines(program: MilProgram): readonly PrintedLine[] {
-  const info = Object.keys(program.buildInfo).sort().map((k) => `{${JSON.stringify(k)}, ${JSON.stringify(program.buildInfo[k] ?? "")}}`);
+  const info = Object.keys(program.buildInfo)
+    .sort()
+    .map((k) => `{${JSON.stringify(k)}, ${JSON.stringify(program.buildInfo[k] ?? "")}}`);
   return [
     { text: "program(1.0)" },
     ...(info.length > 0 ? [{ text: `[buildInfo = dict<string, string>({${info.join(", ")}})]` }] : []),
@@ -76,5 +84,7 @@ export function printLines(program: MilProgram): readonly PrintedLine[] {
 }
 
 export function printProgram(program: MilProgram): string {
-  return `${printLines(program).map((line) => line.text).join("\n")}\n`;
+  return `${printLines(program)
+    .map((line) => line.text)
+    .join("\n")}\n`;
 }

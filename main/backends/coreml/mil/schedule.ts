@@ -8,8 +8,13 @@ import type { MilNamed, MilOperation } from "./types.ts";
 const isLookup = (op: MilOperation): boolean => op.type.startsWith("gather");
 
 /** A stable reordering: operators that follow from integer inputs and constants alone, then the rest. */
-export function indexWorkFirst(inputs: readonly MilNamed[], operations: readonly MilOperation[]): readonly MilOperation[] {
-  const indexValues = new Set(inputs.filter((i) => i.type.kind === "tensor" && i.type.dtype === "int32").map((i) => i.name));
+export function indexWorkFirst(
+  inputs: readonly MilNamed[],
+  operations: readonly MilOperation[],
+): readonly MilOperation[] {
+  const indexValues = new Set(
+    inputs.filter((i) => i.type.kind === "tensor" && i.type.dtype === "int32").map((i) => i.name),
+  );
   const constants = new Map<string, number>();
   const early = new Uint8Array(operations.length);
   operations.forEach((op, at) => {

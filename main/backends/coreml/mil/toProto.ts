@@ -2,7 +2,17 @@
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { CoreML } from "../generated/proto.js";
 import { halvesFromFloats } from "../half.ts";
-import type { MilBinding, MilConstant, MilDim, MilDtype, MilFunction, MilNamed, MilOperation, MilProgram, MilType } from "./types.ts";
+import type {
+  MilBinding,
+  MilConstant,
+  MilDim,
+  MilDtype,
+  MilFunction,
+  MilNamed,
+  MilOperation,
+  MilProgram,
+  MilType,
+} from "./types.ts";
 import { MIL_DTYPES, tensorType } from "./types.ts";
 
 type Message = CoreML.Specification.MILSpec.Program.$Properties;
@@ -42,7 +52,8 @@ function packBytes(dtype: MilDtype, values: ArrayLike<number>): Uint8Array {
   }
 }
 
-const bytesOf = (array: Uint16Array | Uint32Array): Uint8Array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+const bytesOf = (array: Uint16Array | Uint32Array): Uint8Array =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 /** One bit stream, least significant bit first, no row padding. */
 export function packBits(bits: number, values: ArrayLike<number>): Uint8Array {
@@ -83,7 +94,8 @@ export function valueMessage(constant: MilConstant): ValueMessage {
   return { type, immediateValue: { tensor: tensorValue(constant) } };
 }
 
-const text = (value: string): ValueMessage => valueMessage({ type: tensorType("string", []), data: { kind: "text", text: value } });
+const text = (value: string): ValueMessage =>
+  valueMessage({ type: tensorType("string", []), data: { kind: "text", text: value } });
 
 const named = (value: MilNamed): CoreML.Specification.MILSpec.NamedValueType.$Properties => ({
   name: value.name,
@@ -115,7 +127,11 @@ function buildInfo(pairs: Readonly<Record<string, string>>): ValueMessage {
   return {
     type: { dictionaryType: { keyType: string, valueType: string } },
     immediateValue: {
-      dictionary: { values: Object.keys(pairs).sort().map((key) => ({ key: text(key), value: text(pairs[key] ?? "") })) },
+      dictionary: {
+        values: Object.keys(pairs)
+          .sort()
+          .map((key) => ({ key: text(key), value: text(pairs[key] ?? "") })),
+      },
     },
   };
 }

@@ -80,7 +80,14 @@ function constexprFact(op: MilOperation, name: string, type: MilType): ArgumentF
   return { name, type, constness: "constexpr", blocksPerRow: blocks, bytes, madeBy: -1, lastUse: -1 };
 }
 
-const computedFact = (name: string, type: MilType, madeBy: number): ArgumentFact => ({ name, type, constness: "computed", bytes: bytesOf(type), madeBy, lastUse: -1 });
+const computedFact = (name: string, type: MilType, madeBy: number): ArgumentFact => ({
+  name,
+  type,
+  constness: "computed",
+  bytes: bytesOf(type),
+  madeBy,
+  lastUse: -1,
+});
 
 /** 2·M·N·K for products; a few operations an element for the rest. */
 function flopsOf(op: MilOperation, inputs: ReadonlyMap<string, ArgumentFact>, output: MilType | undefined): number {
@@ -119,7 +126,11 @@ export function functionFacts(f: MilFunction): FunctionFacts {
     if (op.type === "const" && output !== undefined) {
       const constant = op.value;
       weightBytes += constant?.data.kind === "blob" ? denseBytes(output.type) : 0;
-      known.set(output.name, { ...computedFact(output.name, output.type, -1), constness: "const", ...(constant === undefined ? {} : { constant }) });
+      known.set(output.name, {
+        ...computedFact(output.name, output.type, -1),
+        constness: "const",
+        ...(constant === undefined ? {} : { constant }),
+      });
     } else if (op.type.startsWith("constexpr_") && output !== undefined) {
       weightBytes += denseBytes(output.type);
       known.set(output.name, constexprFact(op, output.name, output.type));

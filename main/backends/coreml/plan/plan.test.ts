@@ -12,7 +12,14 @@ import { RULES, findingsFor } from "./rules.ts";
 import type { PlanTarget } from "./target.ts";
 import { profileFor, resolveTarget, targetTitle } from "./target.ts";
 
-const TARGET: PlanTarget = { chip: "m2", os: "macos15", units: "cpu-ane", profile: "ane", context: 1024, phase: "decode" };
+const TARGET: PlanTarget = {
+  chip: "m2",
+  os: "macos15",
+  units: "cpu-ane",
+  profile: "ane",
+  context: 1024,
+  phase: "decode",
+};
 
 type Build = (b: MilFunctionBuilder) => void;
 interface RuleCase {
@@ -23,10 +30,13 @@ interface RuleCase {
   readonly quietTarget?: Partial<PlanTarget>;
 }
 
-const half = (b: MilFunctionBuilder, shape: readonly (number | null)[], name = "x"): MilValue => b.input(name, tensorType("fp16", shape));
+const half = (b: MilFunctionBuilder, shape: readonly (number | null)[], name = "x"): MilValue =>
+  b.input(name, tensorType("fp16", shape));
 const float = (b: MilFunctionBuilder, shape: readonly number[]): MilValue => b.input("x", tensorType("fp32", shape));
-const ints = (b: MilFunctionBuilder, shape: readonly number[], name = "i"): MilValue => b.input(name, tensorType("int32", shape));
-const weight = (b: MilFunctionBuilder, out: number, inner: number, offset = 64): MilValue => b.data({ type: tensorType("fp16", [out, inner]), data: { kind: "blob", offset } }, "w");
+const ints = (b: MilFunctionBuilder, shape: readonly number[], name = "i"): MilValue =>
+  b.input(name, tensorType("int32", shape));
+const weight = (b: MilFunctionBuilder, out: number, inner: number, offset = 64): MilValue =>
+  b.data({ type: tensorType("fp16", [out, inner]), data: { kind: "blob", offset } }, "w");
 const packed = (b: MilFunctionBuilder, out: number, inner: number, blocks: number): MilValue =>
   b.constexpr(
     "constexpr_blockwise_shift_scale",
@@ -38,41 +48,137 @@ const packed = (b: MilFunctionBuilder, out: number, inner: number, blocks: numbe
   );
 const linear = (b: MilFunctionBuilder, x: MilValue, w: MilValue): MilValue => b.op("linear", { x, weight: w });
 const raw = (type: string, shape: readonly number[] = [1, 32]): readonly MilOperation[] => [
-  { type, name: type, inputs: [["x", [{ kind: "name", name: "x" }]]], outputs: [{ name: "y", type: tensorType("fp16", shape) }], origins: [] },
+  {
+    type,
+    name: type,
+    inputs: [["x", [{ kind: "name", name: "x" }]]],
+    outputs: [{ name: "y", type: tensorType("fp16", shape) }],
+    origins: [],
+  },
 ];
-const pool = (b: MilFunctionBuilder, stride: number): MilValue => b.op("max_pool", { x: half(b, [1, 2, 64]), kernel_sizes: [2], strides: [stride], pad_type: "valid" });
+const pool = (b: MilFunctionBuilder, stride: number): MilValue =>
+  b.op("max_pool", { x: half(b, [1, 2, 64]), kernel_sizes: [2], strides: [stride], pad_type: "valid" });
 const conv = (b: MilFunctionBuilder, kernel: number, stride: number): MilValue =>
-  b.op("conv", { x: half(b, [1, 2, 64]), weight: b.data({ type: tensorType("fp16", [2, 2, kernel]), data: { kind: "blob", offset: 64 } }, "w"), strides: [stride], pad_type: "valid" });
+  b.op("conv", {
+    x: half(b, [1, 2, 64]),
+    weight: b.data({ type: tensorType("fp16", [2, 2, kernel]), data: { kind: "blob", offset: 64 } }, "w"),
+    strides: [stride],
+    pad_type: "valid",
+  });
 
 const CASES: readonly RuleCase[] = [
-  { rule: "ane-state", fires: (b) => b.op("read_state", { input: b.input("s", { kind: "state", dtype: "fp16", shape: [1, 32] }) }), quiet: (b) => b.op("exp", { x: half(b, [1, 32]) }) },
-  { rule: "ane-fp32", fires: (b) => b.op("exp", { x: float(b, [1, 32]) }), quiet: (b) => b.op("cast", { x: float(b, [1, 32]), dtype: "fp16" }) },
-  { rule: "ane-integer", fires: (b) => b.op("add", { x: ints(b, [4]), y: 1 }), quiet: (b) => b.op("gather", { x: weight(b, 8, 32), indices: ints(b, [4]), axis: 0 }) },
-  { rule: "ane-integer-data", fires: (b) => b.op("reshape", { x: ints(b, [4]), shape: [2, 2] }), quiet: (b) => b.op("reshape", { x: half(b, [4]), shape: [2, 2] }) },
-  { rule: "ane-rank", fires: (b) => b.op("exp", { x: half(b, [1, 1, 1, 1, 1, 32]) }), quiet: (b) => b.op("exp", { x: half(b, [1, 1, 1, 1, 32]) }) },
-  { rule: "ane-dynamic", fires: (b) => b.op("exp", { x: half(b, [null, 32]) }), quiet: (b) => b.op("exp", { x: half(b, [1, 32]) }) },
-  { rule: "ane-size", fires: (b) => b.op("exp", { x: half(b, [1, 20000]) }), quiet: (b) => b.op("exp", { x: half(b, [1, 16384]) }) },
-  { rule: "ane-size", fires: (b) => b.op("exp", { x: half(b, [1, 70000]) }), quiet: (b) => b.op("exp", { x: half(b, [1, 20000]) }), target: { chip: "m4" }, quietTarget: { chip: "m4" } },
+  {
+    rule: "ane-state",
+    fires: (b) => b.op("read_state", { input: b.input("s", { kind: "state", dtype: "fp16", shape: [1, 32] }) }),
+    quiet: (b) => b.op("exp", { x: half(b, [1, 32]) }),
+  },
+  {
+    rule: "ane-fp32",
+    fires: (b) => b.op("exp", { x: float(b, [1, 32]) }),
+    quiet: (b) => b.op("cast", { x: float(b, [1, 32]), dtype: "fp16" }),
+  },
+  {
+    rule: "ane-integer",
+    fires: (b) => b.op("add", { x: ints(b, [4]), y: 1 }),
+    quiet: (b) => b.op("gather", { x: weight(b, 8, 32), indices: ints(b, [4]), axis: 0 }),
+  },
+  {
+    rule: "ane-integer-data",
+    fires: (b) => b.op("reshape", { x: ints(b, [4]), shape: [2, 2] }),
+    quiet: (b) => b.op("reshape", { x: half(b, [4]), shape: [2, 2] }),
+  },
+  {
+    rule: "ane-rank",
+    fires: (b) => b.op("exp", { x: half(b, [1, 1, 1, 1, 1, 32]) }),
+    quiet: (b) => b.op("exp", { x: half(b, [1, 1, 1, 1, 32]) }),
+  },
+  {
+    rule: "ane-dynamic",
+    fires: (b) => b.op("exp", { x: half(b, [null, 32]) }),
+    quiet: (b) => b.op("exp", { x: half(b, [1, 32]) }),
+  },
+  {
+    rule: "ane-size",
+    fires: (b) => b.op("exp", { x: half(b, [1, 20000]) }),
+    quiet: (b) => b.op("exp", { x: half(b, [1, 16384]) }),
+  },
+  {
+    rule: "ane-size",
+    fires: (b) => b.op("exp", { x: half(b, [1, 70000]) }),
+    quiet: (b) => b.op("exp", { x: half(b, [1, 20000]) }),
+    target: { chip: "m4" },
+    quietTarget: { chip: "m4" },
+  },
   { rule: "ane-conv", fires: (b) => conv(b, 17, 1), quiet: (b) => conv(b, 16, 2) },
-  { rule: "ane-conv", fires: (b) => conv(b, 14, 1), quiet: (b) => conv(b, 13, 1), target: { chip: "m1" }, quietTarget: { chip: "m1" } },
+  {
+    rule: "ane-conv",
+    fires: (b) => conv(b, 14, 1),
+    quiet: (b) => conv(b, 13, 1),
+    target: { chip: "m1" },
+    quietTarget: { chip: "m1" },
+  },
   { rule: "ane-conv", fires: (b) => conv(b, 3, 5), quiet: (b) => conv(b, 3, 6) },
-  { rule: "ane-no-kernel", fires: (b) => b.op("tan", { x: half(b, [1, 32]) }), quiet: (b) => b.op("tanh", { x: half(b, [1, 32]) }) },
-  { rule: "ane-gather", fires: (b) => b.op("gather", { x: weight(b, 8, 32), indices: ints(b, [4]), axis: 0 }), quiet: (b) => b.op("slice_by_size", { x: half(b, [8, 32]), begin: [0, 0], size: [1, 32] }) },
-  { rule: "ane-pad", fires: (b) => b.op("pad", { x: half(b, [1, 32]), pad: [1, 1] }), quiet: (b) => b.op("concat", { values: [half(b, [1, 32])], axis: 0 }) },
-  { rule: "ane-sin-cos", fires: (b) => b.op("sin", { x: half(b, [1, 32]) }), quiet: (b) => b.op("sin", { x: half(b, [1, 32]) }), quietTarget: { chip: "m3" } },
-  { rule: "ane-order", fires: (b) => b.ops("topk", { x: half(b, [1, 32]), k: 2 }), quiet: (b) => b.ops("topk", { x: half(b, [1, 32]), k: 2 }), target: { chip: "m1" } },
-  { rule: "ane-reflect", fires: (b) => b.op("pad", { x: half(b, [1, 32]), pad: [1, 1], mode: "reflect" }), quiet: (b) => b.op("pad", { x: half(b, [1, 32]), pad: [1, 1] }), target: { chip: "m1" }, quietTarget: { chip: "m1" } },
+  {
+    rule: "ane-no-kernel",
+    fires: (b) => b.op("tan", { x: half(b, [1, 32]) }),
+    quiet: (b) => b.op("tanh", { x: half(b, [1, 32]) }),
+  },
+  {
+    rule: "ane-gather",
+    fires: (b) => b.op("gather", { x: weight(b, 8, 32), indices: ints(b, [4]), axis: 0 }),
+    quiet: (b) => b.op("slice_by_size", { x: half(b, [8, 32]), begin: [0, 0], size: [1, 32] }),
+  },
+  {
+    rule: "ane-pad",
+    fires: (b) => b.op("pad", { x: half(b, [1, 32]), pad: [1, 1] }),
+    quiet: (b) => b.op("concat", { values: [half(b, [1, 32])], axis: 0 }),
+  },
+  {
+    rule: "ane-sin-cos",
+    fires: (b) => b.op("sin", { x: half(b, [1, 32]) }),
+    quiet: (b) => b.op("sin", { x: half(b, [1, 32]) }),
+    quietTarget: { chip: "m3" },
+  },
+  {
+    rule: "ane-order",
+    fires: (b) => b.ops("topk", { x: half(b, [1, 32]), k: 2 }),
+    quiet: (b) => b.ops("topk", { x: half(b, [1, 32]), k: 2 }),
+    target: { chip: "m1" },
+  },
+  {
+    rule: "ane-reflect",
+    fires: (b) => b.op("pad", { x: half(b, [1, 32]), pad: [1, 1], mode: "reflect" }),
+    quiet: (b) => b.op("pad", { x: half(b, [1, 32]), pad: [1, 1] }),
+    target: { chip: "m1" },
+    quietTarget: { chip: "m1" },
+  },
   { rule: "ane-control-flow", fires: raw("while_loop"), quiet: raw("exp") },
   {
     rule: "ane-dynamic-slice",
     fires: (b) => b.op("slice_by_size", { x: half(b, [8, 32]), begin: ints(b, [2]), size: [1, 32] }),
     quiet: (b) => b.op("slice_by_size", { x: half(b, [8, 32]), begin: [1, 0], size: [1, 32] }),
   },
-  { rule: "ane-argmax", fires: (b) => b.op("reduce_argmax", { x: half(b, [1, 32]), axis: 1 }), quiet: (b) => b.op("reduce_max", { x: half(b, [1, 32]), axes: [1] }) },
-  { rule: "ane-cast-int", fires: (b) => b.op("cast", { x: ints(b, [4]), dtype: "fp16" }), quiet: (b) => b.op("cast", { x: half(b, [4]), dtype: "fp32" }) },
-  { rule: "ane-block-weights", fires: (b) => linear(b, half(b, [1, 64]), packed(b, 32, 64, 2)), quiet: (b) => linear(b, half(b, [1, 64]), packed(b, 32, 64, 1)) },
+  {
+    rule: "ane-argmax",
+    fires: (b) => b.op("reduce_argmax", { x: half(b, [1, 32]), axis: 1 }),
+    quiet: (b) => b.op("reduce_max", { x: half(b, [1, 32]), axes: [1] }),
+  },
+  {
+    rule: "ane-cast-int",
+    fires: (b) => b.op("cast", { x: ints(b, [4]), dtype: "fp16" }),
+    quiet: (b) => b.op("cast", { x: half(b, [4]), dtype: "fp32" }),
+  },
+  {
+    rule: "ane-block-weights",
+    fires: (b) => linear(b, half(b, [1, 64]), packed(b, 32, 64, 2)),
+    quiet: (b) => linear(b, half(b, [1, 64]), packed(b, 32, 64, 1)),
+  },
   { rule: "ane-quantize", fires: raw("quantize"), quiet: raw("exp") },
-  { rule: "ane-last-axis", fires: (b) => b.op("exp", { x: half(b, [64, 1]) }), quiet: (b) => b.op("exp", { x: half(b, [1, 64]) }) },
+  {
+    rule: "ane-last-axis",
+    fires: (b) => b.op("exp", { x: half(b, [64, 1]) }),
+    quiet: (b) => b.op("exp", { x: half(b, [1, 64]) }),
+  },
   { rule: "ane-pool-stride", fires: (b) => pool(b, 3), quiet: (b) => pool(b, 2) },
   { rule: "ane-linear", fires: (b) => linear(b, half(b, [1, 64]), weight(b, 32, 64)), quiet: (b) => conv(b, 1, 1) },
   {
@@ -82,15 +188,40 @@ const CASES: readonly RuleCase[] = [
   },
   {
     rule: "ane-attention",
-    fires: (b) => b.op("scaled_dot_product_attention", { query: half(b, [1, 2, 32], "q"), key: half(b, [1, 2, 32], "k"), value: half(b, [1, 2, 32], "v") }),
+    fires: (b) =>
+      b.op("scaled_dot_product_attention", {
+        query: half(b, [1, 2, 32], "q"),
+        key: half(b, [1, 2, 32], "k"),
+        value: half(b, [1, 2, 32], "v"),
+      }),
     quiet: (b) => b.op("softmax", { x: half(b, [1, 32]), axis: 1 }),
   },
   { rule: "ane-select", fires: raw("fill_like"), quiet: raw("exp") },
-  { rule: "ane-tile", fires: (b) => b.op("tile", { x: half(b, [1, 32]), reps: [5, 1] }), quiet: (b) => b.op("tile", { x: half(b, [1, 32]), reps: [4, 1] }) },
-  { rule: "ane-relayout", fires: (b) => b.op("transpose", { x: half(b, [4, 32]), perm: [1, 0] }), quiet: (b) => b.op("transpose", { x: half(b, [2, 4, 32]), perm: [1, 0, 2] }) },
-  { rule: "ane-softmax-axis", fires: (b) => b.op("softmax", { x: half(b, [1, 4, 32]), axis: -1 }), quiet: (b) => b.op("softmax", { x: half(b, [1, 32]), axis: 1 }) },
-  { rule: "ane-square", fires: (b) => b.op("square", { x: half(b, [1, 32]) }), quiet: (b) => b.op("mul", { x: half(b, [1, 32]), y: 2 }) },
-  { rule: "ane-program-size", fires: (b) => linear(b, half(b, [1, 50000]), weight(b, 50000, 50000)), quiet: (b) => linear(b, half(b, [1, 64]), weight(b, 32, 64)) },
+  {
+    rule: "ane-tile",
+    fires: (b) => b.op("tile", { x: half(b, [1, 32]), reps: [5, 1] }),
+    quiet: (b) => b.op("tile", { x: half(b, [1, 32]), reps: [4, 1] }),
+  },
+  {
+    rule: "ane-relayout",
+    fires: (b) => b.op("transpose", { x: half(b, [4, 32]), perm: [1, 0] }),
+    quiet: (b) => b.op("transpose", { x: half(b, [2, 4, 32]), perm: [1, 0, 2] }),
+  },
+  {
+    rule: "ane-softmax-axis",
+    fires: (b) => b.op("softmax", { x: half(b, [1, 4, 32]), axis: -1 }),
+    quiet: (b) => b.op("softmax", { x: half(b, [1, 32]), axis: 1 }),
+  },
+  {
+    rule: "ane-square",
+    fires: (b) => b.op("square", { x: half(b, [1, 32]) }),
+    quiet: (b) => b.op("mul", { x: half(b, [1, 32]), y: 2 }),
+  },
+  {
+    rule: "ane-program-size",
+    fires: (b) => linear(b, half(b, [1, 50000]), weight(b, 50000, 50000)),
+    quiet: (b) => linear(b, half(b, [1, 64]), weight(b, 32, 64)),
+  },
 ];
 
 function build(what: RuleCase["fires"]): MilFunction {
@@ -143,7 +274,9 @@ describe("placement", () => {
     for (let round = 0; round < 200; round++) {
       const count = 1 + (round < 190 ? round % 9 : 9 + (round % 4));
       // The last device can run everything, as the CPU can.
-      const costs = Float64Array.from({ length: 3 * count }, (_, i) => (i % 3 < 2 && random() < 0.25 ? Infinity : random() < 0.2 ? 0 : random() ** 3));
+      const costs = Float64Array.from({ length: 3 * count }, (_, i) =>
+        i % 3 < 2 && random() < 0.25 ? Infinity : random() < 0.2 ? 0 : random() ** 3,
+      );
       const problem: PlacementProblem = {
         count,
         costs,
@@ -159,7 +292,16 @@ describe("placement", () => {
   });
 
   it("an empty program costs nothing", () => {
-    expect(place({ count: 0, costs: new Float64Array(0), cutBytes: new Float64Array(0), launch: [1, 1, 1], transfer: [1, 1, 1], bytesPerMs: 1 }).cost).toBe(0);
+    expect(
+      place({
+        count: 0,
+        costs: new Float64Array(0),
+        cutBytes: new Float64Array(0),
+        launch: [1, 1, 1],
+        transfer: [1, 1, 1],
+        bytesPerMs: 1,
+      }).cost,
+    ).toBe(0);
   });
 });
 
@@ -183,7 +325,10 @@ describe("plans", () => {
     const b = new MilFunctionBuilder("main", "CoreML8", new NameTable());
     b.output("y", linear(b, half(b, [64, 1024]), packed(b, 1024, 1024, 32)));
     expect(predictPlan(b.finish(), TARGET).ops[0]).toMatchObject({ preferred: "cpu", rule: "ane-block-weights" });
-    expect(predictPlan(b.finish(), { ...TARGET, units: "all" }).ops[0]).toMatchObject({ preferred: "gpu", supported: ["gpu", "cpu"] });
+    expect(predictPlan(b.finish(), { ...TARGET, units: "all" }).ops[0]).toMatchObject({
+      preferred: "gpu",
+      supported: ["gpu", "cpu"],
+    });
   });
 
   it("leaves a tiny program on one unit, and says that it is an island", () => {
@@ -207,8 +352,14 @@ describe("targets", () => {
     expect(profileFor("all", "macos15")).toBe("gpu");
     expect(profileFor("all", "macos14")).toBe("ane");
     const stated = { chip: "m3", os: "macos15", units: "all", profile: "auto", context: 4096 } as const;
-    expect(targetTitle(resolveTarget(stated, "decode"))).toBe("M3 family · macOS 15 · All units · gpu weights · 4096 tokens · decode");
-    expect(() => resolveTarget({ ...stated, chip: "m9" }, "decode")).toThrow(expect.objectContaining({ code: "INPUT_ARGUMENT" }));
-    expect(() => resolveTarget({ ...stated, os: "macos14", profile: "gpu" }, "decode")).toThrow(expect.objectContaining({ code: "UNSUPPORTED_TARGET" }));
+    expect(targetTitle(resolveTarget(stated, "decode"))).toBe(
+      "M3 family · macOS 15 · All units · gpu weights · 4096 tokens · decode",
+    );
+    expect(() => resolveTarget({ ...stated, chip: "m9" }, "decode")).toThrow(
+      expect.objectContaining({ code: "INPUT_ARGUMENT" }),
+    );
+    expect(() => resolveTarget({ ...stated, os: "macos14", profile: "gpu" }, "decode")).toThrow(
+      expect.objectContaining({ code: "UNSUPPORTED_TARGET" }),
+    );
   });
 });

@@ -97,7 +97,15 @@ export function predictPlan(f: MilFunction, target: PlanTarget): FunctionPlan {
     const own = costs[i * width + (devices[i] as number)] as number;
     const supported = supportedSets[supportMask(costs, i)] ?? [];
     const found = findings[i] ?? NO_FINDINGS;
-    return { index: op.index, supported, preferred, costShare: total === 0 ? 0 : own / total, costMs: own, findings: found, ...decision(op, preferred, supported, found, target) };
+    return {
+      index: op.index,
+      supported,
+      preferred,
+      costShare: total === 0 ? 0 : own / total,
+      costMs: own,
+      findings: found,
+      ...decision(op, preferred, supported, found, target),
+    };
   });
   return { label: "predicted", target, ops, runs: runsOf(facts, ops), costMs: cost };
 }
@@ -105,7 +113,9 @@ export function predictPlan(f: MilFunction, target: PlanTarget): FunctionPlan {
 const NO_FINDINGS: readonly Finding[] = [];
 
 /** The eight possible sets of devices, by bit mask. */
-const supportedSets: readonly (readonly PlacedDevice[])[] = Array.from({ length: 1 << DEVICES.length }, (_, mask) => DEVICES.filter((_d, i) => ((mask >> i) & 1) === 1));
+const supportedSets: readonly (readonly PlacedDevice[])[] = Array.from({ length: 1 << DEVICES.length }, (_, mask) =>
+  DEVICES.filter((_d, i) => ((mask >> i) & 1) === 1),
+);
 
 function supportMask(costs: Float64Array, i: number): number {
   let mask = 0;
@@ -114,14 +124,21 @@ function supportMask(costs: Float64Array, i: number): number {
 }
 
 /** max(arithmetic, memory) per device; weights count as they are streamed: packed on GPU and CPU, fp16 on the Neural Engine. */
-function costsOf(facts: FunctionFacts, findings: readonly (readonly Finding[])[], allowed: readonly PlacedDevice[]): Float64Array {
+function costsOf(
+  facts: FunctionFacts,
+  findings: readonly (readonly Finding[])[],
+  allowed: readonly PlacedDevice[],
+): Float64Array {
   const costs = new Float64Array(facts.ops.length * DEVICES.length).fill(Infinity);
   facts.ops.forEach((op, i) => {
     const ineligible = (findings[i] ?? NO_FINDINGS).some((f) => f.verdict === "hard");
     DEVICES.forEach((device, d) => {
       if (!allowed.includes(device) || (device === "ane" && ineligible)) return;
       const { gflops, gbytes } = RATES[device];
-      const moved = device === "ane" ? op.activationBytes * paddingFactor(op) + op.denseWeightBytes : op.activationBytes + op.storedWeightBytes;
+      const moved =
+        device === "ane"
+          ? op.activationBytes * paddingFactor(op) + op.denseWeightBytes
+          : op.activationBytes + op.storedWeightBytes;
       costs[i * DEVICES.length + d] = op.free ? 0 : Math.max(op.flops / (gflops * 1e6), moved / (gbytes * 1e6));
     });
   });
@@ -146,24 +163,41 @@ function cutBytes(facts: FunctionFacts): Float64Array {
   return out;
 }
 
-function decision(op: OpFacts, preferred: PlacedDevice, supported: readonly PlacedDevice[], findings: readonly Finding[], target: PlanTarget): { readonly rule: string; readonly reason: string } {
+function decision(
+  op: OpFacts,
+  preferred: PlacedDevice,
+  supported: readonly PlacedDevice[],
+  findings: readonly Finding[],
+  target: PlanTarget,
+): { readonly rule: string; readonly reason: string } {
   const blocked = findings.find((f) => f.verdict === "hard");
   if (preferred === "ane") {
     const dear = findings.find((f) => f.verdict === "soft");
-    return { rule: "ane-eligible", reason: `Nothing keeps ${op.type} off the Neural Engine.${dear === undefined ? "" : ` ${dear.reason}`}` };
+    return {
+      rule: "ane-eligible",
+      reason: `Nothing keeps ${op.type} off the Neural Engine.${dear === undefined ? "" : ` ${dear.reason}`}`,
+    };
   }
   if (target.units === "cpu") return { rule: "units", reason: "The target allows the CPU only." };
   if (blocked !== undefined && target.units !== "cpu-gpu") return { rule: blocked.rule, reason: blocked.reason };
   if (op.free) return { rule: "free", reason: "It only relabels memory and stays with its neighbours." };
-  if (supported.includes("ane")) return { rule: "island", reason: "The Neural Engine could run it, but going there and back would take longer than it saves." };
-  if (supported.length === 1) return { rule: "units", reason: `The target leaves ${preferred === "gpu" ? "the GPU" : "the CPU"} only.` };
+  if (supported.includes("ane"))
+    return {
+      rule: "island",
+      reason: "The Neural Engine could run it, but going there and back would take longer than it saves.",
+    };
+  if (supported.length === 1)
+    return { rule: "units", reason: `The target leaves ${preferred === "gpu" ? "the GPU" : "the CPU"} only.` };
   return preferred === "gpu"
     ? { rule: "gpu-faster", reason: "The GPU is the quickest unit that the target allows." }
     : { rule: "island", reason: "The GPU could run it, but going there and back would take longer than it saves." };
 }
 
 /** Why a run is where it is: what drove it off the Neural Engine, or what makes the way to its device worth it. */
-function causeOf(ops: readonly OpPlan[], run: { readonly device: PlacedDevice; readonly first: number; readonly last: number }): string {
+function causeOf(
+  ops: readonly OpPlan[],
+  run: { readonly device: PlacedDevice; readonly first: number; readonly last: number },
+): string {
   if (run.device !== "cpu") return `${run.last - run.first + 1} operators follow that it runs more quickly.`;
   for (let i = run.first; i <= run.last; i++) {
     const op = ops[i];
@@ -194,10 +228,14 @@ function runsOf(facts: FunctionFacts, ops: readonly OpPlan[]): readonly PlanRun[
       outputs[from]?.set(name, bytes);
     }
   });
-  const list = (values: ReadonlyMap<string, number> | undefined): readonly CrossingValue[] => [...(values ?? [])].map(([name, bytes]) => ({ name, bytes }));
+  const list = (values: ReadonlyMap<string, number> | undefined): readonly CrossingValue[] =>
+    [...(values ?? [])].map(([name, bytes]) => ({ name, bytes }));
   return bounds.map((b, r): PlanRun => {
     const before = bounds[r - 1];
-    const why = before === undefined ? "The program begins here." : `${NAMES[before.device]} → ${NAMES[b.device]}: ${causeOf(ops, b)}`;
+    const why =
+      before === undefined
+        ? "The program begins here."
+        : `${NAMES[before.device]} → ${NAMES[b.device]}: ${causeOf(ops, b)}`;
     return { ...b, inputs: list(inputs[r]), outputs: list(outputs[r]), why };
   });
 }

@@ -17,11 +17,41 @@ export interface Chip {
 }
 
 export const CHIPS = [
-  { id: "m1", title: "M1 family", generation: 1, dispatchFloorMs: 0.23, sentence: "First Neural Engine on a Mac: no sine or cosine, no sorting, convolutions up to 13 wide." },
-  { id: "m2", title: "M2 family", generation: 2, dispatchFloorMs: 0.2, sentence: "Sorting and resizing run on the Neural Engine, convolutions up to 16 wide." },
-  { id: "m3", title: "M3 family", generation: 3, dispatchFloorMs: 0.17, sentence: "Sine and cosine run on the Neural Engine." },
-  { id: "m4", title: "M4 family", generation: 4, dispatchFloorMs: 0.14, sentence: "Wider tensors: up to 65 536 along width and height." },
-  { id: "m5", title: "M5 family", generation: 5, dispatchFloorMs: 0.11, sentence: "The shortest dispatch to the Neural Engine so far." },
+  {
+    id: "m1",
+    title: "M1 family",
+    generation: 1,
+    dispatchFloorMs: 0.23,
+    sentence: "First Neural Engine on a Mac: no sine or cosine, no sorting, convolutions up to 13 wide.",
+  },
+  {
+    id: "m2",
+    title: "M2 family",
+    generation: 2,
+    dispatchFloorMs: 0.2,
+    sentence: "Sorting and resizing run on the Neural Engine, convolutions up to 16 wide.",
+  },
+  {
+    id: "m3",
+    title: "M3 family",
+    generation: 3,
+    dispatchFloorMs: 0.17,
+    sentence: "Sine and cosine run on the Neural Engine.",
+  },
+  {
+    id: "m4",
+    title: "M4 family",
+    generation: 4,
+    dispatchFloorMs: 0.14,
+    sentence: "Wider tensors: up to 65 536 along width and height.",
+  },
+  {
+    id: "m5",
+    title: "M5 family",
+    generation: 5,
+    dispatchFloorMs: 0.11,
+    sentence: "The shortest dispatch to the Neural Engine so far.",
+  },
 ] as const satisfies readonly Chip[];
 export type ChipId = (typeof CHIPS)[number]["id"];
 
@@ -33,8 +63,18 @@ export interface System {
 }
 
 export const SYSTEMS = [
-  { id: "macos14", title: "macOS 14", opset: "CoreML7", sentence: "No states, no several functions, no packed weights below 8 bits: weights are fp16." },
-  { id: "macos15", title: "macOS 15", opset: "CoreML8", sentence: "States, functions that share weights, blockwise 4-bit weights." },
+  {
+    id: "macos14",
+    title: "macOS 14",
+    opset: "CoreML7",
+    sentence: "No states, no several functions, no packed weights below 8 bits: weights are fp16.",
+  },
+  {
+    id: "macos15",
+    title: "macOS 15",
+    opset: "CoreML8",
+    sentence: "States, functions that share weights, blockwise 4-bit weights.",
+  },
   { id: "macos26", title: "macOS 26", opset: "CoreML9", sentence: "As macOS 15, with int8 inputs and outputs." },
 ] as const satisfies readonly System[];
 export type SystemId = (typeof SYSTEMS)[number]["id"];
@@ -76,7 +116,10 @@ export function profileFor(units: Units, os: SystemId): WeightProfile {
 function find<T extends { readonly id: string }>(list: readonly T[], id: string, what: string): T {
   const found = list.find((item) => item.id === id);
   if (found !== undefined) return found;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[target] unknown ${what}: got ${JSON.stringify(id)}, expected ${list.map((i) => i.id).join(", ")}`);
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[target] unknown ${what}: got ${JSON.stringify(id)}, expected ${list.map((i) => i.id).join(", ")}`,
+  );
 }
 
 export const chipOf = (id: string): (typeof CHIPS)[number] => find(CHIPS, id, "chip");
@@ -86,12 +129,23 @@ export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
   const [chip, os] = [chipOf(stated.chip).id, systemOf(stated.os).id];
   const profile = stated.profile === "auto" ? profileFor(stated.units, os) : stated.profile;
   if (systemOf(os).opset === "CoreML7" && profile !== "ane")
-    throw new WorkbenchError("UNSUPPORTED_TARGET", `[target] ${profile} weights need macOS 15: got ${systemOf(os).title}`, { hint: "Choose macOS 15 or the ane profile." });
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      `[target] ${profile} weights need macOS 15: got ${systemOf(os).title}`,
+      { hint: "Choose macOS 15 or the ane profile." },
+    );
   return { chip, os, units: stated.units, profile, context: stated.context, phase };
 }
 
 /** "M2 family · macOS 15 · CPU and Neural Engine · ane weights · 4096 tokens · decode". */
 export function targetTitle(target: PlanTarget): string {
   const units = UNITS.find((u) => u.id === target.units)?.title ?? target.units;
-  return [chipOf(target.chip).title, systemOf(target.os).title, units, `${target.profile} weights`, `${target.context} tokens`, target.phase].join(" · ");
+  return [
+    chipOf(target.chip).title,
+    systemOf(target.os).title,
+    units,
+    `${target.profile} weights`,
+    `${target.context} tokens`,
+    target.phase,
+  ].join(" · ");
 }

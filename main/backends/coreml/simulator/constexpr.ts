@@ -13,7 +13,8 @@ const blockwise: Kernel = (a) => {
   const block = columns / groups;
   const step = strides(data.shape);
   const scaleStep = strides(scale.shape);
-  if (!Number.isInteger(block)) simError(a.type, `scale [${scale.shape.join()}] does not divide data [${data.shape.join()}]`);
+  if (!Number.isInteger(block))
+    simError(a.type, `scale [${scale.shape.join()}] does not divide data [${data.shape.join()}]`);
   for (let row = 0; row * columns < out.length; row++) {
     // The row of scales that this row of data belongs to.
     let scaleRow = 0;
@@ -47,7 +48,10 @@ const lutToDense: Kernel = (a) => {
       at += Math.floor((Math.floor(i / (step[d] ?? 1)) % size) / (size / groups)) * (lutStep[d] ?? 0);
     }
     const index = indices.data[i] as number;
-    out[i] = index < entries ? (lut.data[at + index * (lutStep[rank] ?? 1)] as number) : simError(a.type, `index ${index} of ${entries}`);
+    out[i] =
+      index < entries
+        ? (lut.data[at + index * (lutStep[rank] ?? 1)] as number)
+        : simError(a.type, `index ${index} of ${entries}`);
   }
   return simTensor(lut.dtype, indices.shape, out);
 };

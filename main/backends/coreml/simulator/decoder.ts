@@ -51,9 +51,12 @@ export class SimulatedDecoder {
     this.#simulator = simulator;
     this.#bindings = bindings;
     this.#names = names;
-    const functions = Object.entries(bindings).map(([name, list]) => stepFunction(name, list, names)).sort((a, b) => a.tokens - b.tokens);
+    const functions = Object.entries(bindings)
+      .map(([name, list]) => stepFunction(name, list, names))
+      .sort((a, b) => a.tokens - b.tokens);
     const [decode] = functions;
-    if (decode === undefined || decode.tokens !== 1) throw new WorkbenchError("INPUT_ARGUMENT", "[coreml-sim] the package has no function that takes one token");
+    if (decode === undefined || decode.tokens !== 1)
+      throw new WorkbenchError("INPUT_ARGUMENT", "[coreml-sim] the package has no function that takes one token");
     this.#decode = decode;
     this.#prefill = functions.find((f) => f.tokens > 1);
     const cache = decode.bindings.find((b) => b.kind === "state" || b.kind === "stateIn");
@@ -62,13 +65,25 @@ export class SimulatedDecoder {
   }
 
   /** Runs tokens at positions `past …`; gives logits [rows, vocabulary] of the wanted ones. */
-  async step(tokens: Int32Array, past: number, rows: readonly number[], options: StepOptions = {}): Promise<Float32Array> {
+  async step(
+    tokens: Int32Array,
+    past: number,
+    rows: readonly number[],
+    options: StepOptions = {},
+  ): Promise<Float32Array> {
     if (past + tokens.length > this.capacity)
-      throw new WorkbenchError("RUN_CONTEXT_FULL", `[coreml-sim] ${past + tokens.length} tokens do not fit into ${this.capacity}`);
+      throw new WorkbenchError(
+        "RUN_CONTEXT_FULL",
+        `[coreml-sim] ${past + tokens.length} tokens do not fit into ${this.capacity}`,
+      );
     const wanted = new Set(rows);
     const made = new Map<number, ArrayLike<number>>();
-    for (let at = 0; at < tokens.length; ) {
-      const f = this.#functionFor(tokens.length - at, past + at, (count) => rows.filter((r) => r >= at && r < at + count).length);
+    for (let at = 0; at < tokens.length;) {
+      const f = this.#functionFor(
+        tokens.length - at,
+        past + at,
+        (count) => rows.filter((r) => r >= at && r < at + count).length,
+      );
       const count = Math.min(f.tokens, tokens.length - at);
       const row = rows.find((r) => r >= at && r < at + count) ?? at;
       const logits = await this.#call(f, tokens.subarray(at, at + count), past + at, row - at, options);
@@ -100,7 +115,13 @@ export class SimulatedDecoder {
     return rowsIn(Math.min(left, prefill.tokens)) <= prefill.rows ? prefill : this.#decode;
   }
 
-  async #call(f: StepFunction, tokens: Int32Array, past: number, row: number, options: StepOptions): Promise<SimTensor> {
+  async #call(
+    f: StepFunction,
+    tokens: Int32Array,
+    past: number,
+    row: number,
+    options: StepOptions,
+  ): Promise<SimTensor> {
     const padded = new Int32Array(f.tokens);
     padded.set(tokens);
     const given: Readonly<Record<string, ArrayLike<number>>> = {
@@ -116,7 +137,9 @@ export class SimulatedDecoder {
     const predict: PredictOptions = {
       state: this.#state,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
-      ...(options.onOperation === undefined ? {} : { onOperation: (index, ms) => options.onOperation?.(f.name, index, ms) }),
+      ...(options.onOperation === undefined
+        ? {}
+        : { onOperation: (index, ms) => options.onOperation?.(f.name, index, ms) }),
     };
     const made = await this.#simulator.function(f.name).predict(inputs, predict);
     let logits: SimTensor | undefined;
@@ -144,12 +167,16 @@ export class SimulatedDecoder {
     invariant(cache, `no cache ${b.name}`);
     const [heads = 0, rows = 0, size = 0] = fresh.shape;
     const capacity = cache.shape[1] ?? 0;
-    for (let h = 0; h < heads; h++) cache.data.set(fresh.data.subarray(h * rows * size, (h * rows + count) * size), (h * capacity + past) * size);
+    for (let h = 0; h < heads; h++)
+      cache.data.set(fresh.data.subarray(h * rows * size, (h * rows + count) * size), (h * capacity + past) * size);
   }
 }
 
 const unknown = (name: string): never => {
-  throw new WorkbenchError("INPUT_ARGUMENT", `[coreml-sim] the model wants an input ${name} that a decoder does not have`);
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[coreml-sim] the model wants an input ${name} that a decoder does not have`,
+  );
 };
 
 function stepFunction(name: string, bindings: readonly FeatureBinding[], names: DecoderNames): StepFunction {

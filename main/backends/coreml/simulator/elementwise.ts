@@ -61,15 +61,25 @@ const withParameters =
     map(a.tensor("x"), a.dtype, make(a));
 
 /** f over two tensors with NumPy broadcasting; the usual shapes have loops of their own. */
-export function zip(x: SimTensor, y: SimTensor, dtype: SimTensor["dtype"], f: (p: number, q: number) => number): SimTensor {
+export function zip(
+  x: SimTensor,
+  y: SimTensor,
+  dtype: SimTensor["dtype"],
+  f: (p: number, q: number) => number,
+): SimTensor {
   const shape = broadcastShape(x.shape, y.shape);
   const count = elementCount(shape);
   const out = allocate(dtype, count);
   const [p, q] = [x.data, y.data];
-  if (p.length === count && q.length === count) for (let i = 0; i < count; i++) out[i] = f(p[i] as number, q[i] as number);
-  else if (p.length === count && q.length === 1) for (let i = 0; i < count; i++) out[i] = f(p[i] as number, q[0] as number);
+  if (p.length === count && q.length === count)
+    for (let i = 0; i < count; i++) out[i] = f(p[i] as number, q[i] as number);
+  else if (p.length === count && q.length === 1)
+    for (let i = 0; i < count; i++) out[i] = f(p[i] as number, q[0] as number);
   else {
-    const [at, bt] = [offsets(shape, broadcastStrides(x.shape, shape)), offsets(shape, broadcastStrides(y.shape, shape))];
+    const [at, bt] = [
+      offsets(shape, broadcastStrides(x.shape, shape)),
+      offsets(shape, broadcastStrides(y.shape, shape)),
+    ];
     for (let i = 0; i < count; i++) out[i] = f(p[at[i] as number] as number, q[bt[i] as number] as number);
   }
   return simTensor(dtype, shape, out);
@@ -110,7 +120,8 @@ const select: Kernel = (a) => {
   if (ct === undefined || at === undefined || bt === undefined) return simError(a.type, "arguments");
   const out = allocate(a.dtype, ct.length);
   for (let i = 0; i < out.length; i++)
-    out[i] = cond.data[ct[i] as number] !== 0 ? (x.data[at[i] as number] as number) : (y.data[bt[i] as number] as number);
+    out[i] =
+      cond.data[ct[i] as number] !== 0 ? (x.data[at[i] as number] as number) : (y.data[bt[i] as number] as number);
   return simTensor(a.dtype, shape, out);
 };
 
@@ -118,7 +129,9 @@ const prelu: Kernel = (a) => {
   const [x, alpha] = [a.tensor("x"), a.tensor("alpha")];
   const inner = elementCount(x.shape.slice(2));
   const channels = x.shape[1] ?? 1;
-  const out = Float32Array.from(x.data, (v, i) => (v >= 0 ? v : v * (alpha.data[Math.floor(i / inner) % channels] ?? 0)));
+  const out = Float32Array.from(x.data, (v, i) =>
+    v >= 0 ? v : v * (alpha.data[Math.floor(i / inner) % channels] ?? 0),
+  );
   return simTensor(a.dtype, x.shape, out);
 };
 
@@ -152,17 +165,50 @@ export const ELEMENTWISE: Readonly<Record<string, Kernel>> = {
   identity: unary((v) => v),
   logical_not: unary((v) => (v === 0 ? 1 : 0)),
   gelu: withParameters((a) => GELU[a.text("mode")] ?? simError("gelu", `mode ${a.text("mode")}`)),
-  inverse: withParameters((a) => { const e = a.number("epsilon"); return (v) => 1 / (v + e); }),
-  log: withParameters((a) => { const e = a.number("epsilon"); return (v) => Math.log(v + e); }),
-  rsqrt: withParameters((a) => { const e = a.number("epsilon"); return (v) => 1 / Math.sqrt(v + e); }),
-  clip: withParameters((a) => { const [low, high] = [a.number("alpha"), a.number("beta")]; return (v) => clamp(v, low, high); }),
-  threshold: withParameters((a) => { const low = a.number("alpha"); return (v) => Math.max(v, low); }),
-  leaky_relu: withParameters((a) => { const k = a.number("alpha"); return (v) => (v >= 0 ? v : k * v); }),
-  elu: withParameters((a) => { const k = a.number("alpha"); return (v) => (v >= 0 ? v : k * Math.expm1(v)); }),
-  sigmoid_hard: withParameters((a) => { const [k, b] = [a.number("alpha"), a.number("beta")]; return (v) => clamp(k * v + b, 0, 1); }),
-  clamped_relu: withParameters((a) => { const [k, b] = [a.number("alpha"), a.number("beta")]; return (v) => Math.min(v >= 0 ? v : k * v, b); }),
-  linear_activation: withParameters((a) => { const [k, b] = [a.number("alpha"), a.number("beta")]; return (v) => k * v + b; }),
-  scaled_tanh: withParameters((a) => { const [k, b] = [a.number("alpha"), a.number("beta")]; return (v) => k * Math.tanh(b * v); }),
+  inverse: withParameters((a) => {
+    const e = a.number("epsilon");
+    return (v) => 1 / (v + e);
+  }),
+  log: withParameters((a) => {
+    const e = a.number("epsilon");
+    return (v) => Math.log(v + e);
+  }),
+  rsqrt: withParameters((a) => {
+    const e = a.number("epsilon");
+    return (v) => 1 / Math.sqrt(v + e);
+  }),
+  clip: withParameters((a) => {
+    const [low, high] = [a.number("alpha"), a.number("beta")];
+    return (v) => clamp(v, low, high);
+  }),
+  threshold: withParameters((a) => {
+    const low = a.number("alpha");
+    return (v) => Math.max(v, low);
+  }),
+  leaky_relu: withParameters((a) => {
+    const k = a.number("alpha");
+    return (v) => (v >= 0 ? v : k * v);
+  }),
+  elu: withParameters((a) => {
+    const k = a.number("alpha");
+    return (v) => (v >= 0 ? v : k * Math.expm1(v));
+  }),
+  sigmoid_hard: withParameters((a) => {
+    const [k, b] = [a.number("alpha"), a.number("beta")];
+    return (v) => clamp(k * v + b, 0, 1);
+  }),
+  clamped_relu: withParameters((a) => {
+    const [k, b] = [a.number("alpha"), a.number("beta")];
+    return (v) => Math.min(v >= 0 ? v : k * v, b);
+  }),
+  linear_activation: withParameters((a) => {
+    const [k, b] = [a.number("alpha"), a.number("beta")];
+    return (v) => k * v + b;
+  }),
+  scaled_tanh: withParameters((a) => {
+    const [k, b] = [a.number("alpha"), a.number("beta")];
+    return (v) => k * Math.tanh(b * v);
+  }),
   prelu,
   add: binary((p, q) => p + q),
   sub: binary((p, q) => p - q),

@@ -26,12 +26,29 @@ const normal = (): number => Math.sqrt(-2 * Math.log(random() + 1e-12)) * Math.c
 
 /** Random floats that both types hold exactly, so that only the operator's own rounding is compared. */
 const floats = (f: Float, shape: readonly number[], low = -3, high = 3): OracleTensor =>
-  tensor(f, shape, Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => roundToHalf(low + (high - low) * random())));
+  tensor(
+    f,
+    shape,
+    Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => roundToHalf(low + (high - low) * random())),
+  );
 const gaussian = (f: Float, shape: readonly number[], scale = 1): OracleTensor =>
-  tensor(f, shape, Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => roundToHalf(normal() * scale)));
+  tensor(
+    f,
+    shape,
+    Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => roundToHalf(normal() * scale)),
+  );
 const ints = (shape: readonly number[], low: number, high: number): OracleTensor =>
-  tensor("i32", shape, Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => low + Math.floor(random() * (high - low + 1))));
-const bools = (shape: readonly number[]): OracleTensor => tensor("bool", shape, Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => (random() < 0.5 ? 0 : 1)));
+  tensor(
+    "i32",
+    shape,
+    Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => low + Math.floor(random() * (high - low + 1))),
+  );
+const bools = (shape: readonly number[]): OracleTensor =>
+  tensor(
+    "bool",
+    shape,
+    Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => (random() < 0.5 ? 0 : 1)),
+  );
 const list = (...values: number[]): OracleTensor => tensor("i32", [values.length], values);
 const flags = (...values: boolean[]): OracleTensor => tensor("bool", [values.length], values.map(Number));
 
@@ -54,7 +71,14 @@ const compare = (op: string): Case => ({ op, args: () => ({ x: ints([2, 3], 0, 2
 const logical = (op: string): Case => ({ op, args: () => ({ x: bools([2, 3]), y: bools([3]) }) });
 const scatterMode = (mode: string): Case => ({
   op: "scatter_along_axis",
-  args: (f) => ({ data: floats(f, [3, 4]), indices: tensor("i32", [2, 4], [0, 2, 1, 0, 2, 1, 0, 2]), updates: floats(f, [2, 4], 1, 2), axis: 0, mode, validate_indices: false }),
+  args: (f) => ({
+    data: floats(f, [3, 4]),
+    indices: tensor("i32", [2, 4], [0, 2, 1, 0, 2, 1, 0, 2]),
+    updates: floats(f, [2, 4], 1, 2),
+    axis: 0,
+    mode,
+    validate_indices: false,
+  }),
   numpy: `
 out = np.array(data, np.float64)
 for i in range(2):
@@ -65,8 +89,12 @@ out`,
 });
 
 const CASES: readonly Case[] = [
-  ...["abs", "ceil", "floor", "round", "sign", "square", "identity", "relu", "relu6", "softsign"].map((op) => unary(op, -8, 8)),
-  ...["cos", "sin", "atan", "tanh", "erf", "exp", "exp2", "sigmoid", "softplus", "sinh", "cosh"].map((op) => unary(op, -4, 4)),
+  ...["abs", "ceil", "floor", "round", "sign", "square", "identity", "relu", "relu6", "softsign"].map((op) =>
+    unary(op, -8, 8),
+  ),
+  ...["cos", "sin", "atan", "tanh", "erf", "exp", "exp2", "sigmoid", "softplus", "sinh", "cosh"].map((op) =>
+    unary(op, -4, 4),
+  ),
   { ...unary("silu", -6, 6), numpy: "x / (1 + np.exp(-x))" },
   ...["acos", "asin", "atanh"].map((op) => unary(op, -0.95, 0.95)),
   unary("tan", -1.2, 1.2),
@@ -79,7 +107,11 @@ const CASES: readonly Case[] = [
   ...["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"].map((mode) => unary("gelu", -4, 4, { mode })),
   unary("leaky_relu", -3, 3, { alpha: 0.25 }),
   unary("elu", -3, 3, { alpha: 0.5 }),
-  { op: "prelu", args: (f) => ({ x: floats(f, [2, 3, 4]), alpha: floats(f, [3], 0, 1) }), numpy: "np.where(x >= 0, x, alpha.reshape(1, 3, 1) * x)" },
+  {
+    op: "prelu",
+    args: (f) => ({ x: floats(f, [2, 3, 4]), alpha: floats(f, [3], 0, 1) }),
+    numpy: "np.where(x >= 0, x, alpha.reshape(1, 3, 1) * x)",
+  },
   unary("sigmoid_hard", -5, 5, { alpha: 0.25, beta: 0.5 }),
   { ...unary("clamped_relu", -5, 5, { alpha: 0.25, beta: 2 }), numpy: "np.minimum(np.where(x >= 0, x, 0.25 * x), 2)" },
   unary("linear_activation", -5, 5, { alpha: 0.25, beta: 0.5 }),
@@ -90,25 +122,63 @@ const CASES: readonly Case[] = [
   { op: "add", args: () => ({ x: ints([2, 3], -9, 9), y: ints([3], -9, 9) }) },
   { op: "mod", args: () => ({ x: ints([7], -9, 9), y: tensor("i32", [], [4]) }) },
   { op: "floor_div", args: () => ({ x: ints([7], -9, 9), y: tensor("i32", [], [4]) }) },
-  { op: "real_div", args: () => ({ x: ints([7], -9, 9), y: tensor("i32", [], [4]) }), numpy: "np.trunc(x / y).astype(np.int32)" },
+  {
+    op: "real_div",
+    args: () => ({ x: ints([7], -9, 9), y: tensor("i32", [], [4]) }),
+    numpy: "np.trunc(x / y).astype(np.int32)",
+  },
   ...["equal", "not_equal", "greater", "greater_equal", "less", "less_equal"].map(compare),
   ...["logical_and", "logical_or", "logical_xor"].map(logical),
-  ...["int32", "bool", "fp16", "fp32"].map((dtype): Case => ({ op: "cast", args: (f) => ({ x: floats(f, [7], -9, 9), dtype }) })),
+  ...["int32", "bool", "fp16", "fp32"].map((dtype): Case => ({
+    op: "cast",
+    args: (f) => ({ x: floats(f, [7], -9, 9), dtype }),
+  })),
   { op: "cast", args: () => ({ x: bools([5]), dtype: "fp16" }) },
-  { op: "select", args: (f) => ({ cond: bools([2, 1]), a: floats(f, [2, 3]), b: floats(f, [2, 3]) }), numpy: "np.where(cond, a, b)" },
+  {
+    op: "select",
+    args: (f) => ({ cond: bools([2, 1]), a: floats(f, [2, 3]), b: floats(f, [2, 3]) }),
+    numpy: "np.where(cond, a, b)",
+  },
   { op: "softmax", args: (f) => ({ x: floats(f, [2, 5, 3]), axis: 1 }) },
   { op: "softmax", args: (f) => ({ x: tensor(f, [1, 4], [1, -40000, 3, 2]), axis: -1 }) },
-  { op: "linear", args: (f) => ({ x: gaussian(f, [2, 3, 7]), weight: gaussian(f, [5, 7]), bias: gaussian(f, [5]) }), numpy: "x @ weight.T + bias" },
-  { op: "matmul", args: (f) => ({ x: gaussian(f, [2, 3, 7]), y: gaussian(f, [1, 7, 4]), transpose_x: false, transpose_y: false }), numpy: "x @ y" },
-  { op: "matmul", args: (f) => ({ x: gaussian(f, [7, 3]), y: gaussian(f, [2, 4, 7]), transpose_x: true, transpose_y: true }), numpy: "x.T @ y.transpose(0, 2, 1)" },
+  {
+    op: "linear",
+    args: (f) => ({ x: gaussian(f, [2, 3, 7]), weight: gaussian(f, [5, 7]), bias: gaussian(f, [5]) }),
+    numpy: "x @ weight.T + bias",
+  },
+  {
+    op: "matmul",
+    args: (f) => ({ x: gaussian(f, [2, 3, 7]), y: gaussian(f, [1, 7, 4]), transpose_x: false, transpose_y: false }),
+    numpy: "x @ y",
+  },
+  {
+    op: "matmul",
+    args: (f) => ({ x: gaussian(f, [7, 3]), y: gaussian(f, [2, 4, 7]), transpose_x: true, transpose_y: true }),
+    numpy: "x.T @ y.transpose(0, 2, 1)",
+  },
   {
     op: "scaled_dot_product_attention",
-    args: (f) => ({ query: gaussian(f, [2, 3, 4]), key: gaussian(f, [2, 5, 4]), value: gaussian(f, [2, 5, 6]), attn_mask: bools([3, 5]) }),
-    numpy: "s = query @ key.transpose(0, 2, 1) / 2\ns = np.where(attn_mask, s, -np.inf)\ns = np.exp(s - s.max(-1, keepdims=True))\ns / s.sum(-1, keepdims=True) @ value",
+    args: (f) => ({
+      query: gaussian(f, [2, 3, 4]),
+      key: gaussian(f, [2, 5, 4]),
+      value: gaussian(f, [2, 5, 6]),
+      attn_mask: bools([3, 5]),
+    }),
+    numpy:
+      "s = query @ key.transpose(0, 2, 1) / 2\ns = np.where(attn_mask, s, -np.inf)\ns = np.exp(s - s.max(-1, keepdims=True))\ns / s.sum(-1, keepdims=True) @ value",
   },
   {
     op: "conv",
-    args: (f) => ({ x: gaussian(f, [2, 4, 9]), weight: gaussian(f, [6, 2, 3]), bias: gaussian(f, [6]), strides: list(2), pad_type: "custom", pad: list(1, 2), dilations: list(2), groups: 2 }),
+    args: (f) => ({
+      x: gaussian(f, [2, 4, 9]),
+      weight: gaussian(f, [6, 2, 3]),
+      bias: gaussian(f, [6]),
+      strides: list(2),
+      pad_type: "custom",
+      pad: list(1, 2),
+      dilations: list(2),
+      groups: 2,
+    }),
     numpy: `
 p = np.pad(x, ((0, 0), (0, 0), (1, 2)))
 out = np.zeros((2, 6, 4))
@@ -121,7 +191,15 @@ out`,
   },
   {
     op: "conv",
-    args: (f) => ({ x: gaussian(f, [1, 2, 5, 6]), weight: gaussian(f, [3, 2, 3, 2]), strides: list(1, 2), pad_type: "same", pad: list(0, 0, 0, 0), dilations: list(1, 1), groups: 1 }),
+    args: (f) => ({
+      x: gaussian(f, [1, 2, 5, 6]),
+      weight: gaussian(f, [3, 2, 3, 2]),
+      strides: list(1, 2),
+      pad_type: "same",
+      pad: list(0, 0, 0, 0),
+      dilations: list(1, 1),
+      groups: 1,
+    }),
     numpy: `
 p = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)))
 out = np.zeros((1, 3, 5, 3))
@@ -133,50 +211,159 @@ out`,
   },
   {
     op: "max_pool",
-    args: (f) => ({ x: floats(f, [1, 2, 7]), kernel_sizes: list(3), strides: list(2), pad_type: "custom", pad: list(1, 1), ceil_mode: false }),
-    numpy: "p = np.pad(x, ((0, 0), (0, 0), (1, 1)), constant_values=-np.inf)\nnp.stack([p[:, :, 2 * i:2 * i + 3].max(-1) for i in range(4)], -1)",
+    args: (f) => ({
+      x: floats(f, [1, 2, 7]),
+      kernel_sizes: list(3),
+      strides: list(2),
+      pad_type: "custom",
+      pad: list(1, 1),
+      ceil_mode: false,
+    }),
+    numpy:
+      "p = np.pad(x, ((0, 0), (0, 0), (1, 1)), constant_values=-np.inf)\nnp.stack([p[:, :, 2 * i:2 * i + 3].max(-1) for i in range(4)], -1)",
   },
   {
     op: "avg_pool",
-    args: (f) => ({ x: floats(f, [1, 2, 6]), kernel_sizes: list(2), strides: list(2), pad_type: "valid", pad: list(0, 0), exclude_padding_from_average: false, ceil_mode: false }),
+    args: (f) => ({
+      x: floats(f, [1, 2, 6]),
+      kernel_sizes: list(2),
+      strides: list(2),
+      pad_type: "valid",
+      pad: list(0, 0),
+      exclude_padding_from_average: false,
+      ceil_mode: false,
+    }),
     numpy: "x.reshape(1, 2, 3, 2).mean(-1)",
   },
   {
     op: "avg_pool",
-    args: (f) => ({ x: floats(f, [1, 1, 4]), kernel_sizes: list(3), strides: list(1), pad_type: "custom", pad: list(1, 1), exclude_padding_from_average: true, ceil_mode: false }),
+    args: (f) => ({
+      x: floats(f, [1, 1, 4]),
+      kernel_sizes: list(3),
+      strides: list(1),
+      pad_type: "custom",
+      pad: list(1, 1),
+      exclude_padding_from_average: true,
+      ceil_mode: false,
+    }),
     numpy: "v = x[0, 0]\nnp.array([[[v[:2].mean(), v[:3].mean(), v[1:].mean(), v[2:].mean()]]])",
   },
-  { op: "layer_norm", args: (f) => ({ x: gaussian(f, [2, 3, 4]), axes: list(1, 2), gamma: gaussian(f, [3, 4]), beta: gaussian(f, [3, 4]), epsilon: 0.125 }), numpy: "m = x.mean((1, 2), keepdims=True)\n(x - m) / np.sqrt(x.var((1, 2), keepdims=True) + 0.125) * gamma + beta" },
-  { op: "l2_norm", args: (f) => ({ x: gaussian(f, [2, 2, 3, 4]), epsilon: 0.125 }), numpy: "x / np.sqrt((x * x).sum((-3, -2, -1), keepdims=True) + 0.125)" },
+  {
+    op: "layer_norm",
+    args: (f) => ({
+      x: gaussian(f, [2, 3, 4]),
+      axes: list(1, 2),
+      gamma: gaussian(f, [3, 4]),
+      beta: gaussian(f, [3, 4]),
+      epsilon: 0.125,
+    }),
+    numpy: "m = x.mean((1, 2), keepdims=True)\n(x - m) / np.sqrt(x.var((1, 2), keepdims=True) + 0.125) * gamma + beta",
+  },
+  {
+    op: "l2_norm",
+    args: (f) => ({ x: gaussian(f, [2, 2, 3, 4]), epsilon: 0.125 }),
+    numpy: "x / np.sqrt((x * x).sum((-3, -2, -1), keepdims=True) + 0.125)",
+  },
   {
     op: "batch_norm",
-    args: (f) => ({ x: gaussian(f, [2, 3, 4, 2]), mean: gaussian(f, [3]), variance: floats(f, [3], 0.5, 2), gamma: gaussian(f, [3]), beta: gaussian(f, [3]), epsilon: 0.125 }),
-    numpy: "s = (1, 3, 1, 1)\n(x - mean.reshape(s)) / np.sqrt(variance.reshape(s) + 0.125) * gamma.reshape(s) + beta.reshape(s)",
+    args: (f) => ({
+      x: gaussian(f, [2, 3, 4, 2]),
+      mean: gaussian(f, [3]),
+      variance: floats(f, [3], 0.5, 2),
+      gamma: gaussian(f, [3]),
+      beta: gaussian(f, [3]),
+      epsilon: 0.125,
+    }),
+    numpy:
+      "s = (1, 3, 1, 1)\n(x - mean.reshape(s)) / np.sqrt(variance.reshape(s) + 0.125) * gamma.reshape(s) + beta.reshape(s)",
   },
   {
     op: "instance_norm",
     args: (f) => ({ x: gaussian(f, [2, 3, 8]), gamma: gaussian(f, [3]), beta: gaussian(f, [3]), epsilon: 0.125 }),
-    numpy: "(x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.125) * gamma.reshape(1, 3, 1) + beta.reshape(1, 3, 1)",
+    numpy:
+      "(x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.125) * gamma.reshape(1, 3, 1) + beta.reshape(1, 3, 1)",
   },
-  ...["reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum_square", "reduce_l1_norm", "reduce_l2_norm", "reduce_log_sum_exp"].flatMap((op) => reduce(op)),
+  ...[
+    "reduce_sum",
+    "reduce_mean",
+    "reduce_max",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum_square",
+    "reduce_l1_norm",
+    "reduce_l2_norm",
+    "reduce_log_sum_exp",
+  ].flatMap((op) => reduce(op)),
   ...reduce("reduce_log_sum", 0.5, 3),
-  ...["reduce_argmax", "reduce_argmin"].map((op): Case => ({ op, args: (f) => ({ x: floats(f, [3, 7]), axis: 1, keep_dims: false, output_dtype: "int32" }) })),
-  { op: "topk", args: (f) => ({ x: floats(f, [3, 7]), k: 3, axis: 1, ascending: false, sort: true, return_indices: true, output_indices_dtype: "int32" }) },
+  ...["reduce_argmax", "reduce_argmin"].map((op): Case => ({
+    op,
+    args: (f) => ({ x: floats(f, [3, 7]), axis: 1, keep_dims: false, output_dtype: "int32" }),
+  })),
+  {
+    op: "topk",
+    args: (f) => ({
+      x: floats(f, [3, 7]),
+      k: 3,
+      axis: 1,
+      ascending: false,
+      sort: true,
+      return_indices: true,
+      output_indices_dtype: "int32",
+    }),
+  },
   { op: "argsort", args: (f) => ({ x: floats(f, [3, 7]), axis: 1, ascending: true }) },
   { op: "cumsum", args: (f) => ({ x: floats(f, [3, 4]), axis: 1, exclusive: false, reverse: false }) },
-  { op: "cumsum", args: (f) => ({ x: floats(f, [3, 4]), axis: 0, exclusive: true, reverse: true }), numpy: "np.concatenate([np.cumsum(np.array(x, np.float64)[::-1], 0)[::-1][1:], np.zeros((1, 4))])" },
-  { op: "gather", args: (f) => ({ x: floats(f, [4, 3, 2]), indices: tensor("i32", [2, 2], [2, 0, 1, 1]), axis: 1, batch_dims: 0, validate_indices: false }) },
-  { op: "gather_along_axis", args: (f) => ({ x: floats(f, [4, 3]), indices: ints([2, 3], 0, 3), axis: 0, validate_indices: false }) },
-  { op: "gather_nd", args: (f) => ({ x: floats(f, [4, 3, 2]), indices: tensor("i32", [3, 2], [0, 1, 3, 2, 1, 0]), batch_dims: 0, validate_indices: false }), numpy: "x[indices[:, 0], indices[:, 1]]" },
+  {
+    op: "cumsum",
+    args: (f) => ({ x: floats(f, [3, 4]), axis: 0, exclusive: true, reverse: true }),
+    numpy: "np.concatenate([np.cumsum(np.array(x, np.float64)[::-1], 0)[::-1][1:], np.zeros((1, 4))])",
+  },
+  {
+    op: "gather",
+    args: (f) => ({
+      x: floats(f, [4, 3, 2]),
+      indices: tensor("i32", [2, 2], [2, 0, 1, 1]),
+      axis: 1,
+      batch_dims: 0,
+      validate_indices: false,
+    }),
+  },
+  {
+    op: "gather_along_axis",
+    args: (f) => ({ x: floats(f, [4, 3]), indices: ints([2, 3], 0, 3), axis: 0, validate_indices: false }),
+  },
+  {
+    op: "gather_nd",
+    args: (f) => ({
+      x: floats(f, [4, 3, 2]),
+      indices: tensor("i32", [3, 2], [0, 1, 3, 2, 1, 0]),
+      batch_dims: 0,
+      validate_indices: false,
+    }),
+    numpy: "x[indices[:, 0], indices[:, 1]]",
+  },
   {
     op: "scatter",
-    args: (f) => ({ data: floats(f, [4, 3]), indices: list(1, 3, 1), updates: floats(f, [3, 3]), axis: 0, mode: "add", validate_indices: false }),
+    args: (f) => ({
+      data: floats(f, [4, 3]),
+      indices: list(1, 3, 1),
+      updates: floats(f, [3, 3]),
+      axis: 0,
+      mode: "add",
+      validate_indices: false,
+    }),
     numpy: "out = np.array(data, np.float64)\nnp.add.at(out, indices, updates)\nout",
   },
   ...["update", "add", "max"].map(scatterMode),
   {
     op: "scatter_nd",
-    args: (f) => ({ data: floats(f, [4, 3]), indices: tensor("i32", [2, 2], [0, 1, 3, 2]), updates: floats(f, [2]), mode: "update", validate_indices: false }),
+    args: (f) => ({
+      data: floats(f, [4, 3]),
+      indices: tensor("i32", [2, 2], [0, 1, 3, 2]),
+      updates: floats(f, [2]),
+      mode: "update",
+      validate_indices: false,
+    }),
     numpy: "out = np.array(data, np.float64)\nout[indices[:, 0], indices[:, 1]] = updates\nout",
   },
   {
@@ -189,11 +376,17 @@ out`,
   { op: "split", args: (f) => ({ x: floats(f, [2, 7]), split_sizes: list(3, 4), axis: 1 }) },
   { op: "split", args: (f) => ({ x: floats(f, [6, 2]), num_splits: 3, axis: 0 }) },
   { op: "tile", args: (f) => ({ x: floats(f, [2, 3]), reps: list(2, 3) }) },
-  ...["constant", "reflect", "replicate"].map((mode): Case => ({ op: "pad", args: (f) => ({ x: floats(f, [2, 3, 4]), pad: list(1, 2, 2, 1), mode, constant_val: tensor(f, [], [0.5]) }) })),
+  ...["constant", "reflect", "replicate"].map((mode): Case => ({
+    op: "pad",
+    args: (f) => ({ x: floats(f, [2, 3, 4]), pad: list(1, 2, 2, 1), mode, constant_val: tensor(f, [], [0.5]) }),
+  })),
   { op: "reverse", args: (f) => ({ x: floats(f, [2, 3]), axes: list(1) }) },
   { op: "fill", args: (f) => ({ shape: list(2, 3), value: tensor(f, [], [1.5]) }) },
   { op: "fill_like", args: (f) => ({ ref_tensor: floats(f, [2, 3]), value: 2 }), numpy: "np.full((2, 3), 2.0)" },
-  { op: "range_1d", args: () => ({ end: tensor("i32", [], [9]), start: tensor("i32", [], [2]), step: tensor("i32", [], [3]) }) },
+  {
+    op: "range_1d",
+    args: () => ({ end: tensor("i32", [], [9]), start: tensor("i32", [], [2]), step: tensor("i32", [], [3]) }),
+  },
   { op: "shape", args: (f) => ({ x: floats(f, [2, 3]) }) },
   { op: "band_part", args: (f) => ({ x: floats(f, [4, 5]), lower: 1, upper: -1 }) },
   { op: "reshape", args: (f) => ({ x: floats(f, [2, 6]), shape: list(3, -1) }) },
@@ -202,32 +395,82 @@ out`,
   { op: "squeeze", args: (f) => ({ x: floats(f, [1, 3, 1]), axes: list(0) }) },
   {
     op: "slice_by_index",
-    args: (f) => ({ x: floats(f, [4, 6, 3]), begin: list(1, 5, 0), end: list(4, 0, 2), stride: list(2, -2, 1), begin_mask: flags(false, false, true), end_mask: flags(false, true, false), squeeze_mask: flags(false, false, false) }),
+    args: (f) => ({
+      x: floats(f, [4, 6, 3]),
+      begin: list(1, 5, 0),
+      end: list(4, 0, 2),
+      stride: list(2, -2, 1),
+      begin_mask: flags(false, false, true),
+      end_mask: flags(false, true, false),
+      squeeze_mask: flags(false, false, false),
+    }),
   },
-  { op: "slice_by_index", args: (f) => ({ x: floats(f, [4, 3]), begin: list(-2, 0), end: list(0, 3), stride: list(1, 1), begin_mask: flags(false, false), end_mask: flags(false, false), squeeze_mask: flags(true, false) }) },
+  {
+    op: "slice_by_index",
+    args: (f) => ({
+      x: floats(f, [4, 3]),
+      begin: list(-2, 0),
+      end: list(0, 3),
+      stride: list(1, 1),
+      begin_mask: flags(false, false),
+      end_mask: flags(false, false),
+      squeeze_mask: flags(true, false),
+    }),
+  },
   { op: "slice_by_size", args: (f) => ({ x: floats(f, [4, 5]), begin: list(1, 2), size: list(2, -1) }) },
   {
     op: "slice_update",
-    args: (f) => ({ x: floats(f, [4, 5]), update: floats(f, [2, 5]), begin: list(1, 0), end: list(3, 5), stride: list(1, 1), begin_mask: flags(false, false), end_mask: flags(false, false), squeeze_mask: flags(false, false) }),
+    args: (f) => ({
+      x: floats(f, [4, 5]),
+      update: floats(f, [2, 5]),
+      begin: list(1, 0),
+      end: list(3, 5),
+      stride: list(1, 1),
+      begin_mask: flags(false, false),
+      end_mask: flags(false, false),
+      squeeze_mask: flags(false, false),
+    }),
   },
-  { op: "upsample_nearest_neighbor", args: (f) => ({ x: floats(f, [1, 2, 2, 3]), scale_factor_height: 2, scale_factor_width: 3 }), numpy: "np.repeat(np.repeat(x, 2, 2), 3, 3)" },
+  {
+    op: "upsample_nearest_neighbor",
+    args: (f) => ({ x: floats(f, [1, 2, 2, 3]), scale_factor_height: 2, scale_factor_width: 3 }),
+    numpy: "np.repeat(np.repeat(x, 2, 2), 3, 3)",
+  },
 ];
 
 const FLOAT: Readonly<Record<string, MilDtype>> = { f16: "fp16", f32: "fp32", i32: "int32", bool: "bool" };
 const isTensor = (arg: Arg): arg is OracleTensor => typeof arg === "object" && "dtype" in arg;
 
-async function simulate(op: string, args: Readonly<Record<string, Arg>>): Promise<readonly { dtype: string; shape: readonly number[]; data: number[] }[]> {
+async function simulate(
+  op: string,
+  args: Readonly<Record<string, Arg>>,
+): Promise<readonly { dtype: string; shape: readonly number[]; data: number[] }[]> {
   const builder = new MilFunctionBuilder("main", "CoreML8", new NameTable());
-  const value = (t: OracleTensor): MilValue => builder.constant(FLOAT[t.dtype] ?? "fp32", t.shape, t.data as Float64Array);
+  const value = (t: OracleTensor): MilValue =>
+    builder.constant(FLOAT[t.dtype] ?? "fp32", t.shape, t.data as Float64Array);
   const given = Object.fromEntries(
-    Object.entries(args).map(([name, arg]) => [name, isTensor(arg) ? value(arg) : typeof arg === "object" ? arg.map(value) : arg]),
+    Object.entries(args).map(([name, arg]) => [
+      name,
+      isTensor(arg) ? value(arg) : typeof arg === "object" ? arg.map(value) : arg,
+    ]),
   );
   const outputs = builder.ops(op as BuildableOp, given as never);
   const names = outputs.map((o, i) => builder.output(`out${i}`, o));
   const program = { functions: [builder.finish()], buildInfo: {} };
-  const simulator = new Simulator({ specificationVersion: 9, program, functions: [], defaultFunction: "main", userDefined: {}, weights: undefined });
+  const simulator = new Simulator({
+    specificationVersion: 9,
+    program,
+    functions: [],
+    defaultFunction: "main",
+    userDefined: {},
+    weights: undefined,
+  });
   const made = await simulator.function("main").predict({});
-  return names.map((name) => ({ dtype: made[name]?.dtype ?? "", shape: made[name]?.shape ?? [], data: [...(made[name]?.data ?? [])] }));
+  return names.map((name) => ({
+    dtype: made[name]?.dtype ?? "",
+    shape: made[name]?.shape ?? [],
+    data: [...(made[name]?.data ?? [])],
+  }));
 }
 
 /** Root mean square of the difference over that of the expected values. */
@@ -242,7 +485,7 @@ function relativeRms(actual: readonly number[], expected: ArrayLike<number>): nu
 }
 
 const missing = oracleMissing();
-const oracleInputs = (args: Readonly<Record<string, Arg>>): OracleInputs => args as OracleInputs;
+const oracleInputs = (args: Readonly<Record<string, Arg>>): OracleInputs => args;
 
 describe.skipIf(missing)(`simulator against coremltools and NumPy ${missing ?? ""}`, () => {
   beforeAll(async () => {
@@ -260,11 +503,23 @@ describe.skipIf(missing)(`simulator against coremltools and NumPy ${missing ?? "
       it(`${op} ${float} #${i}`, async () => {
         const given = args(float);
         const made = await simulate(op, given);
-        const wide = Object.fromEntries(Object.entries(given).map(([k, v]) => [k, isTensor(v) && (v.dtype === "f16" || v.dtype === "f32") ? { ...v, dtype: "f64" } : v]));
+        const wide = Object.fromEntries(
+          Object.entries(given).map(([k, v]) => [
+            k,
+            isTensor(v) && (v.dtype === "f16" || v.dtype === "f32") ? { ...v, dtype: "f64" } : v,
+          ]),
+        );
         const expected =
           numpy === undefined
-            ? (await milEval(op, oracleInputs(given))).map((o) => ({ ...o, value: typeof o.value === "string" ? null : o.value }))
-            : (await numpyEval(numpy, oracleInputs(wide))).map((value) => ({ value, dtype: undefined, shape: value.shape }));
+            ? (await milEval(op, oracleInputs(given))).map((o) => ({
+                ...o,
+                value: typeof o.value === "string" ? null : o.value,
+              }))
+            : (await numpyEval(numpy, oracleInputs(wide))).map((value) => ({
+                value,
+                dtype: undefined,
+                shape: value.shape,
+              }));
         expect(made.length).toBe(expected.length);
         expected.forEach((want, k) => {
           const got = made[k];

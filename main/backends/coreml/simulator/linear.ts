@@ -5,7 +5,17 @@ import type { SimTensor } from "./tensor.ts";
 import { broadcastShape, broadcastStrides, offsets, pick, simError, simTensor, strides } from "./tensor.ts";
 
 /** rows × inner times (columns × inner) transposed, in four sums at a time. */
-function rowsTimesRows(x: Float32Array | Int32Array, xAt: number, w: Float32Array | Int32Array, wAt: number, rows: number, columns: number, inner: number, out: Float64Array, outAt: number): void {
+function rowsTimesRows(
+  x: Float32Array | Int32Array,
+  xAt: number,
+  w: Float32Array | Int32Array,
+  wAt: number,
+  rows: number,
+  columns: number,
+  inner: number,
+  out: Float64Array,
+  outAt: number,
+): void {
   for (let n = 0; n < columns; n++) {
     const base = wAt + n * inner;
     for (let m = 0; m < rows; m++) {
@@ -30,7 +40,8 @@ const linear: Kernel = (a) => {
   const rows = x.data.length / inner;
   const out = new Float64Array(rows * columns);
   rowsTimesRows(x.data, 0, weight.data, 0, rows, columns, inner, out, 0);
-  if (bias !== undefined) for (let i = 0; i < out.length; i++) out[i] = (out[i] as number) + (bias.data[i % columns] ?? 0);
+  if (bias !== undefined)
+    for (let i = 0; i < out.length; i++) out[i] = (out[i] as number) + (bias.data[i % columns] ?? 0);
   return simTensor(a.dtype, [...x.shape.slice(0, -1), columns], out);
 };
 
@@ -40,7 +51,14 @@ function swapped(x: SimTensor): SimTensor {
   const step = strides(x.shape);
   const order = [...Array.from({ length: rank - 2 }, (_, i) => i), rank - 1, rank - 2];
   const shape = order.map((i) => x.shape[i] ?? 1);
-  return pick(x, shape, offsets(shape, order.map((i) => step[i] ?? 0)));
+  return pick(
+    x,
+    shape,
+    offsets(
+      shape,
+      order.map((i) => step[i] ?? 0),
+    ),
+  );
 }
 
 /** x [.., M, K] · yᵀ with y [.., N, K]. */
@@ -52,7 +70,8 @@ function multiply(x: SimTensor, y: SimTensor): { readonly shape: number[]; reado
   const batch = broadcastShape(xb, yb);
   const [xs, ys] = [offsets(batch, broadcastStrides(xb, batch)), offsets(batch, broadcastStrides(yb, batch))];
   const data = new Float64Array(xs.length * m * n);
-  for (let b = 0; b < xs.length; b++) rowsTimesRows(x.data, (xs[b] as number) * m * k, y.data, (ys[b] as number) * n * k, m, n, k, data, b * m * n);
+  for (let b = 0; b < xs.length; b++)
+    rowsTimesRows(x.data, (xs[b] as number) * m * k, y.data, (ys[b] as number) * n * k, m, n, k, data, b * m * n);
   return { shape: [...batch, m, n], data };
 }
 
@@ -87,7 +106,13 @@ const scaledDotProductAttention: Kernel = (a) => {
 };
 
 /** Begin pads of each spatial axis for a pad type. */
-function beginPads(a: Arguments, sizes: readonly number[], kernel: readonly number[], stride: readonly number[], dilation: readonly number[]): number[] {
+function beginPads(
+  a: Arguments,
+  sizes: readonly number[],
+  kernel: readonly number[],
+  stride: readonly number[],
+  dilation: readonly number[],
+): number[] {
   const type = a.text("pad_type");
   return sizes.map((size, i) => {
     if (type === "custom") return a.numbers("pad")[2 * i] ?? 0;
@@ -99,7 +124,14 @@ function beginPads(a: Arguments, sizes: readonly number[], kernel: readonly numb
 }
 
 /** Every tap of a window: input offset, or -1 outside. Visits output positions in order. */
-function windows(sizes: readonly number[], out: readonly number[], kernel: readonly number[], stride: readonly number[], dilation: readonly number[], pads: readonly number[]): Int32Array {
+function windows(
+  sizes: readonly number[],
+  out: readonly number[],
+  kernel: readonly number[],
+  stride: readonly number[],
+  dilation: readonly number[],
+  pads: readonly number[],
+): Int32Array {
   const taps = elementCount(kernel);
   const places = elementCount(out);
   const table = new Int32Array(places * taps).fill(-1);
@@ -136,7 +168,10 @@ const conv: Kernel = (a) => {
         for (let c = 0; c < perGroup; c++)
           for (let t = 0; t < taps; t++) {
             const at = table[p * taps + t] as number;
-            if (at >= 0) total += (x.data[(n * channels + first + c) * plane + at] as number) * (w.data[(f * perGroup + c) * taps + t] as number);
+            if (at >= 0)
+              total +=
+                (x.data[(n * channels + first + c) * plane + at] as number) *
+                (w.data[(f * perGroup + c) * taps + t] as number);
           }
         data[(n * filters + f) * places + p] = total;
       }

@@ -5,8 +5,15 @@ import type { SimTensor } from "./tensor.ts";
 import { broadcastStrides, offsets, simTensor } from "./tensor.ts";
 
 /** One axis of a tensor as [outer, size, inner]. */
-export function axisWalk(shape: readonly number[], axis: number): { readonly outer: number; readonly size: number; readonly inner: number } {
-  return { outer: elementCount(shape.slice(0, axis)), size: shape[axis] ?? 1, inner: elementCount(shape.slice(axis + 1)) };
+export function axisWalk(
+  shape: readonly number[],
+  axis: number,
+): { readonly outer: number; readonly size: number; readonly inner: number } {
+  return {
+    outer: elementCount(shape.slice(0, axis)),
+    size: shape[axis] ?? 1,
+    inner: elementCount(shape.slice(axis + 1)),
+  };
 }
 
 interface Fold {
@@ -35,7 +42,10 @@ function reducedAxes(a: Arguments, rank: number): Set<number> {
 }
 
 /** The kept shape, and for each input element the output element it goes to. */
-function reductionOf(a: Arguments, x: SimTensor): { readonly shape: number[]; readonly kept: number[]; readonly to: Int32Array } {
+function reductionOf(
+  a: Arguments,
+  x: SimTensor,
+): { readonly shape: number[]; readonly kept: number[]; readonly to: Int32Array } {
   const axes = reducedAxes(a, x.shape.length);
   const kept = x.shape.map((d, i) => (axes.has(i) ? 1 : d));
   const shape = a.flag("keep_dims") ? kept : x.shape.filter((_, i) => !axes.has(i));
@@ -48,7 +58,8 @@ const reduce =
     const x = a.tensor("x");
     const { shape, kept, to } = reductionOf(a, x);
     const totals = new Float64Array(elementCount(kept)).fill(fold.start);
-    for (let i = 0; i < to.length; i++) totals[to[i] as number] = fold.step(totals[to[i] as number] as number, x.data[i] as number);
+    for (let i = 0; i < to.length; i++)
+      totals[to[i] as number] = fold.step(totals[to[i] as number] as number, x.data[i] as number);
     const count = x.data.length / Math.max(1, totals.length);
     return simTensor(a.dtype, shape, fold.end === undefined ? totals : totals.map((t) => fold.end?.(t, count) ?? t));
   };
@@ -57,10 +68,17 @@ const logSumExp: Kernel = (a) => {
   const x = a.tensor("x");
   const { shape, kept, to } = reductionOf(a, x);
   const largest = new Float64Array(elementCount(kept)).fill(-Infinity);
-  for (let i = 0; i < to.length; i++) largest[to[i] as number] = Math.max(largest[to[i] as number] as number, x.data[i] as number);
+  for (let i = 0; i < to.length; i++)
+    largest[to[i] as number] = Math.max(largest[to[i] as number] as number, x.data[i] as number);
   const totals = new Float64Array(largest.length);
-  for (let i = 0; i < to.length; i++) totals[to[i] as number] = (totals[to[i] as number] as number) + Math.exp((x.data[i] as number) - (largest[to[i] as number] as number));
-  return simTensor(a.dtype, shape, totals.map((t, i) => Math.log(t) + (largest[i] ?? 0)));
+  for (let i = 0; i < to.length; i++)
+    totals[to[i] as number] =
+      (totals[to[i] as number] as number) + Math.exp((x.data[i] as number) - (largest[to[i] as number] as number));
+  return simTensor(
+    a.dtype,
+    shape,
+    totals.map((t, i) => Math.log(t) + (largest[i] ?? 0)),
+  );
 };
 
 /** The first of the best elements along an axis. */
@@ -74,7 +92,9 @@ const argBest =
     for (let o = 0; o < outer; o++)
       for (let i = 0; i < inner; i++) {
         let best = 0;
-        for (let j = 1; j < size; j++) if (better(x.data[(o * size + j) * inner + i] as number, x.data[(o * size + best) * inner + i] as number)) best = j;
+        for (let j = 1; j < size; j++)
+          if (better(x.data[(o * size + j) * inner + i] as number, x.data[(o * size + best) * inner + i] as number))
+            best = j;
         out[o * inner + i] = best;
       }
     const shape = x.shape.flatMap((d, i) => (i === axis ? (a.flag("keep_dims") ? [1] : []) : [d]));
@@ -82,14 +102,21 @@ const argBest =
   };
 
 /** Order of the elements along an axis; equal ones keep their places. */
-function ordered(x: SimTensor, axis: number, ascending: boolean, take: number): { readonly values: Float64Array; readonly indices: Int32Array } {
+function ordered(
+  x: SimTensor,
+  axis: number,
+  ascending: boolean,
+  take: number,
+): { readonly values: Float64Array; readonly indices: Int32Array } {
   const { outer, size, inner } = axisWalk(x.shape, axis);
   const values = new Float64Array(outer * take * inner);
   const indices = new Int32Array(values.length);
   for (let o = 0; o < outer; o++)
     for (let i = 0; i < inner; i++) {
       const at = (j: number): number => x.data[(o * size + j) * inner + i] as number;
-      const order = Array.from({ length: size }, (_, j) => j).sort((p, q) => (ascending ? at(p) - at(q) : at(q) - at(p)) || p - q);
+      const order = Array.from({ length: size }, (_, j) => j).sort(
+        (p, q) => (ascending ? at(p) - at(q) : at(q) - at(p)) || p - q,
+      );
       for (let j = 0; j < take; j++) {
         const to = (o * take + j) * inner + i;
         values[to] = at(order[j] ?? 0);
@@ -162,8 +189,11 @@ const layerNorm: Kernel = (a) => {
   const count = x.data.length / Math.max(1, groups);
   const mean = new Float64Array(groups);
   const spread = new Float64Array(groups);
-  for (let i = 0; i < to.length; i++) mean[to[i] as number] = (mean[to[i] as number] as number) + (x.data[i] as number) / count;
-  for (let i = 0; i < to.length; i++) spread[to[i] as number] = (spread[to[i] as number] as number) + ((x.data[i] as number) - (mean[to[i] as number] as number)) ** 2 / count;
+  for (let i = 0; i < to.length; i++)
+    mean[to[i] as number] = (mean[to[i] as number] as number) + (x.data[i] as number) / count;
+  for (let i = 0; i < to.length; i++)
+    spread[to[i] as number] =
+      (spread[to[i] as number] as number) + ((x.data[i] as number) - (mean[to[i] as number] as number)) ** 2 / count;
   const affine = x.shape.map((d, i) => (axes.has(i) ? d : 1));
   const within = offsets(x.shape, broadcastStrides(affine, x.shape));
   const [gamma, beta, epsilon] = [a.optional("gamma"), a.optional("beta"), a.number("epsilon")];
@@ -191,7 +221,10 @@ const l2Norm: Kernel = (a) => {
 };
 
 /** Per channel (axis 1) with given statistics, or with those of each (batch, channel) plane. */
-function channelNorm(a: Arguments, statistics: (channel: number, from: number, inner: number) => readonly [mean: number, variance: number]): SimTensor {
+function channelNorm(
+  a: Arguments,
+  statistics: (channel: number, from: number, inner: number) => readonly [mean: number, variance: number],
+): SimTensor {
   const x = a.tensor("x");
   const channels = x.shape[1] ?? 1;
   const inner = elementCount(x.shape.slice(2));

@@ -1,12 +1,13 @@
 /** Operators that move elements: reshape, transpose, slices, joins, gather and scatter. */
-import { sliceAxes } from "../mil/infer.ts";
+import { sliceAxes } from "../mil/slices.ts";
 import { elementCount } from "../mil/types.ts";
 import type { Arguments, Kernel } from "./kernel.ts";
 import { axisWalk } from "./reduce.ts";
 import type { SimTensor } from "./tensor.ts";
 import { allocate, offsets, pick, simError, simTensor, strides } from "./tensor.ts";
 
-const declared = (a: Arguments, output = 0): number[] => (a.outputs[output]?.shape ?? []).map((d) => d ?? simError(a.type, "a size that is only known at run time"));
+const declared = (a: Arguments, output = 0): number[] =>
+  (a.outputs[output]?.shape ?? []).map((d) => d ?? simError(a.type, "a size that is only known at run time"));
 
 /** The same elements under the declared shape. */
 const relabel: Kernel = (a) => {
@@ -21,7 +22,14 @@ const transpose: Kernel = (a) => {
   const step = strides(x.shape);
   const perm = a.numbers("perm").map((p) => (p < 0 ? p + x.shape.length : p));
   const shape = perm.map((p) => x.shape[p] ?? 1);
-  return pick(x, shape, offsets(shape, perm.map((p) => step[p] ?? 0)));
+  return pick(
+    x,
+    shape,
+    offsets(
+      shape,
+      perm.map((p) => step[p] ?? 0),
+    ),
+  );
 };
 
 const concat: Kernel = (a) => {
@@ -49,7 +57,8 @@ const stack: Kernel = (a) => {
   const inner = elementCount(first.shape.slice(axis));
   const data = allocate(first.dtype, elementCount(shape));
   values.forEach((v, i) => {
-    for (let o = 0; o * inner < v.data.length; o++) data.set(v.data.subarray(o * inner, (o + 1) * inner), (o * values.length + i) * inner);
+    for (let o = 0; o * inner < v.data.length; o++)
+      data.set(v.data.subarray(o * inner, (o + 1) * inner), (o * values.length + i) * inner);
   });
   return { dtype: first.dtype, shape, data };
 };
@@ -67,7 +76,9 @@ const split: Kernel = (a) => {
   });
 };
 
-const masks = (a: Arguments): { readonly [K in "stride" | "beginMask" | "endMask" | "squeezeMask"]?: readonly number[] } => ({
+const masks = (
+  a: Arguments,
+): { readonly [K in "stride" | "beginMask" | "endMask" | "squeezeMask"]?: readonly number[] } => ({
   ...(a.has("stride") ? { stride: a.numbers("stride") } : {}),
   ...(a.has("begin_mask") ? { beginMask: a.numbers("begin_mask") } : {}),
   ...(a.has("end_mask") ? { endMask: a.numbers("end_mask") } : {}),
@@ -80,7 +91,11 @@ function sliceOf(a: Arguments, x: SimTensor): { readonly at: Int32Array; readonl
   const step = strides(x.shape);
   const start = axes.reduce((sum, s, i) => sum + s.begin * (step[i] ?? 0), 0);
   return {
-    at: offsets(axes.map((s) => s.count), axes.map((s, i) => s.stride * (step[i] ?? 0)), start),
+    at: offsets(
+      axes.map((s) => s.count),
+      axes.map((s, i) => s.stride * (step[i] ?? 0)),
+      start,
+    ),
     shape: axes.filter((s) => !s.squeeze).map((s) => s.count),
   };
 }
@@ -96,16 +111,26 @@ const sliceBySize: Kernel = (a) => {
   const begin = a.numbers("begin");
   const shape = a.numbers("size").map((n, i) => (n === -1 ? (x.shape[i] ?? 0) - (begin[i] ?? 0) : n));
   shape.forEach((n, i) => {
-    if ((begin[i] ?? 0) < 0 || (begin[i] ?? 0) + n > (x.shape[i] ?? 0)) simError(a.type, `begin ${begin.join()} size ${shape.join()} is outside [${x.shape.join()}]`);
+    if ((begin[i] ?? 0) < 0 || (begin[i] ?? 0) + n > (x.shape[i] ?? 0))
+      simError(a.type, `begin ${begin.join()} size ${shape.join()} is outside [${x.shape.join()}]`);
   });
   const step = strides(x.shape);
-  return pick(x, shape, offsets(shape, step, begin.reduce((sum, b, i) => sum + b * (step[i] ?? 0), 0)));
+  return pick(
+    x,
+    shape,
+    offsets(
+      shape,
+      step,
+      begin.reduce((sum, b, i) => sum + b * (step[i] ?? 0), 0),
+    ),
+  );
 };
 
 const sliceUpdate: Kernel = (a) => {
   const [x, update] = [a.tensor("x"), a.tensor("update")];
   const { at } = sliceOf(a, x);
-  if (at.length !== update.data.length) simError(a.type, `the slice has ${at.length} elements, the update ${update.data.length}`);
+  if (at.length !== update.data.length)
+    simError(a.type, `the slice has ${at.length} elements, the update ${update.data.length}`);
   const data = x.data.slice();
   for (let i = 0; i < at.length; i++) data[at[i] as number] = update.data[i] as number;
   return { dtype: x.dtype, shape: x.shape, data };
@@ -121,7 +146,10 @@ const tile: Kernel = (a) => {
 function wrapped(source: readonly number[], shape: readonly number[]): Int32Array {
   const [own, step] = [strides(source), strides(shape)];
   return Int32Array.from({ length: elementCount(shape) }, (_, i) =>
-    shape.reduce((at, d, axis) => at + ((Math.floor(i / (step[axis] ?? 1)) % d) % (source[axis] ?? 1)) * (own[axis] ?? 0), 0),
+    shape.reduce(
+      (at, d, axis) => at + ((Math.floor(i / (step[axis] ?? 1)) % d) % (source[axis] ?? 1)) * (own[axis] ?? 0),
+      0,
+    ),
   );
 }
 
@@ -150,10 +178,20 @@ const pad: Kernel = (a) => {
 
 const reverse: Kernel = (a) => {
   const x = a.tensor("x");
-  const axes = new Set((a.has("axes") ? a.numbers("axes") : x.shape.map((_, i) => i)).map((d) => (d < 0 ? d + x.shape.length : d)));
+  const axes = new Set(
+    (a.has("axes") ? a.numbers("axes") : x.shape.map((_, i) => i)).map((d) => (d < 0 ? d + x.shape.length : d)),
+  );
   const step = strides(x.shape);
   const start = x.shape.reduce((sum, d, i) => sum + (axes.has(i) ? (d - 1) * (step[i] ?? 0) : 0), 0);
-  return pick(x, x.shape, offsets(x.shape, step.map((s, i) => (axes.has(i) ? -s : s)), start));
+  return pick(
+    x,
+    x.shape,
+    offsets(
+      x.shape,
+      step.map((s, i) => (axes.has(i) ? -s : s)),
+      start,
+    ),
+  );
 };
 
 function indexIn(a: Arguments, index: number, size: number): number {
@@ -187,18 +225,29 @@ function alongAxis(a: Arguments, x: SimTensor, indices: SimTensor): Int32Array {
   const axis = a.axis("axis", x.shape.length);
   const [own, step] = [strides(x.shape), strides(indices.shape)];
   return Int32Array.from(indices.data, (index, i) =>
-    x.shape.reduce((at, size, d) => at + (d === axis ? indexIn(a, index, size) : Math.floor(i / (step[d] ?? 1)) % (indices.shape[d] ?? 1)) * (own[d] ?? 0), 0),
+    x.shape.reduce(
+      (at, size, d) =>
+        at +
+        (d === axis ? indexIn(a, index, size) : Math.floor(i / (step[d] ?? 1)) % (indices.shape[d] ?? 1)) *
+          (own[d] ?? 0),
+      0,
+    ),
   );
 }
 
 /** Start offsets of the slices that `indices` names (its last dimension indexes the leading ones of x). */
-function sliceStarts(a: Arguments, x: SimTensor, indices: SimTensor): { readonly starts: Int32Array; readonly inner: number } {
+function sliceStarts(
+  a: Arguments,
+  x: SimTensor,
+  indices: SimTensor,
+): { readonly starts: Int32Array; readonly inner: number } {
   if (a.has("batch_dims") && a.number("batch_dims") !== 0) simError(a.type, "batch_dims is not simulated");
   const depth = indices.shape.at(-1) ?? 1;
   const own = strides(x.shape);
   const starts = Int32Array.from({ length: indices.data.length / depth }, (_, i) => {
     let at = 0;
-    for (let d = 0; d < depth; d++) at += indexIn(a, indices.data[i * depth + d] as number, x.shape[d] ?? 1) * (own[d] ?? 0);
+    for (let d = 0; d < depth; d++)
+      at += indexIn(a, indices.data[i * depth + d] as number, x.shape[d] ?? 1) * (own[d] ?? 0);
     return at;
   });
   return { starts, inner: elementCount(x.shape.slice(depth)) };
@@ -227,7 +276,8 @@ function scattered(a: Arguments, at: Int32Array): SimTensor {
   const [data, updates] = [a.tensor("data"), a.tensor("updates")];
   const mode = MODES[a.text("mode")] ?? simError(a.type, `mode ${a.text("mode")}`);
   const out = Float64Array.from(data.data);
-  for (let i = 0; i < at.length; i++) out[at[i] as number] = mode(out[at[i] as number] as number, updates.data[i] as number);
+  for (let i = 0; i < at.length; i++)
+    out[at[i] as number] = mode(out[at[i] as number] as number, updates.data[i] as number);
   return simTensor(a.dtype, data.shape, out);
 }
 
@@ -237,13 +287,20 @@ const scatter: Kernel = (a) => {
   const at = new Int32Array(outer * indices.data.length * inner);
   let n = 0;
   for (let o = 0; o < outer; o++)
-    for (const index of indices.data) for (let i = 0; i < inner; i++) at[n++] = (o * size + indexIn(a, index, size)) * inner + i;
+    for (const index of indices.data)
+      for (let i = 0; i < inner; i++) at[n++] = (o * size + indexIn(a, index, size)) * inner + i;
   return scattered(a, at);
 };
 
 const scatterNd: Kernel = (a) => {
   const { starts, inner } = sliceStarts(a, a.tensor("data"), a.tensor("indices"));
-  return scattered(a, Int32Array.from({ length: starts.length * inner }, (_, i) => (starts[Math.floor(i / inner)] as number) + (i % inner)));
+  return scattered(
+    a,
+    Int32Array.from(
+      { length: starts.length * inner },
+      (_, i) => (starts[Math.floor(i / inner)] as number) + (i % inner),
+    ),
+  );
 };
 
 const oneHot: Kernel = (a) => {
@@ -253,7 +310,8 @@ const oneHot: Kernel = (a) => {
   const size = a.number("one_hot_vector_size");
   const out = allocate(a.dtype, elementCount(shape)).fill(a.number("off_value"));
   indices.data.forEach((index: number, i: number) => {
-    if (index >= 0 && index < size) out[(Math.floor(i / inner) * size + index) * inner + (i % inner)] = a.number("on_value");
+    if (index >= 0 && index < size)
+      out[(Math.floor(i / inner) * size + index) * inner + (i % inner)] = a.number("on_value");
   });
   return simTensor(a.dtype, shape, out);
 };
@@ -264,7 +322,11 @@ const upsample: Kernel = (a) => {
   const factors = shape.map((d, i) => d / (x.shape[i] ?? 1));
   const [own, step] = [strides(x.shape), strides(shape)];
   const at = Int32Array.from({ length: elementCount(shape) }, (_, i) =>
-    shape.reduce((sum, d, axis) => sum + Math.floor((Math.floor(i / (step[axis] ?? 1)) % d) / (factors[axis] ?? 1)) * (own[axis] ?? 0), 0),
+    shape.reduce(
+      (sum, d, axis) =>
+        sum + Math.floor((Math.floor(i / (step[axis] ?? 1)) % d) / (factors[axis] ?? 1)) * (own[axis] ?? 0),
+      0,
+    ),
   );
   return pick(x, shape, at);
 };
@@ -281,11 +343,16 @@ const bandPart: Kernel = (a) => {
   return { dtype: x.dtype, shape: x.shape, data };
 };
 
-const filled: Kernel = (a) => simTensor(a.dtype, declared(a), allocate(a.dtype, elementCount(declared(a))).fill(a.number("value")));
+const filled: Kernel = (a) =>
+  simTensor(a.dtype, declared(a), allocate(a.dtype, elementCount(declared(a))).fill(a.number("value")));
 
 const range1d: Kernel = (a) => {
   const [start, step] = [a.number("start"), a.number("step")];
-  return simTensor(a.dtype, declared(a), Float64Array.from({ length: elementCount(declared(a)) }, (_, i) => start + i * step));
+  return simTensor(
+    a.dtype,
+    declared(a),
+    Float64Array.from({ length: elementCount(declared(a)) }, (_, i) => start + i * step),
+  );
 };
 
 export const SHAPE: Readonly<Record<string, Kernel>> = {

@@ -26,7 +26,11 @@ const KERNELS: Readonly<Record<string, Kernel>> = { ...ELEMENTWISE, ...REDUCE, .
 export const SIMULATED_OPS: readonly string[] = Object.keys(KERNELS);
 
 /** Runs one operator: for tests that check each against outside answers. */
-export function runKernel(type: string, values: ReadonlyMap<string, readonly SimTensor[]>, outputs: readonly MilTensorType[]): readonly SimTensor[] {
+export function runKernel(
+  type: string,
+  values: ReadonlyMap<string, readonly SimTensor[]>,
+  outputs: readonly MilTensorType[],
+): readonly SimTensor[] {
   const kernel = KERNELS[type] ?? simError(type, "the simulator does not run this operator");
   const made = kernel(new Arguments(type, values, outputs));
   return Array.isArray(made) ? (made as readonly SimTensor[]) : [made as SimTensor];
@@ -73,8 +77,15 @@ export class Simulator {
     if (known !== undefined) return known;
     const mil = this.#package.program.functions.find((f) => f.name === name);
     if (mil === undefined)
-      throw new WorkbenchError("INPUT_ARGUMENT", `[coreml-sim] no function ${name}: this model has ${this.functionNames.join(", ")}`);
-    const made = new SimFunction(mil, (constant, keep) => this.#constant(constant, keep), (key, make) => this.#kept(key, make));
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[coreml-sim] no function ${name}: this model has ${this.functionNames.join(", ")}`,
+      );
+    const made = new SimFunction(
+      mil,
+      (constant, keep) => this.#constant(constant, keep),
+      (key, make) => this.#kept(key, make),
+    );
     this.#functions.set(name, made);
     return made;
   }
@@ -89,14 +100,20 @@ export class Simulator {
       case "numbers":
         return simTensor(type.dtype, shape, copyOf(data.values));
       case "blob":
-        return keep ? this.#kept(`${data.offset}`, () => this.#record(data.offset, type, shape)) : this.#record(data.offset, type, shape);
+        return keep
+          ? this.#kept(`${data.offset}`, () => this.#record(data.offset, type, shape))
+          : this.#record(data.offset, type, shape);
     }
   }
 
   async #record(offset: number, type: MilTensorType, shape: readonly number[]): Promise<SimTensor> {
     const weights = this.#package.weights ?? simError("const", "the package has no weight file");
     const count = elementCount(shape);
-    return simTensor(type.dtype, shape, copyOf(unpackValues(type.dtype, count, await weights.read(offset, type.dtype, count))));
+    return simTensor(
+      type.dtype,
+      shape,
+      copyOf(unpackValues(type.dtype, count, await weights.read(offset, type.dtype, count))),
+    );
   }
 
   /** Both functions of a model use the same weights: one copy, by key. */
@@ -120,7 +137,8 @@ export class Simulator {
 }
 
 /** Kernels may round in place, so they never see the arrays of the program itself. */
-const copyOf = (values: ArrayLike<number>): ArrayLike<number> => (values instanceof Float32Array || values instanceof Int32Array ? values.slice() : values);
+const copyOf = (values: ArrayLike<number>): ArrayLike<number> =>
+  values instanceof Float32Array || values instanceof Int32Array ? values.slice() : values;
 
 type LoadConstant = (constant: MilConstant, keep: boolean) => Promise<SimTensor>;
 type Keep = (key: string, make: () => Promise<SimTensor>) => Promise<SimTensor>;
@@ -141,12 +159,16 @@ export class SimFunction {
     mil.operations.forEach((op, i) => {
       const constant = op.type === "const" || op.type.startsWith("constexpr_");
       if (constant && op.outputs[0] !== undefined) this.#constants.set(op.outputs[0].name, op);
-      for (const [, bindings] of op.inputs) for (const b of bindings) if (b.kind === "name") this.#lastUse.set(b.name, i);
+      for (const [, bindings] of op.inputs)
+        for (const b of bindings) if (b.kind === "name") this.#lastUse.set(b.name, i);
     });
     for (const output of mil.outputs) this.#lastUse.set(output, mil.operations.length);
   }
 
-  async predict(inputs: Readonly<Record<string, SimTensor>>, options: PredictOptions = {}): Promise<Readonly<Record<string, SimTensor>>> {
+  async predict(
+    inputs: Readonly<Record<string, SimTensor>>,
+    options: PredictOptions = {},
+  ): Promise<Readonly<Record<string, SimTensor>>> {
     const state = options.state ?? new SimState();
     const values = this.#bind(inputs, state);
     const smallConstants = new Map<string, SimTensor>();
@@ -161,29 +183,46 @@ export class SimFunction {
         args.set(name, given);
       }
       this.#run(op, args, values, state);
-      for (const [, bindings] of op.inputs) for (const b of bindings) if (b.kind === "name" && this.#lastUse.get(b.name) === i) values.delete(b.name);
+      for (const [, bindings] of op.inputs)
+        for (const b of bindings) if (b.kind === "name" && this.#lastUse.get(b.name) === i) values.delete(b.name);
       options.onOperation?.(i, performance.now() - started);
     }
-    return Object.fromEntries(this.mil.outputs.map((name) => [name, values.get(name) ?? simError(name, "the output was not made")]));
+    return Object.fromEntries(
+      this.mil.outputs.map((name) => [name, values.get(name) ?? simError(name, "the output was not made")]),
+    );
   }
 
   #bind(inputs: Readonly<Record<string, SimTensor>>, state: SimState): Map<string, SimTensor> {
     const values = new Map<string, SimTensor>();
     for (const { name, type } of this.mil.inputs) {
       if (type.kind === "state") {
-        if (!state.tensors.has(name)) state.tensors.set(name, { dtype: type.dtype, shape: type.shape, data: allocate(type.dtype, elementCount(type.shape)) });
+        if (!state.tensors.has(name))
+          state.tensors.set(name, {
+            dtype: type.dtype,
+            shape: type.shape,
+            data: allocate(type.dtype, elementCount(type.shape)),
+          });
         continue;
       }
       const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
       if (given === undefined) return simError(this.mil.name, `input ${name} is missing`);
-      if (given.dtype !== type.dtype || !fits(given.shape, type)) simError(this.mil.name, `input ${name} is ${given.dtype}[${given.shape.join()}], expected ${type.dtype}[${type.shape.join()}]`);
+      if (given.dtype !== type.dtype || !fits(given.shape, type))
+        simError(
+          this.mil.name,
+          `input ${name} is ${given.dtype}[${given.shape.join()}], expected ${type.dtype}[${type.shape.join()}]`,
+        );
       values.set(name, simTensor(given.dtype, given.shape, given.data.slice()));
     }
-    for (const name of Object.keys(inputs)) if (!this.mil.inputs.some((i) => i.name === name)) simError(this.mil.name, `there is no input ${name}`);
+    for (const name of Object.keys(inputs))
+      if (!this.mil.inputs.some((i) => i.name === name)) simError(this.mil.name, `there is no input ${name}`);
     return values;
   }
 
-  async #value(binding: MilBinding, values: ReadonlyMap<string, SimTensor>, small: Map<string, SimTensor>): Promise<SimTensor> {
+  async #value(
+    binding: MilBinding,
+    values: ReadonlyMap<string, SimTensor>,
+    small: Map<string, SimTensor>,
+  ): Promise<SimTensor> {
     if (binding.kind === "value") return this.#load(binding.value, true);
     const known = values.get(binding.name) ?? small.get(binding.name);
     if (known !== undefined) return known;
@@ -202,29 +241,49 @@ export class SimFunction {
         const given: SimTensor[] = [];
         for (const b of bindings) {
           if (b.kind === "value") given.push(await this.#load(b.value, false));
-          else given.push(await this.#constant(this.#constants.get(b.name) ?? simError(op.type, `${b.name} is not a constant`)));
+          else
+            given.push(
+              await this.#constant(this.#constants.get(b.name) ?? simError(op.type, `${b.name} is not a constant`)),
+            );
         }
         args.set(name, given);
       }
-      const [made] = runKernel(op.type, args, op.outputs.map((o) => asTensor(o.type)));
+      const [made] = runKernel(
+        op.type,
+        args,
+        op.outputs.map((o) => asTensor(o.type)),
+      );
       return made ?? simError(op.type, "no output");
     });
   }
 
-  #run(op: MilOperation, args: ReadonlyMap<string, readonly SimTensor[]>, values: Map<string, SimTensor>, state: SimState): void {
+  #run(
+    op: MilOperation,
+    args: ReadonlyMap<string, readonly SimTensor[]>,
+    values: Map<string, SimTensor>,
+    state: SimState,
+  ): void {
     if (op.type === "read_state" || op.type === "write_state") {
       const name = stateName(op);
       const held = state.tensors.get(name) ?? simError(op.type, `${name} is not a state`);
       const [output] = op.outputs;
       if (op.type === "read_state" && output !== undefined) values.set(output.name, held);
-      else if (op.type === "write_state") state.tensors.set(name, args.get("data")?.[0] ?? simError(op.type, "no data"));
+      else if (op.type === "write_state")
+        state.tensors.set(name, args.get("data")?.[0] ?? simError(op.type, "no data"));
       return;
     }
-    const made = runKernel(op.type, args, op.outputs.map((o) => asTensor(o.type)));
+    const made = runKernel(
+      op.type,
+      args,
+      op.outputs.map((o) => asTensor(o.type)),
+    );
     op.outputs.forEach((output, i) => {
       const tensor = made[i] ?? simError(op.type, `output ${i} was not made`);
       if (tensor.dtype !== output.type.dtype || !fits(tensor.shape, output.type))
-        simError(op.name, `${op.type} made ${tensor.dtype}[${tensor.shape.join()}], the program declares ${output.type.dtype}[${output.type.shape.join()}]`);
+        simError(
+          op.name,
+          `${op.type} made ${tensor.dtype}[${tensor.shape.join()}], the program declares ${output.type.dtype}[${output.type.shape.join()}]`,
+        );
       values.set(output.name, tensor);
     });
   }
@@ -240,11 +299,15 @@ function stateName(op: MilOperation): string {
 
 const asTensor = (type: MilType): MilTensorType => ({ kind: "tensor", dtype: type.dtype, shape: type.shape });
 
-const fits = (shape: readonly number[], type: MilType): boolean => shape.length === type.shape.length && type.shape.every((d, i) => d === null || d === shape[i]);
+const fits = (shape: readonly number[], type: MilType): boolean =>
+  shape.length === type.shape.length && type.shape.every((d, i) => d === null || d === shape[i]);
 
 /** Equal operands in the file decompress to the same values, in whatever function. */
 function constexprKey(owner: string, op: MilOperation): string {
   return `${op.type}(${op.inputs
-    .map(([name, bindings]) => `${name}=${bindings.map((b) => (b.kind === "name" ? `${owner}%${b.name}` : b.value.data.kind === "blob" ? `@${b.value.data.offset}` : JSON.stringify(b.value))).join()}`)
+    .map(
+      ([name, bindings]) =>
+        `${name}=${bindings.map((b) => (b.kind === "name" ? `${owner}%${b.name}` : b.value.data.kind === "blob" ? `@${b.value.data.offset}` : JSON.stringify(b.value))).join()}`,
+    )
     .join(";")})`;
 }

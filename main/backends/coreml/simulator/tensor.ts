@@ -20,7 +20,8 @@ export function simError(who: string, what: string): never {
 }
 
 /** Storage for `count` elements of a type. */
-export const allocate = (dtype: MilDtype, count: number): Float32Array | Int32Array => (isFloat(dtype) ? new Float32Array(count) : new Int32Array(count));
+export const allocate = (dtype: MilDtype, count: number): Float32Array | Int32Array =>
+  isFloat(dtype) ? new Float32Array(count) : new Int32Array(count);
 
 /** A tensor from numbers computed at higher precision: rounded to the type. */
 export function simTensor(dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>): SimTensor {

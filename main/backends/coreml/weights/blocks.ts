@@ -195,7 +195,15 @@ export interface BlockType {
   readonly hasMinimum: boolean;
 }
 
-const block = (unpack: Unpack, elements: number, bytes: number, group: number, codeBits: 4 | 8, zero: number, hasMinimum: boolean): BlockType => ({
+const block = (
+  unpack: Unpack,
+  elements: number,
+  bytes: number,
+  group: number,
+  codeBits: 4 | 8,
+  zero: number,
+  hasMinimum: boolean,
+): BlockType => ({
   unpack,
   elements,
   bytes,
@@ -218,6 +226,7 @@ const TYPES: { readonly [T in PackedType]?: BlockType } = {
 
 export function blockType(type: PackedType): BlockType {
   const found = TYPES[type];
-  if (found === undefined) throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] no mapping for ${type} weights`);
+  if (found === undefined)
+    throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] no mapping for ${type} weights`);
   return found;
 }

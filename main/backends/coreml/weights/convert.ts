@@ -26,12 +26,18 @@ export interface ConversionFacts {
   largestRest: number;
 }
 
-export const newFacts = (): ConversionFacts => ({ subnormalEnergy: 0, smallestScale: Infinity, largestScale: 0, largestRest: 0 });
+export const newFacts = (): ConversionFacts => ({
+  subnormalEnergy: 0,
+  smallestScale: Infinity,
+  largestScale: 0,
+  largestRest: 0,
+});
 
 const HALF_MIN_NORMAL = 2 ** -14;
 const HALF_MAX = 65504;
 
-const bytesOf = (array: ArrayBufferView): Uint8Array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+const bytesOf = (array: ArrayBufferView): Uint8Array =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 /** Converts runs of rows of one tensor; buffers are reused, so each result is valid until the next call. */
 export class RowConverter {
@@ -42,7 +48,13 @@ export class RowConverter {
   readonly facts: ConversionFacts;
   #run: BlockRun | undefined;
 
-  constructor(type: ElementType, form: WeightForm, fold: number, dequantize: Dequantize, facts: ConversionFacts = newFacts()) {
+  constructor(
+    type: ElementType,
+    form: WeightForm,
+    fold: number,
+    dequantize: Dequantize,
+    facts: ConversionFacts = newFacts(),
+  ) {
     this.#type = type;
     this.#form = form;
     this.#fold = fold;
@@ -78,7 +90,12 @@ export class RowConverter {
     return bytesOf(out);
   }
 
-  #packed(type: PackedType, form: Exclude<WeightForm, { kind: "plain" }>, bytes: Uint8Array, count: number): ConvertedRows {
+  #packed(
+    type: PackedType,
+    form: Exclude<WeightForm, { kind: "plain" }>,
+    bytes: Uint8Array,
+    count: number,
+  ): ConvertedRows {
     const block = blockType(type);
     const units = count / block.elements;
     const groups = count / block.group;
@@ -122,7 +139,14 @@ const HIGH_NIBBLE_BITS = 0x88888888 | 0;
 const LOW_NIBBLE_BITS = 0x77777777;
 
 /** int8 codes around zero, no offset: Q8_0, Q5_0, Q6_K. */
-function signedForm(block: BlockType, run: BlockRun, count: number, groups: number, fold: number, facts: ConversionFacts): ConvertedRows {
+function signedForm(
+  block: BlockType,
+  run: BlockRun,
+  count: number,
+  groups: number,
+  fold: number,
+  facts: ConversionFacts,
+): ConvertedRows {
   const { codes, scale } = run;
   const factor = 2 ** fold;
   const out = new Uint16Array(groups);
@@ -137,8 +161,10 @@ function signedForm(block: BlockType, run: BlockRun, count: number, groups: numb
     const at = g * perGroup;
     if (bits === 0) words.fill(0, at, at + perGroup);
     else if (s >= 0) {
-      if (zero !== 0) for (let i = at; i < at + perGroup; i++) words[i] = (((words[i] as number) | lowest) - zero) ^ lowest;
-    } else if (block.zero !== 0) for (let i = at; i < at + perGroup; i++) words[i] = ((zero | lowest) - (words[i] as number)) ^ lowest;
+      if (zero !== 0)
+        for (let i = at; i < at + perGroup; i++) words[i] = (((words[i] as number) | lowest) - zero) ^ lowest;
+    } else if (block.zero !== 0)
+      for (let i = at; i < at + perGroup; i++) words[i] = ((zero | lowest) - (words[i] as number)) ^ lowest;
     else if (!mirror(codes, g * block.group, block.group)) {
       // −128 has no positive twin: keep the file's sign for this block.
       out[g] = bits | 0x8000;
@@ -219,7 +245,8 @@ function splitForm(
       // q − 8 in two's complement is q with its top bit turned; 7 − q is that of 15 − q.
       const turn = s >= 0 ? HIGH_NIBBLE_BITS : LOW_NIBBLE_BITS;
       for (let i = at; i < end; i++) words[i] = (words[i] as number) ^ turn;
-    } else if (s >= 0) for (let i = at; i < end; i++) words[i] = (((words[i] as number) | HIGH_BITS) - zero) ^ HIGH_BITS;
+    } else if (s >= 0)
+      for (let i = at; i < end; i++) words[i] = (((words[i] as number) | HIGH_BITS) - zero) ^ HIGH_BITS;
     else for (let i = at; i < end; i++) words[i] = ((zero | HIGH_BITS) - (words[i] as number)) ^ HIGH_BITS;
   }
   return new Map([
@@ -241,7 +268,10 @@ function exactForm(
     // The same codes as with fp16 scales, but the scale kept whole.
     const exact = Float32Array.from(run.scale, (s) => (s === 0 ? 1 : Math.abs(s)));
     const nothing = newFacts();
-    const made = form.offset === "uint4" ? offsetForm(big(run), count, groups, 0, nothing) : signedForm(block, big(run), count, groups, 0, nothing);
+    const made =
+      form.offset === "uint4"
+        ? offsetForm(big(run), count, groups, 0, nothing)
+        : signedForm(block, big(run), count, groups, 0, nothing);
     const parts = new Map(made);
     const signs = new Uint16Array(bufferOf(made.get("scale")));
     for (let g = 0; g < groups; g++) if (((signs[g] ?? 0) & 0x8000) !== 0) exact[g] = -(exact[g] ?? 0);
@@ -285,7 +315,7 @@ function bufferOf(bytes: Uint8Array | undefined): ArrayBuffer {
 export function foldFor(facts: ConversionFacts, energy: number): number {
   const largest = Math.max(facts.largestScale, facts.largestRest);
   if (largest > HALF_MAX) return Math.floor(Math.log2(HALF_MAX / largest));
-  if (!(facts.subnormalEnergy > energy * (1e-4) ** 2)) return 0;
+  if (!(facts.subnormalEnergy > energy * 1e-4 ** 2)) return 0;
   const wanted = Math.ceil(Math.log2(HALF_MIN_NORMAL / facts.smallestScale));
   const room = Math.floor(Math.log2(2 ** 14 / largest));
   return Math.max(0, Math.min(wanted, room));
@@ -302,13 +332,17 @@ export function reconstruct(form: WeightForm, parts: ConvertedRows, count: numbe
   if (form.kind === "plain") {
     const values = form.dtype === "fp32" ? new Float32Array(data.buffer) : new Uint16Array(data.buffer);
     const half = halfTable();
-    for (let i = 0; i < count; i++) out[i] = (form.dtype === "fp32" ? (values[i] as number) : (half[values[i] as number] as number)) * unfold;
+    for (let i = 0; i < count; i++)
+      out[i] = (form.dtype === "fp32" ? (values[i] as number) : (half[values[i] as number] as number)) * unfold;
     return out;
   }
   const groups = count / form.block;
   const scale = floatsOf(parts.get("scale"), form.kind === "blockwise" ? form.scale : "fp16", groups);
   const rest = form.kind === "split" ? floatsOf(parts.get("rest"), "fp16", groups) : undefined;
-  const offset = form.kind === "blockwise" && form.offset !== undefined ? floatsOf(parts.get("offset"), form.offset, groups) : undefined;
+  const offset =
+    form.kind === "blockwise" && form.offset !== undefined
+      ? floatsOf(parts.get("offset"), form.offset, groups)
+      : undefined;
   const round = form.kind === "blockwise" && form.scale === "fp32" ? (v: number): number => v : roundToHalf;
   for (let i = 0; i < count; i++) {
     const g = Math.floor(i / form.block);

@@ -37,7 +37,16 @@ export interface PartInfo {
   readonly shape: readonly number[];
 }
 
-const BLOCKS: { readonly [T in PackedType]?: number } = { q4_0: 32, q4_1: 32, q5_0: 32, q5_1: 32, q8_0: 32, q4_k: 32, q5_k: 32, q6_k: 16 };
+const BLOCKS: { readonly [T in PackedType]?: number } = {
+  q4_0: 32,
+  q4_1: 32,
+  q5_0: 32,
+  q5_1: 32,
+  q8_0: 32,
+  q4_k: 32,
+  q5_k: 32,
+  q6_k: 16,
+};
 
 /** Packed types that have a form; the rest are refused by name. */
 export const MAPPED_TYPES: readonly PackedType[] = Object.keys(BLOCKS) as PackedType[];
@@ -54,7 +63,13 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
     case "q6_k":
       return packed(type, profile, (scale, block) => ({ kind: "blockwise", codes: "int8", block, scale }));
     case "q4_0":
-      return packed(type, profile, (scale, block) => ({ kind: "blockwise", codes: "uint4", block, scale, offset: "uint4" }));
+      return packed(type, profile, (scale, block) => ({
+        kind: "blockwise",
+        codes: "uint4",
+        block,
+        scale,
+        offset: "uint4",
+      }));
     case "q4_1":
     case "q4_k":
       return withMinimum(type, profile, "uint4", "int4");
@@ -62,15 +77,29 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
     case "q5_k":
       return withMinimum(type, profile, "uint8", "int8");
     default:
-      throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] no mapping for ${type} weights: got ${type}, expected f32, f16, bf16, ${MAPPED_TYPES.join(", ")}`);
+      throw new WorkbenchError(
+        "UNSUPPORTED_TENSOR_TYPE",
+        `[coreml] no mapping for ${type} weights: got ${type}, expected f32, f16, bf16, ${MAPPED_TYPES.join(", ")}`,
+      );
   }
 }
 
-function packed(type: PackedType, profile: WeightProfile, make: (scale: "fp16" | "fp32", block: number) => WeightForm): WeightForm {
-  return profile === "ane" ? { kind: "plain", dtype: "fp16" } : make(profile === "exact" ? "fp32" : "fp16", BLOCKS[type] ?? 32);
+function packed(
+  type: PackedType,
+  profile: WeightProfile,
+  make: (scale: "fp16" | "fp32", block: number) => WeightForm,
+): WeightForm {
+  return profile === "ane"
+    ? { kind: "plain", dtype: "fp16" }
+    : make(profile === "exact" ? "fp32" : "fp16", BLOCKS[type] ?? 32);
 }
 
-function withMinimum(type: PackedType, profile: WeightProfile, whole: "uint4" | "uint8", centred: "int4" | "int8"): WeightForm {
+function withMinimum(
+  type: PackedType,
+  profile: WeightProfile,
+  whole: "uint4" | "uint8",
+  centred: "int4" | "int8",
+): WeightForm {
   const block = BLOCKS[type] ?? 32;
   if (profile === "ane") return { kind: "plain", dtype: "fp16" };
   return profile === "exact"
@@ -87,13 +116,18 @@ export function partsOf(form: WeightForm, shape: readonly number[]): readonly Pa
   if (form.kind === "split")
     return [data, { part: "scale", dtype: "fp16", shape: perBlock }, { part: "rest", dtype: "fp16", shape: perBlock }];
   const scale: PartInfo = { part: "scale", dtype: form.scale, shape: perBlock };
-  return form.offset === undefined ? [data, scale] : [data, scale, { part: "offset", dtype: form.offset, shape: perBlock }];
+  return form.offset === undefined
+    ? [data, scale]
+    : [data, scale, { part: "offset", dtype: form.offset, shape: perBlock }];
 }
 
 /** Bits per weight of a form. */
 export function bitsPerWeight(form: WeightForm): number {
   if (form.kind === "plain") return MIL_DTYPES[form.dtype].bits;
-  const perBlock = form.kind === "split" ? 32 : MIL_DTYPES[form.scale].bits + (form.offset === undefined ? 0 : MIL_DTYPES[form.offset].bits);
+  const perBlock =
+    form.kind === "split"
+      ? 32
+      : MIL_DTYPES[form.scale].bits + (form.offset === undefined ? 0 : MIL_DTYPES[form.offset].bits);
   return MIL_DTYPES[form.codes].bits + perBlock / form.block;
 }
 

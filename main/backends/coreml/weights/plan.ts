@@ -61,13 +61,19 @@ export class WeightPlan {
   weight(tensor: WeightTensor): PlannedWeight {
     const known = this.#weights.get(tensor.name);
     if (known !== undefined) {
-      invariant(known.type === tensor.type && known.shape.join() === tensor.shape.join(), `weight ${tensor.name} has two types`);
+      invariant(
+        known.type === tensor.type && known.shape.join() === tensor.shape.join(),
+        `weight ${tensor.name} has two types`,
+      );
       return known;
     }
     const form = formFor(tensor.type, this.profile);
     const parts = partsOf(form, tensor.shape).map((info): PlannedPart => {
       const count = elementCount(info.shape);
-      return { ...info, record: count < BLOB_ELEMENTS ? undefined : this.blob.place(partKey(tensor.name, info.part), info.dtype, count) };
+      return {
+        ...info,
+        record: count < BLOB_ELEMENTS ? undefined : this.blob.place(partKey(tensor.name, info.part), info.dtype, count),
+      };
     });
     const planned: PlannedWeight = { ...tensor, form, parts };
     this.#weights.set(tensor.name, planned);
@@ -100,5 +106,9 @@ export function fileBytes(type: ElementType, count: number): number {
 
 /** Elements in a row: what a block never crosses. */
 export function rowElements(tensor: WeightTensor): number {
-  return tensor.shape.length === 0 ? 1 : isPacked(tensor.type) || tensor.shape.length > 1 ? (tensor.shape.at(-1) ?? 1) : elementCount(tensor.shape);
+  return tensor.shape.length === 0
+    ? 1
+    : isPacked(tensor.type) || tensor.shape.length > 1
+      ? (tensor.shape.at(-1) ?? 1)
+      : elementCount(tensor.shape);
 }

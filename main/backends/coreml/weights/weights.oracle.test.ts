@@ -31,7 +31,16 @@ function rms(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
 }
 
 /** Measured for σ = 0.02 normal weights (reference notes): the bound is that figure with room for another seed. */
-const GPU_RMS: Readonly<Record<string, number>> = { q8_0: 2.4e-4, q4_0: 2.1e-4, q4_1: 2.4e-4, q5_0: 2.4e-4, q5_1: 2.6e-4, q4_k: 6.5e-4, q5_k: 6.5e-4, q6_k: 3e-4 };
+const GPU_RMS: Readonly<Record<string, number>> = {
+  q8_0: 2.4e-4,
+  q4_0: 2.1e-4,
+  q4_1: 2.4e-4,
+  q5_0: 2.4e-4,
+  q5_1: 2.6e-4,
+  q4_k: 6.5e-4,
+  q5_k: 6.5e-4,
+  q6_k: 3e-4,
+};
 
 describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
   for (const type of MAPPED_TYPES) {
@@ -40,7 +49,10 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
       const exact = await ggmlDequantize(type, bytes, ROWS * COLUMNS);
       const errorOf = (profile: "gpu" | "exact" | "ane"): number => {
         const form = formFor(type, profile);
-        return rms(reconstruct(form, new RowConverter(type, form, 0, dequantize).convert(bytes, exact.length), exact.length, 0), exact);
+        return rms(
+          reconstruct(form, new RowConverter(type, form, 0, dequantize).convert(bytes, exact.length), exact.length, 0),
+          exact,
+        );
       };
       expect(errorOf("gpu")).toBeLessThan(GPU_RMS[type] ?? 0);
       expect(errorOf("exact")).toBeLessThan(2e-7);
@@ -52,10 +64,20 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
       tameHalves(type, bytes);
       const exact = await ggmlDequantize(type, bytes, ROWS * COLUMNS);
       const form = formFor(type, "exact");
-      const made = reconstruct(form, new RowConverter(type, form, 0, dequantize).convert(bytes.slice(), exact.length), exact.length, 0);
+      const made = reconstruct(
+        form,
+        new RowConverter(type, form, 0, dequantize).convert(bytes.slice(), exact.length),
+        exact.length,
+        0,
+      );
       expect(rms(made, exact)).toBeLessThan(1e-6);
       const gpu = formFor(type, "gpu");
-      const half = reconstruct(gpu, new RowConverter(type, gpu, 0, dequantize).convert(bytes.slice(), exact.length), exact.length, 0);
+      const half = reconstruct(
+        gpu,
+        new RowConverter(type, gpu, 0, dequantize).convert(bytes.slice(), exact.length),
+        exact.length,
+        0,
+      );
       expect(rms(half, exact)).toBeLessThan(1.5e-3);
     });
   }
@@ -68,8 +90,15 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
         const parts = new RowConverter(type, form, 0, dequantize).convert(zero.slice(), COLUMNS);
         expect(Math.max(...reconstruct(form, parts, COLUMNS, 0).map(Math.abs)), `${type} ${profile}`).toBe(0);
         if (form.kind === "plain") continue;
-        const scales = unpackValues(form.kind === "split" ? "fp16" : form.scale, COLUMNS / form.block, parts.get("scale") ?? zero);
-        expect(Array.from(scales).every((s) => s > 0), `${type} ${profile}: no zero scale is stored`).toBe(true);
+        const scales = unpackValues(
+          form.kind === "split" ? "fp16" : form.scale,
+          COLUMNS / form.block,
+          parts.get("scale") ?? zero,
+        );
+        expect(
+          Array.from(scales).every((s) => s > 0),
+          `${type} ${profile}: no zero scale is stored`,
+        ).toBe(true);
       }
     }
     // Q4_1 with d = 0 and m = 3: the block is its minimum.
@@ -77,13 +106,17 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
     new DataView(flat.buffer).setUint16(2, 0x4200, true);
     for (const profile of ["gpu", "exact"] as const) {
       const form = formFor("q4_1", profile);
-      expect([...reconstruct(form, new RowConverter("q4_1", form, 0, dequantize).convert(flat.slice(), 32), 32, 0)]).toEqual(new Array<number>(32).fill(3));
+      expect([
+        ...reconstruct(form, new RowConverter("q4_1", form, 0, dequantize).convert(flat.slice(), 32), 32, 0),
+      ]).toEqual(new Array<number>(32).fill(3));
     }
     // Q8_0 with a negative scale: mirrored codes, except where −128 has no twin.
     const negative = new Uint8Array(34).fill(0x80, 2);
     new DataView(negative.buffer).setUint16(0, 0xbc00, true);
     const form = formFor("q8_0", "gpu");
-    expect([...reconstruct(form, new RowConverter("q8_0", form, 0, dequantize).convert(negative, 32), 32, 0)]).toEqual(new Array<number>(32).fill(128));
+    expect([...reconstruct(form, new RowConverter("q8_0", form, 0, dequantize).convert(negative, 32), 32, 0)]).toEqual(
+      new Array<number>(32).fill(128),
+    );
   });
 
   it("streams a plan to a file that reads back as measured, folding scales that fp16 cannot hold", async () => {
@@ -96,11 +129,17 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
       files.set(`w${i}`, { type, bytes, exact: await ggmlDequantize(type, bytes, values.length) });
       plan.weight({ name: `w${i}`, type, shape: [ROWS, COLUMNS] });
     }
-    const source: WeightBytes = { read: (name, offset, length) => Promise.resolve((files.get(name)?.bytes ?? new Uint8Array(0)).slice(offset, offset + length)), dequantize };
+    const source: WeightBytes = {
+      read: (name, offset, length) =>
+        Promise.resolve((files.get(name)?.bytes ?? new Uint8Array(0)).slice(offset, offset + length)),
+      dequantize,
+    };
     const sink = new MemorySink();
     await writeBlobFrame(plan.blob, sink);
     const progress: number[] = [];
-    const reports = await writeWeights(plan, source, sink, { onProgress: (done, total) => progress.push(done / total) });
+    const reports = await writeWeights(plan, source, sink, {
+      onProgress: (done, total) => progress.push(done / total),
+    });
     expect(progress.at(-1)).toBe(1);
     const reader = await BlobReader.open(memorySource(sink.bytes));
     for (const [i, report] of reports.entries()) {
@@ -109,7 +148,13 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
       if (file === undefined || planned === undefined) throw new Error("plan and report differ");
       expect(report.bitsPerWeight).toBe(bitsPerWeight(planned.form));
       expect(report.storedBytes * 8).toBe(report.bitsPerWeight * ROWS * COLUMNS);
-      const parts = new Map(await Promise.all(planned.parts.map(async (p) => [p.part, await reader.read(p.record?.offset ?? 0, p.dtype, elementCount(p.shape))] as const)));
+      const parts = new Map(
+        await Promise.all(
+          planned.parts.map(
+            async (p) => [p.part, await reader.read(p.record?.offset ?? 0, p.dtype, elementCount(p.shape))] as const,
+          ),
+        ),
+      );
       const stored = reconstruct(planned.form, parts, ROWS * COLUMNS, report.fold);
       expect(rms(stored, file.exact), `${file.type}`).toBeLessThan((GPU_RMS[file.type] ?? 0) * 1.05);
       // Sixteen of 32 rows were measured; tiny folded scales are exact.
@@ -131,7 +176,9 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
       },
       dequantize,
     };
-    await expect(writeWeights(plan, source, new MemorySink(), { signal: abort.signal })).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(writeWeights(plan, source, new MemorySink(), { signal: abort.signal })).rejects.toMatchObject({
+      code: "CANCELLED",
+    });
   });
 });
 
@@ -149,5 +196,7 @@ function tameHalves(type: string, bytes: Uint8Array): void {
   };
   const [size, fields] = layout[type] ?? [1, []];
   // Exponents 5..14: 2^-10 up to 1; the sign stays random.
-  for (let at = 0; at < bytes.length; at += size) for (const f of fields) bytes[at + f + 1] = ((bytes[at + f + 1] ?? 0) & 0x83) | ((5 + Math.floor(random() * 10)) << 2);
+  for (let at = 0; at < bytes.length; at += size)
+    for (const f of fields)
+      bytes[at + f + 1] = ((bytes[at + f + 1] ?? 0) & 0x83) | ((5 + Math.floor(random() * 10)) << 2);
 }

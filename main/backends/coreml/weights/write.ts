@@ -67,7 +67,16 @@ interface TensorState {
 function stateFor(weight: PlannedWeight, fold: number): TensorState {
   const columns = rowElements(weight);
   const rows = elementCount(weight.shape) / columns;
-  return { fold, facts: newFacts(), rows, columns, measureEvery: Math.max(1, Math.floor(rows / MEASURED_ROWS)), measured: 0, error: 0, energy: 0 };
+  return {
+    fold,
+    facts: newFacts(),
+    rows,
+    columns,
+    measureEvery: Math.max(1, Math.floor(rows / MEASURED_ROWS)),
+    measured: 0,
+    error: 0,
+    energy: 0,
+  };
 }
 
 /** Whole rows, an even number of them, so that packed nibbles of two runs never share a byte. */
@@ -79,15 +88,28 @@ function* jobsOf(weight: PlannedWeight, state: TensorState): Generator<Job> {
 }
 
 /** Writes every planned weight and inline constant; the order of reports is the order of the plan. */
-export async function writeWeights(plan: WeightPlan, source: WeightBytes, sink: PositionedSink, options: WriteOptions = {}): Promise<readonly WeightReport[]> {
+export async function writeWeights(
+  plan: WeightPlan,
+  source: WeightBytes,
+  sink: PositionedSink,
+  options: WriteOptions = {},
+): Promise<readonly WeightReport[]> {
   for (const inline of plan.inlines) await sink.write(inline.record.dataOffset, inline.bytes);
   const states = new Map(plan.weights.map((w) => [w.name, stateFor(w, 0)]));
   const total = plan.weights.reduce((sum, w) => sum + fileBytes(w.type, elementCount(w.shape)), 0);
   const progress = { done: 0, total };
-  await run(plan.weights.flatMap((w) => [...jobsOf(w, required(states, w.name))]), source, sink, options, progress);
+  await run(
+    plan.weights.flatMap((w) => [...jobsOf(w, required(states, w.name))]),
+    source,
+    sink,
+    options,
+    progress,
+  );
   for (const weight of plan.weights) {
     const first = required(states, weight.name);
-    const fixed = (weight.form.kind === "plain" && weight.form.dtype === "fp32") || weight.parts.some((p) => p.record === undefined);
+    const fixed =
+      (weight.form.kind === "plain" && weight.form.dtype === "fp32") ||
+      weight.parts.some((p) => p.record === undefined);
     const fold = fixed ? 0 : foldFor(first.facts, tensorEnergy(first));
     if (fold === 0) continue;
     const again = stateFor(weight, fold);
@@ -107,19 +129,29 @@ export async function readSmallParts(plan: WeightPlan, source: WeightBytes, sign
     const count = elementCount(weight.shape);
     const bytes = await source.read(weight.name, 0, fileBytes(weight.type, count), signal);
     const parts = new RowConverter(weight.type, weight.form, 0, source.dequantize).convert(bytes, count);
-    for (const { part } of wanted) small.set(partKey(weight.name, part), (parts.get(part) ?? new Uint8Array(0)).slice());
+    for (const { part } of wanted)
+      small.set(partKey(weight.name, part), (parts.get(part) ?? new Uint8Array(0)).slice());
   }
   return small;
 }
 
-const tensorEnergy = (state: TensorState): number => (state.measured === 0 ? 0 : (state.energy / state.measured) * state.rows);
+const tensorEnergy = (state: TensorState): number =>
+  state.measured === 0 ? 0 : (state.energy / state.measured) * state.rows;
 
 function required(states: ReadonlyMap<string, TensorState>, name: string): TensorState {
-  return states.get(name) ?? stateFor({ name, type: "f32", shape: [], form: { kind: "plain", dtype: "fp32" }, parts: [] }, 0);
+  return (
+    states.get(name) ?? stateFor({ name, type: "f32", shape: [], form: { kind: "plain", dtype: "fp32" }, parts: [] }, 0)
+  );
 }
 
 /** Two converters alternate, so that one's buffers can still be on their way to disk while the other works. */
-async function run(jobs: readonly Job[], source: WeightBytes, sink: PositionedSink, options: WriteOptions, progress: { done: number; total: number }): Promise<void> {
+async function run(
+  jobs: readonly Job[],
+  source: WeightBytes,
+  sink: PositionedSink,
+  options: WriteOptions,
+  progress: { done: number; total: number },
+): Promise<void> {
   const writing: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
   let converters: (RowConverter | undefined)[] = [undefined, undefined];
   let owner: TensorState | undefined;
@@ -139,7 +171,13 @@ async function run(jobs: readonly Job[], source: WeightBytes, sink: PositionedSi
       }
       const slot = i % 2;
       await writing[slot];
-      const converter = (converters[slot] ??= new RowConverter(weight.type, weight.form, state.fold, source.dequantize, state.facts));
+      const converter = (converters[slot] ??= new RowConverter(
+        weight.type,
+        weight.form,
+        state.fold,
+        source.dequantize,
+        state.facts,
+      ));
       measure(job, bytes, source.dequantize);
       const parts = converter.convert(bytes, job.rows * state.columns);
       writing[slot] = writeParts(job, parts, sink);
@@ -163,7 +201,8 @@ async function writeParts(job: Job, parts: ConvertedRows, sink: PositionedSink):
   for (const part of weight.parts) {
     const bytes = parts.get(part.part);
     const perRow = elementCount(part.shape) / state.rows;
-    if (bytes !== undefined && part.record !== undefined) await sink.write(part.record.dataOffset + packedByteLength(part.dtype, job.firstRow * perRow), bytes);
+    if (bytes !== undefined && part.record !== undefined)
+      await sink.write(part.record.dataOffset + packedByteLength(part.dtype, job.firstRow * perRow), bytes);
   }
 }
 
