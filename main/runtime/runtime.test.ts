@@ -1,0 +1,191 @@
+// The runtime without a device: stop strings, statistics, and generation over a session that answers from a script.
+import { describe, expect, test } from "vitest";
+import { GraphBuilder } from "../ir/builder.ts";
+import { tensor } from "../ir/type.ts";
+import { opTable, typedBuilder } from "../ops/index.ts";
+import type { RunResult } from "../backends/cpu/engine.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import { DecoderSession } from "./decoderSession.ts";
+import type { GraphRun, GraphSession } from "./device.ts";
+import { symbolsOf } from "./device.ts";
+import type { GenerateEvent, GenerateOptions } from "./generate.ts";
+import { GREEDY, generate } from "./generate.ts";
+import { deviation, median, medianInterval, quantile } from "./statistics.ts";
+import { StopText } from "./stopText.ts";
+
+describe("stop strings", () => {
+  const run = (
+    stops: readonly string[],
+    pieces: readonly string[],
+  ): { text: string; tokens: number[]; found: string | undefined } => {
+    const scan = new StopText<number>(stops);
+    const shown: { token: number; text: string }[] = [];
+    for (const [i, piece] of pieces.entries()) {
+      const { ready, found } = scan.push(i, piece);
+      shown.push(...ready);
+      if (found !== undefined)
+        return { text: shown.map((s) => s.text).join(""), tokens: shown.map((s) => s.token), found };
+    }
+    shown.push(...scan.flush());
+    return { text: shown.map((s) => s.text).join(""), tokens: shown.map((s) => s.token), found: undefined };
+  };
+  test("across tokens: what stands before is given out, the rest is not", () => {
+    expect(run(["STOP"], ["ab", "cS", "TO", "P!"])).toEqual({ text: "abc", tokens: [0, 1], found: "STOP" });
+  });
+  test("a beginning that does not become one is given out after all", () => {
+    expect(run(["STOP"], ["ST", "O", "ne"])).toEqual({ text: "STOne", tokens: [0, 1, 2], found: undefined });
+  });
+  test("a text that ends in a beginning keeps it", () => {
+    expect(run(["\n\n"], ["a", "\n"])).toEqual({ text: "a\n", tokens: [0, 1], found: undefined });
+  });
+  test("the earliest of several wins, and a repeated beginning is seen", () => {
+    expect(run(["bc", "ab"], ["xabc"])).toEqual({ text: "x", tokens: [0], found: "ab" });
+    expect(run(["aab"], ["a", "a", "a", "b"])).toEqual({ text: "a", tokens: [0], found: "aab" });
+  });
+});
+
+test("median, quantiles, deviation and the bootstrap interval", () => {
+  expect(median([3, 1, 2])).toBe(2);
+  expect(median([4, 1, 2, 3])).toBe(2.5);
+  expect(quantile([0, 10], 0.25)).toBe(2.5);
+  expect(deviation([2, 4, 4, 4, 5, 5, 7, 9])).toBeCloseTo(2.138089935, 8);
+  const { low, high } = medianInterval([9, 10, 11, 10, 9, 12, 10], 3);
+  expect(low).toBeGreaterThanOrEqual(9);
+  expect(high).toBeLessThanOrEqual(12);
+  expect(medianInterval([9, 10, 11, 10, 9, 12, 10], 3)).toEqual({ low, high });
+  expect(medianInterval([5])).toEqual({ low: 5, high: 5 });
+});
+
+test("symbols follow from the inputs, and sizes that do not fit are refused", () => {
+  const builder = new GraphBuilder(opTable, "g");
+  const g = typedBuilder(builder);
+  const x = builder.input("x", tensor("f32", ["T", 4]));
+  builder.output("y", g.add([x, x]));
+  const graph = builder.finish();
+  expect(symbolsOf(graph, { inputs: { x: new Float32Array(12) } })).toEqual({ T: 3 });
+  expect(() => symbolsOf(graph, { inputs: { x: new Float32Array(5) } })).toThrowError(/do not fill/);
+});
+
+/** A "model" whose next token is always the last one plus one; it counts what it was asked to run. */
+class Script implements GraphSession {
+  readonly threads = 1;
+  readonly ran: number[][] = [];
+  delay = 0;
+  async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+    const tokens = [...(request.inputs["tokens"] as Int32Array)];
+    if (this.delay > 0) await new Promise((resolve) => setTimeout(() => resolve(undefined), this.delay));
+    if (signal?.aborted === true) throw new WorkbenchError("CANCELLED", "Cancelled.");
+    this.ran.push(tokens);
+    const sampled = { id: ((tokens.at(-1) ?? 0) + 1) % 100, logprob: -1, top: [] };
+    return { seconds: 0, outputs: {}, ...(request.sample === undefined ? {} : { sampled }) };
+  }
+  fork = async (): Promise<GraphSession> => Promise.resolve(this);
+  save = async (): Promise<Uint8Array<ArrayBuffer>> => Promise.resolve(new Uint8Array(0));
+  restore = async (): Promise<void> => Promise.resolve();
+  reset = async (): Promise<void> => Promise.resolve();
+  bytes = (positions: number): { reserved: number; states: number; used: number } => ({
+    reserved: 0,
+    states: 0,
+    used: positions,
+  });
+  dispose(): void {
+    this.ran.length = 0;
+  }
+}
+
+const letters = {
+  endings: new Set([90]),
+  detokenizer: () => ({ push: (id: number) => String.fromCharCode(33 + id), flush: () => "" }),
+};
+const sessionOver = (script: Script, capacity = 64): DecoderSession =>
+  new DecoderSession(script, { capacity, vocabulary: 100, chunk: 4 });
+async function collect(session: DecoderSession, options: Partial<GenerateOptions>): Promise<GenerateEvent[]> {
+  const events: GenerateEvent[] = [];
+  for await (const event of generate(session, letters, {
+    prompt: [1, 2, 3],
+    sampling: GREEDY,
+    maxTokens: 5,
+    ...options,
+  }))
+    events.push(event);
+  return events;
+}
+const ids = (events: readonly GenerateEvent[]): number[] =>
+  events.flatMap((event) => (event.kind === "token" ? [event.id] : []));
+const reason = (events: readonly GenerateEvent[]): string | undefined => {
+  const last = events.at(-1);
+  return last?.kind === "done" ? last.reason : undefined;
+};
+
+describe("generation", () => {
+  test("feeds the prompt in chunks, draws tokens, ends at the length", async () => {
+    const script = new Script();
+    const session = sessionOver(script);
+    const events = await collect(session, { prompt: [1, 2, 3, 4, 5, 6] });
+    expect(script.ran.slice(0, 2)).toEqual([
+      [1, 2, 3, 4],
+      [5, 6],
+    ]);
+    expect(events.filter((event) => event.kind === "prompt").map((event) => event.done)).toEqual([0, 4, 6]);
+    expect(ids(events)).toEqual([7, 8, 9, 10, 11]);
+    expect(reason(events)).toBe("length");
+    expect(session.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  test("keeps what the cache shares with the next prompt", async () => {
+    const script = new Script();
+    const session = sessionOver(script);
+    await collect(session, {});
+    script.ran.length = 0;
+    const events = await collect(session, { prompt: [1, 2, 3, 4, 50] });
+    expect(script.ran[0]).toEqual([50]);
+    expect(events[0]).toMatchObject({ kind: "prompt", reused: 4 });
+  });
+
+  test("stops at an ending token, at a stop string, and when the context is full", async () => {
+    expect(reason(await collect(sessionOver(new Script()), { prompt: [88], maxTokens: 20 }))).toBe("stop");
+    const session = sessionOver(new Script());
+    const stopped = await collect(session, { stop: [String.fromCharCode(33 + 6, 33 + 7)], maxTokens: 20 });
+    expect(ids(stopped)).toEqual([4, 5]);
+    expect(reason(stopped)).toBe("stop");
+    const full = await collect(sessionOver(new Script(), 5), { maxTokens: 20 });
+    expect(reason(full)).toBe("context-full");
+    expect(ids(full)).toEqual([4, 5, 6]);
+  });
+
+  test("a cancel and a consumer that leaves both end the step under way and leave the session whole", async () => {
+    const script = new Script();
+    const session = sessionOver(script);
+    const controller = new AbortController();
+    const seen: GenerateEvent[] = [];
+    script.delay = 5;
+    for await (const event of generate(session, letters, {
+      prompt: [1, 2, 3],
+      sampling: GREEDY,
+      maxTokens: 50,
+      signal: controller.signal,
+    })) {
+      seen.push(event);
+      if (ids(seen).length === 3) controller.abort();
+    }
+    expect(reason(seen)).toBe("cancelled");
+    expect(session.tokens.slice(0, 3)).toEqual([1, 2, 3]);
+    expect(session.past).toBeLessThanOrEqual(3 + ids(seen).length);
+    for await (const event of generate(session, letters, { prompt: [9, 9], sampling: GREEDY, maxTokens: 50 }))
+      if (event.kind === "token") break;
+    expect(session.tokens).toEqual([9, 9]);
+    expect(ids(await collect(session, {}))).toEqual([4, 5, 6, 7, 8]);
+  });
+
+  test("bad tokens, an empty prompt and a prompt too long have codes", async () => {
+    const codeOf = async (prompt: readonly number[]): Promise<unknown> =>
+      await collect(sessionOver(new Script(), 8), { prompt }).then(
+        () => "none",
+        (error: unknown) => (error as { code: unknown }).code,
+      );
+    expect(await codeOf([])).toBe("INPUT_ARGUMENT");
+    expect(await codeOf([1, 100])).toBe("INPUT_ARGUMENT");
+    expect(await codeOf([0.5])).toBe("INPUT_ARGUMENT");
+    expect(await codeOf(Array.from({ length: 9 }, () => 1))).toBe("RUN_CONTEXT_FULL");
+  });
+});
