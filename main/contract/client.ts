@@ -135,7 +135,8 @@ export function createClient<C extends AnyContract>(
           try {
             resolve(options.checkOutputs === true ? check(contract.calls[method]?.output, value, method) : value);
           } catch (error) {
-            reject(error);
+            // `check` throws nothing else.
+            reject(error instanceof Error ? error : new WorkbenchError("BUG_UNEXPECTED", String(error)));
           }
         },
         end: () => undefined,

@@ -114,6 +114,15 @@ describe("folding", () => {
     expect(note("head")).toBe("");
   });
 
+  it("finds other weight types by itself when the engine gives no note", () => {
+    const silent = createGraphModel({
+      ...view,
+      groups: { ...view.groups, note: new Uint32Array(view.groups.note.length) },
+    });
+    const note = oddNote(silent, groupNamed("block 3"), classify(silent, null), null, () => "");
+    expect(note).toBe("attn_output in q6_k");
+  });
+
   it("opens everything", () => {
     const count = (items: readonly Shown[]): number =>
       items.reduce((n, item) => n + (item.kind === "frame" ? count(item.items) : 1), 0);

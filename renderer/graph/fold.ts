@@ -3,7 +3,7 @@
  * A stack opens by splitting its first block off; any block can be split out of the middle the same way.
  */
 import type { GraphModel } from "./graphModel.ts";
-import { childrenOf, groupKind, isGroup, opName } from "./graphModel.ts";
+import { childrenOf, groupKind, isGroup, nodeName, nodeWeight, opName } from "./graphModel.ts";
 
 export type Shown =
   | { readonly kind: "op"; readonly node: number }
@@ -128,15 +128,21 @@ export function oddNote(
   const usual = usualClass(model, parent, classes);
   if (usual === null || classes[block] === usual) return "";
   const note = view.strings[view.groups.note[block] ?? 0] ?? "";
-  if (note !== "" || column === null) return note;
+  if (note !== "") return note;
   const sibling = [...childrenOf(model, parent)].find((code) => isGroup(code) && classes[~code] === usual);
-  if (sibling === undefined || view.groups.structure[~sibling] !== view.groups.structure[block]) return "";
-  // Equal structure: the ops of both stand at the same places.
+  // The ops of both stand at the same places, or there is no comparing them op by op.
+  if (sibling === undefined || view.groups.nodeCount[~sibling] !== view.groups.nodeCount[block]) return "";
   const [from, like] = [view.groups.firstNode[block] ?? 0, view.groups.firstNode[~sibling] ?? 0];
   const found = new Set<string>();
-  for (let i = 0; i < (view.groups.nodeCount[block] ?? 0); i++)
-    if ((column[from + i] ?? 0) !== (column[like + i] ?? 0) && model.hidden[from + i] === 0)
-      found.add(`${opName(view, from + i)} on ${nameOf(column[from + i] ?? 0)}`);
+  for (let i = 0; i < (view.groups.nodeCount[block] ?? 0); i++) {
+    const [node, other] = [from + i, like + i];
+    if (model.hidden[node] === 1) continue;
+    if (view.nodes.op[node] !== view.nodes.op[other]) found.add(`${opName(view, node)} for ${opName(view, other)}`);
+    else if (nodeWeight(view, node) !== nodeWeight(view, other))
+      found.add(`${nodeName(view, node)} in ${nodeWeight(view, node)}`);
+    else if (column !== null && (column[node] ?? 0) !== (column[other] ?? 0))
+      found.add(`${opName(view, node)} on ${nameOf(column[node] ?? 0)}`);
+  }
   const [first, second, ...rest] = found;
   return [first, second, rest.length > 0 ? `${rest.length} more` : undefined]
     .filter((part) => part !== undefined)

@@ -109,7 +109,9 @@ export const opName = (view: GraphView, node: number): string => text(view, view
 export const nodeName = (view: GraphView, node: number): string => text(view, view.nodes.name[node]);
 export const nodeType = (view: GraphView, node: number): string => text(view, view.nodes.type[node]);
 export const nodeWeight = (view: GraphView, node: number): string => text(view, view.nodes.weight[node]);
-export const groupName = (view: GraphView, group: number): string => text(view, view.groups.name[group]);
+/** GGUF names its blocks "blk.7"; a person reads "block 7". */
+export const displayName = (name: string): string => name.replace(/^blk\.(\d+)$/, "block $1");
+export const groupName = (view: GraphView, group: number): string => displayName(text(view, view.groups.name[group]));
 export const groupNote = (view: GraphView, group: number): string => text(view, view.groups.note[group]);
 export const groupKind = (view: GraphView, group: number): (typeof GROUP_KINDS)[number] =>
   GROUP_KINDS[view.groups.kind[group] ?? 0] ?? "part";

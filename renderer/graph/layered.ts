@@ -48,6 +48,8 @@ const MAX_SWAP_EDGES = 4000;
 /** The graph that is placed: members, ports and bends, with edges between neighbouring ranks only. */
 interface Layers {
   readonly rank: number[];
+  /** Length of the longest way to a node; a bend has that of the node its edge comes from. */
+  readonly depth: number[];
   readonly order: number[];
   readonly left: number[];
   readonly right: number[];
@@ -71,9 +73,20 @@ export function layoutLayered(sizes: readonly LocalSize[], edges: readonly Local
   const outNode = count + (hasIn ? 1 : 0);
   const id = (end: number): number => (end === IN ? inNode : end === OUT ? outNode : end);
 
-  const rank = rankMembers(count, edges, back, hasIn);
+  const { rank, depth } = rankMembers(count, edges, back, hasIn);
   const outRank = Math.max(0, ...maxOf(rank)) + 1;
-  const layers: Layers = { rank, order: [], left: [], right: [], height: [], isBend: [], up: [], down: [], ranks: [] };
+  const layers: Layers = {
+    rank,
+    depth: [],
+    order: [],
+    left: [],
+    right: [],
+    height: [],
+    isBend: [],
+    up: [],
+    down: [],
+    ranks: [],
+  };
   const addNode = (r: number, left: number, right: number, height: number, order: number, bend: boolean): number => {
     const node = layers.left.length;
     layers.rank[node] = r;
@@ -87,9 +100,12 @@ export function layoutLayered(sizes: readonly LocalSize[], edges: readonly Local
     (layers.ranks[r] ??= []).push(node);
     return node;
   };
-  sizes.forEach((size, i) => addNode(rank[i] ?? 0, size.left, size.right + size.extra, size.height, i, false));
-  if (hasIn) addNode(0, HALF_BEND, HALF_BEND, 0, -1, true);
-  if (hasOut) addNode(outRank, HALF_BEND, HALF_BEND, 0, count, true);
+  sizes.forEach((size, i) => {
+    layers.depth[addNode(rank[i] ?? 0, size.left, size.right + size.extra, size.height, i, false)] = depth[i] ?? 0;
+  });
+  // What comes in at the top leads further back than any source inside.
+  if (hasIn) layers.depth[addNode(0, HALF_BEND, HALF_BEND, 0, -1, true)] = 0.5;
+  if (hasOut) layers.depth[addNode(outRank, HALF_BEND, HALF_BEND, 0, count, true)] = outRank;
   for (let r = 0; r < layers.ranks.length; r++) layers.ranks[r] ??= [];
 
   const connect = (a: number, b: number): void => {
@@ -106,8 +122,11 @@ export function layoutLayered(sizes: readonly LocalSize[], edges: readonly Local
     }
     const bends: number[] = [];
     // A bend stands where the farther end's program order says, so that parallel edges start without crossings.
-    for (let r = first + 1; r < last; r++)
-      bends.push(addNode(r, HALF_BEND, HALF_BEND, 0, (layers.order[a] ?? 0) + 0.5, true));
+    for (let r = first + 1; r < last; r++) {
+      const bend = addNode(r, HALF_BEND, HALF_BEND, 0, (layers.order[a] ?? 0) + 0.5, true);
+      layers.depth[bend] = layers.depth[a] ?? 0;
+      bends.push(bend);
+    }
     [a, ...bends, b].reduce((previous, next) => (connect(previous, next), next));
     return bends;
   });
@@ -145,7 +164,12 @@ function maxOf(values: readonly number[]): readonly [number] {
   return [max];
 }
 
-function rankMembers(count: number, edges: readonly LocalEdge[], back: Uint8Array, hasIn: boolean): number[] {
+function rankMembers(
+  count: number,
+  edges: readonly LocalEdge[],
+  back: Uint8Array,
+  hasIn: boolean,
+): { rank: number[]; depth: readonly number[] } {
   const first = hasIn ? 1 : 0;
   const rank = new Array<number>(count).fill(first);
   const out: number[][] = Array.from({ length: count }, () => []);
@@ -161,6 +185,7 @@ function rankMembers(count: number, edges: readonly LocalEdge[], back: Uint8Arra
   // Program order is a topological order, so one pass suffices.
   for (let i = 0; i < count; i++)
     for (const to of out[i] ?? []) rank[to] = Math.max(rank[to] ?? first, (rank[i] ?? first) + 1);
+  const depth = rank.map((r, i) => (readers[i] === 0 ? 0 : r));
   for (let i = 0; i < count; i++) {
     const targets = out[i] ?? [];
     if (readers[i] !== 0 || targets.length === 0) continue;
@@ -168,7 +193,7 @@ function rankMembers(count: number, edges: readonly LocalEdge[], back: Uint8Arra
     for (const to of targets) nearest = Math.min(nearest, rank[to] ?? first);
     rank[i] = Math.max(first, nearest - 1);
   }
-  return rank;
+  return { rank, depth };
 }
 
 function orderRanks(layers: Layers, edgeCount: number): void {
@@ -222,7 +247,7 @@ function crossings(layers: Layers, position: readonly number[], left: number, ri
   return n;
 }
 
-/** The chain that carries the program: from the last node up, through boxes rather than bends, earliest first. */
+/** The chain that carries the program: from the last node up the longest way, through boxes, earliest first. */
 function findSpine(layers: Layers): Uint8Array {
   const spine = new Uint8Array(layers.left.length);
   const last = layers.ranks.at(-1) ?? [];
@@ -231,6 +256,8 @@ function findSpine(layers: Layers): Uint8Array {
     let next: number | undefined;
     for (const up of layers.up[node] ?? []) {
       if (next === undefined) next = up;
+      else if (layers.depth[up] !== layers.depth[next])
+        next = (layers.depth[up] ?? 0) > (layers.depth[next] ?? 0) ? up : next;
       else if (layers.isBend[up] !== layers.isBend[next]) next = layers.isBend[up] === true ? next : up;
       else if ((layers.order[up] ?? 0) < (layers.order[next] ?? 0)) next = up;
     }

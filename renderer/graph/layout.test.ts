@@ -105,6 +105,22 @@ describe("one frame", () => {
     expect(y[2]!).toBe(y[1]!);
   });
 
+  it("keeps the long chain straight, not a source that joins it late", () => {
+    // 0 feeds only 4; 1 → 2 → 3 → 4 → 5 is the program.
+    const { x } = layoutLayered(
+      [box, box, box, box, box, box],
+      [
+        { from: 0, to: 4 },
+        { from: 1, to: 2 },
+        { from: 2, to: 3 },
+        { from: 3, to: 4 },
+        { from: 4, to: 5 },
+      ],
+    );
+    for (const node of [1, 2, 3, 4, 5]) expect(x[node]!).toBeCloseTo(0);
+    expect(Math.abs(x[0]!)).toBeGreaterThan(100);
+  });
+
   it("never overlaps, whatever the graph", () => {
     const graphs = fc
       .integer({ min: 1, max: 40 })

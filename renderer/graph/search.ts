@@ -6,7 +6,7 @@
 import type { Device } from "../../main/contract/views/common.ts";
 import { deviceCode, DEVICES } from "../../main/contract/views/common.ts";
 import type { GraphModel } from "./graphModel.ts";
-import { childrenOf, groupKind, isGroup } from "./graphModel.ts";
+import { childrenOf, displayName, groupKind, isGroup } from "./graphModel.ts";
 
 export interface SearchQuery {
   readonly words: readonly string[];
@@ -57,7 +57,8 @@ export interface SearchColumns {
 export function searchNodes(model: GraphModel, query: SearchQuery, columns: SearchColumns): readonly number[] {
   if (isEmptyQuery(query)) return [];
   const { view } = model;
-  const lower = view.strings.map((text) => text.toLowerCase());
+  // A block is found by either of its names.
+  const lower = view.strings.map((text) => `${text} ${displayName(text)}`.toLowerCase());
   const wordHits = query.words.map((word) => lower.map((text) => text.includes(word)));
   const opHits = lower.map((text) => query.ops.length === 0 || query.ops.some((op) => text.includes(op)));
   const typeHits = lower.map((text) => query.types.length > 0 && query.types.some((type) => text.includes(type)));

@@ -20,6 +20,11 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
       return;
     }
     void store.getState().loadRecents();
+    // Later statuses come as events, when something changes.
+    engine.call("engine.status", {}).then(
+      (status) => store.setState({ status }),
+      () => undefined,
+    );
   };
 
   const onLost = (): void => {

@@ -20,7 +20,7 @@ export function significant(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return "–";
   const magnitude = Math.abs(value);
   if (magnitude === 0) return "0";
-  if (magnitude >= 10 ** digits) return count(value);
+  if (magnitude >= 10 ** digits) return count(Number(value.toPrecision(digits)));
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(magnitude)));
   const text = magnitude.toFixed(Math.min(decimals, 9));
   return value < 0 ? MINUS + text : text;

@@ -151,6 +151,7 @@ export const profileInput = z.object({
 export const profileRow = z.object({
   op: z.string(),
   device,
+  /** Totals over the phase; the window divides by its tokens where it speaks of one. */
   count: z.number(),
   seconds: z.number(),
   share: z.number(),
@@ -184,6 +185,7 @@ export const profileView = z.object({
     nodeStart: u32,
     nodes: u32,
   }),
+  /** `seconds`: of one token of the phase. */
   prefill: z.object({ seconds: figure, rows: z.array(profileRow) }),
   decode: z.object({ seconds: figure, rows: z.array(profileRow) }),
 });

@@ -10,17 +10,24 @@ import { bytes } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
 import styles from "./Overview.module.css";
 
-export function AbilityCard({ ability }: { readonly ability: Exclude<Ability, { ok: true }> }): ReactNode {
+type No = Exclude<Ability, { ok: true }>;
+
+/** Answers that share a way out: "nothing to run", "nothing to export". */
+export function AbilityCard({ abilities }: { readonly abilities: readonly No[] }): ReactNode {
+  const [first] = abilities;
+  if (first === undefined) return null;
   return (
     <Card
-      title={ability.offer === "none" ? "What this file allows" : "The rest of the file"}
-      aside={ability.code}
+      title={first.offer === "none" ? "What this allows" : "The rest of the file"}
+      aside={first.code}
       className={styles["wide"]}
     >
       <div className={styles["ability"]}>
-        <p>{ability.sentence}</p>
-        {ability.hint === null ? null : <p className={styles["arithmetic"]}>{ability.hint}</p>}
-        {ability.offer === "none" ? null : <FindOrSend />}
+        <p>
+          {abilities.map(({ sentence }) => sentence).join(" ")}{" "}
+          {first.hint === null ? null : <span className={styles["arithmetic"]}>{first.hint}</span>}
+        </p>
+        {first.offer === "none" ? null : <FindOrSend />}
       </div>
     </Card>
   );

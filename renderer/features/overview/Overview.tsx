@@ -1,5 +1,6 @@
 /** The overview: what the file is, whether it fits, how fast it will be, where it will run, what is inside. */
 import type { ReactNode } from "react";
+import type { Ability } from "../../../main/contract/views/common.ts";
 import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
@@ -23,7 +24,7 @@ export function Overview(): ReactNode {
         <Problems overview={overview} />
         {overview.fit === null ? null : <FitCard fit={overview.fit} />}
         {overview.speed === null ? null : <SpeedCard speed={overview.speed} />}
-        {overview.canGraph.ok ? <RouteCard /> : null}
+        {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
         {overview.canGraph.ok ? <CompareCard key={`compare ${overview.model}`} /> : null}
         {overview.profiles.length === 0 ? null : <ProfilesCard profiles={overview.profiles} />}
@@ -59,16 +60,20 @@ function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
   );
 }
 
+/** What cannot be done, once for each thing that would change it. */
 function Problems({ overview }: { readonly overview: OverviewView }): ReactNode {
-  const seen = new Set<string>();
-  const cards = [overview.canGraph, overview.canRun, overview.canExport].flatMap((ability) => {
-    if (ability.ok || seen.has(ability.sentence)) return [];
-    seen.add(ability.sentence);
-    return [<AbilityCard key={ability.sentence} ability={ability} />];
-  });
+  const groups = new Map<string, Exclude<Ability, { ok: true }>[]>();
+  for (const ability of [overview.canGraph, overview.canRun, overview.canExport]) {
+    if (ability.ok) continue;
+    const key = `${ability.code} ${ability.hint ?? ""} ${ability.offer}`;
+    const known = groups.get(key) ?? [];
+    if (!known.some(({ sentence }) => sentence === ability.sentence)) groups.set(key, [...known, ability]);
+  }
   return (
     <>
-      {cards}
+      {[...groups].map(([key, abilities]) => (
+        <AbilityCard key={key} abilities={abilities} />
+      ))}
       {overview.warnings.map((warning) => (
         <p key={warning} className={styles["warning"]} role="note">
           {warning}

@@ -14,19 +14,28 @@ import styles from "./Overview.module.css";
 
 const SHOWN: readonly Device[] = ["ane", "gpu", "cpu", "host"];
 
-export function RouteCard(): ReactNode {
+export function RouteCard({ wide }: { readonly wide: boolean }): ReactNode {
   const routes = useSession((state) => state.routes);
   const decode = current(routes.decode);
   const prefill = current(routes.prefill);
+  // The bar says it all; here the machine is enough.
+  const target = useSession((state) => {
+    const list = current(state.targets);
+    const title = (rows: readonly { readonly id: string; readonly title: string }[] | undefined, id: string): string =>
+      rows?.find((row) => row.id === id)?.title ?? id;
+    return state.target === null
+      ? ""
+      : `${title(list?.chips, state.target.chip)}, ${title(list?.oses, state.target.os)}`;
+  });
   const error = routes.decode.kind === "failed" ? routes.decode.error : null;
   const aside =
     decode === null ? null : (
       <>
-        <TruthMark truth={decode.truth} /> for {decode.targetTitle}
+        <TruthMark truth={decode.truth} /> for {target}
       </>
     );
   return (
-    <Card title="Where will it run?" aside={aside} className={styles["reserve"]}>
+    <Card title="Where will it run?" aside={aside} className={cx(styles["reserve"], wide && styles["wide"])}>
       {error !== null ? <ErrorNote title="The route could not be predicted" error={error} /> : null}
       {decode === null ? null : <Shares decode={decode} prefill={prefill} />}
     </Card>

@@ -106,6 +106,14 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
 function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
   const [phase, setPhase] = useState<"decode" | "prefill">("decode");
   const part = profile[phase];
+  // The rows are sums over the phase: for writing, divided by the tokens that were written.
+  const tokens =
+    phase === "decode"
+      ? Math.max(
+          1,
+          profile.steps.decode.reduce((n, each) => n + each, 0),
+        )
+      : 1;
   const hasDevices = part.rows.some((row) => row.device !== part.rows[0]?.device);
   return (
     <>
@@ -122,11 +130,8 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             onChange={setPhase}
           />
           <span>
-            {figureText(part.seconds)} in{" "}
-            {plural(
-              part.rows.reduce((n, row) => n + row.count, 0),
-              "instruction",
-            )}
+            {figureText(part.seconds)} a token,{" "}
+            {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0) / tokens), "instruction")}
             {profile.roof === null ? "" : `, roof ${figureText(profile.roof)}`}
           </span>
         </div>
@@ -145,7 +150,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             </thead>
             <tbody>
               {part.rows.map((row) => (
-                <Row key={`${row.op}/${row.device}`} row={row} hasDevices={hasDevices} />
+                <Row key={`${row.op}/${row.device}`} row={row} tokens={tokens} hasDevices={hasDevices} />
               ))}
             </tbody>
           </table>
@@ -155,7 +160,15 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
   );
 }
 
-function Row({ row, hasDevices }: { readonly row: ProfileRow; readonly hasDevices: boolean }): ReactNode {
+function Row({
+  row,
+  tokens,
+  hasDevices,
+}: {
+  readonly row: ProfileRow;
+  readonly tokens: number;
+  readonly hasDevices: boolean;
+}): ReactNode {
   return (
     <tr>
       <td className={table["text"]}>{row.op}</td>
@@ -164,10 +177,10 @@ function Row({ row, hasDevices }: { readonly row: ProfileRow; readonly hasDevice
           <DeviceChip device={row.device} />
         </td>
       ) : null}
-      <td>{count(row.count)}</td>
-      <td>{seconds(row.seconds)}</td>
+      <td>{count(row.count / tokens)}</td>
+      <td>{seconds(row.seconds / tokens)}</td>
       <td>{share(row.share)}</td>
-      <td>{row.bandwidth === null ? "–" : significant(row.bandwidth / 1e9)}</td>
+      <td>{row.bandwidth === null ? "–" : row.bandwidth < 1e7 ? "< 0.01" : significant(row.bandwidth / 1e9)}</td>
       <td className={styles["roof"]}>
         {row.roofShare === null ? null : (
           <div className={styles["meter"]}>

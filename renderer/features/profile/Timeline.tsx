@@ -17,7 +17,9 @@ import { panRange, rulerStep, sliceAt, totalRange, visibleSlices, zoomRange } fr
 import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
-const LABEL = 64;
+/** Room for the lanes' names, by the longest of them. */
+const labelRoom = (lanes: ProfileView["lanes"]): number =>
+  Math.min(130, Math.max(56, 22 + 6.2 * Math.max(...lanes.map(({ title }) => title.length))));
 const LANE = 24;
 const GAP = 5;
 const RULER = 18;
@@ -35,9 +37,10 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
   const [theme, setTheme] = useState(0);
   useEffect(() => onThemeChange(() => setTheme((n) => n + 1)), []);
   useEffect(() => setRange(rangeAround(profile, step, totalRange(profile))), [profile]); // eslint-disable-line react-hooks/exhaustive-deps -- a new recording resets the view, a click on a step does not
-  const lanes = profile.lanes;
+  const { lanes } = profile;
+  const label = labelRoom(lanes);
   const height = RULER + (lanes.length + 1) * (LANE + GAP) + 4;
-  const room = Math.max(1, width - LABEL - 8);
+  const room = Math.max(1, width - label - 8);
 
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
@@ -49,7 +52,7 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
   }, [profile, range, width, height, room, step, slice, theme]);
 
   const timeAt = useCallback(
-    (x: number): number => range.from + ((x - LABEL) / room) * (range.to - range.from),
+    (x: number): number => range.from + ((x - label) / room) * (range.to - range.from),
     [range, room],
   );
   const laneAt = (y: number): number => Math.floor((y - RULER) / (LANE + GAP)) - 1;
@@ -67,7 +70,7 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
           : zoomRange(
               before,
               1.0015 ** event.deltaY,
-              before.from + ((event.offsetX - LABEL) / room) * (before.to - before.from),
+              before.from + ((event.offsetX - label) / room) * (before.to - before.from),
               whole,
             ),
       );
@@ -212,7 +215,8 @@ function drawTimeline(
   const style = getComputedStyle(document.documentElement);
   const of = (name: string): string => style.getPropertyValue(name).trim();
   const scale = room / (range.to - range.from);
-  const toX = (time: number): number => LABEL + (time - range.from) * scale;
+  const label = labelRoom(profile.lanes);
+  const toX = (time: number): number => label + (time - range.from) * scale;
   context.clearRect(0, 0, width, height);
   context.font = `11px ${of("--font")}`;
   context.textBaseline = "middle";
@@ -222,28 +226,29 @@ function drawTimeline(
   for (let time = Math.ceil(range.from / mark) * mark; time <= range.to; time += mark) {
     const x = toX(time);
     context.fillRect(x, RULER - 5, 1, 4);
-    context.fillText(seconds(time), x + 3, 7);
+    const text = seconds(time);
+    if (x + 3 + context.measureText(text).width < width) context.fillText(text, x + 3, 7);
   }
   const rowTop = (row: number): number => RULER + row * (LANE + GAP);
-  const label = (text: string, row: number): void => {
+  const drawRow = (text: string, row: number): void => {
     context.fillStyle = of("--ink-2");
     context.fillText(text, 10, rowTop(row) + LANE / 2);
     context.fillStyle = of("--sunken");
     context.beginPath();
-    context.roundRect(LABEL, rowTop(row), room, LANE, 3);
+    context.roundRect(label, rowTop(row), room, LANE, 3);
     context.fill();
   };
 
   context.save();
-  label("Steps", 0);
-  profile.lanes.forEach((lane, i) => label(lane.title, i + 1));
+  drawRow("Steps", 0);
+  profile.lanes.forEach((lane, i) => drawRow(lane.title, i + 1));
   context.beginPath();
-  context.rect(LABEL, 0, room, height);
+  context.rect(label, 0, room, height);
   context.clip();
   for (let i = 0; i < profile.steps.start.length; i++) {
     const x = toX(profile.steps.start[i] ?? 0);
     const w = (profile.steps.seconds[i] ?? 0) * scale;
-    if (x + w < LABEL || x > width) continue;
+    if (x + w < label || x > width) continue;
     context.beginPath();
     context.roundRect(x + 0.5, rowTop(0) + 2.5, Math.max(1, w - 1), LANE - 5, 2);
     context.fillStyle = of("--raised");
@@ -254,7 +259,7 @@ function drawTimeline(
     const text = stepTitle(profile, i);
     if (w > context.measureText(text).width + 16) {
       context.fillStyle = of("--ink");
-      context.fillText(text, Math.max(x, LABEL) + 8, rowTop(0) + LANE / 2 + 0.5);
+      context.fillText(text, Math.max(x, label) + 8, rowTop(0) + LANE / 2 + 0.5);
     }
   }
   for (const drawn of visibleSlices(profile, range, room)) {
@@ -263,12 +268,12 @@ function drawTimeline(
     const top = rowTop(drawn.lane + 1) + 2;
     context.globalAlpha = slice >= 0 && drawn.slice !== slice ? 0.55 : 0.9;
     context.fillStyle = of(deviceLook(device).color);
-    context.fillRect(LABEL + drawn.x, top, w, LANE - 4);
+    context.fillRect(label + drawn.x, top, w, LANE - 4);
     context.globalAlpha = 1;
-    drawPattern(context, device, LABEL + drawn.x, top, w, of("--canvas"));
+    drawPattern(context, device, label + drawn.x, top, w, of("--canvas"));
     const text = profile.strings[profile.slices.op[drawn.slice] ?? 0] ?? "";
     if (drawn.count === 1 && w > context.measureText(text).width + 14)
-      drawLabel(context, text, LABEL + drawn.x + 5, top, of("--raised"), of("--ink"));
+      drawLabel(context, text, label + drawn.x + 5, top, of("--raised"), of("--ink"));
   }
   if (step >= 0) {
     context.strokeStyle = of("--select");

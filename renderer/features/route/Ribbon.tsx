@@ -24,7 +24,7 @@ export function Ribbon(): ReactNode {
   const overview = useSession((session) => current(session.model));
   const [by, setBy] = useState<RibbonWidth>("work");
   const route = current(state);
-  const unit = phase === "decode" ? "per token" : "per chunk";
+  const unit = overview?.kind === "demo-graph" ? "per run" : phase === "decode" ? "per token" : "per chunk";
   return (
     <section className={styles["ribbon"]} aria-label="Route">
       <div className={styles["title"]}>

@@ -113,7 +113,7 @@ function Offers(): ReactNode {
                 glyph={GLYPHS[offer.kind]}
                 title={offer.title}
                 sentence={offer.sentence}
-                aside={bytes(offer.bytes)}
+                aside={offer.bytes > 0 ? bytes(offer.bytes) : ""}
               />
             </button>
           ))}
