@@ -15,8 +15,6 @@ type Polynomial = ReadonlyMap<string, number>;
 const SYMBOL = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const parsed = new Map<string, Polynomial>();
 
-export const isSymbol = (name: string): boolean => SYMBOL.test(name);
-
 function fail(text: string, why: string): never {
   throw new WorkbenchError("IR_SHAPE", `[dim] ${why}: got "${text}", expected a polynomial such as 2*T+past`);
 }

@@ -79,38 +79,6 @@ const INTEGERS: ReadonlySet<ElementType> = new Set<ElementType>(["u8", "i8", "i1
 export const isFloat = (type: ElementType): boolean => FLOATS.has(type);
 export const isInteger = (type: ElementType): boolean => INTEGERS.has(type);
 
-const RANK: { readonly [D in DType]: number } = {
-  bool: 0,
-  u8: 1,
-  i8: 1,
-  i16: 2,
-  bf16: 2,
-  f16: 3,
-  u32: 4,
-  i32: 4,
-  i64: 5,
-  f32: 6,
-  f64: 7,
-  c64: 8,
-};
-
-/**
- * The type two operands meet at (reference/ops.md section 1): same → same; f16 with bf16 → f32;
- * integer with float: f64 wins, i64 → f64, otherwise f32; else the higher rank.
- */
-export function promote(a: DType, b: DType): DType {
-  if (a === b) return a;
-  if (a === "bool") return b;
-  if (b === "bool") return a;
-  if (a === "c64" || b === "c64") return "c64";
-  if ((a === "f16" && b === "bf16") || (a === "bf16" && b === "f16")) return "f32";
-  if (isFloat(a) !== isFloat(b)) {
-    const integer = isFloat(a) ? b : a;
-    return a === "f64" || b === "f64" || integer === "i64" ? "f64" : "f32";
-  }
-  return RANK[a] >= RANK[b] ? a : b;
-}
-
 /** The plain dtype, or an IR_TYPE error that names who asked. */
 export function plainDType(type: ElementType, who: string): DType {
   if (isPacked(type))

@@ -84,10 +84,3 @@ export const rootsOf = (graph: Graph): readonly Value[] => [
   ...graph.outputs.map((output) => output.value),
   ...graph.states.map((state) => state.output),
 ];
-
-/** For each node the ids of the nodes that read it. */
-export function usersOf(graph: Graph): readonly (readonly NodeId[])[] {
-  const users: NodeId[][] = graph.nodes.map(() => []);
-  for (const node of graph.nodes) for (const input of node.inputs) users[input.node]?.push(node.id);
-  return users;
-}

@@ -218,9 +218,3 @@ export function copyNode(
   const { origins, passes, regions } = node;
   return builder.apply(node.op, inputs, node.attrs, { origins, passes, regions });
 }
-
-export const nodeOf = (graph: Graph, id: NodeId): Node => {
-  const node = graph.nodes[id];
-  invariant(node, `no node ${id} in ${graph.name}`);
-  return node;
-};
