@@ -47,6 +47,28 @@ def package_text(path, opset=None):
     return None if program is None else str(program)
 
 
+def schema_numbers():
+    """Field and enum numbers of Apple's messages, as {"Message.field": number} (nested names joined by dots)."""
+    from coremltools import proto
+
+    out = {}
+
+    def walk(message, prefix):
+        name = prefix + message.name
+        out.update({f"{name}.{field.name}": field.number for field in message.fields})
+        for enum in message.enum_types:
+            out.update({f"{name}.{enum.name}.{value.name}": value.number for value in enum.values})
+        for inner in message.nested_types:
+            walk(inner, name + ".")
+
+    for file in (proto.Model_pb2, proto.FeatureTypes_pb2, proto.MIL_pb2):
+        for message in file.DESCRIPTOR.message_types_by_name.values():
+            walk(message, "")
+        for enum in file.DESCRIPTOR.enum_types_by_name.values():
+            out.update({f"{enum.name}.{value.name}": value.number for value in enum.values})
+    return out
+
+
 def _argument(value):
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 

@@ -1,0 +1,98 @@
+// A package is a file like any other: mutated models, manifests and paths end in coded errors, never in a crash or a hang.
+import { describe, expect, it } from "vitest";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { BlobPlan, MemorySink, memorySource, writeBlobFrame } from "./blob.ts";
+import { MilFunctionBuilder } from "./mil/builder.ts";
+import { NameTable } from "./mil/names.ts";
+import { tensorType } from "./mil/types.ts";
+import type { DirectoryReader } from "./package.ts";
+import { MANIFEST_PATH, MODEL_PATH, WEIGHTS_PATH, manifestText, modelBytes, openPackage } from "./package.ts";
+import { Simulator } from "./simulator/simulator.ts";
+import { simTensor } from "./simulator/tensor.ts";
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+async function goodFiles(): Promise<Map<string, Uint8Array>> {
+  const blob = new BlobPlan();
+  const record = blob.place("w", "fp16", 64);
+  const builder = new MilFunctionBuilder("main", "CoreML8", new NameTable());
+  const weight = builder.data({ type: tensorType("fp16", [8, 8]), data: { kind: "blob", offset: record.offset } }, "w");
+  const y = builder.op("linear", { x: builder.input("x", tensorType("fp16", [1, 8])), weight });
+  builder.output("y", builder.op("softmax", { x: y, axis: -1 }));
+  const sink = new MemorySink();
+  await writeBlobFrame(blob, sink);
+  await sink.write(record.dataOffset, new Uint8Array(128));
+  const metadata = { shortDescription: "", author: "", license: "", version: "", userDefined: {} };
+  const program = { functions: [builder.finish()], buildInfo: {} };
+  return new Map([
+    [MANIFEST_PATH, encode(manifestText("test"))],
+    [MODEL_PATH, modelBytes({ program, opset: "CoreML8", defaultFunction: "main", metadata })],
+    [WEIGHTS_PATH, sink.bytes.slice()],
+  ]);
+}
+
+const directory = (files: ReadonlyMap<string, Uint8Array>): DirectoryReader => ({
+  file: (path) => {
+    const bytes = files.get(path);
+    return Promise.resolve(bytes === undefined ? undefined : memorySource(bytes));
+  },
+});
+
+async function runOnce(files: ReadonlyMap<string, Uint8Array>): Promise<void> {
+  const opened = await openPackage(directory(files));
+  await new Simulator(opened).function().predict({ x: simTensor("fp16", [1, 8], new Float32Array(8)) });
+}
+
+describe("hostile packages", () => {
+  it("runs as it is", async () => {
+    await expect(runOnce(await goodFiles())).resolves.toBeUndefined();
+  });
+
+  it(
+    "3 000 mutations of the model and the weights end in coded errors or in numbers",
+    { timeout: 120_000 },
+    async () => {
+      const good = await goodFiles();
+      let seed = 4711;
+      const random = (below: number): number =>
+        (((seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32) * below) | 0;
+      const foreign: string[] = [];
+      for (let round = 0; round < 3000; round++) {
+        const files = new Map(good);
+        const path = round % 3 === 0 ? WEIGHTS_PATH : MODEL_PATH;
+        const bytes = (good.get(path) ?? new Uint8Array(0)).slice();
+        for (let n = 1 + random(4); n > 0; n--)
+          bytes[random(Math.min(bytes.length, path === WEIGHTS_PATH ? 128 : bytes.length))] = random(256);
+        files.set(path, round % 7 === 0 ? bytes.slice(0, random(bytes.length)) : bytes);
+        await runOnce(files).catch((error: unknown) => {
+          if (!(error instanceof WorkbenchError) || error.code.startsWith("BUG_"))
+            foreign.push(`${round}: ${String(error)}`);
+        });
+      }
+      expect(foreign).toEqual([]);
+    },
+  );
+
+  it("refuses manifests that lead elsewhere or nowhere", async () => {
+    const good = await goodFiles();
+    const id = "00000000-0000-4000-8000-000000000000";
+    const pointing = (path: string): string =>
+      JSON.stringify({ fileFormatVersion: "1.0.0", itemInfoEntries: { [id]: { path } }, rootModelIdentifier: id });
+    for (const manifest of [
+      "",
+      "{",
+      "[]",
+      "{}",
+      "null",
+      pointing("../../etc/passwd"),
+      pointing("/etc/passwd"),
+      pointing("a\\b"),
+      '{"rootModelIdentifier":"__proto__","itemInfoEntries":{}}',
+    ])
+      await expect(
+        openPackage(directory(new Map(good).set(MANIFEST_PATH, encode(manifest)))),
+        manifest,
+      ).rejects.toMatchObject({ code: "INPUT_MALFORMED" });
+    await expect(openPackage(directory(new Map()))).rejects.toMatchObject({ code: "INPUT_MALFORMED" });
+  });
+});
