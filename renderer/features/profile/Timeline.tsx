@@ -53,7 +53,7 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
 
   const timeAt = useCallback(
     (x: number): number => range.from + ((x - label) / room) * (range.to - range.from),
-    [range, room],
+    [range, room, label],
   );
   const laneAt = (y: number): number => Math.floor((y - RULER) / (LANE + GAP)) - 1;
 
@@ -77,7 +77,7 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
     };
     element.addEventListener("wheel", onWheel, { passive: false });
     return () => element.removeEventListener("wheel", onWheel);
-  }, [room, whole]);
+  }, [room, whole, label]);
 
   const drag = useRef<{ readonly x: number; readonly range: TimeRange; moved: boolean } | null>(null);
   const onPointerMove = (event: PointerEvent): void => {
