@@ -217,6 +217,7 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> given) : 
   const uint64_t constant_bytes = in.u64();
   const uint8_t* blob = in.blob(constant_bytes);
   constants.assign(blob, blob + constant_bytes);
+  constants.reserve(1);
 
   const size_t tensor_count = in.count(32, kMany);
   for (size_t i = 0; i < tensor_count; i++) {

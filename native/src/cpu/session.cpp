@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -65,7 +66,8 @@ void Session::bind_tensor(size_t index) {
   Tensor& tensor = tensors_[index];
   const size_t bytes = bind_shape(plan, symbols_, tensor);
   const auto buffer = [&](std::vector<Pages>& buffers) {
-    buffers[plan.index].reserve(bytes);
+    // Never without memory: an empty tensor still has a pointer, so that kernels need not ask.
+    buffers[plan.index].reserve(std::max<size_t>(bytes, 1));
     tensor.data = buffers[plan.index].data();
   };
   switch (plan.storage) {
