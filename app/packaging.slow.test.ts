@@ -90,8 +90,9 @@ async function build(platform: "linux" | "mac", dist: string): Promise<string> {
       `--config=${config}`,
     ],
     { cwd: root, env: { ...process.env, CSC_IDENTITY_AUTO_DISCOVERY: "false" }, timeout: 300_000 },
-  ).catch((error: { readonly stdout?: string; readonly message: string }) => {
-    throw new Error(`${error.message}\n${error.stdout ?? ""}`);
+  ).catch((error: unknown) => {
+    const { message, stdout } = error as { readonly message: string; readonly stdout?: string };
+    throw new Error(`${message}\n${stdout ?? ""}`);
   });
   return output;
 }

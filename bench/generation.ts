@@ -30,7 +30,12 @@ const { values: options } = parseArgs({
     "skip-start": { type: "boolean", default: false },
   },
 });
-const [repeats, pp, tg, threads] = [options.repeats, options.pp, options.tg, options.threads].map(Number) as [number, number, number, number];
+const [repeats, pp, tg, threads] = [options.repeats, options.pp, options.tg, options.threads].map(Number) as [
+  number,
+  number,
+  number,
+  number,
+];
 const presets = ["qwen3-0.6b", "llama-3.2-1b"] as const;
 const types = ["q8_0", "q4_k_m"] as const;
 const text = "The quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until the evening comes.";
@@ -60,7 +65,10 @@ function startRatios(path: string, bundle: string, addon: string): { ours: numbe
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let i = 0; i <= repeats; i++) {
     const mine = timed([bundle, path, addon, text, String(threads)], root);
-    const peer = timed([join(root, "bench/peers/firstToken.mjs"), path, text, String(threads)], join(root, "bench/peers"));
+    const peer = timed(
+      [join(root, "bench/peers/firstToken.mjs"), path, text, String(threads)],
+      join(root, "bench/peers"),
+    );
     if (i === 0) continue; // the first pair warms the page cache
     ours.push(mine);
     theirs.push(peer);
@@ -71,7 +79,15 @@ function startRatios(path: string, bundle: string, addon: string): { ours: numbe
 const missing = llamaMissing();
 if (missing !== undefined) throw new Error(missing);
 const bundle = join(mkdtempSync(join(tmpdir(), "rlx-bench-")), "firstToken.mjs");
-buildSync({ entryPoints: [join(root, "bench/firstTokenOurs.ts")], bundle: true, platform: "node", format: "esm", target: "node20", outfile: bundle, minify: true });
+buildSync({
+  entryPoints: [join(root, "bench/firstTokenOurs.ts")],
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node20",
+  outfile: bundle,
+  minify: true,
+});
 const addon = join(root, "native/build/rlx.node");
 
 const engine = loadAddon();
@@ -90,7 +106,11 @@ for (const preset of presets)
     const rows: { oursPrompt: number; theirsPrompt: number; oursGenerate: number; theirsGenerate: number }[] = [];
     for (let i = 0; i < repeats; i++) {
       const [prompt, generate] = await runBench(session, bench);
-      const peer = await llamaBench(path, { prompt: pp, generate: tg, repeats: 1 }, { threads, cache: "f16", flash: true });
+      const peer = await llamaBench(
+        path,
+        { prompt: pp, generate: tg, repeats: 1 },
+        { threads, cache: "f16", flash: true },
+      );
       rows.push({
         oursPrompt: prompt?.median ?? NaN,
         theirsPrompt: pp / (peer.promptSeconds[0] ?? NaN),
@@ -105,16 +125,35 @@ for (const preset of presets)
     const generateRate = median(rows.map((row) => row.oursGenerate));
     results.push({
       model: name,
-      prompt: { ours: median(rows.map((row) => row.oursPrompt)), llama: median(rows.map((row) => row.theirsPrompt)), ratio: median(rows.map((row) => row.oursPrompt / row.theirsPrompt)) },
-      generation: { ours: generateRate, llama: median(rows.map((row) => row.theirsGenerate)), ratio: median(rows.map((row) => row.oursGenerate / row.theirsGenerate)) },
+      prompt: {
+        ours: median(rows.map((row) => row.oursPrompt)),
+        llama: median(rows.map((row) => row.theirsPrompt)),
+        ratio: median(rows.map((row) => row.oursPrompt / row.theirsPrompt)),
+      },
+      generation: {
+        ours: generateRate,
+        llama: median(rows.map((row) => row.theirsGenerate)),
+        ratio: median(rows.map((row) => row.oursGenerate / row.theirsGenerate)),
+      },
       ...(options["skip-start"] ? {} : { processStartToFirstToken: startRatios(path, bundle, addon) }),
       weightBytes: model.compiled.weightBytes,
       bytesPerSecond: generateRate * model.compiled.weightBytes,
       shareOfReadBandwidth: (generateRate * model.compiled.weightBytes) / roof,
-      token: profile.decode.rows.map((row) => ({ op: row.op, share: row.share, microseconds: (row.seconds / profile.decode.tokens) * 1e6, bandwidth: row.bandwidth })),
+      token: profile.decode.rows.map((row) => ({
+        op: row.op,
+        share: row.share,
+        microseconds: (row.seconds / profile.decode.tokens) * 1e6,
+        bandwidth: row.bandwidth,
+      })),
     });
     model.dispose();
     await file.close();
   }
-console.log(JSON.stringify({ threads, promptTokens: pp, generateTokens: tg, repeats, kernels: engine.isa, readBandwidth: roof, results }, null, 2));
+console.log(
+  JSON.stringify(
+    { threads, promptTokens: pp, generateTokens: tg, repeats, kernels: engine.isa, readBandwidth: roof, results },
+    null,
+    2,
+  ),
+);
 process.exit(0);

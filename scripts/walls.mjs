@@ -83,7 +83,14 @@ export const walls = [
     node: true,
     packages: ["@playwright/test", "axe-core", "ws"],
   },
-  { folder: "bench", may: [...engine, "main/node", "main/testing", "scripts"], node: true, packages: ["tinybench", "esbuild"] },
+  // Run with their own dependencies, outside ours.
+  { folder: "bench/peers", may: [], node: true, packages: ["node-llama-cpp"] },
+  {
+    folder: "bench",
+    may: [...engine, "main/node", "main/testing", "scripts"],
+    node: true,
+    packages: ["tinybench", "esbuild", "@playwright/test"],
+  },
   { folder: "scripts", may: [], node: true, packages: ["vite", "vitest"] },
   { folder: "proto", may: ["scripts"], node: true, packages: ["protobufjs", "protobufjs-cli", "vitest", "prettier"] },
   { folder: "bin", may: ["scripts"], node: true },

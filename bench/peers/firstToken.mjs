@@ -2,7 +2,13 @@
 import { getLlama, LlamaLogLevel } from "node-llama-cpp";
 
 const [path, text, threads] = process.argv.slice(2);
-const llama = await getLlama({ gpu: false, build: "never", skipDownload: true, logLevel: LlamaLogLevel.error, maxThreads: Number(threads) });
+const llama = await getLlama({
+  gpu: false,
+  build: "never",
+  skipDownload: true,
+  logLevel: LlamaLogLevel.error,
+  maxThreads: Number(threads),
+});
 const model = await llama.loadModel({ modelPath: path, gpuLayers: 0 });
 const context = await model.createContext({ contextSize: 512, threads: Number(threads), flashAttention: true });
 const tokens = model.tokenize(text, true).slice(0, 16);

@@ -1,7 +1,8 @@
-// The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at every position. On f16
-// files llama.cpp rounds its activations to f16, which moves it up to 1e-2 away from the exact model; so f16 is held to 1e-3
-// of the exact model, not of that run. Packed files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at
-// most llama.cpp's own. Whole, chunked and token-by-token prompts agree.
+// The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at every position. Packed
+// files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at most
+// llama.cpp's own. Whole, chunked and token-by-token prompts agree.
+// f16: the wanted 1e-3 to llama.cpp is not met (4e-3 to 7e-3 here) and stands below as an expected failure. llama.cpp rounds
+// activations to f16; so do our kernels, but a last-bit difference before a rounding becomes a whole step after it.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,12 +57,12 @@ async function withModel<T>(
   path: string,
   cacheType: "f32" | "f16",
   prepare: (graph: Graph) => Graph,
-  use: (m: DecoderModel) => Promise<T>,
+  work: (m: DecoderModel) => Promise<T>,
 ): Promise<T> {
   const file = await openGguf(await openFileSource(path));
   const decoder = openDecoder(engine, file, [path], { threads: 2, cacheType, chunk: LENGTH, prepare });
   try {
-    return await use(decoder);
+    return await work(decoder);
   } finally {
     decoder.dispose();
     await file.close();
@@ -111,15 +112,14 @@ function expectSameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array
 const FAMILIES = ["tiny-llama", "tiny-llama3", "tiny-qwen2", "tiny-qwen3", "tiny-odd"] as const;
 
 describe.skipIf(missing !== undefined)("plain files", () => {
-  const cases = FAMILIES.flatMap((family) => (["f32", "f16"] as const).map((type) => [family, type] as const));
-  test.each(cases)(
-    "%s %s: log-probabilities within 1e-3 at every position, raw and optimised graph",
-    async (family, type) => {
-      const { path, exact } = model(family, type);
+  test.each(FAMILIES)(
+    "%s f32: log-probabilities within 1e-3 at every position, raw and optimised graph",
+    async (family) => {
+      const { path } = model(family, "f32");
       for (const prepare of [(graph: Graph): Graph => graph, optimised])
         await withModel(path, "f32", prepare, async (decoder) => {
           const tokens = tokensFor(decoder.architecture.vocabulary);
-          const theirs = await llamaLogprobs(type === "f16" ? exact : path, [...tokens]);
+          const theirs = await llamaLogprobs(path, [...tokens]);
           const whole = await ours(decoder, tokens, LENGTH);
           expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
           expectSameBest(whole, theirs);
@@ -128,6 +128,28 @@ describe.skipIf(missing !== undefined)("plain files", () => {
         });
     },
   );
+
+  test.each(FAMILIES)("%s f16: nearer to llama.cpp than the exact model is", async (family) => {
+    const { path, exact } = model(family, "f16");
+    await withModel(path, "f32", optimised, async (decoder) => {
+      const tokens = tokensFor(decoder.architecture.vocabulary);
+      const theirs = await llamaLogprobs(path, [...tokens]);
+      const truth = await llamaLogprobs(exact, [...tokens]);
+      for (const chunk of [LENGTH, 1]) {
+        const mine = await ours(decoder, tokens, chunk);
+        expect(meanKl(theirs, (t) => mine[t]!)).toBeLessThan(meanKl(theirs, (t) => truth.row(t)));
+      }
+    });
+  });
+
+  test.fails("NOT MET: f16 log-probabilities within 1e-3 of llama.cpp at every position", async () => {
+    const { path } = model("tiny-qwen3", "f16");
+    await withModel(path, "f32", optimised, async (decoder) => {
+      const tokens = tokensFor(decoder.architecture.vocabulary);
+      const theirs = await llamaLogprobs(path, [...tokens]);
+      expect(worstGap(await ours(decoder, tokens, LENGTH), (t) => theirs.row(t))).toBeLessThan(1e-3);
+    });
+  });
 
   test.each(["linear", "yarn"])("rope scaling %s", async (scaling) => {
     const { path } = model("tiny-qwen3", "f32", ["--rope-scaling", scaling, "--rope-original-context", "32"]);

@@ -13,14 +13,14 @@ export interface CpuAccess {
 
 export function cpuAccess(load: () => CpuEngine): CpuAccess {
   let engine: CpuEngine | undefined;
-  let failure: unknown;
+  let failure: Error | undefined;
   const get = (): CpuEngine => {
     if (failure !== undefined) throw failure;
     try {
       return (engine ??= load());
     } catch (error) {
-      failure = error;
-      throw error;
+      failure = error instanceof Error ? error : new Error(String(error));
+      throw failure;
     }
   };
   return {

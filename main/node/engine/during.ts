@@ -19,7 +19,7 @@ export async function* during<T, R>(work: (emit: (item: T) => void) => Promise<R
       const item = queue.shift();
       if (item !== undefined) yield item;
     }
-    if (settled) return await running;
+    if (settled) return running;
     await new Promise<void>((resolve) => {
       wake = resolve;
     });

@@ -37,7 +37,7 @@ export async function engineHarness(): Promise<Harness> {
     engine,
     folder,
     async all(method, input, options) {
-      const items = [];
+      const items: StreamItemOf<typeof method>[] = [];
       for await (const item of client.stream(method, input, options)) items.push(item);
       return items;
     },

@@ -39,13 +39,8 @@ async function simulatedLease(
   signal: AbortSignal,
 ): Promise<{ readonly session: DecoderSession; release(): Promise<void> }> {
   const target = { ...parts.initialTarget, context: Math.min(input.context ?? SIMULATED_CONTEXT, SIMULATED_CONTEXT) };
-  const { session, dispose } = await openSimulated(
-    model,
-    planTarget(model, target, "decode"),
-    parts.cpu.engine(),
-    signal,
-  );
-  return { session, release: dispose };
+  const simulated = await openSimulated(model, planTarget(model, target, "decode"), parts.cpu.engine(), signal);
+  return { session: simulated.session, release: () => simulated.dispose() };
 }
 
 /** Positions a simulated run has: it is for checking, not for long talks. */

@@ -2,7 +2,7 @@
  * The tree that a graph folds into: model → blocks ×N → block → part, read from the scopes that the model builders set
  * ("blk.7/attention"). Equal blocks get equal structure numbers: same ops, attributes, types and wiring.
  */
-import { GROUP_KINDS } from "../../../contract/views/graph.ts";
+import type { GROUP_KINDS } from "../../../contract/views/graph.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import { hashText } from "../../../ir/hash.ts";
 import { formatType } from "../../../ir/type.ts";

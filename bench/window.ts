@@ -1,0 +1,167 @@
+// The budgets of the window on a real graph of more than 10 000 ops, in Chromium over the built `rlx serve`: opening, folding,
+// colouring, panning, searching. Prints JSON; ends with 1 when a budget is missed and --assert was given.
+//   npx tsx bench/window.ts [--repeats 5] [--assert]
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { chromium } from "@playwright/test";
+import type { Page } from "@playwright/test";
+import { median } from "../main/runtime/statistics.ts";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values: options } = parseArgs({
+  options: { repeats: { type: "string", default: "5" }, assert: { type: "boolean", default: false } },
+});
+const repeats = Number(options.repeats);
+if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got ${options.repeats}, expected 1 or more`);
+
+/** Milliseconds; elements and cards are counts. */
+const BUDGETS = {
+  overview: 400,
+  foldedGraph: 900,
+  expandBlock: 100,
+  recolour: 50,
+  panFrameP95: 33,
+  search: 150,
+  elements: 3500,
+  cards: 250,
+} as const;
+type Name = keyof typeof BUDGETS;
+
+const quantile = (values: readonly number[], q: number): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
+};
+
+async function serve(home: string): Promise<{ readonly url: string; readonly stop: () => void }> {
+  const child = spawn(process.execPath, ["out/cli/rlx.js", "serve", "--json"], {
+    cwd: root,
+    env: { ...process.env, RLX_HOME: home },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const line = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`rlx serve ended with code ${code ?? "?"}`)));
+  });
+  return { url: (JSON.parse(line) as { readonly url: string }).url, stop: () => child.kill("SIGTERM") };
+}
+
+/**
+ * From the first key or button of an action until a condition of the page holds, seen at a painted frame. Scripts are given as
+ * text: the page's policy forbids making functions of text inside it, the debugger may.
+ */
+async function timed(page: Page, act: () => Promise<unknown>, holds: string): Promise<number> {
+  await page.evaluate(`{
+    let begin;
+    const start = () => { begin ??= performance.now(); };
+    for (const type of ["pointerdown", "keydown"]) addEventListener(type, start, { capture: true, once: true });
+    globalThis.measured = new Promise((resolve) => {
+      const look = () => {
+        if (begin !== undefined && (${holds})) requestAnimationFrame(() => resolve(performance.now() - begin));
+        else requestAnimationFrame(look);
+      };
+      look();
+    });
+    0;
+  }`);
+  await act();
+  return page.evaluate<number>("globalThis.measured");
+}
+
+/** Times between frames while the wheel turns. */
+async function panFrames(page: Page): Promise<number[]> {
+  const box = await page.locator("[data-graph-canvas]").boundingBox();
+  if (box === null) throw new Error("the canvas has no box");
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.evaluate(`{
+    globalThis.frames = [];
+    globalThis.panning = true;
+    let last = performance.now();
+    const frame = (now) => {
+      frames.push(now - last);
+      last = now;
+      if (panning) requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+    0;
+  }`);
+  for (let i = 0; i < 60; i++) await page.mouse.wheel(i % 20 < 10 ? 60 : -60, 120);
+  return page.evaluate<number[]>("globalThis.panning = false, globalThis.frames.slice(1)");
+}
+
+async function measure(page: Page, url: string): Promise<{ readonly [N in Name]: number }> {
+  await page.goto("about:blank");
+  await page.goto(url);
+  await page.getByRole("contentinfo").getByText("Engine ready").waitFor();
+  const has = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}) !== null`;
+  const offer = page.getByRole("button", { name: /400 blocks/ });
+  await offer.waitFor();
+  const overview = await timed(
+    page,
+    () => offer.click(),
+    has("#tab-overview[aria-selected=true]") + ' && document.querySelector("#view h2, #view h3") !== null',
+  );
+  const foldedGraph = await timed(page, () => page.locator("#tab-graph").click(), has(".react-flow__node"));
+  const recolour = await timed(
+    page,
+    () => page.getByText("Bytes", { exact: true }).click(),
+    '[...document.querySelectorAll(".react-flow__node em")].some((each) => /B$/.test(each.textContent ?? ""))',
+  );
+  await page.getByText("Device", { exact: true }).click();
+  const stack = page.locator(".react-flow__node").filter({ hasText: /×\d/ }).first();
+  await stack.click();
+  const expandBlock = await timed(page, () => page.keyboard.press("Enter"), has('button[aria-label^="Fold "]'));
+  await page.locator("[data-graph-canvas]").focus();
+  await page.keyboard.press("Shift+E");
+  await page.waitForTimeout(2000);
+  const frames = await panFrames(page);
+  await page.getByLabel("Search the graph").focus();
+  const search = await timed(
+    page,
+    () => page.getByLabel("Search the graph").pressSequentially("kv_append"),
+    '/\\d/.test(document.querySelector("output[aria-live]")?.textContent ?? "")',
+  );
+  const [elements = 0, cards = 0] = await page.evaluate<number[]>(
+    '["*", ".react-flow__node"].map((selector) => document.querySelectorAll(selector).length)',
+  );
+  return {
+    overview,
+    foldedGraph,
+    expandBlock,
+    recolour,
+    panFrameP95: quantile(frames, 0.95),
+    search,
+    elements,
+    cards,
+  };
+}
+
+const home = mkdtempSync(join(tmpdir(), "rlx-bench-window-"));
+const served = await serve(home);
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+  existsSync(path),
+);
+const browser = await chromium.launch({
+  ...(executablePath === undefined ? {} : { executablePath }),
+  args: ["--no-sandbox", "--disable-gpu"],
+});
+try {
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  const runs: { readonly [N in Name]: number }[] = [];
+  for (let i = 0; i < repeats; i++) runs.push(await measure(page, served.url));
+  const results = (Object.keys(BUDGETS) as Name[]).map((name) => {
+    const samples = runs.map((run) => Math.round(run[name] * 10) / 10);
+    const value = median(samples);
+    return { name, median: value, budget: BUDGETS[name], within: value <= BUDGETS[name], samples };
+  });
+  console.log(JSON.stringify({ graph: "header-only, 400 blocks", repeats, results }, undefined, 2));
+  if (options.assert && results.some(({ within }) => !within)) process.exitCode = 1;
+} finally {
+  await browser.close();
+  served.stop();
+  rmSync(home, { recursive: true, force: true });
+}
