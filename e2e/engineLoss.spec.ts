@@ -1,0 +1,67 @@
+/** The engine is killed while it answers: the window stays, says what was lost, and works again at once. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "@playwright/test";
+import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { engineReady, openPath, openWindow, picture, showTab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "loss-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The server's one child. */
+const enginePid = (): number =>
+  Number(execFileSync("ps", ["-o", "pid=", "--ppid", String(served.process.pid)], { encoding: "utf8" }).trim());
+
+test("killed in the middle of a run", async ({ page }) => {
+  // So many blocks that 4000 tokens take far longer than this test.
+  const model = join(folder, "slow.gguf");
+  await writeTinyGguf(model, { layers: 48 });
+  const errors = await openWindow(page, served.url);
+  await openPath(page, model);
+  const panel = await showTab(page, "Run");
+  await panel.getByText("Text", { exact: true }).click();
+  await page.getByRole("button", { name: "Sampling parameters" }).click();
+  await page.getByLabel("Most tokens").fill("4000");
+  await page.keyboard.press("Escape");
+  const composer = panel.getByLabel("The text to go on from");
+  await composer.fill("Once upon a time");
+  await panel.getByRole("button", { name: "Send" }).click();
+  await expect(panel.getByRole("article")).toContainText(/\d\st\/s/);
+  await expect(panel.getByRole("button", { name: "Stop", exact: true })).toBeVisible();
+
+  const killed = enginePid();
+  const at = Date.now();
+  process.kill(killed, "SIGKILL");
+  const banner = page.getByRole("alert").filter({ hasText: /The engine is (gone|back)/ });
+  await expect(banner).toContainText("The engine is back.");
+  await engineReady(page);
+  const seconds = (Date.now() - at) / 1000;
+  test.info().annotations.push({ type: "measured", description: `back after ${seconds.toFixed(2)} s` });
+  await expect(banner).toContainText(/Lost: .+/);
+  await picture(page, "engine-lost");
+
+  // Still the same model, in the same view, with a new process behind it.
+  expect(enginePid()).not.toBe(killed);
+  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
+  await panel.getByText("Text", { exact: true }).click();
+  await composer.fill("And then");
+  await panel.getByRole("button", { name: "Send" }).click();
+  await expect(panel.getByRole("article").last()).toContainText(/\d\st\/s/);
+  await panel.getByRole("button", { name: "Stop", exact: true }).click();
+  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
+  await banner.getByRole("button", { name: "Understood" }).click();
+  await expect(banner).toBeHidden();
+  expect(errors).toEqual([]);
+});
