@@ -125,9 +125,8 @@ const Dispatch* dispatch(const char* forced) {
 size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
   // As ActView of the kernels lays it out.
   const bool few = kind == ActKind::i16_block256 && tokens < kGemmMinTokens;
-  const bool floats = kind == ActKind::f32 || kind == ActKind::f32_of_f16;
-  const size_t values = floats || few ? 1024 : 512;
-  return chunks_of(k) * round_up((values + (floats ? 0 : 4 + 32 + 32)) * tokens, 64);
+  const size_t values = kind == ActKind::f32 || few ? 1024 : 512;
+  return chunks_of(k) * round_up((values + (kind == ActKind::f32 ? 0 : 4 + 32 + 32)) * tokens, 64);
 }
 
 size_t matmul_scratch_bytes(size_t tokens) {

@@ -11,7 +11,7 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 // ---- prepared activations -------------------------------------------------------------------------
 // Chunk-major. For each chunk of 256 and `tokens` rows:
-//   values  [tokens][value_bytes]: int16 (f32 for the two f32 kinds), zero behind the end of the row
+//   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32), zero behind the end of the row
 //   scales  [tokens] f32: x = scale * value
 //   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
 //   sums16  [tokens][16] int16: sum of the values of each 16 (i16_block256 only)
@@ -24,10 +24,8 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 inline constexpr int kActMax256 = 2047;
 inline constexpr int kActMax32 = 32512;  // 127 * 256
 
-RLX_INLINE bool is_f32(ActKind kind) { return kind == ActKind::f32 || kind == ActKind::f32_of_f16; }
-
 RLX_INLINE size_t value_bytes(ActKind kind, size_t tokens) {
-  return is_f32(kind) || (kind == ActKind::i16_block256 && tokens < kGemmMinTokens) ? 1024 : 512;
+  return kind == ActKind::f32 || (kind == ActKind::i16_block256 && tokens < kGemmMinTokens) ? 1024 : 512;
 }
 
 struct ActView {
@@ -46,7 +44,7 @@ struct ActView {
 };
 
 RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t tokens) {
-  const size_t per = value_bytes(kind, tokens) + (is_f32(kind) ? 0 : 4 + 32 + 32);
+  const size_t per = value_bytes(kind, tokens) + (kind == ActKind::f32 ? 0 : 4 + 32 + 32);
   return {static_cast<const uint8_t*>(act), tokens, (per * tokens + 63) / 64 * 64, value_bytes(kind, tokens)};
 }
 

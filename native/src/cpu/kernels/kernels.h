@@ -49,12 +49,8 @@ static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; 
 // Q2_K and Q3_K are multiplied in f32 after exact dequantisation.
 // Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
 // packed types may share one buffer when the kinds are equal.
-// f16 weights meet activations rounded to f16 (products and sums stay f32), as llama.cpp multiplies them: without
-// it, log-probabilities of an f16 file differ from its by some 1e-2 on random weights.
-enum class ActKind : uint8_t { f32, i16_block32, i16_block256, f32_of_f16 };
-inline constexpr size_t kActKinds = 4;
+enum class ActKind : uint8_t { f32, i16_block32, i16_block256 };
 static constexpr ActKind act_kind(Type t) {
-  if (t == Type::f16) return ActKind::f32_of_f16;
   if (is_float(t) || t == Type::q2_k || t == Type::q3_k) return ActKind::f32;
   return type_info(t).block == 32 ? ActKind::i16_block32 : ActKind::i16_block256;
 }

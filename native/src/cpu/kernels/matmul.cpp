@@ -4,7 +4,7 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-bool is_float_kind(Type t) { return is_f32(act_kind(t)); }
+bool is_float_kind(Type t) { return act_kind(t) == ActKind::f32; }
 
 struct Scratch {
   float* first;   // [tokens][kRowStep] results of w

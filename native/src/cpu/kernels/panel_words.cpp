@@ -59,6 +59,8 @@ template <int R>
 RLX_INLINE void tile_dot(const int16_t* x, const int32_t (*pairs)[kWidth], size_t count, I (&acc)[R][kTileVecs]) {
   each<R>([&](auto r, auto v) RLX_LAMBDA { acc[r][v] = izero(); });
   for (size_t p = 0; p < count; ++p) {
+    // The next tile's activations follow this one's: R rows of 512 bytes, one line per step.
+    __builtin_prefetch(reinterpret_cast<const char*>(x + R * kChunk) + 64 * p);
     I w[kTileVecs];
     unrolled<kTileVecs>([&](auto v) RLX_LAMBDA { w[v] = iload(pairs[p] + v * W); });
     unrolled<R>([&](auto r) RLX_LAMBDA {

@@ -27,17 +27,6 @@ void copy_chunk(const float* x, size_t n, float* out) {
   if (n < kChunk) memset(out + n, 0, (kChunk - n) * 4);
 }
 
-// Through f16 and back; what f16 cannot hold stays as it is rather than become infinite.
-void round_to_f16(float* x) {
-  const F top = fset(65504.0f);
-  for (size_t i = 0; i < kChunk; i += W) {
-    uint16_t half[W];
-    const F v = fload(x + i);
-    fstore_f16(half, v);
-    fstore(x + i, fselect(flt(top, fabs(v)), v, fload_f16(half)));
-  }
-}
-
 // Rounds n values to whole numbers of at most `top`; returns the scale. Zero behind n.
 float quantise_chunk(const float* x, size_t n, float top, int16_t* out) {
   F largest = fzero(), poison = fzero();  // poison turns NaN when any value is infinite or NaN
@@ -116,9 +105,8 @@ void prepare(const PrepareArgs& a) {
     for (size_t t = a.t0; t < a.t1; ++t) {
       const float* x = a.x + t * a.ldx + c * kChunk;
       uint8_t* values = base + t * view.token_bytes;
-      if (is_f32(a.kind)) {
+      if (a.kind == ActKind::f32) {
         copy_chunk(x, n, reinterpret_cast<float*>(values));
-        if (a.kind == ActKind::f32_of_f16) round_to_f16(reinterpret_cast<float*>(values));
         continue;
       }
       alignas(64) int16_t q[kChunk];

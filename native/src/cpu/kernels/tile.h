@@ -15,6 +15,8 @@ RLX_INLINE void tile_f32(const float* a, size_t lda, const float* b, size_t ldb,
     unrolled<kTileVecs>([&](auto v) RLX_LAMBDA { acc[r][v] = fload(c + r * ldc + v * W); });
   });
   for (size_t i = 0; i < k; ++i) {
+    // The next tile's rows, when they follow at lda == k; one line per step covers them.
+    __builtin_prefetch(a + static_cast<size_t>(R) * lda + 16 * i);
     F bv[kTileVecs];
     unrolled<kTileVecs>([&](auto v) RLX_LAMBDA { bv[v] = fload(b + i * ldb + v * W); });
     unrolled<R>([&](auto r) RLX_LAMBDA {

@@ -17,10 +17,14 @@ struct UnpackedChunk {
 
 RLX_INLINE bool has_min(Type t) { return t == Type::q4_1 || t == Type::q5_1 || t == Type::q4_k || t == Type::q5_k; }
 
+template <bool Five>
 RLX_INLINE void unpack_nibbles(const uint8_t* qs, uint32_t high, int subtract, int16_t* q) {
   for (int i = 0; i < 16; ++i) {
-    q[i] = static_cast<int16_t>(((qs[i] & 15) | static_cast<int>((high >> i) & 1u) << 4) - subtract);
-    q[i + 16] = static_cast<int16_t>(((qs[i] >> 4) | static_cast<int>((high >> (i + 16)) & 1u) << 4) - subtract);
+    q[i] = static_cast<int16_t>((qs[i] & 15) - subtract);
+    q[i + 16] = static_cast<int16_t>((qs[i] >> 4) - subtract);
+  }
+  if constexpr (Five) {
+    for (int i = 0; i < 32; ++i) q[i] = static_cast<int16_t>(q[i] + static_cast<int>(((high >> i) & 1u) << 4));
   }
 }
 
@@ -31,15 +35,15 @@ RLX_INLINE void unpack_block32(Type type, const uint8_t* p, int16_t* q, float* s
     case Type::q8_0:
       for (int i = 0; i < 32; ++i) q[i] = static_cast<int8_t>(p[2 + i]);
       break;
-    case Type::q4_0: unpack_nibbles(p + 2, 0, 8, q); break;
+    case Type::q4_0: unpack_nibbles<false>(p + 2, 0, 8, q); break;
     case Type::q4_1:
       *min = load_half(p + 2);
-      unpack_nibbles(p + 4, 0, 0, q);
+      unpack_nibbles<false>(p + 4, 0, 0, q);
       break;
-    case Type::q5_0: unpack_nibbles(p + 6, load_u32(p + 2), 16, q); break;
+    case Type::q5_0: unpack_nibbles<true>(p + 6, load_u32(p + 2), 16, q); break;
     case Type::q5_1:
       *min = load_half(p + 2);
-      unpack_nibbles(p + 8, load_u32(p + 4), 0, q);
+      unpack_nibbles<true>(p + 8, load_u32(p + 4), 0, q);
       break;
     default: break;
   }
