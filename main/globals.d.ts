@@ -18,7 +18,10 @@ declare class AbortController {
 }
 
 declare class TextDecoder {
-  constructor(label?: "utf-8" | "utf-16le" | "latin1", options?: { readonly fatal?: boolean; readonly ignoreBOM?: boolean });
+  constructor(
+    label?: "utf-8" | "utf-16le" | "latin1",
+    options?: { readonly fatal?: boolean; readonly ignoreBOM?: boolean },
+  );
   readonly encoding: string;
   decode(input?: ArrayBufferView | ArrayBuffer, options?: { readonly stream?: boolean }): string;
 }

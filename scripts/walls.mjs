@@ -94,7 +94,7 @@ export const walls = [
   { folder: "scripts", may: [], node: true, packages: ["vite", "vitest"] },
   { folder: "proto", may: ["scripts"], node: true, packages: ["protobufjs", "protobufjs-cli", "vitest", "prettier"] },
   { folder: "bin", may: ["scripts"], node: true },
-  { folder: "native", may: ["main/node", "main/testing", ...core], node: true, packages: ["vitest"] },
+  { folder: "native", may: ["main/node", "main/testing", ...runtimeLayers], node: true, packages: ["vitest"] },
 ];
 
 /** Folders whose TypeScript and JavaScript is not ours to judge. */

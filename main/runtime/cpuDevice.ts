@@ -78,7 +78,10 @@ function sessionOver(graph: Graph, threads: number, handle: SessionHandle): Grap
   return {
     threads,
     // async, so that a bad request is a rejection and never a throw
-    run: async (request, signal) => await handle.run({ ...request, symbols: symbolsOf(graph, request) }, signal),
+    run: async (request, signal) => {
+      const result = await handle.run({ ...request, symbols: symbolsOf(graph, request) }, signal);
+      return result;
+    },
     fork: async (positions) => sessionOver(graph, threads, await handle.fork(positions)),
     save: (positions) => handle.save(positions),
     restore: (positions, state) => handle.restore(positions, state),

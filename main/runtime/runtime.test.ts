@@ -63,7 +63,7 @@ test("symbols follow from the inputs, and sizes that do not fit are refused", ()
   builder.output("y", g.add([x, x]));
   const graph = builder.finish();
   expect(symbolsOf(graph, { inputs: { x: new Float32Array(12) } })).toEqual({ T: 3 });
-  expect(() => symbolsOf(graph, { inputs: { x: new Float32Array(5) } })).toThrowError(/do not fill/);
+  expect(() => symbolsOf(graph, { inputs: { x: new Float32Array(5) } })).toThrow(/do not fill/);
 });
 
 /** A "model" whose next token is always the last one plus one; it counts what it was asked to run. */
@@ -178,8 +178,8 @@ describe("generation", () => {
   });
 
   test("bad tokens, an empty prompt and a prompt too long have codes", async () => {
-    const codeOf = async (prompt: readonly number[]): Promise<unknown> =>
-      await collect(sessionOver(new Script(), 8), { prompt }).then(
+    const codeOf = (prompt: readonly number[]): Promise<unknown> =>
+      collect(sessionOver(new Script(), 8), { prompt }).then(
         () => "none",
         (error: unknown) => (error as { code: unknown }).code,
       );

@@ -1,4 +1,5 @@
 /** Watches the connection: says what was lost, and brings the session back when the engine is there again. */
+import type { Job } from "../../main/contract/views/engine.ts";
 import type { EngineClient } from "../../main/contract/contract.ts";
 import { current, failed, ready } from "./async.ts";
 import type { SessionState } from "./sessionSlice.ts";
@@ -7,6 +8,17 @@ export interface SessionStore {
   getState(): SessionState;
   setState(part: Partial<SessionState>): void;
 }
+
+/** What a job was doing, before the name of its model. */
+const JOBS: { readonly [K in Job["kind"]]: string } = {
+  run: "the run of",
+  bench: "the benchmark of",
+  profile: "the profile of",
+  export: "the export of",
+  compile: "the compilation of",
+  upload: "the upload of",
+  hybrid: "the run of",
+};
 
 /** Time after which a connection that never came up is called lost on the screen. */
 const PATIENCE_MS = 4000;
@@ -28,15 +40,15 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
   };
 
   const onLost = (): void => {
-    const { status, model, loss } = store.getState();
-    if (loss !== null) return;
-    const jobs = (status?.jobs ?? []).map(({ title }) => title);
-    const open = current(model);
+    const { status, loss } = store.getState();
+    if (loss !== null && !loss.over) return;
+    const jobs = (status?.jobs ?? []).map(({ kind, title }) => `${JOBS[kind]} ${title}`);
     store.setState({
       status: null,
       loss: {
         sentence: "The engine stopped. It is being started again.",
-        lost: open === null ? jobs : [...jobs, `the session of ${open.title}`],
+        lost: jobs,
+        over: false,
       },
     });
   };
@@ -44,20 +56,21 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
   const onBack = async (): Promise<void> => {
     const { loss, source, model, tab, target } = store.getState();
     await greet();
-    if (loss === null) return;
+    if (loss === null || loss.over) return;
     if (source !== null && model.kind !== "failed") {
       await store.getState().open(source);
       store.getState().setTab(tab);
       if (target !== null && store.getState().target !== null && current(store.getState().model) !== null)
         store.getState().setTarget(target);
     }
+    const isOpen = current(store.getState().model) !== null;
     store.setState({
       loss: {
-        sentence:
-          loss.lost.length === 0
-            ? "The engine stopped and was started again."
-            : "The engine stopped and was started again. What was running is lost; the model is open again.",
+        sentence: isOpen
+          ? "The engine stopped and was started again; the model is open again."
+          : "The engine stopped and was started again.",
         lost: loss.lost,
+        over: true,
       },
     });
   };

@@ -65,11 +65,25 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
       graph: loading(graph),
       ...(keepRoutes ? {} : { routes: { prefill: loading(routes.prefill), decode: loading(routes.decode) } }),
     });
-    // The phase on the screen first: the engine may answer in order.
-    void loadGraph(overview.model, target, phase, routing);
-    if (keepRoutes) return;
-    void loadRoute(overview.model, target, phase, routing);
-    void loadRoute(overview.model, target, phase === "decode" ? "prefill" : "decode", routing);
+    void loadInOrder(overview.model, target, phase, keepRoutes, routing);
+  };
+
+  /**
+   * One after the other, what is on the screen first: the engine computes one thing at a time, and an answer that is ready
+   * would wait behind the next question.
+   */
+  const loadInOrder = async (
+    model: string,
+    target: TargetSpec,
+    phase: Phase,
+    keepRoutes: boolean,
+    mine: number,
+  ): Promise<void> => {
+    await loadGraph(model, target, phase, mine);
+    for (const each of [phase, phase === "decode" ? "prefill" : "decode"] as const) {
+      if (keepRoutes || mine !== routing) return;
+      await loadRoute(model, target, each, mine);
+    }
   };
 
   const loadTargets = async (): Promise<void> => {

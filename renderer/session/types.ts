@@ -33,6 +33,8 @@ export interface ShownNotice {
 export interface Loss {
   readonly sentence: string;
   readonly lost: readonly string[];
+  /** The engine is there again; the sentence stays until it has been read. */
+  readonly over: boolean;
 }
 
 export interface UploadProgress {

@@ -59,13 +59,15 @@ export function createWorkbenchStore(
   return store;
 }
 
-/** What belongs to one model goes with it. */
+/**
+ * What belongs to one model goes with it. Opening the same source again after the engine was lost is no other model: the
+ * conversation and the results stay on the screen.
+ */
 function followModel(store: WorkbenchStore): void {
-  let before: string | null = null;
+  let before = store.getState().source;
   store.subscribe((state) => {
-    const now = current(state.model)?.model ?? null;
-    if (now === before) return;
-    before = now;
+    if (state.source === before) return;
+    before = state.source;
     state.resetRun();
     state.resetBench();
     state.resetProfile();
@@ -74,10 +76,13 @@ function followModel(store: WorkbenchStore): void {
   });
 }
 
-/** The navigator and the graph's stages show the passes, so they are asked for as soon as the graph is there. */
+/** The navigator and the graph's stages show the passes: asked for once graph and routes are there, for nothing waits for them. */
 function followPasses(store: WorkbenchStore): void {
+  const isSettled = ({ graph, routes }: WorkbenchState): boolean =>
+    graph.kind === "ready" &&
+    [routes.prefill, routes.decode].every(({ kind }) => kind === "ready" || kind === "failed");
   store.subscribe((state, before) => {
-    if (state.graph.kind === "ready" && state.graph !== before.graph) void state.loadPasses();
+    if (isSettled(state) && (state.graph !== before.graph || !isSettled(before))) void state.loadPasses();
     if (state.passes !== before.passes) store.setState({ passChoices: current(state.passes)?.passes ?? [] });
   });
 }

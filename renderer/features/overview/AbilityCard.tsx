@@ -24,7 +24,8 @@ export function AbilityCard({ abilities }: { readonly abilities: readonly No[] }
     >
       <div className={styles["ability"]}>
         <p>
-          {abilities.map(({ sentence }) => sentence).join(" ")}{" "}
+          {/* The way out is the same: where it is offered, one reason is enough. */}
+          {(first.offer === "none" ? abilities : [first]).map(({ sentence }) => sentence).join(" ")}{" "}
           {first.hint === null ? null : <span className={styles["arithmetic"]}>{first.hint}</span>}
         </p>
         {first.offer === "none" ? null : <FindOrSend />}

@@ -17,15 +17,38 @@ struct UnpackedChunk {
 
 RLX_INLINE bool has_min(Type t) { return t == Type::q4_1 || t == Type::q5_1 || t == Type::q4_k || t == Type::q5_k; }
 
-template <bool Five>
-RLX_INLINE void unpack_nibbles(const uint8_t* qs, uint32_t high, int subtract, int16_t* q) {
+// Low nibbles, then high nibbles, of 16 bytes as 32 words less `subtract`. The compiler unrolls loops of 16 before it
+// would vectorise them, so this one is written out.
+RLX_INLINE void unpack_nibbles(const uint8_t* qs, int subtract, int16_t* q) {
+#if defined(__AVX2__)
+  const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(qs)), low4 = _mm_set1_epi8(15);
+  const __m256i less = _mm256_set1_epi16(static_cast<short>(subtract));
+  const __m256i low = _mm256_cvtepu8_epi16(_mm_and_si128(x, low4));
+  const __m256i high = _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(x, 4), low4));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(q), _mm256_sub_epi16(low, less));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + 16), _mm256_sub_epi16(high, less));
+#else
   for (int i = 0; i < 16; ++i) {
     q[i] = static_cast<int16_t>((qs[i] & 15) - subtract);
     q[i + 16] = static_cast<int16_t>((qs[i] >> 4) - subtract);
   }
-  if constexpr (Five) {
-    for (int i = 0; i < 32; ++i) q[i] = static_cast<int16_t>(q[i] + static_cast<int>(((high >> i) & 1u) << 4));
+#endif
+}
+
+// Bit i of `high` is worth 16 in word i.
+RLX_INLINE void add_fifth_bits(uint32_t high, int16_t* q) {
+#if defined(__AVX2__)
+  const __m256i bit = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, INT16_MIN);
+  for (int half = 0; half < 2; ++half) {
+    const __m256i all = _mm256_set1_epi16(static_cast<short>(high >> (16 * half)));
+    const __m256i set = _mm256_cmpeq_epi16(_mm256_and_si256(all, bit), bit);
+    __m256i* to = reinterpret_cast<__m256i*>(q + 16 * half);
+    const __m256i old = _mm256_loadu_si256(to);
+    _mm256_storeu_si256(to, _mm256_add_epi16(old, _mm256_and_si256(set, _mm256_set1_epi16(16))));
   }
+#else
+  for (int i = 0; i < 32; ++i) q[i] = static_cast<int16_t>(q[i] + static_cast<int>(((high >> i) & 1u) << 4));
+#endif
 }
 
 RLX_INLINE void unpack_block32(Type type, const uint8_t* p, int16_t* q, float* scale, float* min) {
@@ -35,15 +58,19 @@ RLX_INLINE void unpack_block32(Type type, const uint8_t* p, int16_t* q, float* s
     case Type::q8_0:
       for (int i = 0; i < 32; ++i) q[i] = static_cast<int8_t>(p[2 + i]);
       break;
-    case Type::q4_0: unpack_nibbles<false>(p + 2, 0, 8, q); break;
+    case Type::q4_0: unpack_nibbles(p + 2, 8, q); break;
     case Type::q4_1:
       *min = load_half(p + 2);
-      unpack_nibbles<false>(p + 4, 0, 0, q);
+      unpack_nibbles(p + 4, 0, q);
       break;
-    case Type::q5_0: unpack_nibbles<true>(p + 6, load_u32(p + 2), 16, q); break;
+    case Type::q5_0:
+      unpack_nibbles(p + 6, 16, q);
+      add_fifth_bits(load_u32(p + 2), q);
+      break;
     case Type::q5_1:
       *min = load_half(p + 2);
-      unpack_nibbles<true>(p + 8, load_u32(p + 4), 0, q);
+      unpack_nibbles(p + 8, 0, q);
+      add_fifth_bits(load_u32(p + 4), q);
       break;
     default: break;
   }

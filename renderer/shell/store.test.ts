@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
+import type { LayoutClient } from "../graph/layoutClient.ts";
+import { layoutScene } from "../graph/layout.ts";
+import { current } from "../session/async.ts";
+import type { WorkbenchStore } from "./store.ts";
+import { createWorkbenchStore } from "./store.ts";
+import { shownTabs } from "./commands.ts";
+
+const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
+
+async function until(_store: WorkbenchStore, holds: () => boolean, ms = 4000): Promise<void> {
+  const end = Date.now() + ms;
+  while (!holds()) {
+    if (Date.now() > end) throw new Error("it did not happen in time");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function setUp() {
+  const fake = createFakeEngine({ layers: 8 });
+  const store = createWorkbenchStore(fake.client, null, inPlace);
+  await until(store, () => store.getState().info.kind === "ready");
+  return { fake, store, get: store.getState };
+}
+const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
+
+describe("the store", () => {
+  it("opens a model: overview, graph, both routes, passes, a picture", async () => {
+    const { store, get } = await setUp();
+    await get().open(QWEN);
+    expect(current(get().model)?.title).toBe("Qwen3-0.6B");
+    await until(store, () => get().passes.kind === "ready" && get().picture.kind === "ready");
+    expect(get().routes.decode.kind).toBe("ready");
+    expect(get().routes.prefill.kind).toBe("ready");
+    expect(get().lastCommand).toContain("rlx inspect");
+    expect(shownTabs(store)).toContain("bench");
+  });
+
+  it("says why a file cannot be opened, and opens another one after it", async () => {
+    const { get } = await setUp();
+    await get().open({ kind: "path", path: "/models/broken.gguf" });
+    expect(get().model).toMatchObject({ kind: "failed", error: { code: "INPUT_NOT_GGUF" } });
+    await get().open(QWEN);
+    expect(get().model.kind).toBe("ready");
+  });
+
+  it("drops the answer for a model that was overtaken by another", async () => {
+    const { get } = await setUp();
+    const first = get().open({ kind: "offer", id: "hybrid" });
+    const second = get().open(QWEN);
+    await Promise.all([first, second]);
+    expect(current(get().model)?.title).toBe("Qwen3-0.6B");
+  });
+
+  it("shows only the tabs that a demo graph has", async () => {
+    const { store, get } = await setUp();
+    await get().open({ kind: "offer", id: "hybrid" });
+    expect(shownTabs(store)).toEqual(["overview", "graph", "pipeline", "run", "export"]);
+  });
+
+  it("streams an answer and stops it with its last report", async () => {
+    const { store, get } = await setUp();
+    await get().open(QWEN);
+    get().setDraft("Why?");
+    const sent = get().send();
+    await until(store, () => (get().turns[0]?.answer.tokens.length ?? 0) > 3);
+    expect(get().draft).toBe("");
+    get().stop();
+    await sent;
+    expect(get().turns[0]?.answer.end).toBe("Stopped by you.");
+    expect(get().turns[0]?.answer.stats?.generated).toBeGreaterThan(3);
+    expect(get().running).toBeNull();
+  });
+
+  it("opens the groups around an op that is looked for", async () => {
+    const { store, get } = await setUp();
+    await get().open(QWEN);
+    await until(store, () => get().picture.kind === "ready");
+    get().setGraphQuery("op:attention layer:7");
+    expect(get().graphHits).toHaveLength(1);
+    get().nextHit(1);
+    await until(store, () => get().node.kind === "ready" && get().picture.kind === "ready");
+    expect(current(get().node)?.placement?.device).toBe("gpu");
+    const picture = current(get().picture)!;
+    const box = picture.scene.boxOfNode[get().graphHits[0]!]!;
+    expect(picture.scene.kind[box]).toBe(0);
+  });
+});
+
+describe("a lost engine", () => {
+  it("leaves the conversation on the screen, opens the model again and says what was lost", async () => {
+    const { fake, store, get } = await setUp();
+    await get().open(QWEN);
+    get().setTab("run");
+    get().setDraft("Why?");
+    const sent = get().send();
+    await until(store, () => (get().turns[0]?.answer.tokens.length ?? 0) > 2);
+    fake.crash();
+    await sent;
+    expect(get().connection).toBe("lost");
+    expect(get().loss?.over).toBe(false);
+    expect(get().turns[0]?.answer.error?.code).toBe("ENGINE_LOST");
+    await until(store, () => get().loss?.over === true);
+    expect(get().model.kind).toBe("ready");
+    expect(get().tab).toBe("run");
+    expect(get().turns).toHaveLength(1);
+    // And it works again.
+    get().setDraft("And now?");
+    await get().send();
+    expect(get().turns[1]?.answer.end).toContain("The model ended its answer");
+    get().close();
+    expect(get().turns).toHaveLength(0);
+  });
+});
