@@ -1,8 +1,9 @@
 // The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at every position. Packed
 // files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at most
 // llama.cpp's own. Whole, chunked and token-by-token prompts agree.
-// f16: the wanted 1e-3 to llama.cpp is not met (4e-3 to 7e-3 here) and stands below as an expected failure. llama.cpp rounds
-// activations to f16; so do our kernels, but a last-bit difference before a rounding becomes a whole step after it.
+// f16: the wanted 1e-3 to llama.cpp is not met (6e-3 to 1e-2) and stands below as an expected failure. llama.cpp rounds activations
+// to f16 before each product with f16 weights. Doing the same came to 5e-3 to 7e-3 at best (a last-bit difference before a rounding
+// becomes a whole step after it) and cost the exactness that is held here: within 1e-3 of the same weights as f32.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -129,16 +130,13 @@ describe.skipIf(missing !== undefined)("plain files", () => {
     },
   );
 
-  test.each(FAMILIES)("%s f16: nearer to llama.cpp than the exact model is", async (family) => {
+  test.each(FAMILIES)("%s f16: within 1e-3 of the exact model at every position", async (family) => {
     const { path, exact } = model(family, "f16");
     await withModel(path, "f32", optimised, async (decoder) => {
       const tokens = tokensFor(decoder.architecture.vocabulary);
-      const theirs = await llamaLogprobs(path, [...tokens]);
       const truth = await llamaLogprobs(exact, [...tokens]);
-      for (const chunk of [LENGTH, 1]) {
-        const mine = await ours(decoder, tokens, chunk);
-        expect(meanKl(theirs, (t) => mine[t]!)).toBeLessThan(meanKl(theirs, (t) => truth.row(t)));
-      }
+      for (const chunk of [LENGTH, 17, 1])
+        expect(worstGap(await ours(decoder, tokens, chunk), (t) => truth.row(t))).toBeLessThan(1e-3);
     });
   });
 

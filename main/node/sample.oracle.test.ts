@@ -1,0 +1,107 @@
+// The trained sample: it answers its held-out questions, and llama.cpp agrees with every token and every distribution.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { GgufFile } from "../formats/gguf/file.ts";
+import { openGguf } from "../formats/gguf/open.ts";
+import type { DecoderModel } from "../runtime/decoderModel.ts";
+import { openDecoder } from "../runtime/decoderModel.ts";
+import { generate, GREEDY } from "../runtime/generate.ts";
+import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
+import { pythonPath, repositoryRoot } from "../testing/oracleProcess.ts";
+import { chatSupport, encodeRendered } from "../tokenizer/chatTemplate.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { createTokenizer } from "../tokenizer/tokenizer.ts";
+import { loadAddon } from "./addon.ts";
+import { openFileSource } from "./fileByteSource.ts";
+
+const missing = llamaMissing();
+const path = join(repositoryRoot, "assets/models/rlx-sample.gguf");
+const questions = JSON.parse(readFileSync(join(repositoryRoot, "assets/models/held-out.json"), "utf8")) as readonly {
+  readonly prompt: string;
+  readonly answer: string;
+}[];
+let file: GgufFile;
+let tokenizer: Tokenizer;
+let decoder: DecoderModel;
+
+beforeAll(async () => {
+  file = await openGguf(await openFileSource(path));
+  tokenizer = createTokenizer(file);
+  decoder = openDecoder(loadAddon(), file, [path], { threads: 2, cacheType: "f32" });
+});
+afterAll(async () => {
+  decoder.dispose();
+  await file.close();
+  if (missing === undefined) await llamaForget();
+});
+
+function promptFor(question: string): Int32Array {
+  const support = chatSupport(file, tokenizer);
+  if (support.kind === "none") throw new Error(support.sentence);
+  return encodeRendered(tokenizer, support.template.render([{ role: "user", content: question }]));
+}
+
+async function answer(
+  question: string,
+  maxTokens: number,
+  ignoreEnd = false,
+): Promise<{ readonly text: string; readonly ids: readonly number[] }> {
+  const session = decoder.open({ context: 1024 });
+  let text = "";
+  const ids: number[] = [];
+  for await (const event of generate(session, tokenizer, {
+    prompt: promptFor(question),
+    sampling: GREEDY,
+    maxTokens,
+    ignoreEnd,
+  }))
+    if (event.kind === "token") {
+      text += event.text;
+      ids.push(event.id);
+    }
+  session.dispose();
+  return { text: text.trim(), ids };
+}
+
+test("answers at least 95 % of 500 held-out questions exactly", async () => {
+  expect(questions).toHaveLength(500);
+  let exact = 0;
+  for (const { prompt, answer: wanted } of questions) if ((await answer(prompt, 64)).text === wanted) exact++;
+  expect(exact).toBeGreaterThanOrEqual(475);
+});
+
+describe.skipIf(missing !== undefined)("beside llama.cpp", () => {
+  test.each(["Tell me a story.", "What is 7 + 5?", "What colour is the sky?"])(
+    "the same 64 greedy tokens: %s",
+    async (question) => {
+      const theirs = await llamaGenerate(path, [...promptFor(question)], 64, { stopAtEnd: false });
+      expect((await answer(question, 64, true)).ids).toEqual([...theirs]);
+    },
+  );
+
+  test("mean KL to the exact model is at most 1e-3", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "rlx-sample-"));
+    const exact = join(folder, "exact.gguf");
+    execFileSync(pythonPath, ["-m", "sample.random_model", "--like", path, "--out", exact], {
+      cwd: join(repositoryRoot, "python"),
+    });
+    const tokens = promptFor("Tell me a story about a fox and a hen who share a cake.");
+    const truth = await llamaLogprobs(exact, [...tokens]);
+    const session = decoder.open({ context: 1024 });
+    const logits = await session.logits(tokens, [...tokens.keys()]);
+    const vocabulary = decoder.architecture.vocabulary;
+    let kl = 0;
+    for (let t = 0; t < tokens.length; t++) {
+      const row = logits.subarray(t * vocabulary, (t + 1) * vocabulary);
+      const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
+      const normaliser = largest + Math.log(row.reduce((sum, x) => sum + Math.exp(x - largest), 0));
+      truth.row(t).forEach((x, i) => (kl += Math.exp(x) * (x - ((row[i] ?? NaN) - normaliser))));
+    }
+    expect(kl / tokens.length).toBeLessThan(1e-3);
+    session.dispose();
+    rmSync(folder, { recursive: true });
+  });
+});
