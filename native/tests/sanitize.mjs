@@ -32,7 +32,7 @@ step("core tests", join(root, build, "tests/core_tests"), [], strict);
 
 // Node itself keeps memory until it ends, so leaks are looked for in the core tests only.
 const library = (name) => execFileSync("g++", [`-print-file-name=${name}`], { encoding: "utf8" }).trim();
-step("addon in Node", process.execPath, ["--import", "tsx", "native/tests/sanitizeAddon.ts", join(root, build, "rlx.node")], {
+step("addon in Node", process.execPath, ["--import", "tsx", "main/testing/sanitizeAddon.ts", join(root, build, "rlx.node")], {
   LD_PRELOAD: `${library("libasan.so")} ${library("libubsan.so")}`,
   ASAN_OPTIONS: "detect_leaks=0:handle_sigbus=0",
   UBSAN_OPTIONS: strict.UBSAN_OPTIONS,
