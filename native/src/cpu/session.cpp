@@ -93,24 +93,24 @@ void Session::bind() {
   for (size_t i = 0; i < tensors_.size(); i++) bind_tensor(i);
   for (size_t i = 0; i < tensors_.size(); i++) bind_tensor(i);
   size_t shared = 0;
-  size_t counters = 0;
+  size_t shares = 0;
   thread_bytes_ = 64;
-  first_counter_.clear();
+  first_share_.clear();
   for (const auto& op : ops_) {
     op->shared_bytes = op->thread_bytes = 0;
     op->bind();
     shared = std::max(shared, align_up(op->shared_bytes, 64));
     thread_bytes_ = std::max(thread_bytes_, align_up(op->thread_bytes, 64));
-    first_counter_.push_back(counters);
-    counters += op->most_phases();
+    first_share_.push_back(shares);
+    shares += op->most_phases() * options_.threads;
   }
   // A page apart, so that threads do not share cache lines or pages.
   thread_bytes_ = align_up(thread_bytes_, 4096);
   scratch_.reserve(align_up(shared, 4096) + thread_bytes_ * options_.threads);
   for (const auto& op : ops_) op->shared = scratch_.data() + thread_bytes_ * options_.threads;
-  if (counters > counter_count_) {
-    counters_ = std::make_unique<Counter[]>(counters);
-    counter_count_ = counters;
+  if (shares > share_count_) {
+    shares_ = std::make_unique<Share[]>(shares);
+    share_count_ = shares;
   }
   place_barriers();
   bound_ = true;
@@ -192,9 +192,9 @@ void Session::execute(size_t index) {
     for (size_t phase = 0; phase < phases; phase++) {
       if (phase > 0 && !sync()) return;
       const size_t items = op.items(phase);
-      std::atomic<size_t>& counter = counters_[first_counter_[i] + phase].next;
+      Shares shares(&shares_[first_share_[i] + phase * options_.threads], options_.threads, items, index);
       bool begun = false;
-      for (size_t item; (item = counter.fetch_add(1, std::memory_order_relaxed)) < items;) {
+      for (size_t item; shares.take(&item);) {
         if (cancel_->load(std::memory_order_relaxed)) break;
         if (!begun) op.begin(phase, thread);
         begun = true;
@@ -227,7 +227,7 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   failure_.failed.store(false);
   failure_.claimed.store(false);
   halt_.store(false);
-  for (size_t i = 0; i < counter_count_; i++) counters_[i].next.store(0, std::memory_order_relaxed);
+  for (size_t i = 0; i < share_count_; i++) shares_[i].reset();
   gate_.reset(options_.threads);
   if (request.profile) {
     result.profile.emplace();

@@ -13,6 +13,7 @@
 #include "kernel.h"
 #include "plan.h"
 #include "sampler.h"
+#include "share.h"
 
 namespace rlx {
 
@@ -74,9 +75,6 @@ class Session {
   std::atomic<bool> busy{false};
 
  private:
-  struct alignas(64) Counter {
-    std::atomic<size_t> next{0};
-  };
 
   void bind();
   void bind_tensor(size_t index);
@@ -96,9 +94,9 @@ class Session {
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<uint8_t> barrier_;       // wait before this instruction
-  std::vector<size_t> first_counter_;
-  std::unique_ptr<Counter[]> counters_;
-  size_t counter_count_ = 0;
+  std::vector<size_t> first_share_;    // of an instruction's first phase; `threads` shares for each phase
+  std::unique_ptr<Share[]> shares_;
+  size_t share_count_ = 0;
 
   Pages arena_;
   std::vector<Pages> states_;

@@ -161,3 +161,14 @@ TEST_CASE("sampling: argmax and top_k with ties, NaN, and more asked than there 
   const float low[3] = {-INFINITY, -INFINITY, -INFINITY};
   check("argmax of -inf", k.argmax(low, 3) == 0);
 }
+
+TEST_CASE("dispatch: names, notes, and what is not here") {
+  const KernelNote* notes = nullptr;
+  check("every table says how it works", kernel_notes(k.isa, &notes) > 0 && notes[0].kernel != nullptr);
+  Isa isa = Isa::scalar;
+  check("its name parses", parse_isa(k.name, &isa) && isa == k.isa && dispatch(k.name) == &k);
+  check("an unknown name", !parse_isa("avx9", &isa) && dispatch("avx9") == nullptr);
+  const bool arm = dispatch_for(Isa::neon) != nullptr;
+  check("the other family is not here", dispatch(arm ? "avx2" : "neon") == nullptr);
+  check("the best is the last available", dispatch(nullptr) == dispatch_for(best_isa()));
+}

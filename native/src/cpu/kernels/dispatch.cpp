@@ -131,7 +131,8 @@ size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
 
 size_t matmul_scratch_bytes(size_t tokens) {
   const size_t panel_tokens = 512;  // kPanelTokens of the kernels
-  const size_t results = (tokens == 0 || tokens > panel_tokens ? panel_tokens : tokens) * kRowStep * sizeof(float);
+  const size_t rows = tokens != 0 && tokens < kGemmMinTokens ? kFewRows : kRowStep;
+  const size_t results = (tokens == 0 || tokens > panel_tokens ? panel_tokens : tokens) * rows * sizeof(float);
   return 2 * results + kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 8192;
 }
 

@@ -101,6 +101,8 @@ struct MatmulArgs {
 
 // Rows per work item that cost nothing extra: cut n ranges at multiples of this.
 inline constexpr size_t kRowStep = 32;
+// Few tokens: rows of one matrix of a gated pair before its partner's turn (see matmul.cpp).
+inline constexpr size_t kFewRows = 256;
 // From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of prepared
 // activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
 inline constexpr size_t kGemmMinTokens = 6;
@@ -227,9 +229,9 @@ const Dispatch* dispatch_for(Isa);
 // The best table. `forced` may be null; a forced table that is not available gives nullptr.
 const Dispatch* dispatch(const char* forced);
 
-// For the support report: one line per (kernel, type) with how the chosen table runs it.
+// For the support report: how a table runs its kernels. 0 notes when this build lacks the instruction set.
 struct KernelNote {
-  const char* kernel;  // "matmul q4_k"
+  const char* kernel;  // "matmul q4_k q5_k q6_k"
   const char* how;     // "int16 activations, vpdpwssd"
 };
 size_t kernel_notes(Isa, const KernelNote** out);

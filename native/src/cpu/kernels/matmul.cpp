@@ -59,11 +59,34 @@ void finish(const MatmulArgs& a, const float* first, const float* second, size_t
   }
 }
 
-}  // namespace
+// Few tokens are a walk through memory, which prefetchers only follow while it goes on: hundreds of rows of the gate,
+// then the same of its partner.
+void matmul_few(const MatmulArgs& a, const Scratch& s, bool gated) {
+  const size_t step = (a.t1 - a.t0) * kRowStep;
+  for (size_t b0 = a.n0; b0 < a.n1; b0 += kFewRows) {
+    const size_t b1 = min_size(b0 + kFewRows, a.n1);
+    const auto each_step = [&](auto visit) {
+      size_t at = 0;
+      for (size_t n0 = b0; n0 < b1; n0 += kRowStep, at += step) visit(n0, min_size(kRowStep, b1 - n0), at);
+    };
+    each_step([&](size_t n0, size_t rows, size_t at) {
+      raw_rows(a.type, a.w, a.row_bytes, a.act, a, n0, rows, a.t0, a.t1, s.first + at, s.panel);
+    });
+    if (gated) {
+      each_step([&](size_t n0, size_t rows, size_t at) {
+        raw_rows(a.type2, a.w2, a.row_bytes2, a.act2, a, n0, rows, a.t0, a.t1, s.second + at, s.panel);
+      });
+    }
+    each_step([&](size_t n0, size_t rows, size_t at) {
+      for (size_t t = a.t0; t < a.t1; ++t) {
+        const size_t from = at + (t - a.t0) * kRowStep;
+        finish(a, s.first + from, s.second + from, n0, rows, t);
+      }
+    });
+  }
+}
 
-void matmul(const MatmulArgs& a, void* scratch) {
-  const bool gated = a.glu != Glu::none && a.w2 != nullptr;
-  const Scratch s = split(scratch, min_size(a.t1 - a.t0, kPanelTokens));
+void matmul_many(const MatmulArgs& a, const Scratch& s, bool gated) {
   for (size_t t0 = a.t0; t0 < a.t1; t0 += kPanelTokens) {
     const size_t t1 = min_size(t0 + kPanelTokens, a.t1);
     for (size_t n0 = a.n0; n0 < a.n1; n0 += kRowStep) {
@@ -74,6 +97,17 @@ void matmul(const MatmulArgs& a, void* scratch) {
         finish(a, s.first + (t - t0) * kRowStep, s.second + (t - t0) * kRowStep, n0, rows, t);
       }
     }
+  }
+}
+
+}  // namespace
+
+void matmul(const MatmulArgs& a, void* scratch) {
+  const bool gated = a.glu != Glu::none && a.w2 != nullptr;
+  if (a.tokens < kGemmMinTokens) {
+    matmul_few(a, split(scratch, (a.t1 - a.t0) * (kFewRows / kRowStep)), gated);
+  } else {
+    matmul_many(a, split(scratch, min_size(a.t1 - a.t0, kPanelTokens)), gated);
   }
 }
 

@@ -98,7 +98,6 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
     const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
-    for (int i = 0; i < 4; ++i) _mm_prefetch(reinterpret_cast<const char*>(&b) + 1536 + 64 * i, _MM_HINT_T0);
     const __m256i scales = _mm256_cvtepi8_epi16(load128(b.scales));
     PlaneSums sums[T];
     for (int t = 0; t < T; ++t) {
@@ -178,7 +177,6 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
     const size_t n = min_size(8, count - c * 8);
     const int16_t* x = task.act.words(c, task.t0);
     for (size_t i = 0; i < n; ++i, ++b) {
-      _mm_prefetch(reinterpret_cast<const char*>(b) + 1536, _MM_HINT_T0);
       const __m256i q = quants(*b);
       const __m256i q0 = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
       const __m256i q1 = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));

@@ -4,9 +4,8 @@
 // Without i8mm a group is 4 weights and a lane of a dot product is a row. With it a group is 8 weights and vmmla
 // multiplies two rows by two tokens at once. Sub-blocks (32, or 16 for Q6_K) are exact in int32; K blocks are exact
 // over the whole chunk.
-#include "blocks.h"
 #include "internal.h"
-#include "simd/planes_neon.h"
+#include "simd/quants_neon.h"
 
 namespace rlx::kernels::RLX_ISA {
 namespace {
@@ -34,28 +33,20 @@ struct ByteChunk {
   int32_t factor[16];
 };
 
-void nibbles(const uint8_t* qs, uint32_t high, int subtract, int8_t* q) {
-  for (int i = 0; i < 16; ++i) {
-    q[i] = static_cast<int8_t>(((qs[i] & 15) | static_cast<int>((high >> i) & 1u) << 4) - subtract);
-    q[i + 16] = static_cast<int8_t>(((qs[i] >> 4) | static_cast<int>((high >> (i + 16)) & 1u) << 4) - subtract);
-  }
+template <class Block>
+void unpack_block32(const uint8_t* p, int8_t* q, float* scale, float* min) {
+  const Block& b = *reinterpret_cast<const Block*>(p);
+  const Bytes32 bytes = quants(b);
+  vst1q_s8(q, bytes.low);
+  vst1q_s8(q + 16, bytes.high);
+  *scale = load_half(b.d);
+  if constexpr (sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1)) *min = load_half(b.m);
 }
 
-void unpack_block32(Type type, const uint8_t* p, int8_t* q, float* scale, float* min) {
-  *scale = load_half(p);
-  switch (type) {
-    case Type::q8_0: memcpy(q, p + 2, 32); break;
-    case Type::q4_0: nibbles(p + 2, 0, 8, q); break;
-    case Type::q4_1:
-      *min = load_half(p + 2);
-      nibbles(p + 4, 0, 0, q);
-      break;
-    case Type::q5_0: nibbles(p + 6, load_u32(p + 2), 16, q); break;
-    case Type::q5_1:
-      *min = load_half(p + 2);
-      nibbles(p + 8, load_u32(p + 4), 0, q);
-      break;
-    default: break;
+template <class Block>
+void unpack_blocks32(const uint8_t* p, size_t n, ByteChunk& out) {
+  for (size_t b = 0; 32 * b < n; ++b) {
+    unpack_block32<Block>(p + b * sizeof(Block), out.q + 32 * b, out.scale + b, out.min + b);
   }
 }
 
@@ -103,10 +94,12 @@ void unpack(Type type, const uint8_t* p, size_t n, ByteChunk& out) {
     case Type::q4_k: return unpack_q45(*reinterpret_cast<const BlockQ4K*>(p), out);
     case Type::q5_k: return unpack_q45(*reinterpret_cast<const BlockQ5K*>(p), out);
     case Type::q6_k: return unpack_q6(*reinterpret_cast<const BlockQ6K*>(p), out);
-    default: break;
-  }
-  for (size_t b = 0; 32 * b < n; ++b) {
-    unpack_block32(type, p + b * type_info(type).bytes, out.q + 32 * b, out.scale + b, out.min + b);
+    case Type::q8_0: return unpack_blocks32<BlockQ8_0>(p, n, out);
+    case Type::q4_0: return unpack_blocks32<BlockQ4_0>(p, n, out);
+    case Type::q4_1: return unpack_blocks32<BlockQ4_1>(p, n, out);
+    case Type::q5_0: return unpack_blocks32<BlockQ5_0>(p, n, out);
+    case Type::q5_1: return unpack_blocks32<BlockQ5_1>(p, n, out);
+    default: return;
   }
 }
 

@@ -1,0 +1,68 @@
+// How each table runs each kernel, for the support report (`rlx doctor`).
+#include "kernels.h"
+
+namespace rlx::kernels {
+namespace {
+
+constexpr KernelNote kScalar[] = {
+    {"matmul f32 f16 bf16 q2_k q3_k", "f32, exact dequantisation"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1 q4_k q5_k q6_k", "int16 activations, plain loops"},
+    {"attention", "f32, four lanes"},
+};
+#if defined(RLX_HAVE_X86)
+constexpr KernelNote kAvx2[] = {
+    {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "int16 activations, vpmaddwd"},
+    {"matmul q4_k q5_k q6_k", "12-bit activations; decode vpmaddubsw on two byte planes, prompt vpmaddwd"},
+    {"attention", "f32 FMA, 8 lanes, f16 cache by F16C"},
+};
+constexpr KernelNote kAvx512[] = {
+    {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "int16 activations, vpmaddwd and vpdpwssd"},
+    {"matmul q4_k q5_k q6_k", "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
+    {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
+};
+#endif
+#if defined(RLX_HAVE_ARM)
+constexpr KernelNote kNeon[] = {
+    {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1 q4_k q5_k q6_k", "two byte planes of activations, smull and pairwise adds"},
+    {"attention", "f32 FMA, 4 lanes"},
+};
+constexpr KernelNote kNeonDot[] = {
+    {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1 q4_k q5_k q6_k", "two byte planes of activations, sdot"},
+    {"attention", "f32 FMA, 4 lanes"},
+};
+constexpr KernelNote kNeonI8mm[] = {
+    {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1 q4_k q5_k q6_k", "two byte planes of activations; decode sdot, prompt smmla"},
+    {"attention", "f32 FMA, 4 lanes"},
+};
+#endif
+
+template <size_t N>
+size_t give(const KernelNote (&notes)[N], const KernelNote** out) {
+  *out = notes;
+  return N;
+}
+
+}  // namespace
+
+size_t kernel_notes(Isa isa, const KernelNote** out) {
+  switch (isa) {
+    case Isa::scalar: return give(kScalar, out);
+#if defined(RLX_HAVE_X86)
+    case Isa::avx2: return give(kAvx2, out);
+    case Isa::avx512: return give(kAvx512, out);
+#endif
+#if defined(RLX_HAVE_ARM)
+    case Isa::neon: return give(kNeon, out);
+    case Isa::neon_dot: return give(kNeonDot, out);
+    case Isa::neon_i8mm: return give(kNeonI8mm, out);
+#endif
+    default: *out = nullptr; return 0;
+  }
+}
+
+}  // namespace rlx::kernels
