@@ -1,5 +1,5 @@
 /** The benchmark of a decoder: prompt processing and generation, with warm-up and repeats. Tokens are seeded, never sampled text. */
-import { throwIfCancelled } from "../diagnostics/errors.ts";
+import { invariant, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import { GREEDY } from "./generate.ts";
 import type { Interval } from "./statistics.ts";
@@ -106,10 +106,13 @@ async function generateOnce(
 ): Promise<number> {
   const now = clockOf(options);
   session.truncate(0);
-  let [token = 0] = bounded(session, Int32Array.of(first));
+  const [token = 0] = bounded(session, Int32Array.of(first));
   const start = now();
-  for (let i = 0; i < count; i++) token = (await session.step(token, { ...greedy }, options.signal)).id;
-  return now() - start;
+  let drawn = 0;
+  for await (const _ of session.draw(token, { count, sampling: () => greedy, signal: options.signal })) drawn++;
+  const seconds = now() - start;
+  invariant(drawn === count, `${count} tokens fit the context`);
+  return seconds;
 }
 
 const bounded = (session: DecoderSession, tokens: Int32Array): Int32Array =>

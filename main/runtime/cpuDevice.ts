@@ -77,6 +77,7 @@ function compileOn(engine: CpuEngine, graph: Graph, options: CpuDeviceOptions): 
 function sessionOver(graph: Graph, threads: number, handle: SessionHandle): GraphSession {
   return {
     threads,
+    follows: true,
     // async, so that a bad request is a rejection and never a throw
     run: async (request, signal) => {
       const result = await handle.run({ ...request, symbols: symbolsOf(graph, request) }, signal);

@@ -7,6 +7,8 @@ import type { Disposable, SampledToken } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
 import type { GraphRun, GraphSession, RunResult, SampleOptions } from "./device.ts";
+import type { DrawOptions, DrawSteps } from "./draws.ts";
+import { Draws } from "./draws.ts";
 
 export interface DecoderFacts {
   readonly capacity: number;
@@ -22,6 +24,13 @@ export interface FeedOptions {
   readonly sample?: SampleOptions;
   /** Called with each run's profile: for the profiler. */
   readonly onRun?: (tokens: number, result: RunResult) => void;
+}
+
+interface Want {
+  readonly rows: readonly number[];
+  readonly sample?: SampleOptions;
+  readonly score?: Int32Array;
+  readonly fetch?: readonly string[];
 }
 
 /** Logits of a scoring run stay below this. */
@@ -73,11 +82,22 @@ export class DecoderSession implements Disposable {
     return sampled;
   }
 
-  /** One token in, one drawn. */
-  async step(token: number, sample: SampleOptions, signal?: AbortSignal): Promise<SampledToken> {
-    const sampled = await this.feed([token], { sample, signal });
-    if (sampled === undefined) throw new WorkbenchError("BUG_INVARIANT", "[decoder] a step drew no token");
-    return sampled;
+  /**
+   * Draws up to `count` tokens, the first of them behind `first`, until the context is full. However the loop ends, the
+   * session holds `first` and what was given out, but for the last.
+   */
+  draw(first: number, options: DrawOptions): Draws {
+    const count = Math.min(options.count, this.facts.capacity - this.past);
+    if (count > 0) this.#check([first]);
+    const steps: DrawSteps = {
+      follows: this.#session.follows === true,
+      submit: (token, sample, signal) =>
+        token === "ahead"
+          ? this.#submit(undefined, this.past + 1, { rows: [0], sample }, signal)
+          : this.#submit(Int32Array.of(token), this.past, { rows: [0], sample }, signal),
+      commit: (token) => this.#tokens.push(token),
+    };
+    return new Draws(first, steps, { ...options, count });
   }
 
   /**
@@ -185,31 +205,32 @@ export class DecoderSession implements Disposable {
     }
   }
 
-  async #run(
-    tokens: Int32Array,
-    want: {
-      readonly rows: readonly number[];
-      readonly sample?: SampleOptions;
-      readonly score?: Int32Array;
-      readonly fetch?: readonly string[];
-    },
-    options: FeedOptions,
+  async #run(tokens: Int32Array, want: Want, options: FeedOptions): Promise<RunResult> {
+    const result = await this.#submit(tokens, this.past, want, options.signal, options.onRun !== undefined);
+    for (const token of tokens) this.#tokens.push(token);
+    options.onRun?.(tokens.length, result);
+    return result;
+  }
+
+  /** A run behind `past` tokens; without tokens of its own it follows the draw of the run before it. */
+  async #submit(
+    tokens: Int32Array | undefined,
+    past: number,
+    want: Want,
+    signal: AbortSignal | undefined,
+    profile = false,
   ): Promise<RunResult> {
+    const inputs = { [INPUTS.past]: Int32Array.of(past), [INPUTS.rows]: Int32Array.from(want.rows) };
     const request: GraphRun = {
-      inputs: {
-        [INPUTS.tokens]: tokens,
-        [INPUTS.past]: Int32Array.of(this.past),
-        [INPUTS.rows]: Int32Array.from(want.rows),
-      },
+      ...(tokens === undefined
+        ? { inputs, follow: INPUTS.tokens }
+        : { inputs: { ...inputs, [INPUTS.tokens]: tokens } }),
       logits: LOGITS,
       ...(want.sample === undefined ? {} : { sample: want.sample }),
       ...(want.score === undefined ? {} : { score: want.score }),
       ...(want.fetch === undefined ? {} : { fetch: want.fetch }),
-      profile: options.onRun !== undefined,
+      profile,
     };
-    const result = await this.#session.run(request, options.signal);
-    for (const token of tokens) this.#tokens.push(token);
-    options.onRun?.(tokens.length, result);
-    return result;
+    return this.#session.run(request, signal);
   }
 }

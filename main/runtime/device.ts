@@ -16,6 +16,8 @@ export interface GraphRun {
   readonly inputs: Readonly<Record<string, ArrayBufferView>>;
   /** Sizes of symbols; those that are the only unknown of an input follow from its length. */
   readonly symbols?: Bindings;
+  /** An input of one element that takes the token which the run before this one drew; see GraphSession.follows. */
+  readonly follow?: string;
   readonly fetch?: readonly string[];
   readonly logits?: string;
   readonly sample?: SampleOptions;
@@ -37,6 +39,8 @@ export interface PlanStep {
 
 export interface GraphSession extends Disposable {
   readonly threads: number;
+  /** Runs are queued, and one may follow the token that the run before it draws. */
+  readonly follows?: boolean;
   run(request: GraphRun, signal?: AbortSignal): Promise<RunResult>;
   /** A session of its own with the same states, of caches the first `positions`. */
   fork(positions: number): Promise<GraphSession>;
@@ -72,12 +76,14 @@ export function symbolsOf(graph: Graph, run: GraphRun): Bindings {
     const [type] = node?.outputs ?? [];
     const name = String(node?.attrs["name"]);
     const data = run.inputs[name];
-    if (!type || !data || isPacked(type.dtype)) continue;
+    if (!type || isPacked(type.dtype)) continue;
+    const bytes = name === run.follow ? dtypeBytes(type.dtype) : data?.byteLength;
+    if (bytes === undefined) continue;
     const open = type.shape.filter((dim) => typeof dim === "string" && found[dim] === undefined);
     const [symbol] = open;
     if (open.length !== 1 || typeof symbol !== "string" || dimSymbols(symbol)[0] !== symbol) continue;
     const known = type.shape.reduce<number>((n, dim) => n * (typeof dim === "number" ? dim : (found[dim] ?? 1)), 1);
-    const count = data.byteLength / dtypeBytes(type.dtype);
+    const count = bytes / dtypeBytes(type.dtype);
     if (known === 0 || count % known !== 0)
       throw new WorkbenchError(
         "IR_SHAPE",

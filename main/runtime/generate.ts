@@ -1,7 +1,6 @@
 /**
- * Generation: feed the prompt (keeping what the cache already holds of it), then draw token after token. The next step is
- * under way while the consumer looks at a token; however the loop ends, the session then holds exactly the prompt and the
- * tokens that were given out.
+ * Generation: feed the prompt (keeping what the cache already holds of it), then draw token after token. However the loop
+ * ends, the session then holds exactly the prompt and the tokens that were given out, but for the last.
  */
 import type { SampledToken, TokenProbability } from "../backends/cpu/engine.ts";
 import { WorkbenchError, toWireError } from "../diagnostics/errors.ts";
@@ -111,36 +110,35 @@ export async function* generate(
     cacheBytes: session.cacheBytes,
   });
 
-  // Our own signal, so that leaving the loop early also ends the step that is under way.
-  const stopper = new AbortController();
-  const forward = (): void => stopper.abort();
-  options.signal?.addEventListener("abort", forward, { once: true });
-  if (options.signal?.aborted === true) stopper.abort();
-  let pending: Promise<SampledToken> | undefined;
-  let committed = session.past;
+  const first = yield* feedPrompt(session, prompt, reused, options, stats);
+  clock.promptEnd = now();
+  if (first === undefined) {
+    yield { kind: "done", reason: "cancelled", stats: stats() };
+    return;
+  }
+  const scan = new StopText<SampledToken>(options.stop ?? []);
+  const words = text.detokenizer();
+  const event = (token: SampledToken, shown: string): GenerateEvent => ({
+    kind: "token",
+    id: token.id,
+    text: shown,
+    logprob: token.logprob,
+    top: token.top,
+    stats: stats(),
+  });
+  const drawn = session.draw(first.id, {
+    count: options.maxTokens - 1,
+    sampling: (given, step) => samplingFor(options, prompt, given, step + 1),
+    signal: options.signal,
+  });
+  let reason: FinishReason = "length";
+  let found: string | undefined;
   try {
-    const first = yield* feedPrompt(session, prompt, reused, options, stopper.signal, stats);
-    clock.promptEnd = now();
-    committed = session.past;
-    if (first === undefined) {
-      yield { kind: "done", reason: "cancelled", stats: stats() };
-      return;
-    }
-    const scan = new StopText<SampledToken>(options.stop ?? []);
-    const words = text.detokenizer();
-    const event = (token: SampledToken, shown: string): GenerateEvent => ({
-      kind: "token",
-      id: token.id,
-      text: shown,
-      logprob: token.logprob,
-      top: token.top,
-      stats: stats(),
-    });
-    const generated: number[] = [];
-    let next = first;
-    let reason: FinishReason = "length";
-    let found: string | undefined;
-    for (;;) {
+    for (let next: SampledToken | undefined = first; ;) {
+      if (next === undefined) {
+        reason = clock.generated < options.maxTokens ? "context-full" : "length";
+        break;
+      }
       if (options.ignoreEnd !== true && text.endings.has(next.id)) {
         reason = "stop";
         break;
@@ -148,10 +146,6 @@ export async function* generate(
       clock.last = now();
       clock.first ??= clock.last;
       clock.generated++;
-      generated.push(next.id);
-      const more = clock.generated < options.maxTokens;
-      const room = session.past < session.facts.capacity;
-      if (more && room) pending = session.step(next.id, samplingFor(options, prompt, generated), stopper.signal);
       const scanned = scan.push(next, words.push(next.id));
       for (const { token, text: shown } of scanned.ready) yield event(token, shown);
       if (scanned.found !== undefined) {
@@ -159,27 +153,18 @@ export async function* generate(
         found = scanned.found;
         break;
       }
-      if (pending === undefined) {
-        reason = more ? "context-full" : "length";
-        break;
-      }
-      const drawn = await orCancelled(pending);
-      pending = undefined;
-      if (drawn === undefined) {
+      const step = await orCancelled(drawn.next());
+      if (step === undefined) {
         reason = "cancelled";
         break;
       }
-      committed = session.past;
-      next = drawn;
+      next = step.done === true ? undefined : step.value;
     }
     if (found === undefined) for (const { token, text: shown } of scan.flush(words.flush())) yield event(token, shown);
-    await settle(session, pending, stopper, committed);
-    pending = undefined;
-    yield { kind: "done", reason, ...(found === undefined ? {} : { found }), stats: stats() };
   } finally {
-    options.signal?.removeEventListener("abort", forward);
-    await settle(session, pending, stopper, committed);
+    await drawn.return();
   }
+  yield { kind: "done", reason, ...(found === undefined ? {} : { found }), stats: stats() };
 }
 
 /** Runs the prompt with progress; undefined when it was cancelled. */
@@ -188,7 +173,6 @@ async function* feedPrompt(
   prompt: readonly number[],
   reused: number,
   options: GenerateOptions,
-  signal: AbortSignal,
   stats: () => GenerateStats,
 ): AsyncGenerator<GenerateEvent, SampledToken | undefined, void> {
   const total = prompt.length;
@@ -197,13 +181,15 @@ async function* feedPrompt(
   for (let at = reused; at < total;) {
     const end = Math.min(total, at + session.facts.chunk);
     const last = end === total;
-    const sample = last ? { sample: samplingFor(options, prompt, []) } : {};
+    const sample = last ? { sample: samplingFor(options, prompt, [], 0) } : {};
     let cancelled = false;
-    const sampled = await session.feed(prompt.slice(at, end), { signal, ...sample }).catch((error: unknown) => {
-      if (toWireError(error).code !== "CANCELLED") throw error;
-      cancelled = true;
-      return undefined;
-    });
+    const sampled = await session
+      .feed(prompt.slice(at, end), { signal: options.signal, ...sample })
+      .catch((error: unknown) => {
+        if (toWireError(error).code !== "CANCELLED") throw error;
+        cancelled = true;
+        return undefined;
+      });
     if (cancelled) return undefined;
     at = end;
     yield { kind: "prompt", done: at, total, reused: stats().reusedTokens };
@@ -212,39 +198,30 @@ async function* feedPrompt(
   return undefined;
 }
 
-function samplingFor(options: GenerateOptions, prompt: readonly number[], generated: readonly number[]): SampleOptions {
+/** How to draw the token of this index. Where the last one before it is not known yet, the device counts it itself. */
+function samplingFor(
+  options: GenerateOptions,
+  prompt: readonly number[],
+  given: readonly number[],
+  index: number,
+): SampleOptions {
   const { repeatLast, repeatPenalty, ...rest } = options.sampling;
-  const recent =
-    repeatPenalty === 1 || repeatLast === 0
-      ? []
-      : [...prompt.slice(-repeatLast), ...generated.slice(-repeatLast)].slice(-repeatLast);
+  const counted = repeatPenalty === 1 ? 0 : repeatLast;
+  const known = counted - (index - given.length);
   return {
     ...rest,
-    repeatPenalty,
-    recent: Int32Array.from(recent),
-    step: generated.length,
+    repeatPenalty: counted === 0 ? 1 : repeatPenalty,
+    recent: Int32Array.from(known > 0 ? [...prompt.slice(-known), ...given.slice(-known)].slice(-known) : []),
+    step: index,
     alternatives: options.alternatives ?? 0,
   };
 }
 
-async function orCancelled(step: Promise<SampledToken>): Promise<SampledToken | undefined> {
+async function orCancelled<T>(step: Promise<T>): Promise<T | undefined> {
   try {
     return await step;
   } catch (error) {
     if (toWireError(error).code === "CANCELLED") return undefined;
     throw error;
   }
-}
-
-/** Ends a step that nobody waits for any more, and forgets what it wrote. */
-async function settle(
-  session: DecoderSession,
-  pending: Promise<SampledToken> | undefined,
-  stopper: AbortController,
-  committed: number,
-): Promise<void> {
-  if (pending === undefined) return;
-  stopper.abort();
-  await pending.catch(() => undefined);
-  if (session.past > committed) session.truncate(committed);
 }

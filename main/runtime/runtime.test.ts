@@ -69,15 +69,37 @@ test("symbols follow from the inputs, and sizes that do not fit are refused", ()
 /** A "model" whose next token is always the last one plus one; it counts what it was asked to run. */
 class Script implements GraphSession {
   readonly threads = 1;
+  readonly follows: boolean;
   readonly ran: number[][] = [];
+  /** What the penalty counted, for each token drawn. */
+  readonly counted: number[][] = [];
+  readonly pasts: number[] = [];
   delay = 0;
-  async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
-    const tokens = [...(request.inputs["tokens"] as Int32Array)];
+  #queue: Promise<unknown> = Promise.resolve();
+  #drawn: number | undefined;
+  constructor(follows = false) {
+    this.follows = follows;
+  }
+  run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+    const result = this.#queue.then(async () => this.#one(request, signal));
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+  async #one(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+    const drawn = this.#drawn;
+    this.#drawn = undefined;
+    if (request.follow !== undefined && drawn === undefined) throw new Error("nothing to follow");
+    const followed = request.follow === undefined ? [] : [drawn!];
+    const tokens = [...((request.inputs["tokens"] as Int32Array | undefined) ?? followed)];
     if (this.delay > 0) await new Promise((resolve) => setTimeout(() => resolve(undefined), this.delay));
     if (signal?.aborted === true) throw new WorkbenchError("CANCELLED", "Cancelled.");
     this.ran.push(tokens);
+    this.pasts.push((request.inputs["past"] as Int32Array)[0]!);
     const sampled = { id: ((tokens.at(-1) ?? 0) + 1) % 100, logprob: -1, top: [] };
-    return { seconds: 0, outputs: {}, ...(request.sample === undefined ? {} : { sampled }) };
+    if (request.sample === undefined) return { seconds: 0, outputs: {} };
+    this.counted.push([...request.sample.recent, ...followed]);
+    this.#drawn = sampled.id;
+    return { seconds: 0, outputs: {}, sampled };
   }
   fork = async (): Promise<GraphSession> => Promise.resolve(this);
   save = async (): Promise<Uint8Array<ArrayBuffer>> => Promise.resolve(new Uint8Array(0));
@@ -117,9 +139,11 @@ const reason = (events: readonly GenerateEvent[]): string | undefined => {
   return last?.kind === "done" ? last.reason : undefined;
 };
 
-describe("generation", () => {
+describe.each([false, true])("generation, follows: %s", (follows) => {
+  const newScript = (): Script => new Script(follows);
+
   test("feeds the prompt in chunks, draws tokens, ends at the length", async () => {
-    const script = new Script();
+    const script = newScript();
     const session = sessionOver(script);
     const events = await collect(session, { prompt: [1, 2, 3, 4, 5, 6] });
     expect(script.ran.slice(0, 2)).toEqual([
@@ -132,8 +156,23 @@ describe("generation", () => {
     expect(session.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 
+  test("each step knows its place and what the repetition penalty counts", async () => {
+    const script = newScript();
+    const sampling = { ...GREEDY, repeatPenalty: 1.1, repeatLast: 2 };
+    expect(ids(await collect(sessionOver(script), { sampling }))).toEqual([4, 5, 6, 7, 8]);
+    expect(script.ran).toEqual([[1, 2, 3], [4], [5], [6], [7]]);
+    expect(script.pasts).toEqual([0, 3, 4, 5, 6]);
+    expect(script.counted).toEqual([
+      [2, 3],
+      [3, 4],
+      [4, 5],
+      [5, 6],
+      [6, 7],
+    ]);
+  });
+
   test("keeps what the cache shares with the next prompt", async () => {
-    const script = new Script();
+    const script = newScript();
     const session = sessionOver(script);
     await collect(session, {});
     script.ran.length = 0;
@@ -143,18 +182,18 @@ describe("generation", () => {
   });
 
   test("stops at an ending token, at a stop string, and when the context is full", async () => {
-    expect(reason(await collect(sessionOver(new Script()), { prompt: [88], maxTokens: 20 }))).toBe("stop");
-    const session = sessionOver(new Script());
+    expect(reason(await collect(sessionOver(newScript()), { prompt: [88], maxTokens: 20 }))).toBe("stop");
+    const session = sessionOver(newScript());
     const stopped = await collect(session, { stop: [String.fromCharCode(33 + 6, 33 + 7)], maxTokens: 20 });
     expect(ids(stopped)).toEqual([4, 5]);
     expect(reason(stopped)).toBe("stop");
-    const full = await collect(sessionOver(new Script(), 5), { maxTokens: 20 });
+    const full = await collect(sessionOver(newScript(), 5), { maxTokens: 20 });
     expect(reason(full)).toBe("context-full");
     expect(ids(full)).toEqual([4, 5, 6]);
   });
 
   test("a cancel and a consumer that leaves both end the step under way and leave the session whole", async () => {
-    const script = new Script();
+    const script = newScript();
     const session = sessionOver(script);
     const controller = new AbortController();
     const seen: GenerateEvent[] = [];
@@ -179,7 +218,7 @@ describe("generation", () => {
 
   test("bad tokens, an empty prompt and a prompt too long have codes", async () => {
     const codeOf = (prompt: readonly number[]): Promise<unknown> =>
-      collect(sessionOver(new Script(), 8), { prompt }).then(
+      collect(sessionOver(newScript(), 8), { prompt }).then(
         () => "none",
         (error: unknown) => (error as { code: unknown }).code,
       );

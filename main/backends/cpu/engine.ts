@@ -38,6 +38,11 @@ export interface RunRequest {
   readonly symbols: Readonly<Record<string, number>>;
   /** The bytes of every input, as typed arrays of its element type. */
   readonly inputs: Readonly<Record<string, ArrayBufferView>>;
+  /**
+   * An i32 input of one element that takes the token which the run before this one drew; the repetition penalty counts it too.
+   * So the next run can be asked for before that token is known here, and no core waits.
+   */
+  readonly follow?: string;
   /** Outputs to copy out; the others stay native. */
   readonly fetch?: readonly string[];
   /** The output that `sample` and `score` read: f32 [rows, vocabulary]. */

@@ -162,6 +162,7 @@ RunRequest run_request(const Napi::Object& object) {
     const Bytes bytes = bytes_of(inputs.Get(name), name.c_str());
     request.inputs.emplace_back(name, std::vector<uint8_t>(bytes.data, bytes.data + bytes.size));
   }
+  if (const Napi::Value follow = object.Get("follow"); !follow.IsUndefined()) request.follow = text_of(follow, "follow");
   request.fetch = texts_of(object.Get("fetch"), "fetch");
   request.sample = sample_request(object.Get("sample"));
   request.score = score_request(object.Get("score"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "../core/error.h"
 
@@ -152,15 +153,20 @@ void Session::place_barriers() {
 
 void Session::set_inputs(const RunRequest& request) {
   std::vector<uint8_t> given(plan_->inputs.size(), 0);
-  for (const auto& [name, bytes] : request.inputs) {
+  const auto give = [&](const std::string& name, const void* bytes, size_t size) {
     size_t i = 0;
     while (i < plan_->inputs.size() && plan_->inputs[i].name != name) i++;
     if (i == plan_->inputs.size()) fail(Code::input_argument, "[run] no input named %s", name.c_str());
     const Tensor& tensor = tensors_[plan_->inputs[i].tensor];
-    if (bytes.size() != tensor.bytes)
-      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", name.c_str(), bytes.size(), tensor.bytes);
-    if (!bytes.empty()) std::memcpy(tensor.data, bytes.data(), bytes.size());
+    if (size != tensor.bytes)
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", name.c_str(), size, tensor.bytes);
+    if (size != 0) std::memcpy(tensor.data, bytes, size);
     given[i] = 1;
+  };
+  for (const auto& [name, bytes] : request.inputs) give(name, bytes.data(), bytes.size());
+  if (!request.follow.empty()) {
+    if (!drawn_) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token");
+    give(request.follow, &*drawn_, sizeof *drawn_);
   }
   for (size_t i = 0; i < given.size(); i++)
     if (given[i] == 0) fail(Code::input_argument, "[run] input %s is missing", plan_->inputs[i].name.c_str());
@@ -170,6 +176,13 @@ const Tensor& Session::output(const std::string& name) const {
   for (const NamedTensor& entry : plan_->outputs)
     if (entry.name == name) return tensors_[entry.tensor];
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
+}
+
+Sampled Session::draw(SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed) {
+  if (followed) sampling.recent.push_back(*followed);
+  const Sampled sampled = sample(*options_.kernels, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), sampling, work_);
+  drawn_ = static_cast<int32_t>(sampled.token.id);
+  return sampled;
 }
 
 template <bool kProfile>
@@ -221,6 +234,7 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     bind();
   }
   set_inputs(request);
+  const std::optional<int32_t> drawn = std::exchange(drawn_, std::nullopt);
 
   RunResult result;
   cancel_ = &cancel;
@@ -252,7 +266,7 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   if (request.sample || request.score) {
     const Tensor& logits = output(request.logits);
     if (logits.dtype != DType::f32 || logits.count == 0) fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
-    if (request.sample) result.sampled = sample(*options_.kernels, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), *request.sample, work_);
+    if (request.sample) result.sampled = draw(*request.sample, logits, request.follow.empty() ? std::nullopt : drawn);
     if (request.score) result.scored = score(*options_.kernels, pool, options_.threads, logits.f32(), logits.rows(), logits.last(), *request.score);
   }
   for (const std::string& name : request.fetch) {
@@ -313,6 +327,7 @@ void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
 }
 
 void Session::reset() {
+  drawn_.reset();
   for (Pages& state : states_) state.clear();
   bound_ = false;
 }

@@ -33,6 +33,7 @@ struct Fetched {
 struct RunRequest {
   std::vector<std::pair<std::string, size_t>> symbols;
   std::vector<std::pair<std::string, std::vector<uint8_t>>> inputs;
+  std::string follow;  // an i32 input of one element that takes the token the run before this one drew
   std::vector<std::string> fetch;
   std::string logits;  // output that sampling and scoring read: f32 [rows, vocabulary]
   std::optional<SampleRequest> sample;
@@ -81,6 +82,7 @@ class Session {
   void place_barriers();
   void make_ops();
   void set_inputs(const RunRequest& request);
+  Sampled draw(SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed);
   template <bool kProfile>
   void execute(size_t thread);
   template <class Visit>
@@ -106,6 +108,7 @@ class Session {
   size_t thread_bytes_ = 0;
   Pages work_;                         // the sampler's copy of a logits row
 
+  std::optional<int32_t> drawn_;       // by the last run, if it drew and ended well
   // Of the current run.
   Barrier gate_;
   const std::atomic<bool>* cancel_ = nullptr;
