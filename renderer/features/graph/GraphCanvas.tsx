@@ -380,6 +380,7 @@ function useViewport({ picture, anchorGroup, request, pending, size, selected, v
     if (target === "top") void flow.setViewport(firstViewport(picture.scene, size.width, size.height));
     else if (target === "in") void flow.zoomIn();
     else if (target === "out") void flow.zoomOut();
+    else if (request.kind === "fit") void flow.setViewport(fitBetweenBars(picture.scene, size.width, size.height));
     else void flow.setViewport(fitViewport(target.rect, size.width, size.height, target.margin, target.most));
   }, [picture, request, pending, selected, hasRoom, flow, size.width, size.height]);
 }
@@ -431,11 +432,20 @@ function boundsOf(scene: Scene): { x: number; y: number; w: number; h: number } 
 const barRoom = (width: number): number => (width < 820 ? 96 : 58);
 const LEGEND_ROOM = 58;
 
+/** The smallest zoom at which the names on the canvas can be read. */
+const READABLE_ZOOM = 0.48;
+
+function fitBetweenBars(scene: Scene, width: number, height: number): Viewport {
+  const top = barRoom(width);
+  const fitted = fitViewport(boundsOf(scene), width, height - top - LEGEND_ROOM, 16, 1);
+  return { ...fitted, y: fitted.y + top };
+}
+
 /** Everything if it can be read that way; otherwise the beginning, at a size that can. */
 function firstViewport(scene: Scene, width: number, height: number): Viewport {
   const top = barRoom(width);
-  const fitted = fitViewport(boundsOf(scene), width, height - top - LEGEND_ROOM, 16, 1);
-  if (fitted.zoom >= 0.7) return { ...fitted, y: fitted.y + top };
+  const fitted = fitBetweenBars(scene, width, height);
+  if (fitted.zoom >= READABLE_ZOOM) return fitted;
   // The axis of the program in the middle, unless there is room for all of its width.
   const zoom = 0.85;
   const fits = scene.width * zoom <= width - 32;

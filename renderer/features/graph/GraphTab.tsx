@@ -10,7 +10,7 @@ import { current } from "../../session/async.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
-import { bytes, count, fineShare, seconds } from "../../ui/format.ts";
+import { bytes, count, fineShare } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import type { CardContext } from "./cardContext.ts";
@@ -149,7 +149,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const quantity = useCallback(
     (of: number): string => {
       if (mode === "segment") return (paint.segment[of] ?? -1) < 0 ? "" : `segment ${(paint.segment[of] ?? 0) + 1}`;
-      if (mode === "time") return (paint.value[of] ?? 0) > 0 ? `~${seconds(paint.value[of] ?? 0)}` : "";
+      if (mode === "time") return (paint.value[of] ?? 0) > 0 ? `~${fineShare(paint.value[of] ?? 0)}` : "";
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
       return (paint.work[of] ?? 0) >= 0.0005 ? `~${fineShare(paint.work[of] ?? 0)}` : "";

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import { deviceLook } from "../../ui/devices.ts";
-import { bytes, count, seconds } from "../../ui/format.ts";
+import { bytes, count, fineShare } from "../../ui/format.ts";
 import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import { heatColor } from "./colors.ts";
 import type { Paint } from "./paint.ts";
@@ -55,14 +55,14 @@ export function Legend({ paint, route, overlay }: LegendProps): ReactNode {
 const STOPS = [0, 0.25, 0.5, 0.75, 1].map(heatColor).join(", ");
 
 function Scale({ paint, overlay }: { readonly paint: Paint; readonly overlay: OverlayView | null }): ReactNode {
-  const text = paint.mode === "time" ? seconds : bytes;
+  const text = paint.mode === "time" ? fineShare : bytes;
   return (
     <>
       {overlay === null ? null : <TruthMark truth={overlay.truth} />}
       <span className={styles["number"]}>{text(paint.low)}</span>
       <i className={styles["scale"]} style={{ background: `linear-gradient(90deg, ${STOPS})` }} aria-hidden="true" />
       <span className={styles["number"]}>{text(paint.high)}</span>
-      <span>logarithmic</span>
+      <span>{paint.mode === "time" ? "of estimated time, logarithmic" : "logarithmic"}</span>
     </>
   );
 }

@@ -329,7 +329,7 @@ function drawChips(context: CanvasRenderingContext2D, input: DrawInput): void {
   context.textBaseline = "middle";
   for (const edge of input.edges) {
     const text = input.hops.get(edge);
-    if (text === undefined) continue;
+    if (text === undefined || text === "") continue;
     const { x, y } = edgeMiddle(scene, edge);
     const half = context.measureText(text).width / 2 + 10;
     context.beginPath();

@@ -8,6 +8,7 @@ import { bytes, figureText } from "../../ui/format.ts";
 export function hopTexts(scene: Scene, route: RouteView, segments: Int32Array): ReadonlyMap<number, string> {
   const known = new Map(route.hops.map((hop) => [`${hop.fromSegment}/${hop.toSegment}`, hop]));
   const texts = new Map<number, string>();
+  const told = new Set<string>();
   for (let edge = 0; edge < scene.edgeCount; edge++) {
     if (scene.edgeInner[edge] === 1) continue;
     const [source, target] = [scene.edgeSource[edge] ?? 0, scene.edgeTarget[edge] ?? 0];
@@ -18,7 +19,10 @@ export function hopTexts(scene: Scene, route: RouteView, segments: Int32Array): 
     const parts = [`${deviceLook(deviceOf(from)).letter}→${deviceLook(deviceOf(to)).letter}`];
     if (size > 0) parts.push(bytes(size));
     if (hop !== undefined) parts.push(figureText(hop.seconds));
-    texts.set(edge, parts.join("  "));
+    // A value crosses once, however many ops read it on the other side: the other lines are drawn without a chip.
+    const crossing = `${source}/${segments[target] ?? -1}`;
+    texts.set(edge, told.has(crossing) ? "" : parts.join("  "));
+    told.add(crossing);
   }
   return texts;
 }

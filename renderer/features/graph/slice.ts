@@ -10,6 +10,7 @@ import type { GraphModel } from "../../graph/graphModel.ts";
 import { createGraphModel, groupPath, pathOf } from "../../graph/graphModel.ts";
 import type { LayoutClient } from "../../graph/layoutClient.ts";
 import type { Scene } from "../../graph/scene.ts";
+import { ownOverlay } from "../../graph/ownColumns.ts";
 import { parseQuery, searchNodes } from "../../graph/search.ts";
 import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
@@ -74,7 +75,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<State>): Graph
     set({ viewRequest: { kind, ref, serial } });
   };
 
-  /** Device and segment come with the route; the rest is asked for. */
+  /** Device and segment come with the route, bytes and type with the graph; the rest is asked for. */
   const loadOverlay = async (): Promise<void> => {
     overlays += 1;
     const mine = overlays;
@@ -83,6 +84,11 @@ export function createGraphSlice({ engine, set, get }: SliceTools<State>): Graph
     const { target } = state;
     if (shown === null || target === null || (state.graphStage.kind === "legal" && isRouteMode(state.graphMode))) {
       set({ overlay: IDLE });
+      return;
+    }
+    const own = ownOverlay(shown, state.graphMode);
+    if (own !== null) {
+      set({ overlay: ready(own) });
       return;
     }
     set({ overlay: loading(state.overlay) });
@@ -155,7 +161,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<State>): Graph
     expandAll() {
       const shown = current(shownGraph(get()));
       if (shown !== null) set({ openGroups: allGroups(shown), anchorGroup: null });
-      requestView("top");
+      requestView("fit");
     },
     foldAll() {
       set({ openGroups: new Set(), anchorGroup: null });
