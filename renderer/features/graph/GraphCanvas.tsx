@@ -432,8 +432,8 @@ function boundsOf(scene: Scene): { x: number; y: number; w: number; h: number } 
 const barRoom = (width: number): number => (width < 820 ? 96 : 58);
 const LEGEND_ROOM = 58;
 
-/** The smallest zoom at which the names on the canvas can be read. */
-const READABLE_ZOOM = 0.48;
+/** The smallest zoom at which a first view still shows cards, and not only their outlines. */
+const READABLE_ZOOM = 0.7;
 
 function fitBetweenBars(scene: Scene, width: number, height: number): Viewport {
   const top = barRoom(width);
