@@ -52,7 +52,7 @@ export class Draws implements AsyncIterableIterator<SampledToken, void, void> {
   }
 
   async next(): Promise<IteratorResult<SampledToken, void>> {
-    if (this.#pending === undefined) return { done: true, value: undefined };
+    if (this.#pending === undefined) return this.return();
     try {
       const { sampled } = await this.#pending;
       const fed = this.#given.at(-1);
