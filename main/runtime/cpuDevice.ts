@@ -6,8 +6,9 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
 import { opOf } from "../ops/index.ts";
-import type { CompiledGraph, Device, GraphSession, OpenOptions } from "./device.ts";
-import { symbolsOf } from "./device.ts";
+import type { CompiledGraph, Device, GraphInput, GraphSession, OpenOptions, PlanStep } from "./device.ts";
+import { inputsOf, symbolsOf } from "./device.ts";
+import { stepsOf } from "./planSteps.ts";
 
 export const cpuRules: CpuRules = (name) => {
   const rule = opOf(name)?.backends.cpu;
@@ -41,27 +42,57 @@ export function cpuDevice(engine: CpuEngine, options: CpuDeviceOptions): Device 
   return {
     id: "cpu",
     title: `CPU engine, ${engine.isa}`,
-    compile: (graph) => compileOn(engine, graph, options),
+    compile: (graph) =>
+      loadArtifact(engine, compileArtifact(graph, options), {
+        threads: options.threads,
+        paths: options.weights?.paths,
+      }),
   };
 }
 
-function compileOn(engine: CpuEngine, graph: Graph, options: CpuDeviceOptions): CompiledGraph {
+/**
+ * A compiled graph without the graph: the plan's bytes and what is said of them. It can be kept and loaded again over the
+ * same weight files (cpuArtifact.ts has its form in bytes).
+ */
+export interface CpuArtifact {
+  readonly plan: Uint8Array;
+  readonly steps: readonly PlanStep[];
+  readonly inputs: readonly GraphInput[];
+  readonly weightBytes: number;
+  readonly arenaBytes: number;
+}
+
+export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "threads">): CpuArtifact {
   const plan = compileCpu(graph, cpuRules, options.weights?.locate ?? noWeights, {
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.fuse === undefined ? {} : { fuse: options.fuse }),
   });
-  const weights = options.weights === undefined ? null : engine.openWeights(options.weights.paths);
+  return {
+    plan: plan.bytes,
+    steps: stepsOf(graph, plan.instructions),
+    inputs: inputsOf(graph),
+    weightBytes: plan.weightBytes,
+    arenaBytes: plan.memory.arenaBytes,
+  };
+}
+
+/** Hands a plan to the engine, which checks every number in it. `paths` are undefined for a graph without weights. */
+export function loadArtifact(
+  engine: CpuEngine,
+  artifact: CpuArtifact,
+  options: { readonly threads: number; readonly paths?: readonly string[] | undefined },
+): CompiledGraph {
+  const weights = options.paths === undefined ? null : engine.openWeights(options.paths);
   try {
-    const handle = engine.loadPlan(plan.bytes, weights);
+    const handle = engine.loadPlan(artifact.plan, weights);
     return {
-      graph,
       device: "cpu",
-      steps: plan.instructions,
-      weightBytes: plan.weightBytes,
-      arenaBytes: plan.memory.arenaBytes,
+      steps: artifact.steps,
+      weightBytes: artifact.weightBytes,
+      arenaBytes: artifact.arenaBytes,
       open: (open: OpenOptions = {}) => {
         const threads = open.threads ?? options.threads;
-        return sessionOver(graph, threads, handle.openSession({ threads, symbols: open.symbols ?? {} }));
+        return sessionOver(artifact.inputs, threads, handle.openSession({ threads, symbols: open.symbols ?? {} }));
       },
       dispose: () => {
         handle.dispose();
@@ -74,16 +105,16 @@ function compileOn(engine: CpuEngine, graph: Graph, options: CpuDeviceOptions): 
   }
 }
 
-function sessionOver(graph: Graph, threads: number, handle: SessionHandle): GraphSession {
+function sessionOver(inputs: readonly GraphInput[], threads: number, handle: SessionHandle): GraphSession {
   return {
     threads,
     follows: true,
     // async, so that a bad request is a rejection and never a throw
     run: async (request, signal) => {
-      const result = await handle.run({ ...request, symbols: symbolsOf(graph, request) }, signal);
+      const result = await handle.run({ ...request, symbols: symbolsOf(inputs, request) }, signal);
       return result;
     },
-    fork: async (positions) => sessionOver(graph, threads, await handle.fork(positions)),
+    fork: async (positions) => sessionOver(inputs, threads, await handle.fork(positions)),
     save: (positions) => handle.save(positions),
     restore: (positions, state) => handle.restore(positions, state),
     reset: () => handle.reset(),

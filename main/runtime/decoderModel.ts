@@ -7,18 +7,23 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
 import { buildModel } from "../models/buildModel.ts";
-import { cpuDevice } from "./cpuDevice.ts";
+import type { CpuArtifact } from "./cpuDevice.ts";
+import { compileArtifact, loadArtifact } from "./cpuDevice.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import type { CompiledGraph } from "./device.ts";
 
-export interface DecoderOptions {
-  readonly threads: number;
+/** What a decoder's plan depends on besides the file. */
+export interface DecoderPlanOptions {
   /** Element type of keys and values. */
   readonly cacheType?: "f16" | "f32";
   /** Most tokens of a prompt that run at once. */
   readonly chunk?: number;
   /** What the compiler does to the built graph before it is lowered: passes and legalisation. */
   readonly prepare?: (graph: Graph) => Graph;
+}
+
+export interface DecoderOptions extends DecoderPlanOptions {
+  readonly threads: number;
 }
 
 export interface SessionSettings {
@@ -37,18 +42,16 @@ export interface DecoderModel extends Disposable {
 /** Tokens of a prompt chunk: large enough for full speed, small enough that progress is seen. */
 export const DEFAULT_CHUNK = 512;
 
-export function openDecoder(
-  engine: CpuEngine,
-  file: GgufFile,
-  paths: readonly string[],
-  options: DecoderOptions,
-): DecoderModel {
-  if (!file.hasData)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[${file.name}] this model is a header without data: it cannot run`, {
-      hint: "Open a file with weights.",
-    });
+const chunkOf = (options: DecoderPlanOptions, architecture: Architecture): number =>
+  Math.max(1, Math.min(options.chunk ?? DEFAULT_CHUNK, architecture.context));
+
+/**
+ * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
+ * `cacheType`, `chunk` and `prepare`, and on nothing else: no weight is read, no path is in it.
+ */
+export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): CpuArtifact {
   const architecture = requireArchitecture(file);
-  const chunk = Math.max(1, Math.min(options.chunk ?? DEFAULT_CHUNK, architecture.context));
+  const chunk = chunkOf(options, architecture);
   const built = buildModel(architecture, weightSourceOf(file), {
     capacity: "capacity",
     cacheType: options.cacheType ?? "f16",
@@ -56,17 +59,29 @@ export function openDecoder(
     largestRows: chunk,
     largestCapacity: architecture.context,
   });
-  const device = cpuDevice(engine, {
-    threads: options.threads,
+  return compileArtifact(options.prepare === undefined ? built : options.prepare(built), {
     weights: {
-      paths,
+      paths: [],
       locate: (_file, name) => {
         const { part, offset, byteLength } = file.requireTensor(name);
         return { file: part, offset, bytes: byteLength };
       },
     },
   });
-  const compiled = device.compile(options.prepare === undefined ? built : options.prepare(built));
+}
+
+/** `artifact` is one that decoderArtifact made from this very header and these options. */
+export function openDecoder(
+  engine: CpuEngine,
+  file: GgufFile,
+  paths: readonly string[],
+  options: DecoderOptions,
+  artifact: CpuArtifact = decoderArtifact(requireData(file), options),
+): DecoderModel {
+  requireData(file);
+  const architecture = requireArchitecture(file);
+  const chunk = chunkOf(options, architecture);
+  const compiled = loadArtifact(engine, artifact, { threads: options.threads, paths });
   return {
     architecture,
     compiled,
@@ -78,4 +93,11 @@ export function openDecoder(
     },
     dispose: () => compiled.dispose(),
   };
+}
+
+function requireData(file: GgufFile): GgufFile {
+  if (file.hasData) return file;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[${file.name}] this model is a header without data: it cannot run`, {
+    hint: "Open a file with weights.",
+  });
 }

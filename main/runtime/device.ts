@@ -3,11 +3,12 @@
  * states and runs step by step. What a session holds is native (or the reference evaluator's): only what is fetched comes out.
  */
 import type { Disposable, ProfileColumns, RunResult, SampleOptions, SessionBytes } from "../backends/cpu/engine.ts";
-import { WorkbenchError } from "../diagnostics/errors.ts";
+import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import { dimSymbols } from "../ir/dim.ts";
 import { dtypeBytes, isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
+import type { TensorType } from "../ir/type.ts";
 
 export type { ProfileColumns, RunResult, SampleOptions };
 
@@ -31,10 +32,20 @@ export interface OpenOptions {
   readonly symbols?: Bindings;
 }
 
-/** One step of a plan, for profiles: what runs, and for which graph nodes. */
+/** One step of a plan, for profiles: what runs, for which graph nodes, and what people call it. */
 export interface PlanStep {
   readonly kernel: string;
   readonly nodes: readonly number[];
+  /** The ops of the nodes: "rms_norm + linear". */
+  readonly op: string;
+  /** Where in the model they stand: "blk.3/attention". */
+  readonly label: string;
+}
+
+/** An input of a graph: all that a run needs to know of the graph that a plan was made from. */
+export interface GraphInput {
+  readonly name: string;
+  readonly type: TensorType;
 }
 
 export interface GraphSession extends Disposable {
@@ -51,7 +62,6 @@ export interface GraphSession extends Disposable {
 }
 
 export interface CompiledGraph extends Disposable {
-  readonly graph: Graph;
   readonly device: Device["id"];
   readonly steps: readonly PlanStep[];
   /** Bytes of weights that a step reads at least. */
@@ -68,16 +78,20 @@ export interface Device {
   compile(graph: Graph): CompiledGraph;
 }
 
-/** Sizes for symbols from the lengths of the inputs, where an input leaves exactly one open. */
-export function symbolsOf(graph: Graph, run: GraphRun): Bindings {
-  const found: Record<string, number> = { ...run.symbols };
-  for (const id of graph.inputs) {
+export const inputsOf = (graph: Graph): readonly GraphInput[] =>
+  graph.inputs.map((id) => {
     const node = graph.nodes[id];
     const [type] = node?.outputs ?? [];
-    const name = String(node?.attrs["name"]);
-    const data = run.inputs[name];
-    if (!type || isPacked(type.dtype)) continue;
-    const bytes = name === run.follow ? dtypeBytes(type.dtype) : data?.byteLength;
+    invariant(node && type, `input ${id} has a type`);
+    return { name: String(node.attrs["name"]), type };
+  });
+
+/** Sizes for symbols from the lengths of the inputs, where an input leaves exactly one open. */
+export function symbolsOf(inputs: readonly GraphInput[], run: GraphRun): Bindings {
+  const found: Record<string, number> = { ...run.symbols };
+  for (const { name, type } of inputs) {
+    if (isPacked(type.dtype)) continue;
+    const bytes = name === run.follow ? dtypeBytes(type.dtype) : run.inputs[name]?.byteLength;
     if (bytes === undefined) continue;
     const open = type.shape.filter((dim) => typeof dim === "string" && found[dim] === undefined);
     const [symbol] = open;

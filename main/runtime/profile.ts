@@ -4,7 +4,6 @@
  */
 import type { ProfileColumns } from "../backends/cpu/engine.ts";
 import { invariant } from "../diagnostics/errors.ts";
-import type { Graph } from "../ir/graph.ts";
 import type { DecoderModel } from "./decoderModel.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { PlanStep } from "./device.ts";
@@ -103,30 +102,11 @@ export async function profileDecoder(
     drawn = await session.feed([drawn.id], { sample, signal: options.signal, onRun: record(true) });
     options.onProgress?.(options.promptTokens + i + 1, total);
   }
-  return report(model.compiled.graph, model.compiled.steps, runs);
+  return report(model.compiled.steps, runs);
 }
 
-/** "rms_norm + linear" and "blk.3/attention": ops in order without repeats, the common scope. */
-export function titleOf(graph: Graph, step: PlanStep): StepTitle {
-  const nodes = step.nodes.flatMap((id) => graph.nodes[id] ?? []);
-  const ops = [...new Set(nodes.map((node) => node.op))];
-  const scopes = nodes.flatMap((node) =>
-    node.origins.map((origin) => (origin.scope === "" ? origin.label : origin.scope)),
-  );
-  return { op: ops.length === 0 ? step.kernel : ops.join(" + "), label: commonScope(scopes) };
-}
-
-function commonScope(scopes: readonly string[]): string {
-  const [first, ...rest] = scopes.map((scope) => scope.split("/"));
-  if (first === undefined) return "";
-  let depth = first.length;
-  for (const scope of rest)
-    while (depth > 0 && first.slice(0, depth).join("/") !== scope.slice(0, depth).join("/")) depth--;
-  return first.slice(0, depth).join("/");
-}
-
-function report(graph: Graph, plan: readonly PlanStep[], runs: readonly RecordedRun[]): ProfileReport {
-  const titles = plan.map((step) => titleOf(graph, step));
+function report(plan: readonly PlanStep[], runs: readonly RecordedRun[]): ProfileReport {
+  const titles = plan.map(({ op, label }) => ({ op, label }));
   const count = runs.length * plan.length;
   const slices = {
     run: new Uint32Array(count),

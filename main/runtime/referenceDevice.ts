@@ -14,7 +14,8 @@ import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import type { TensorType } from "../ir/type.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import type { CompiledGraph, Device, GraphRun, GraphSession, OpenOptions } from "./device.ts";
-import { symbolsOf } from "./device.ts";
+import { inputsOf, symbolsOf } from "./device.ts";
+import { stepsOf } from "./planSteps.ts";
 import { draw, scoreRows } from "./sampleRows.ts";
 
 export interface ReferenceOptions {
@@ -54,10 +55,13 @@ function compile(graph: Graph, options: ReferenceOptions): CompiledGraph {
       `[reference] the model has ${parameters} parameters: the TypeScript reference runs at most ${REFERENCE_LIMIT}`,
       { hint: "Build the native engine with `npm run build:native`." },
     );
+  const computing = graph.nodes.filter((node) => node.inputs.length > 0);
   return {
-    graph,
     device: "reference",
-    steps: graph.nodes.filter((node) => node.inputs.length > 0).map((node) => ({ kernel: node.op, nodes: [node.id] })),
+    steps: stepsOf(
+      graph,
+      computing.map((node) => ({ kernel: node.op, nodes: [node.id] })),
+    ),
     weightBytes: parameters * 8,
     arenaBytes: 0,
     open: (open = {}) => new ReferenceSession(graph, options, open, {}),
@@ -85,7 +89,10 @@ class ReferenceSession implements GraphSession {
   async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
     const start = performance.now();
     const inputs: Record<string, HostTensor> = {};
-    const bindings = symbolsOf(this.#graph, { ...request, symbols: { ...this.#open.symbols, ...request.symbols } });
+    const bindings = symbolsOf(inputsOf(this.#graph), {
+      ...request,
+      symbols: { ...this.#open.symbols, ...request.symbols },
+    });
     for (const id of this.#graph.inputs) {
       const node = this.#graph.nodes[id];
       const [type] = node?.outputs ?? [];

@@ -7,7 +7,7 @@ import type { RunResult } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import type { GraphRun, GraphSession } from "./device.ts";
-import { symbolsOf } from "./device.ts";
+import { inputsOf, symbolsOf } from "./device.ts";
 import type { GenerateEvent, GenerateOptions } from "./generate.ts";
 import { GREEDY, generate } from "./generate.ts";
 import { deviation, median, medianInterval, quantile } from "./statistics.ts";
@@ -62,8 +62,8 @@ test("symbols follow from the inputs, and sizes that do not fit are refused", ()
   const x = builder.input("x", tensor("f32", ["T", 4]));
   builder.output("y", g.add([x, x]));
   const graph = builder.finish();
-  expect(symbolsOf(graph, { inputs: { x: new Float32Array(12) } })).toEqual({ T: 3 });
-  expect(() => symbolsOf(graph, { inputs: { x: new Float32Array(5) } })).toThrow(/do not fill/);
+  expect(symbolsOf(inputsOf(graph), { inputs: { x: new Float32Array(12) } })).toEqual({ T: 3 });
+  expect(() => symbolsOf(inputsOf(graph), { inputs: { x: new Float32Array(5) } })).toThrow(/do not fill/);
 });
 
 /** A "model" whose next token is always the last one plus one; it counts what it was asked to run. */

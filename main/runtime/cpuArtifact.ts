@@ -1,0 +1,84 @@
+/**
+ * A compiled graph as bytes and back: the length of a JSON text, the text (steps, inputs, sizes), the plan. What is read may be
+ * anything: a text that is not exactly what is written here gives undefined, and the plan itself is checked by the engine.
+ */
+import { formatType, parseType } from "../ir/type.ts";
+import type { CpuArtifact } from "./cpuDevice.ts";
+import type { GraphInput, PlanStep } from "./device.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+const HEAD = 4;
+/** More instructions than any plan has. */
+const MOST = 1 << 22;
+
+export function encodeArtifact(artifact: CpuArtifact): Uint8Array {
+  const { steps, weightBytes, arenaBytes, plan } = artifact;
+  const inputs = artifact.inputs.map(({ name, type }) => ({ name, type: formatType(type) }));
+  const text = encoder.encode(JSON.stringify({ steps, inputs, weightBytes, arenaBytes }));
+  const bytes = new Uint8Array(HEAD + text.length + plan.length);
+  new DataView(bytes.buffer).setUint32(0, text.length, true);
+  bytes.set(text, HEAD);
+  bytes.set(plan, HEAD + text.length);
+  return bytes;
+}
+
+export function decodeArtifact(bytes: Uint8Array): CpuArtifact | undefined {
+  if (bytes.length < HEAD) return undefined;
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  if (length > bytes.length - HEAD) return undefined;
+  const parsed = parse(bytes.subarray(HEAD, HEAD + length));
+  if (!isRecord(parsed)) return undefined;
+  const steps = listOf(parsed["steps"], asStep);
+  const inputs = listOf(parsed["inputs"], asInput);
+  const { weightBytes, arenaBytes } = parsed;
+  if (!steps || !inputs || !isCount(weightBytes) || !isCount(arenaBytes)) return undefined;
+  return { steps, inputs, weightBytes, arenaBytes, plan: bytes.subarray(HEAD + length) };
+}
+
+function parse(text: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(text));
+  } catch {
+    // Not UTF-8 or not JSON: not ours.
+    return undefined;
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const isRecord = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+const asCount = (value: unknown): number | undefined => (isCount(value) ? value : undefined);
+
+/** All items, or undefined when one is not what it should be. */
+function listOf<T>(value: unknown, item: (value: unknown) => T | undefined): readonly T[] | undefined {
+  if (!Array.isArray(value) || value.length > MOST) return undefined;
+  const items: T[] = [];
+  for (const each of value as readonly unknown[]) {
+    const read = item(each);
+    if (read === undefined) return undefined;
+    items.push(read);
+  }
+  return items;
+}
+
+function asStep(value: unknown): PlanStep | undefined {
+  if (!isRecord(value)) return undefined;
+  const { kernel, op, label } = value;
+  const nodes = listOf(value["nodes"], asCount);
+  if (typeof kernel !== "string" || typeof op !== "string" || typeof label !== "string" || !nodes) return undefined;
+  return { kernel, op, label, nodes };
+}
+
+function asInput(value: unknown): GraphInput | undefined {
+  if (!isRecord(value)) return undefined;
+  const { name, type } = value;
+  if (typeof name !== "string" || typeof type !== "string") return undefined;
+  try {
+    return { name, type: parseType(type) };
+  } catch {
+    return undefined;
+  }
+}
