@@ -1,9 +1,8 @@
 /** `rlx bench` and `rlx profile`. */
 import { writeFile } from "node:fs/promises";
 import type { ProfileView } from "../../contract/views/run.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, ModelChoice } from "./client.ts";
-import { openModel, wholeNumber } from "./client.ts";
+import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
 import type { CommonOptions } from "./main.ts";
 import { figureText, table } from "./output.ts";
 
@@ -15,14 +14,9 @@ interface MeasureOptions extends CommonOptions {
 }
 
 function common(model: string, options: MeasureOptions) {
-  if (options.device !== "cpu" && options.device !== "coreml-sim" && options.device !== "coreml")
-    throw new WorkbenchError(
-      "INPUT_ARGUMENT",
-      `[rlx] --device: got ${options.device}, expected cpu, coreml-sim or coreml`,
-    );
   return {
     model,
-    device: options.device,
+    device: deviceOption(options.device),
     promptTokens: wholeNumber("pp", options.pp, 0, 65_536),
     generateTokens: wholeNumber("tg", options.tg, 0, 4096),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
@@ -41,7 +35,7 @@ export async function bench(
     warmup: wholeNumber("warmup", options.warmup, 0, 100),
   };
   for await (const item of command.client.stream("bench.run", input, { signal: command.signal })) {
-    if (item.kind === "phase") command.output.progress(item.sentence);
+    if (item.kind === "phase") command.output.progress(item.sentence, item.name);
     else if (item.kind === "sample")
       command.output.progress(
         `${item.test} ${item.warmup ? "warm-up" : item.index + 1}: ${item.rate.toFixed(1)} tok/s`,
@@ -61,7 +55,7 @@ export async function bench(
       return 0;
     }
   }
-  return 130;
+  throw unfinished(command);
 }
 
 export async function profile(
@@ -76,7 +70,7 @@ export async function profile(
     { ...input, promptTokens: Math.max(1, input.promptTokens), generateTokens: Math.max(1, input.generateTokens) },
     { signal: command.signal },
   )) {
-    if (item.kind === "phase") command.output.progress(item.sentence);
+    if (item.kind === "phase") command.output.progress(item.sentence, item.name);
     else {
       if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));
       command.output.value(item.profile);
@@ -84,7 +78,7 @@ export async function profile(
       return 0;
     }
   }
-  return 130;
+  throw unfinished(command);
 }
 
 function printProfile({ output }: Command, view: ProfileView): void {
@@ -93,11 +87,11 @@ function printProfile({ output }: Command, view: ProfileView): void {
     ["Reading the prompt", view.prefill],
     ["Writing", view.decode],
   ] as const) {
-    output.line(`\n${title}: ${figureText(part.seconds)}`);
+    output.line(`\n${title}: ${figureText(part.seconds)} ${part.seconds.basis}`);
     const rows = part.rows.map((row) => [
       row.op,
       String(row.count),
-      `${(row.seconds * 1e3).toFixed(2)} ms`,
+      `${(row.seconds * 1e3).toFixed(3)} ms`,
       `${(row.share * 100).toFixed(1)} %`,
       row.bandwidth === null ? "" : `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
       row.roofShare === null ? "" : `${(row.roofShare * 100).toFixed(0)} %`,

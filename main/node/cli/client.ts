@@ -27,6 +27,13 @@ export function connect(output: Output, signal: AbortSignal): Command {
   return { engine, client: createClient(contract, near), output, signal };
 }
 
+/** A stream that ended without its last item: because it was stopped, or through a fault of ours. */
+export function unfinished({ signal }: Command): WorkbenchError {
+  return signal.aborted
+    ? new WorkbenchError("CANCELLED", "Cancelled.")
+    : new WorkbenchError("BUG_INVARIANT", "[rlx] the stream ended without its last item");
+}
+
 /** A file's path, `--sample`, `--header-only`, `--demo`: what people write for a model. */
 export interface ModelChoice {
   readonly file: string | undefined;
@@ -54,7 +61,7 @@ export interface TargetOptions {
 
 /** The target of the options; what is not given comes from the engine's initial one. */
 export async function targetOf(command: Command, options: TargetOptions): Promise<TargetSpec> {
-  const list = await command.client.call("targets.list", {});
+  const list = await command.client.call("targets.list", {}, { signal: command.signal });
   const pick = <T extends string>(
     name: string,
     value: string | undefined,
@@ -66,7 +73,7 @@ export async function targetOf(command: Command, options: TargetOptions): Promis
     if (!found)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
-        `[rlx] --${name}: got ${value}, expected one of ${choices.map((c) => c.id).join(", ")}`,
+        `[rlx] --${name}: got ${shown(value)}, expected one of ${choices.map((c) => c.id).join(", ")}`,
       );
     return found.id as T;
   };
@@ -79,17 +86,31 @@ export async function targetOf(command: Command, options: TargetOptions): Promis
   };
 }
 
+const shown = (text: string): string => (text === "" ? "nothing" : text);
+
+/** Digits only: what `Number` makes of "", "0x10" or "1e3" is not what was meant. */
 export function wholeNumber(name: string, text: string, low: number, high = Number.MAX_SAFE_INTEGER): number {
-  const value = Number(text);
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
   if (Number.isSafeInteger(value) && value >= low && value <= high) return value;
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
-    `[rlx] --${name}: got ${text}, expected a whole number from ${low}${high === Number.MAX_SAFE_INTEGER ? "" : ` to ${high}`}`,
+    `[rlx] --${name}: got ${shown(text)}, expected a whole number from ${low}${high === Number.MAX_SAFE_INTEGER ? "" : ` to ${high}`}`,
   );
 }
 
 export function decimal(name: string, text: string, low: number, high: number): number {
-  const value = Number(text);
-  if (text.trim() !== "" && value >= low && value <= high) return value;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --${name}: got ${text}, expected a number from ${low} to ${high}`);
+  const value = /^(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : NaN;
+  if (value >= low && value <= high) return value;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --${name}: got ${shown(text)}, expected a number from ${low} to ${high}`,
+  );
+}
+
+const DEVICES = ["cpu", "coreml-sim", "coreml"] as const;
+
+export function deviceOption(text: string): (typeof DEVICES)[number] {
+  const found = DEVICES.find((device) => device === text);
+  if (found !== undefined) return found;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --device: got ${shown(text)}, expected cpu, coreml-sim or coreml`);
 }

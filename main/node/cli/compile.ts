@@ -1,9 +1,9 @@
 /** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
 import { resolve } from "node:path";
 import type { Command, ModelChoice } from "./client.ts";
-import { openModel, targetOf } from "./client.ts";
+import { openModel, targetOf, unfinished } from "./client.ts";
 import type { CommonOptions } from "./main.ts";
-import { figureText, table } from "./output.ts";
+import { bytesText, figureText, table } from "./output.ts";
 
 interface CompileOptions extends CommonOptions {
   readonly output?: string;
@@ -15,7 +15,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   const { client, output } = command;
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
-  const plan = await client.call("export.plan", { model, target });
+  const plan = await client.call("export.plan", { model, target }, { signal: command.signal });
   if (options.dryRun === true) {
     output.value(plan);
     output.line(plan.sentence);
@@ -34,16 +34,17 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     { model, target, path, overwrite: options.overwrite === true },
     { signal: command.signal },
   )) {
-    if (item.kind === "phase") output.progress(item.sentence);
+    if (item.kind === "phase") output.progress(item.sentence, item.name);
     else if (item.kind === "progress")
       output.progress(
         `${((100 * item.doneBytes) / Math.max(1, item.totalBytes)).toFixed(0).padStart(3)} %  ${item.tensor}`,
+        "weights",
       );
     else {
       output.value(item);
       output.line(item.sentence);
       output.line(
-        `${item.path}: ${item.bytes} bytes (${item.ratioToSource.toFixed(3)} × the file) in ${figureText(item.seconds)}, functions ${item.functions.join(", ")}`,
+        `${item.path}: ${bytesText(item.bytes)} (${item.ratioToSource.toFixed(3)} × the file) in ${figureText(item.seconds)}, functions ${item.functions.join(", ")}`,
       );
       const worst = [...item.weights].sort((a, b) => b.relativeRms - a.relativeRms).slice(0, 10);
       output.line(`\nLargest errors of ${item.weights.length} weights:`);
@@ -57,5 +58,5 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
       return 0;
     }
   }
-  return 1;
+  throw unfinished(command);
 }

@@ -20,17 +20,22 @@ export function phaseOf(options: CommonOptions): Phase {
 function stageOf(text: string, target: TargetSpec): Stage {
   if (text === "initial") return { kind: "initial" };
   if (text === "legal") return { kind: "legal", target };
-  return { kind: "pass", index: wholeNumber("stage", text, 0, 1000) };
+  if (/^\d+$/.test(text)) return { kind: "pass", index: wholeNumber("stage", text, 0, 1000) };
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --stage: got ${text}, expected initial, legal or the number of passes applied`,
+  );
 }
 
 export async function graph(command: Command, choice: ModelChoice, options: GraphOptions): Promise<undefined> {
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
   const key = { model, stage: stageOf(options.stage, target), phase: phaseOf(options) };
-  if (command.output.json) command.output.value(await command.client.call("graph.get", key));
+  const signal = { signal: command.signal };
+  if (command.output.json) command.output.value(await command.client.call("graph.get", key, signal));
   else
     for (let firstLine = 0; ;) {
-      const page = await command.client.call("text.page", { key, language: "rlx-ir", target, firstLine });
+      const page = await command.client.call("text.page", { key, language: "rlx-ir", target, firstLine }, signal);
       command.output.line(page.text);
       firstLine += page.nodes.length;
       if (firstLine >= page.totalLines || page.nodes.length === 0) break;
@@ -41,7 +46,11 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
 export async function passes(command: Command, choice: ModelChoice, options: CommonOptions): Promise<undefined> {
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
-  const list = await command.client.call("passes.list", { model, phase: phaseOf(options), target });
+  const list = await command.client.call(
+    "passes.list",
+    { model, phase: phaseOf(options), target },
+    { signal: command.signal },
+  );
   command.output.value(list);
   const rows = list.passes.map((pass) => [
     String(pass.index),

@@ -3,7 +3,7 @@ import type { Overview } from "../../contract/views/model.ts";
 import type { Command, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
 import type { CommonOptions } from "./main.ts";
-import { figureText, table } from "./output.ts";
+import { bytesText, figureText, table } from "./output.ts";
 
 interface InspectOptions extends CommonOptions {
   readonly metadata?: string | true;
@@ -11,19 +11,25 @@ interface InspectOptions extends CommonOptions {
   readonly tensors?: string | true;
 }
 
-export async function inspect(command: Command, model: ModelChoice, options: InspectOptions): Promise<undefined> {
-  const opened = await openModel(command, model);
+/** `rlx inspect --tensors model.gguf`: the one word that is there is the file, not a query for tensors of no model. */
+function settle(choice: ModelChoice, query: string | true | undefined): { choice: ModelChoice; query: string } {
+  if (typeof query === "string" && choice.file === undefined && choice.offer === undefined)
+    return { choice: { ...choice, file: query }, query: "" };
+  return { choice, query: typeof query === "string" ? query : "" };
+}
+
+export async function inspect(command: Command, given: ModelChoice, options: InspectOptions): Promise<undefined> {
+  const { choice, query } = settle(given, options.metadata ?? options.tensors);
+  const opened = await openModel(command, choice);
   if (options.key !== undefined) return printKey(command, opened.model, options.key);
-  if (options.metadata !== undefined)
-    return printMetadata(command, opened.model, options.metadata === true ? "" : options.metadata);
-  if (options.tensors !== undefined)
-    return printTensors(command, opened.model, options.tensors === true ? "" : options.tensors);
+  if (options.metadata !== undefined) return printMetadata(command, opened.model, query);
+  if (options.tensors !== undefined) return printTensors(command, opened.model, query);
   const target = await targetOf(command, options);
-  const overview = await command.client.call("model.overview", {
-    model: opened.model,
-    context: target.context,
-    target,
-  });
+  const overview = await command.client.call(
+    "model.overview",
+    { model: opened.model, context: target.context, target },
+    { signal: command.signal },
+  );
   command.output.value(overview);
   printOverview(command, overview);
   return undefined;
@@ -44,7 +50,7 @@ function printOverview({ output }: Command, view: Overview): void {
     const rows = view.mix.map((row) => [
       row.type,
       String(row.tensors),
-      `${(row.bytes / 1e6).toFixed(1)} MB`,
+      bytesText(row.bytes),
       `${(row.share * 100).toFixed(1)} %`,
     ]);
     output.line(table(["type", "tensors", "bytes", "share"], rows, new Set([1, 2, 3])));
@@ -117,7 +123,7 @@ async function printTensors({ client, output }: Command, model: string, query: s
   output.line(
     table(
       ["name", "type", "shape", "bytes"],
-      rows.map((row) => [row.name, row.type, row.shape.join(" × "), String(row.bytes)]),
+      rows.map((row) => [row.name, row.type, row.shape.join(" × "), bytesText(row.bytes)]),
       new Set([3]),
     ),
   );

@@ -1,12 +1,13 @@
 /**
- * `rlx`: the command line over the same engine as the window. This file knows names and options; each command's work is loaded
- * when it is called, so that help costs nothing.
+ * `rlx`: the command line over the same engine as the window. This file knows names, options and examples; each command's work
+ * is loaded when it is called, so that help costs nothing.
  */
-import { Command as Program, CommanderError } from "commander";
-import { toWireError } from "../../diagnostics/errors.ts";
-import type { Command, ModelChoice, TargetOptions } from "./client.ts";
-import { createOutput, errorText, exitCode } from "./output.ts";
+import { CommanderError, Option, Command as Program } from "commander";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../version.ts";
+import type { Command, ModelChoice, TargetOptions } from "./client.ts";
+import { endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
+import { createOutput } from "./output.ts";
 
 export interface CommonOptions extends TargetOptions {
   readonly json?: boolean;
@@ -19,30 +20,23 @@ export interface CommonOptions extends TargetOptions {
 
 type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
 
-const interrupted = new AbortController();
-
 /** Runs a command's work; errors end as one message and an exit code. */
 function run<O extends CommonOptions>(
   load: () => Promise<Work<O>>,
-): (file: string | undefined, options: O) => Promise<void> {
-  return async (file, options) => {
+): (file: string | undefined, options: O, program: Program) => Promise<void> {
+  return async (file, options, program) => {
     const output = createOutput(options.json === true);
     try {
       const [{ connect }, work] = await Promise.all([import("./client.ts"), load()]);
-      const command = connect(output, interrupted.signal);
+      const command = connect(output, interrupted);
       try {
         process.exitCode = (await work(command, { file, offer: offerOf(options) }, options)) ?? 0;
       } finally {
         await command.engine.dispose();
       }
     } catch (error) {
-      const wire = toWireError(error);
       output.endProgress();
-      if (output.json) output.value({ error: wire });
-      else process.stderr.write(`${errorText(wire)}\n`);
-      if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && process.env["RLX_VERBOSE"] === "1")
-        process.stderr.write(`${error.stack ?? ""}\n`);
-      process.exitCode = exitCode(wire);
+      fail(error, `rlx ${program.name()}`, output.json);
     }
   };
 }
@@ -57,17 +51,36 @@ function offerOf(options: CommonOptions): string | undefined {
 const program = new Program("rlx")
   .description("See, compile, route, run, measure and export language models for Apple silicon.")
   .version(VERSION)
-  .showHelpAfterError("(rlx --help shows every command)")
+  // What is wrong with a command line is said below, in the same form as every other error.
+  .configureOutput({ outputError: () => undefined })
+  .addHelpText("after", examples(["rlx chat", "rlx inspect model.gguf", "rlx route --demo", "rlx serve --open"]))
   .exitOverride();
 
-function add(name: string, summary: string, argument = "[file]"): Program {
+function examples(lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
+}
+
+const JSON_OPTION = ["--json", "one JSON value on stdout, nothing else"] as const;
+
+function add(name: string, summary: string, ...shown: readonly string[]): Program {
   return program
     .command(name)
     .description(summary)
-    .argument(argument, "a .gguf file (any part of a split one)")
+    .argument("[file]", "a .gguf file (any part of a split one)")
     .option("--sample", "the model that comes with the workbench")
-    .option("--json", "one JSON value on stdout, nothing else");
+    .option(...JSON_OPTION)
+    .addHelpText("after", examples(shown));
 }
+
+/** An option with a value that stands when none is given, shown without quotation marks. */
+const preset = (flags: string, description: string, value: string): Option =>
+  new Option(flags, description).default(value, value);
+
+/** An option that may be given several times. Not a variadic one: that would swallow the file that follows. */
+const several = (flags: string, description: string): Option =>
+  new Option(flags, `${description}; may be given several times`).argParser(
+    (value: string, before: readonly string[] | undefined) => [...(before ?? []), value],
+  );
 
 const withoutWeights = (command: Program): Program =>
   command
@@ -75,138 +88,191 @@ const withoutWeights = (command: Program): Program =>
     .option("--deep", "a header-only model of 400 blocks")
     .option("--demo", "a small graph with host segments (fft, lstm, a custom op)");
 
+const CHIP_OPTION = ["--chip <id>", "chip to predict for: m1, m2, m3, m4 or m5"] as const;
+
 const forTarget = (command: Program): Program =>
   withoutWeights(command)
-    .option("--chip <id>", "chip to predict for (m1 … m5, with -pro, -max)")
-    .option("--os <id>", "macOS to predict for")
-    .option("--units <id>", "compute units: cpu-ane, cpu-gpu, all, cpu")
-    .option("--profile <id>", "weight profile: auto, gpu, ane, exact")
-    .option("--context <n>", "context length")
-    .option("--phase <name>", "decode or prefill", "decode");
+    .option(...CHIP_OPTION)
+    .option("--os <id>", "system to predict for: macos14, macos15 or macos26")
+    .option("--units <id>", "compute units: cpu-ane, cpu-gpu, all or cpu")
+    .option("--profile <id>", "form of the weights: auto, gpu (packed), ane (f16) or exact (f32)")
+    .option("--context <n>", "context length in tokens")
+    .addOption(preset("--phase <name>", "decode or prefill", "decode"));
+
+const onDevice = (command: Program): Program =>
+  command
+    .option("--threads <n>", "CPU threads; all without it")
+    .addOption(preset("--device <id>", "cpu, coreml-sim or coreml", "cpu"));
 
 const sampling = (command: Program): Program =>
-  command
-    .option("-n, --max-tokens <n>", "most tokens to write", "512")
-    .option("--temperature <t>", "0: always the likeliest", "0.7")
-    .option("--top-k <n>", "0: no limit", "40")
-    .option("--top-p <p>", "nucleus", "0.95")
-    .option("--min-p <p>", "least share of the likeliest", "0")
-    .option("--repeat-penalty <r>", "1: none", "1")
-    .option("--seed <n>", "the same seed gives the same text")
-    .option("--stop <text...>", "end at this text")
-    .option("--context <n>", "context length")
-    .option("--threads <n>", "CPU threads")
-    .option("--device <id>", "cpu or coreml-sim", "cpu");
+  onDevice(
+    command
+      .addOption(preset("-n, --max-tokens <n>", "most tokens to write", "512"))
+      .addOption(preset("--temperature <t>", "0 always takes the likeliest", "0.7"))
+      .addOption(preset("--top-k <n>", "choose among the k likeliest; 0 for no limit", "40"))
+      .addOption(preset("--top-p <p>", "choose among the likeliest that make up this share", "0.95"))
+      .addOption(preset("--min-p <p>", "leave out what has less than this share of the likeliest", "0"))
+      .addOption(preset("--repeat-penalty <r>", "make what was written less likely; 1 for not at all", "1"))
+      .option("--seed <n>", "the same seed gives the same text")
+      .addOption(several("--stop <text>", "end at this text"))
+      .option("--context <n>", "context length in tokens"),
+  );
 
-withoutWeights(add("inspect", "what is inside: architecture, sizes, quantisation, keys, tensors, will it fit"))
-  .option("--metadata [query]", "list the keys")
+withoutWeights(
+  add(
+    "inspect",
+    "what is inside: architecture, sizes, quantisation, keys, tensors, will it fit",
+    "rlx inspect model.gguf",
+    "rlx inspect model.gguf --tensors attn_q",
+    "rlx inspect model.gguf --key tokenizer.chat_template",
+  ),
+)
+  .option("--metadata [query]", "list the keys (that hold the query)")
   .option("--key <name>", "the whole value of one key")
-  .option("--tensors [query]", "list the tensors")
+  .option("--tensors [query]", "list the tensors (that hold the query)")
   .option("--context <n>", "context length for the forecast")
-  .option("--chip <id>", "chip for the forecast")
+  .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
 
-forTarget(add("graph", "the IR as text, or its columns with --json"))
-  .option("--stage <name>", "initial, legal, or the number of passes applied", "legal")
+forTarget(add("graph", "the IR as text, or its columns with --json", "rlx graph model.gguf --stage initial | less"))
+  .addOption(preset("--stage <name>", "initial, legal, or the number of passes applied", "legal"))
   .action(run(async () => (await import("./graph.ts")).graph));
 
-forTarget(add("passes", "what each pass did, hits and misses and why")).action(
+forTarget(add("passes", "what each pass did, hits and misses and why", "rlx passes model.gguf")).action(
   run(async () => (await import("./graph.ts")).passes),
 );
 
-forTarget(add("route", "which op runs on the Neural Engine, GPU or CPU, and why (predicted)"))
-  .option("--expect <rule>", "exit 1 unless the share holds, e.g. ane>=0.9")
+forTarget(
+  add(
+    "route",
+    "which op runs on the Neural Engine, GPU or CPU, and why (predicted)",
+    "rlx route model.gguf --chip m5 --ops",
+    'rlx route model.gguf --expect "ane>=0.7"',
+  ),
+)
+  .option("--expect <rule>", "exit with 1 unless the share of the work holds, e.g. ane>=0.9")
   .option("--ops", "every op with its device and reason")
   .action(run(async () => (await import("./route.ts")).route));
 
-forTarget(add("segments", "where the program is cut, and the bytes that cross")).action(
+forTarget(add("segments", "where the program is cut, and the bytes that cross", "rlx segments --demo")).action(
   run(async () => (await import("./route.ts")).segments),
 );
 
-forTarget(add("compile", "write the .mlpackage of this model"))
-  .option("-o, --output <path>", "where to write it")
+forTarget(
+  add(
+    "compile",
+    "write the .mlpackage of this model",
+    "rlx compile model.gguf -o model.mlpackage",
+    "rlx compile model.gguf --units cpu-gpu --dry-run",
+  ),
+)
+  .alias("export")
+  .option("-o, --output <path>", "where to write it; beside the file without it")
   .option("--overwrite", "replace what is there")
   .option("--dry-run", "say what would be written")
   .action(run(async () => (await import("./compile.ts")).compile));
 
-sampling(add("run", "complete a prompt"))
-  .option("-p, --prompt <text>", "the text to continue")
-  .option("--prompt-file <path>", "read it from a file")
-  .action(run(async () => (await import("./run.ts")).complete));
+sampling(
+  add("run", "complete a prompt", 'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1')
+    .option("-p, --prompt <text>", "the text to continue")
+    .option("--prompt-file <path>", "read it from a file"),
+).action(run(async () => (await import("./run.ts")).complete));
 
-sampling(add("chat", "talk with the model"))
-  .option("-m, --message <text...>", "say this and end; without it, a conversation")
-  .option("--system <text>", "the system message")
-  .action(run(async () => (await import("./run.ts")).chat));
+sampling(
+  add("chat", "talk with the model", "rlx chat model.gguf", 'rlx chat model.gguf -m "Tell me a story." --json')
+    .addOption(several("-m, --message <text>", "say this and end; without it, a conversation"))
+    .option("--system <text>", "the system message"),
+).action(run(async () => (await import("./run.ts")).chat));
 
-add("score", "log-probability of each token of a text, and its perplexity")
-  .option("--text <text>", "the text")
-  .option("--text-file <path>", "read it from a file")
+const withText = (command: Program): Program =>
+  command
+    .option("--text <text>", "the text")
+    .option("--text-file <path>", "read it from a file")
+    .option("--no-special", "leave out what the file's rules would add");
+
+withText(
+  add(
+    "score",
+    "log-probability of each token of a text, and its perplexity",
+    "rlx score model.gguf --text-file story.txt",
+    "rlx score model.gguf --ids 1,2,3 --json",
+  ),
+)
   .option("--ids <list>", "token ids, separated by commas")
-  .option("--no-special", "leave out what the file's rules would add")
-  .option("--threads <n>", "CPU threads")
-  .option("--cache <type>", "f16 or f32", "f16")
-  .option("--chunk <n>", "tokens handled at once", "512")
+  .option("--threads <n>", "CPU threads; all without it")
+  .addOption(preset("--cache <type>", "type of the cache: f16 or f32", "f16"))
+  .addOption(preset("--chunk <n>", "tokens handled at once", "512"))
   .action(run(async () => (await import("./score.ts")).score));
 
-add("tokenize", "the tokens of a text")
-  .option("--text <text>", "the text")
-  .option("--text-file <path>", "read it from a file")
-  .option("--no-special", "leave out what the file's rules would add")
-  .action(run(async () => (await import("./score.ts")).tokenize));
+withText(add("tokenize", "the tokens of a text", 'rlx tokenize model.gguf --text "Hello there"')).action(
+  run(async () => (await import("./score.ts")).tokenize),
+);
 
-add("bench", "prompt processing and generation, in llama-bench's JSON")
-  .option("--pp <n>", "prompt tokens", "512")
-  .option("--tg <n>", "generated tokens", "128")
-  .option("-r, --repeats <n>", "repeats", "5")
-  .option("--warmup <n>", "runs not counted", "1")
-  .option("--threads <n>", "CPU threads")
-  .option("--device <id>", "cpu or coreml-sim", "cpu")
-  .action(run(async () => (await import("./bench.ts")).bench));
+onDevice(
+  add(
+    "bench",
+    "prompt processing and generation, in llama-bench's JSON",
+    "rlx bench model.gguf --pp 512 --tg 64 --threads 2 --json",
+  )
+    .addOption(preset("--pp <n>", "prompt tokens; 0 leaves the test out", "512"))
+    .addOption(preset("--tg <n>", "generated tokens; 0 leaves the test out", "128"))
+    .addOption(preset("-r, --repeats <n>", "runs that count", "5"))
+    .addOption(preset("--warmup <n>", "runs before those", "1")),
+).action(run(async () => (await import("./bench.ts")).bench));
 
-add("profile", "where the time goes: by op, with achieved bandwidth")
-  .option("--pp <n>", "prompt tokens", "64")
-  .option("--tg <n>", "generated tokens", "16")
-  .option("--threads <n>", "CPU threads")
-  .option("--device <id>", "cpu or coreml-sim", "cpu")
-  .option("--trace <path>", "write a Chrome trace")
-  .action(run(async () => (await import("./bench.ts")).profile));
+onDevice(
+  add("profile", "where the time goes: by op, with achieved bandwidth", "rlx profile model.gguf --trace trace.json")
+    .addOption(preset("--pp <n>", "prompt tokens", "64"))
+    .addOption(preset("--tg <n>", "generated tokens", "16"))
+    .option("--trace <path>", "write a Chrome trace, for Perfetto or speedscope"),
+).action(run(async () => (await import("./bench.ts")).profile));
 
 program
   .command("doctor")
   .description("check this machine: addon, devices, memory, simulator")
-  .option("--json", "one JSON value on stdout, nothing else")
-  .action((options: CommonOptions) => run(async () => (await import("./doctor.ts")).doctor)(undefined, options));
+  .option("--clear-cache", "remove the compiled plans that are kept on disk")
+  .option(...JSON_OPTION)
+  .addHelpText("after", examples(["rlx doctor"]))
+  .action((options: CommonOptions, command: Program) =>
+    run(async () => (await import("./doctor.ts")).doctor)(undefined, options, command),
+  );
 
 program
   .command("serve")
   .description("the workbench in a browser, on loopback only")
   .argument("[file]", "a .gguf file to open")
-  .option("--port <n>", "port; a free one without it", "0")
+  .addOption(preset("--port <n>", "port; 0 for a free one", "0"))
   .option("--open", "open the browser")
-  .option("--json", "print address and token as JSON")
+  .option("--json", "print address and token as one line of JSON")
+  .addHelpText("after", examples(["rlx serve model.gguf --open"]))
   .action(
     async (
       file: string | undefined,
       options: { readonly port: string; readonly open?: boolean; readonly json?: boolean },
     ) => {
       try {
-        await (await import("./serve.ts")).serveCommand(file, options);
+        process.exitCode = await (await import("./serve.ts")).serveCommand(file, options, interrupted);
       } catch (error) {
-        const wire = toWireError(error);
-        process.stderr.write(`${errorText(wire)}\n`);
-        process.exitCode = exitCode(wire);
+        fail(error, "rlx serve", options.json === true);
       }
     },
   );
 
-process.on("SIGINT", () => {
-  if (interrupted.signal.aborted) process.exit(130);
-  interrupted.abort();
-});
+/** A wrong command line, in the words of the parser and the form of our errors. */
+function misuse(error: CommanderError): void {
+  const named = program.commands.find((command) => command.name() === process.argv[2]);
+  const name = named === undefined ? "rlx" : `rlx ${named.name()}`;
+  const [said = "", ...more] = error.message.replace(/^error: /, "").split("\n");
+  const hint = `${more.join(" ").replace(/^\(|\)$/g, "")} \`${name} --help\` shows what there is.`.trimStart();
+  fail(new WorkbenchError("INPUT_ARGUMENT", `[${name}] ${said}`, { hint }), name, process.argv.includes("--json"));
+}
 
+watchInterrupts();
+endWithReader();
 program.parseAsync(process.argv).catch((error: unknown) => {
-  // Help and version end with 0, a wrong command line with 2; commander has printed the message already.
-  process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : 2) : 1;
-  if (!(error instanceof CommanderError)) process.stderr.write(`${errorText(toWireError(error))}\n`);
+  if (!(error instanceof CommanderError)) fail(error, "rlx", process.argv.includes("--json"));
+  // Help and version have been printed; help that nobody asked for means that the command was missing.
+  else if (error.code.startsWith("commander.help") || error.code === "commander.version")
+    process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else misuse(error);
 });

@@ -54,7 +54,7 @@ describe("output", () => {
     expect(figureText({ ...figure, value: 0.0123, unit: "seconds", truth: "predicted" })).toBe("~12.3 ms");
     expect(figureText({ ...figure, value: 395e6, unit: "bytes", truth: "exact" })).toBe("395 MB");
     expect(figureText({ ...figure, value: 3, low: 2, high: 4, unit: "tokens/s", truth: "measured" })).toBe(
-      "2 tok/s – 4 tok/s",
+      "2 – 4 tok/s",
     );
   });
 

@@ -10,15 +10,18 @@ export interface Output {
   write(text: string): void;
   /** The one JSON value of a command. */
   value(value: unknown): void;
-  /** What is going on, on stderr: one line that is rewritten on a terminal, plain lines elsewhere, nothing with --json. */
-  progress(text: string): void;
+  /**
+   * What is going on, on stderr: one line that is rewritten on a terminal; elsewhere a line for each new `step`; nothing with
+   * --json.
+   */
+  progress(text: string, step?: string): void;
   endProgress(): void;
 }
 
 export function createOutput(
   json: boolean,
-  out: NodeJS.WritableStream & { isTTY?: boolean } = process.stdout,
-  err: NodeJS.WritableStream & { isTTY?: boolean } = process.stderr,
+  out: NodeJS.WritableStream = process.stdout,
+  err: NodeJS.WritableStream & { isTTY?: boolean; columns?: number } = process.stderr,
 ): Output {
   let progressWidth = 0;
   let last = "";
@@ -40,13 +43,15 @@ export function createOutput(
       endProgress();
       if (json) out.write(`${JSON.stringify(value, plainArrays, 2)}\n`);
     },
-    progress(text) {
-      if (json || text === last) return;
-      last = text;
+    progress(text, step = text) {
+      if (json) return;
       if (err.isTTY === true) {
-        err.write(`\r${text.padEnd(progressWidth)}`);
-        progressWidth = Math.max(progressWidth, text.length);
-      } else err.write(`${text}\n`);
+        // A line that wraps cannot be rewritten.
+        const shown = text.slice(0, (err.columns ?? 80) - 1);
+        err.write(`\r${shown.padEnd(progressWidth)}`);
+        progressWidth = Math.max(progressWidth, shown.length);
+      } else if (step !== last) err.write(`${text}\n`);
+      last = step;
     },
     endProgress,
   };
@@ -71,12 +76,25 @@ export function table(
       .map((width, i) => (right.has(i) ? (row[i] ?? "").padStart(width) : (row[i] ?? "").padEnd(width)))
       .join("  ")
       .trimEnd();
-  return [render(header), widths.map((width) => "─".repeat(width)).join("  "), ...rows.map(render)].join("\n");
+  return [
+    render(header),
+    widths
+      .map((width) => "─".repeat(width))
+      .join("  ")
+      .trimEnd(),
+    ...rows.map(render),
+  ].join("\n");
 }
+
+/** Significant figures, thousands apart from five digits on. */
+const plain = (value: number, digits = 3): string => {
+  const text = String(Number(value.toPrecision(digits)));
+  return Math.abs(value) < 1e4 || text.includes("e") ? text : text.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+};
 
 const scaled = (value: number, steps: readonly (readonly [number, string])[], digits = 3): string => {
   const [factor, unit] = steps.find(([limit]) => Math.abs(value) >= limit) ?? steps.at(-1) ?? [1, ""];
-  return `${Number((value / factor).toPrecision(digits))} ${unit}`.trimEnd();
+  return `${plain(value / factor, digits)} ${unit}`;
 };
 
 /** 3 significant figures and a unit; `~` in front of what is not measured or exact. */
@@ -116,31 +134,39 @@ export function figureText(figure: Figure): string {
           [1, "FLOP/s"],
         ]);
       case "share":
-        return `${Number((value * 100).toPrecision(3))} %`;
+        return `${plain(value * 100)} %`;
       case "tokens/s":
-        return `${Number(value.toPrecision(3))} tok/s`;
+        return `${plain(value)} tok/s`;
       case "bits":
-        return `${Number(value.toPrecision(3))} bits`;
+        return `${plain(value)} bits`;
       case "ratio":
-        return `${Number(value.toPrecision(3))} ×`;
+        return `${plain(value)} ×`;
       case "count":
         return String(value);
     }
   };
-  return figure.low !== null && figure.high !== null && figure.low !== figure.high
-    ? `${about}${one(figure.low)} – ${one(figure.high)}`
-    : `${about}${one(figure.value)}`;
+  if (figure.low === null || figure.high === null || figure.low === figure.high) return `${about}${one(figure.value)}`;
+  const [low, high] = [one(figure.low), one(figure.high)];
+  const unit = / \S+$/.exec(high)?.[0] ?? "";
+  return `${about}${low.endsWith(unit) ? low.slice(0, low.length - unit.length) : low} – ${high}`;
 }
+
+export const bytesText = (bytes: number): string =>
+  figureText({ value: bytes, low: null, high: null, unit: "bytes", truth: "exact", basis: "" });
 
 /** What a person reads when something went wrong. */
 export function errorText(error: WireError): string {
+  if (error.code === "CANCELLED") return "Stopped.";
   const lines = [`error ${error.code}: ${error.message}`];
   if (error.hint !== undefined) lines.push(`  → ${error.hint}`);
   return lines.join("\n");
 }
 
+/** What a shell says of a program that ^C ended. */
+export const INTERRUPTED = 130;
+
 /** 0 done · 1 it did not work · 2 the command was wrong · 130 stopped by the user. */
 export function exitCode(error: WireError): number {
-  if (error.code === "CANCELLED") return 130;
+  if (error.code === "CANCELLED") return INTERRUPTED;
   return error.code === "INPUT_ARGUMENT" ? 2 : 1;
 }

@@ -6,7 +6,7 @@ import type { Command, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 import type { CommonOptions } from "./main.ts";
-import { figureText, table } from "./output.ts";
+import { bytesText, figureText, table } from "./output.ts";
 
 interface RouteOptions extends CommonOptions {
   readonly expect?: string;
@@ -28,7 +28,7 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
   const { output } = command;
   const held = expectation === undefined || holds(view, expectation);
   output.value(expectation === undefined ? view : { ...view, expectation: { ...expectation, held } });
-  output.line(`${view.targetTitle}, ${view.phase}: ${view.sentence} (${view.truth})`);
+  output.line(`${view.targetTitle} (${view.truth})\n${view.sentence}`);
   output.line();
   const rows = view.devices.map((row) => [
     row.device.toUpperCase(),
@@ -37,7 +37,7 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
     row.seconds === null ? "" : figureText(row.seconds),
     row.note ?? "",
   ]);
-  output.line(table(["device", "ops", "work", "time", ""], rows, new Set([1, 2, 3])));
+  output.line(table(["device", "ops", "work", "time", "note"], rows, new Set([1, 2, 3])));
   output.line(
     `\n${view.segments.length} segments, ${view.hops.length} hops, ${figureText(view.bytesPerStep)} across per step`,
   );
@@ -94,18 +94,16 @@ export async function segments(command: Command, choice: ModelChoice, options: C
     segments: view.segments,
     hops: view.hops,
   });
-  output.line(`${view.targetTitle}, ${view.phase} (${view.truth})`);
+  output.line(`${view.targetTitle} (${view.truth})`);
   const rows = view.segments.map((s) => [
     String(s.index),
     s.device.toUpperCase(),
     String(s.ops),
     `${(s.workShare * 100).toFixed(1)} %`,
-    String(s.bytesIn),
-    String(s.bytesOut),
+    bytesText(s.bytesIn),
+    bytesText(s.bytesOut),
     s.why,
   ]);
-  output.line(
-    table(["", "device", "ops", "work", "bytes in", "bytes out", "why cut here"], rows, new Set([0, 2, 3, 4, 5])),
-  );
+  output.line(table(["", "device", "ops", "work", "in", "out", "why cut here"], rows, new Set([0, 2, 3, 4, 5])));
   return undefined;
 }

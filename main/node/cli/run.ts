@@ -5,9 +5,9 @@ import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, ModelChoice } from "./client.ts";
-import { decimal, openModel, wholeNumber } from "./client.ts";
+import { decimal, deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
 import type { CommonOptions } from "./main.ts";
-import { figureText } from "./output.ts";
+import { figureText, INTERRUPTED } from "./output.ts";
 
 interface SamplingOptions extends CommonOptions {
   readonly maxTokens: string;
@@ -30,14 +30,9 @@ interface Answer {
 type RunInput = StreamInputOf<"run.start">;
 
 function runInput(model: string, options: SamplingOptions, prompt: RunInput["prompt"]): RunInput {
-  if (options.device !== "cpu" && options.device !== "coreml-sim" && options.device !== "coreml")
-    throw new WorkbenchError(
-      "INPUT_ARGUMENT",
-      `[rlx] --device: got ${options.device}, expected cpu, coreml-sim or coreml`,
-    );
   return {
     model,
-    device: options.device,
+    device: deviceOption(options.device),
     prompt,
     sampling: {
       temperature: decimal("temperature", options.temperature, 0, 10),
@@ -58,14 +53,14 @@ function runInput(model: string, options: SamplingOptions, prompt: RunInput["pro
 async function answer(command: Command, input: RunInput, signal: AbortSignal): Promise<Answer> {
   let text = "";
   for await (const item of command.client.stream("run.start", input, { signal })) {
-    if (item.kind === "phase") command.output.progress(item.sentence);
+    if (item.kind === "phase") command.output.progress(item.sentence, item.name);
     else if (item.kind === "token") {
       if (text === "") command.output.endProgress();
       text += item.token.text;
       command.output.write(item.token.text);
     } else if (item.kind === "done") return { text, done: item };
   }
-  throw new WorkbenchError("BUG_INVARIANT", "[run] the stream ended without its last item");
+  throw unfinished(command);
 }
 
 function statsLine(stats: RunStats): string {
@@ -97,7 +92,7 @@ export async function complete(
   command.output.line();
   command.output.value({ text: written, reason: done.reason, stats: done.stats });
   if (!command.output.json) process.stderr.write(`\n${done.sentence} ${statsLine(done.stats)}\n`);
-  return done.reason === "cancelled" ? 130 : 0;
+  return done.reason === "cancelled" ? INTERRUPTED : 0;
 }
 
 export async function chat(
@@ -134,10 +129,10 @@ async function speak(
     command.output.line();
     messages.push({ role: "assistant", content: text });
     answers.push({ text, reason: done.reason, stats: done.stats });
-    if (done.reason === "cancelled") return 130;
+    if (done.reason === "cancelled") break;
   }
   command.output.value({ answers, messages });
-  return 0;
+  return command.signal.aborted ? INTERRUPTED : 0;
 }
 
 async function converse(
@@ -147,33 +142,44 @@ async function converse(
   messages: ChatMessage[],
   options: SamplingOptions,
 ): Promise<number> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  process.stderr.write(`${title}. An empty line ends.\n`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: "\n> " });
+  let answering: AbortController | undefined;
+  const end = (): void => terminal.close();
+  // ^C on a terminal stops the answer that is being written; between answers it ends the conversation.
+  const interrupt = (): void => (answering === undefined ? end() : answering.abort());
+  terminal.on("SIGINT", interrupt);
+  // Without a terminal it comes as a signal to the process, and ends both.
+  command.signal.addEventListener("abort", end);
+  process.stderr.write(`${title}. An empty line ends, Ctrl+C stops an answer.\n`);
   try {
-    for (;;) {
-      const content = (await terminal.question("\n> ").catch(() => "")).trim();
-      if (content === "") return 0;
+    terminal.prompt();
+    for await (const line of terminal) {
+      const content = line.trim();
+      if (content === "" || command.signal.aborted) break;
       messages.push({ role: "user", content });
-      const stop = new AbortController();
-      terminal.once("SIGINT", () => stop.abort());
-      const { text, done } = await answer(
-        command,
-        runInput(model, options, { kind: "chat", messages: [...messages] }),
-        stop.signal,
-      );
-      messages.push({ role: "assistant", content: text });
+      answering = new AbortController();
+      const signal = AbortSignal.any([answering.signal, command.signal]);
+      const said = await answer(command, runInput(model, options, { kind: "chat", messages: [...messages] }), signal);
+      answering = undefined;
+      messages.push({ role: "assistant", content: said.text });
       process.stdout.write("\n");
-      process.stderr.write(`  ${statsLine(done.stats)}\n`);
+      process.stderr.write(`  ${statsLine(said.done.stats)}\n`);
+      if (!command.signal.aborted) terminal.prompt();
     }
   } finally {
-    terminal.close();
+    command.signal.removeEventListener("abort", end);
+    end();
   }
+  return command.signal.aborted ? INTERRUPTED : 0;
 }
 
 export async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new WorkbenchError("INPUT_NOT_FOUND", `[rlx] ${path} cannot be read`, { cause: error });
+    throw new WorkbenchError("INPUT_NOT_FOUND", `[rlx] ${path} cannot be read`, {
+      hint: "Check the path.",
+      cause: error,
+    });
   }
 }

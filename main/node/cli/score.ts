@@ -61,12 +61,16 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
       ? [...model.tokenizer.encode(await textOf(options), { addSpecial: options.special })]
       : parseIds(options.ids);
   if (tokens.length < 2)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx score] ${tokens.length} tokens: at least 2 are needed`, {
-      hint: "Give a longer text.",
-    });
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx score] got ${tokens.length === 1 ? "1 token" : `${tokens.length} tokens`}, expected at least 2`,
+      {
+        hint: "Give a longer text.",
+      },
+    );
   if (options.cache !== "f16" && options.cache !== "f32")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${options.cache}, expected f16 or f32`);
-  const lease = command.engine.decoders.lease(model, {
+  const lease = await command.engine.decoders.lease(model, {
     context: tokens.length + 1,
     threads: options.threads === undefined ? availableParallelism() : wholeNumber("threads", options.threads, 1, 1024),
     cacheType: options.cache,
@@ -75,7 +79,7 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
   try {
     const all = await lease.session.score(tokens, {
       signal,
-      onProgress: (done, total) => output.progress(`${done} of ${total} tokens`),
+      onProgress: (done, total) => output.progress(`${done} of ${total} tokens`, "score"),
     });
     const known = [...all].slice(1);
     const perplexity = Math.exp(-known.reduce((sum, value) => sum + value, 0) / known.length);

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { startServer } from "../serve/server.ts";
 import { wholeNumber } from "./client.ts";
+import { INTERRUPTED } from "./output.ts";
 
 export interface ServeCommandOptions {
   readonly port: string;
@@ -24,7 +25,12 @@ function outFolder(): string {
   });
 }
 
-export async function serveCommand(file: string | undefined, options: ServeCommandOptions): Promise<void> {
+/** Serves until ^C (130) or a polite end (0). */
+export async function serveCommand(
+  file: string | undefined,
+  options: ServeCommandOptions,
+  interrupted: AbortSignal,
+): Promise<number> {
   const port = wholeNumber("port", options.port, 0, 65_535);
   const out = outFolder();
   const server = await startServer({
@@ -38,14 +44,12 @@ export async function serveCommand(file: string | undefined, options: ServeComma
     process.stdout.write(`${JSON.stringify({ url, port: server.port, token: server.token })}\n`);
   else process.stdout.write(`RLX Workbench is at\n  ${url}\nOnly this machine can reach it. End with Ctrl+C.\n`);
   if (options.open === true) openBrowser(url);
-  await new Promise<void>((done) => {
-    const end = (): void => {
-      server.close().then(done, done);
-    };
-    process.once("SIGINT", end);
-    process.once("SIGTERM", end);
+  const code = await new Promise<number>((ended) => {
+    interrupted.addEventListener("abort", () => ended(INTERRUPTED));
+    process.once("SIGTERM", () => ended(0));
   });
-  process.exit(0);
+  await server.close();
+  return code;
 }
 
 function openBrowser(url: string): void {

@@ -111,7 +111,7 @@ export function fitForecast(
       `${percent(USABLE_SHARE)} % of ${machine.title}: what macOS leaves to one program`,
     ),
     verdict,
-    sentence: fitSentence(verdict, total, available, largest, perToken, trainedContext),
+    sentence: fitSentence(verdict, total, available, largest, perToken, context, trainedContext),
   };
 }
 
@@ -121,12 +121,16 @@ function fitSentence(
   available: number,
   largest: number,
   perToken: number,
+  context: number,
   trained: number | null,
 ): string {
   if (verdict === "too-big")
     return `No: it needs ${bytesText(total)} of the ${bytesText(available)} that are free to use. ${largest > 0 ? `A context of ${grouped(largest)} tokens would fit.` : "A smaller quantisation would be needed."}`;
   const room = trained !== null && largest >= trained ? trained : largest;
-  const grow = ` The context could grow to ${grouped(room)} tokens (${bytesText(room * perToken)}).`;
+  const grow =
+    room > context
+      ? ` The context could grow to ${grouped(room)} tokens (${bytesText(room * perToken)}).`
+      : " That is with the longest context it knows.";
   return verdict === "fits"
     ? `Yes, with ${bytesText(available - total)} to spare.${grow}`
     : `Just: ${bytesText(available - total)} to spare. Close other programs first.`;

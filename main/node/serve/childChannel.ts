@@ -45,6 +45,8 @@ export function serveChildChannel(engine: Connectable): boolean {
       }
     }
   });
+  // ^C on a terminal goes to the supervisor as well, and it is the supervisor who ends us.
+  process.on("SIGINT", () => undefined);
   // The supervisor is gone: nobody is left to work for.
   process.on("disconnect", () => process.exit(0));
   tell({ t: "ready" });

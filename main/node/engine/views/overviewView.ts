@@ -57,7 +57,8 @@ export function fileOverview(input: FileOverviewInput): Overview {
   const reading = description.architecture;
   const architecture = reading.kind === "known" ? reading.architecture : undefined;
   const shape = architecture ? modelShape(file, architecture, description.tensorBytes) : undefined;
-  const context = input.target.context;
+  // A forecast for more positions than the model knows would be one for nobody.
+  const context = Math.min(input.target.context, description.context ?? Infinity);
   return {
     model: input.model,
     kind: input.kind,
