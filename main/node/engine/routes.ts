@@ -1,5 +1,6 @@
 /** Routes of an open model: the legal graph of a target and phase, its MIL, and where CoreML is predicted to run it. */
-import type { CoremlEntry, Route } from "../../backends/coreml/hybrid/route.ts";
+import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { resolveTarget } from "../../backends/coreml/plan/target.ts";

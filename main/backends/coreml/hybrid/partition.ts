@@ -78,6 +78,10 @@ interface Stretch {
 
 /** Runs all ready nodes of one side, then all of the other, until none is left; starts with the side that needs fewer turns. */
 function assignParts(graph: Graph, verdicts: readonly (true | string)[]): readonly Stretch[] {
+  if (verdicts.every((verdict) => verdict === true)) {
+    const nodes = graph.nodes.filter((node) => !isLeaf(node)).map((node): number => node.id);
+    return nodes.length === 0 ? [] : [{ side: "coreml", nodes }];
+  }
   const first = turns(graph, verdicts, "coreml");
   const second = turns(graph, verdicts, "host");
   return second.length < first.length ? second : first;

@@ -6,6 +6,8 @@ import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import type { AttrRecord } from "../../../ir/attributes.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../../ir/graph.ts";
+import { finish } from "../../../ir/steps.ts";
+import type { Steps } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
 import type { CoremlRule, RuleNode } from "../emitter.ts";
@@ -62,10 +64,17 @@ export interface LoweredProgram {
   readonly float: "fp16" | "fp32";
 }
 
-export function lowerProgram(sources: readonly FunctionSource[], options: LoweringOptions): LoweredProgram {
+export const lowerProgram = (sources: readonly FunctionSource[], options: LoweringOptions): LoweredProgram =>
+  finish(lowerProgramInSteps(sources, options));
+
+export function* lowerProgramInSteps(
+  sources: readonly FunctionSource[],
+  options: LoweringOptions,
+): Steps<LoweredProgram> {
   const plan = new WeightPlan(options.profile, new BlobPlan());
   const float = options.profile === "exact" ? "fp32" : "fp16";
-  const functions = sources.map((source) => new FunctionLowering(source, plan, float, options).run());
+  const functions: LoweredFunction[] = [];
+  for (const source of sources) functions.push(yield* new FunctionLowering(source, plan, float, options).run());
   const program: MilProgram = { functions: functions.map((f) => f.mil), buildInfo: options.buildInfo ?? {} };
   return { program, functions, plan, opset: options.opset, float };
 }
@@ -74,6 +83,9 @@ export function lowerProgram(sources: readonly FunctionSource[], options: Loweri
 export function cacheMode(profile: WeightProfile, opset: MilOpset): CacheMode {
   return profile === "gpu" && (opset === "CoreML8" || opset === "CoreML9") ? "state" : "functional";
 }
+
+/** Nodes between two pauses. */
+const SLICE = 128;
 
 class FunctionLowering {
   readonly #graph: Graph;
@@ -97,15 +109,17 @@ class FunctionLowering {
     for (const state of source.graph.states) this.#states.set(state.input, state.name);
   }
 
-  run(): LoweredFunction {
+  *run(): Steps<LoweredFunction> {
     // Features first: their names must stay as close to the graph's as they can.
     for (const output of this.#graph.outputs) this.#builder.reserveOutput(output.name);
     for (const node of this.#graph.nodes)
       if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
     for (const node of this.#graph.nodes) {
       if (this.#values[node.id] !== undefined) continue;
+      if (node.id % SLICE === 0) yield;
       this.#values[node.id] = this.#builder.from([node.id], labelOf(node), () => this.#lower(node));
     }
+    yield;
     this.#finishStates();
     for (const output of this.#graph.outputs) this.#output("output", output.name, this.#at(output.value));
     return { mil: this.#builder.finish(), bindings: this.#bindings };

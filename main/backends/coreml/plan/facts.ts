@@ -1,20 +1,17 @@
 /**
  * What the rules and the cost model need to know of each operator of a function: types, constants, arithmetic, bytes.
- * Computed in one walk over the program.
+ * Computed in one walk over the program. Operators that agree in all of this are one kind and share one set of facts: a model
+ * repeats its blocks, so tens of thousands of operators are some hundred kinds. How values flow is kept in columns.
  */
+import type { Steps } from "../../../ir/steps.ts";
 import type { MilConstant, MilFunction, MilOperation, MilType } from "../mil/types.ts";
-import { elementCount, packedByteLength } from "../mil/types.ts";
+import { elementCount, packedByteLength, typeText } from "../mil/types.ts";
 
+/** Facts of a kind of operators. */
 export interface OpFacts {
-  /** Index in the function's operations. */
-  readonly index: number;
-  readonly op: MilOperation;
   readonly type: string;
   /** Arguments by name; the first of several. */
   readonly inputs: ReadonlyMap<string, ArgumentFact>;
-  /** Computed operands, all of them. */
-  readonly operands: readonly ArgumentFact[];
-  readonly results: readonly ArgumentFact[];
   readonly outputs: readonly MilType[];
   /** Types of computed operands and of results. */
   readonly tensors: readonly MilType[];
@@ -30,24 +27,35 @@ export interface OpFacts {
 }
 
 export interface ArgumentFact {
-  readonly name: string;
   readonly type: MilType;
   readonly constness: "computed" | "const" | "constexpr";
-  /** Present for small constants. */
+  /** Present for constants that are parameters: axes, paddings, names. */
   readonly constant?: MilConstant;
   /** For constexprs: how many blocks share a row, 1 = one scale per row. */
   readonly blocksPerRow?: number;
   /** Bytes as stored: packed for weights. */
   readonly bytes: number;
-  /** Position (in `ops`) of the operator that makes it, -1 for inputs and constants; and of the last that reads it. */
-  readonly madeBy: number;
-  lastUse: number;
+}
+
+/** Computed values and function inputs, in the order in which they appear. */
+export interface ValueColumns {
+  readonly name: readonly string[];
+  readonly bytes: readonly number[];
+  /** Position of the operator that makes it, -1 for inputs; and of the last that reads it, -1 for none. */
+  readonly madeBy: readonly number[];
+  readonly lastUse: readonly number[];
 }
 
 export interface FunctionFacts {
   readonly function: MilFunction;
-  /** Operators that run: constants left out. */
-  readonly ops: readonly OpFacts[];
+  readonly kinds: readonly OpFacts[];
+  /** For each operator that runs (constants left out) its kind, and its index in the function's operations. */
+  readonly kindOf: Uint32Array;
+  readonly operations: Uint32Array;
+  /** Computed operands of operator i: operands[operandStart[i]] … operands[operandStart[i + 1] - 1], indices of values. */
+  readonly operandStart: Uint32Array;
+  readonly operands: Uint32Array;
+  readonly values: ValueColumns;
   readonly hasState: boolean;
   /** Dense fp16 size of all weights. */
   readonly weightBytes: number;
@@ -55,6 +63,10 @@ export interface FunctionFacts {
 
 /** Smaller constants are parameters, not data. */
 const SMALL_BYTES = 128;
+/** Constants up to this size are told apart by what they hold: the rules look at strides, axes, paddings. */
+const PARAMETER_ELEMENTS = 32;
+/** Operators between two pauses. */
+const SLICE = 512;
 
 const FREE = new Set(["reshape", "expand_dims", "squeeze", "identity", "read_state", "write_state"]);
 
@@ -68,7 +80,7 @@ const denseBytes = (type: MilType): number => {
   return Number.isNaN(count) ? 0 : count * (type.dtype === "fp32" || type.dtype === "int32" ? 4 : 2);
 };
 
-function constexprFact(op: MilOperation, name: string, type: MilType): ArgumentFact {
+function constexprFact(op: MilOperation, type: MilType): ArgumentFact {
   let bytes = 0;
   let blocks = 1;
   for (const [argument, bindings] of op.inputs)
@@ -77,23 +89,34 @@ function constexprFact(op: MilOperation, name: string, type: MilType): ArgumentF
       bytes += bytesOf(b.value.type);
       if (argument === "scale") blocks = elementCount(b.value.type.shape.slice(1));
     }
-  return { name, type, constness: "constexpr", blocksPerRow: blocks, bytes, madeBy: -1, lastUse: -1 };
+  return { type, constness: "constexpr", blocksPerRow: blocks, bytes };
 }
 
-const computedFact = (name: string, type: MilType, madeBy: number): ArgumentFact => ({
-  name,
-  type,
-  constness: "computed",
-  bytes: bytesOf(type),
-  madeBy,
-  lastUse: -1,
-});
+/** Only parameters keep their contents: of data nothing but type and size may matter. */
+function constFact(type: MilType, constant: MilConstant | undefined): ArgumentFact {
+  const data = constant?.data;
+  const parameter = data?.kind === "text" || (data?.kind === "numbers" && data.values.length <= PARAMETER_ELEMENTS);
+  return {
+    type,
+    constness: "const",
+    bytes: bytesOf(type),
+    ...(parameter && constant !== undefined ? { constant } : {}),
+  };
+}
+
+/** Equal texts mean facts that are equal in all that the rules and the costs can see. */
+function factText(fact: ArgumentFact): string {
+  const head = `${fact.constness} ${typeText(fact.type)} ${fact.bytes} ${fact.blocksPerRow ?? ""}`;
+  const data = fact.constant?.data;
+  if (data === undefined || data.kind === "blob") return head;
+  return `${head} ${data.kind === "text" ? JSON.stringify(data.text) : Array.from(data.values).join()}`;
+}
 
 /** 2·M·N·K for products; a few operations an element for the rest. */
-function flopsOf(op: MilOperation, inputs: ReadonlyMap<string, ArgumentFact>, output: MilType | undefined): number {
+function flopsOf(type: string, inputs: ReadonlyMap<string, ArgumentFact>, output: MilType | undefined): number {
   const out = output === undefined ? 0 : elementCount(output.shape) || 0;
   const last = (name: string): number => inputs.get(name)?.type.shape.at(-1) ?? 1;
-  switch (op.type) {
+  switch (type) {
     case "linear":
       return 2 * out * last("x");
     case "matmul": {
@@ -116,75 +139,183 @@ function flopsOf(op: MilOperation, inputs: ReadonlyMap<string, ArgumentFact>, ou
   }
 }
 
-export function functionFacts(f: MilFunction): FunctionFacts {
-  const known = new Map<string, ArgumentFact>();
-  for (const input of f.inputs) known.set(input.name, computedFact(input.name, input.type, -1));
-  const ops: OpFacts[] = [];
-  let weightBytes = 0;
-  for (const [index, op] of f.operations.entries()) {
-    const [output] = op.outputs;
-    if (op.type === "const" && output !== undefined) {
-      const constant = op.value;
-      weightBytes += constant?.data.kind === "blob" ? denseBytes(output.type) : 0;
-      known.set(output.name, {
-        ...computedFact(output.name, output.type, -1),
-        constness: "const",
-        ...(constant === undefined ? {} : { constant }),
-      });
-    } else if (op.type.startsWith("constexpr_") && output !== undefined) {
-      weightBytes += denseBytes(output.type);
-      known.set(output.name, constexprFact(op, output.name, output.type));
-    } else {
-      const facts = opFacts(op, index, ops.length, known);
-      for (const result of facts.results) known.set(result.name, result);
-      ops.push(facts);
-    }
-  }
-  return { function: f, ops, hasState: f.inputs.some((i) => i.type.kind === "state"), weightBytes };
+/** An argument of an operator while the walk goes on: its fact, the number of its text, and the value it is (-1: a constant). */
+interface Known {
+  readonly fact: ArgumentFact;
+  readonly symbol: number;
+  readonly value: number;
 }
 
-function opFacts(op: MilOperation, index: number, position: number, known: ReadonlyMap<string, ArgumentFact>): OpFacts {
-  const inputs = new Map<string, ArgumentFact>();
-  const operands: ArgumentFact[] = [];
-  const tensors: MilType[] = [];
-  let [activation, stored, dense] = [0, 0, 0];
-  for (const [argument, bindings] of op.inputs)
-    for (const b of bindings) {
-      const fact = b.kind === "name" ? known.get(b.name) : undefined;
-      if (fact === undefined) continue;
-      if (!inputs.has(argument)) inputs.set(argument, fact);
-      if (fact.constness === "computed") {
-        operands.push(fact);
-        tensors.push(fact.type);
-        fact.lastUse = position;
-        activation += fact.bytes;
-      } else if (fact.bytes > SMALL_BYTES) {
-        stored += fact.bytes;
-        dense += denseBytes(fact.type);
-      }
-    }
-  const results = op.outputs.map((o) => computedFact(o.name, o.type, position));
-  for (const result of results) {
-    tensors.push(result.type);
-    activation += result.bytes;
+/** Numbers for texts, and for sequences of numbers: what is equal gets one number. */
+class Interner {
+  readonly #symbols = new Map<string, number>();
+  /** Steps of a tree of sequences: state · 2^24 + symbol → state. */
+  readonly #steps = new Map<number, number>();
+
+  symbol(text: string): number {
+    const known = this.#symbols.get(text);
+    if (known !== undefined) return known;
+    this.#symbols.set(text, this.#symbols.size + 1);
+    return this.#symbols.size;
   }
-  // A gather reads the rows it picks, not the table.
-  if (op.type.startsWith("gather")) [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
-  const free = FREE.has(op.type);
+
+  /** The state that a sequence reaches; 0 is the empty one. */
+  step(state: number, symbol: number): number {
+    const key = state * 0x1000000 + symbol;
+    const known = this.#steps.get(key);
+    if (known !== undefined) return known;
+    this.#steps.set(key, this.#steps.size + 1);
+    return this.#steps.size;
+  }
+}
+
+export interface FactsOptions {
+  /** false: every operator is a kind of its own. The plan is the same (a test holds it to that). */
+  readonly share?: boolean;
+}
+
+class Walk {
+  readonly #known = new Map<string, Known>();
+  readonly #interner = new Interner();
+  /** Fact and symbol of computed values by their type, and by the type's text. */
+  readonly #byType = new Map<MilType, Omit<Known, "value">>();
+  readonly #byText = new Map<string, Omit<Known, "value">>();
+  readonly #share: boolean;
+  readonly kinds: OpFacts[] = [];
+  readonly #kindOfState = new Map<number, number>();
+  readonly kindOf: number[] = [];
+  readonly operations: number[] = [];
+  readonly operandStart: number[] = [0];
+  readonly operands: number[] = [];
+  readonly names: string[] = [];
+  readonly bytes: number[] = [];
+  readonly madeBy: number[] = [];
+  readonly lastUse: number[] = [];
+  weightBytes = 0;
+
+  constructor(share: boolean) {
+    this.#share = share;
+  }
+
+  value(name: string, type: MilType, madeBy: number): Known {
+    const known = { ...this.#computed(type), value: this.names.length };
+    this.names.push(name);
+    this.bytes.push(known.fact.bytes);
+    this.madeBy.push(madeBy);
+    this.lastUse.push(-1);
+    this.#known.set(name, known);
+    return known;
+  }
+
+  #computed(type: MilType): Omit<Known, "value"> {
+    const same = this.#byType.get(type);
+    if (same !== undefined) return same;
+    const text = typeText(type);
+    const equal = this.#byText.get(text) ?? this.#fact({ type, constness: "computed", bytes: bytesOf(type) });
+    this.#byText.set(text, equal);
+    this.#byType.set(type, equal);
+    return equal;
+  }
+
+  #fact(fact: ArgumentFact): Omit<Known, "value"> {
+    return { fact, symbol: this.#interner.symbol(factText(fact)) };
+  }
+
+  operation(op: MilOperation, index: number): void {
+    const [output] = op.outputs;
+    if (op.type === "const" && output !== undefined) {
+      if (op.value?.data.kind === "blob") this.weightBytes += denseBytes(output.type);
+      this.#known.set(output.name, { ...this.#fact(constFact(output.type, op.value)), value: -1 });
+    } else if (op.type.startsWith("constexpr_") && output !== undefined) {
+      this.weightBytes += denseBytes(output.type);
+      this.#known.set(output.name, { ...this.#fact(constexprFact(op, output.type)), value: -1 });
+    } else this.#running(op, index);
+  }
+
+  #running(op: MilOperation, index: number): void {
+    const position = this.operations.length;
+    let state = this.#interner.step(0, this.#interner.symbol(op.type));
+    for (const [argument, bindings] of op.inputs)
+      for (const b of bindings) {
+        const known = b.kind === "name" ? this.#known.get(b.name) : undefined;
+        if (known === undefined) continue;
+        state = this.#interner.step(state, this.#interner.symbol(argument));
+        state = this.#interner.step(state, known.symbol);
+        if (known.value < 0) continue;
+        this.operands.push(known.value);
+        this.lastUse[known.value] = position;
+      }
+    for (const { name, type } of op.outputs)
+      state = this.#interner.step(state, this.value(name, type, position).symbol);
+    this.kindOf.push(this.#kind(op, state));
+    this.operations.push(index);
+    this.operandStart.push(this.operands.length);
+  }
+
+  #kind(op: MilOperation, state: number): number {
+    const known = this.#share ? this.#kindOfState.get(state) : undefined;
+    if (known !== undefined) return known;
+    this.#kindOfState.set(state, this.kinds.length);
+    this.kinds.push(this.#factsOf(op));
+    return this.kinds.length - 1;
+  }
+
+  #factsOf(op: MilOperation): OpFacts {
+    const inputs = new Map<string, ArgumentFact>();
+    const tensors: MilType[] = [];
+    let [activation, stored, dense] = [0, 0, 0];
+    for (const [argument, bindings] of op.inputs)
+      for (const b of bindings) {
+        const fact = b.kind === "name" ? this.#known.get(b.name)?.fact : undefined;
+        if (fact === undefined) continue;
+        if (!inputs.has(argument)) inputs.set(argument, fact);
+        if (fact.constness === "computed") {
+          tensors.push(fact.type);
+          activation += fact.bytes;
+        } else if (fact.bytes > SMALL_BYTES) {
+          stored += fact.bytes;
+          dense += denseBytes(fact.type);
+        }
+      }
+    const outputs = op.outputs.map((output) => output.type);
+    for (const type of outputs) {
+      tensors.push(type);
+      activation += bytesOf(type);
+    }
+    // A gather reads the rows it picks, not the table.
+    if (op.type.startsWith("gather")) [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
+    const free = FREE.has(op.type);
+    return {
+      type: op.type,
+      inputs,
+      outputs,
+      tensors,
+      flops: free ? 0 : flopsOf(op.type, inputs, outputs[0]),
+      activationBytes: activation,
+      storedWeightBytes: stored,
+      denseWeightBytes: dense,
+      free,
+    };
+  }
+}
+
+export function* functionFacts(f: MilFunction, { share = true }: FactsOptions = {}): Steps<FunctionFacts> {
+  const walk = new Walk(share);
+  for (const input of f.inputs) walk.value(input.name, input.type, -1);
+  for (const [index, op] of f.operations.entries()) {
+    if (index % SLICE === 0) yield;
+    walk.operation(op, index);
+  }
   return {
-    index,
-    op,
-    type: op.type,
-    inputs,
-    operands,
-    results,
-    outputs: results.map((r) => r.type),
-    tensors,
-    flops: free ? 0 : flopsOf(op, inputs, results[0]?.type),
-    activationBytes: activation,
-    storedWeightBytes: stored,
-    denseWeightBytes: dense,
-    free,
+    function: f,
+    kinds: walk.kinds,
+    kindOf: Uint32Array.from(walk.kindOf),
+    operations: Uint32Array.from(walk.operations),
+    operandStart: Uint32Array.from(walk.operandStart),
+    operands: Uint32Array.from(walk.operands),
+    values: { name: walk.names, bytes: walk.bytes, madeBy: walk.madeBy, lastUse: walk.lastUse },
+    hasState: f.inputs.some((i) => i.type.kind === "state"),
+    weightBytes: walk.weightBytes,
   };
 }
 

@@ -1,5 +1,6 @@
 // The predicted plan: every rule fires where it should and nowhere else, placement equals brute force, and a plan adds up.
 import { describe, expect, it } from "vitest";
+import { finish } from "../../../ir/steps.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilFunction, MilOperation, MilValue } from "../mil/types.ts";
@@ -235,8 +236,8 @@ function build(what: RuleCase["fires"]): MilFunction {
 }
 
 function rulesOf(f: MilFunction, target: PlanTarget): readonly string[] {
-  const facts = functionFacts(f);
-  return facts.ops.flatMap((op) => findingsFor(op, target, facts).map((finding) => finding.rule));
+  const facts = finish(functionFacts(f));
+  return facts.kinds.flatMap((op) => findingsFor(op, target, facts).map((finding) => finding.rule));
 }
 
 describe("rules", () => {

@@ -2,8 +2,10 @@
  * The predicted compute plan of a function for a target: per operator which devices can run it, which one will, what share
  * of the work it is, and why. Stands in for MLComputePlan where there is no CoreML; always labelled predicted.
  */
+import { invariant } from "../../../diagnostics/errors.ts";
+import { finish } from "../../../ir/steps.ts";
 import type { MilFunction } from "../mil/types.ts";
-import type { FunctionFacts, OpFacts } from "./facts.ts";
+import type { FactsOptions, FunctionFacts, OpFacts } from "./facts.ts";
 import { functionFacts } from "./facts.ts";
 import type { PlacedDevice, PlacementProblem } from "./placement.ts";
 import { DEVICES, place } from "./placement.ts";
@@ -34,9 +36,8 @@ const ALLOWED: { readonly [U in Units]: readonly PlacedDevice[] } = {
   cpu: ["cpu"],
 };
 
+/** Operators of one kind on one device share it. */
 export interface OpPlan {
-  /** Index in the function's operations. */
-  readonly index: number;
   readonly supported: readonly PlacedDevice[];
   readonly preferred: PlacedDevice;
   /** Share of the function's work on its devices, 0..1. */
@@ -70,44 +71,76 @@ export interface PlanRun {
 export interface FunctionPlan {
   readonly label: "predicted";
   readonly target: PlanTarget;
+  /** In order, constants left out; and for each its index in the function's operations. */
   readonly ops: readonly OpPlan[];
+  readonly operations: Uint32Array;
   readonly runs: readonly PlanRun[];
   /** Placement cost in the model's own milliseconds: for comparing, not for promising. */
   readonly costMs: number;
 }
 
-export function predictPlan(f: MilFunction, target: PlanTarget): FunctionPlan {
-  const facts = functionFacts(f);
-  const findings = facts.ops.map((op) => findingsFor(op, target, facts));
+export function predictPlan(f: MilFunction, target: PlanTarget, options: FactsOptions = {}): FunctionPlan {
+  return planOf(finish(functionFacts(f, options)), target);
+}
+
+/** The plan for one target. What does not depend on it is in the facts: another chip costs this walk only. */
+export function planOf(facts: FunctionFacts, target: PlanTarget): FunctionPlan {
+  const findings = facts.kinds.map((kind) => findingsFor(kind, target, facts));
   const costs = costsOf(facts, findings, ALLOWED[target.units]);
+  const { kindOf } = facts;
+  const width = DEVICES.length;
+  const spread = new Float64Array(kindOf.length * width);
+  for (let i = 0; i < kindOf.length; i++)
+    for (let d = 0; d < width; d++) spread[i * width + d] = costs[(kindOf[i] as number) * width + d] as number;
   const problem: PlacementProblem = {
-    count: facts.ops.length,
-    costs,
+    count: kindOf.length,
+    costs: spread,
     cutBytes: cutBytes(facts),
     launch: [chipOf(target.chip).dispatchFloorMs, LAUNCH.gpu, LAUNCH.cpu],
     transfer: DEVICES.map((d) => TRANSFER[d]),
     bytesPerMs: TRANSFER_BYTES_PER_MS,
   };
   const { devices, cost } = place(problem);
-  const width = DEVICES.length;
   let total = 0;
-  for (let i = 0; i < devices.length; i++) total += costs[i * width + (devices[i] as number)] as number;
-  const ops = facts.ops.map((op, i): OpPlan => {
-    const preferred = DEVICES[devices[i] as number] ?? "cpu";
-    const own = costs[i * width + (devices[i] as number)] as number;
-    const supported = supportedSets[supportMask(costs, i)] ?? [];
-    const found = findings[i] ?? NO_FINDINGS;
-    return {
-      index: op.index,
-      supported,
-      preferred,
-      costShare: total === 0 ? 0 : own / total,
-      costMs: own,
-      findings: found,
-      ...decision(op, preferred, supported, found, target),
-    };
+  for (let i = 0; i < devices.length; i++) total += spread[i * width + (devices[i] as number)] as number;
+  const made: (OpPlan | undefined)[] = [];
+  const ops = Array.from(devices, (device, i): OpPlan => {
+    const kind = kindOf[i] as number;
+    return (made[kind * width + device] ??= opPlan(facts, findings, costs, target, kind, device, total));
   });
-  return { label: "predicted", target, ops, runs: runsOf(facts, ops), costMs: cost };
+  return {
+    label: "predicted",
+    target,
+    ops,
+    operations: facts.operations,
+    runs: runsOf(facts, ops, devices),
+    costMs: cost,
+  };
+}
+
+function opPlan(
+  facts: FunctionFacts,
+  findings: readonly (readonly Finding[])[],
+  costs: Float64Array,
+  target: PlanTarget,
+  kind: number,
+  device: number,
+  total: number,
+): OpPlan {
+  const op = facts.kinds[kind];
+  invariant(op, `no kind ${kind}`);
+  const preferred = DEVICES[device] ?? "cpu";
+  const own = costs[kind * DEVICES.length + device] as number;
+  const supported = supportedSets[supportMask(costs, kind)] ?? [];
+  const found = findings[kind] ?? NO_FINDINGS;
+  return {
+    supported,
+    preferred,
+    costShare: total === 0 ? 0 : own / total,
+    costMs: own,
+    findings: found,
+    ...decision(op, preferred, supported, found, target),
+  };
 }
 
 const NO_FINDINGS: readonly Finding[] = [];
@@ -117,20 +150,21 @@ const supportedSets: readonly (readonly PlacedDevice[])[] = Array.from({ length:
   DEVICES.filter((_d, i) => ((mask >> i) & 1) === 1),
 );
 
-function supportMask(costs: Float64Array, i: number): number {
+function supportMask(costs: Float64Array, kind: number): number {
   let mask = 0;
-  for (let d = 0; d < DEVICES.length; d++) if ((costs[i * DEVICES.length + d] as number) !== Infinity) mask |= 1 << d;
+  for (let d = 0; d < DEVICES.length; d++)
+    if ((costs[kind * DEVICES.length + d] as number) !== Infinity) mask |= 1 << d;
   return mask;
 }
 
-/** max(arithmetic, memory) per device; weights count as they are streamed: packed on GPU and CPU, fp16 on the Neural Engine. */
+/** Per kind, max(arithmetic, memory) per device; weights count as they are streamed: packed on GPU and CPU, fp16 on the Neural Engine. */
 function costsOf(
   facts: FunctionFacts,
   findings: readonly (readonly Finding[])[],
   allowed: readonly PlacedDevice[],
 ): Float64Array {
-  const costs = new Float64Array(facts.ops.length * DEVICES.length).fill(Infinity);
-  facts.ops.forEach((op, i) => {
+  const costs = new Float64Array(facts.kinds.length * DEVICES.length).fill(Infinity);
+  facts.kinds.forEach((op, i) => {
     const ineligible = (findings[i] ?? NO_FINDINGS).some((f) => f.verdict === "hard");
     DEVICES.forEach((device, d) => {
       if (!allowed.includes(device) || (device === "ane" && ineligible)) return;
@@ -146,15 +180,19 @@ function costsOf(
 }
 
 /** For each operator, the bytes of values made before it and used by it or later. */
-function cutBytes(facts: FunctionFacts): Float64Array {
-  const delta = new Float64Array(facts.ops.length + 2);
-  for (const op of facts.ops)
-    for (const { madeBy, lastUse, bytes } of op.results) {
-      if (lastUse < 0) continue;
-      delta[madeBy + 1] = (delta[madeBy + 1] as number) + bytes;
-      delta[lastUse + 1] = (delta[lastUse + 1] as number) - bytes;
-    }
-  const out = new Float64Array(facts.ops.length);
+function cutBytes({ values, kindOf }: FunctionFacts): Float64Array {
+  const delta = new Float64Array(kindOf.length + 2);
+  for (let v = 0; v < values.name.length; v++) {
+    const [madeBy, lastUse, bytes] = [
+      values.madeBy[v] as number,
+      values.lastUse[v] as number,
+      values.bytes[v] as number,
+    ];
+    if (madeBy < 0 || lastUse < 0) continue;
+    delta[madeBy + 1] = (delta[madeBy + 1] as number) + bytes;
+    delta[lastUse + 1] = (delta[lastUse + 1] as number) - bytes;
+  }
+  const out = new Float64Array(kindOf.length);
   let live = 0;
   for (let i = 0; i < out.length; i++) {
     live += delta[i] as number;
@@ -208,26 +246,30 @@ function causeOf(
 
 const NAMES: { readonly [D in PlacedDevice]: string } = { ane: "Neural Engine", gpu: "GPU", cpu: "CPU" };
 
-function runsOf(facts: FunctionFacts, ops: readonly OpPlan[]): readonly PlanRun[] {
+function runsOf(facts: FunctionFacts, ops: readonly OpPlan[], devices: Uint8Array): readonly PlanRun[] {
   const bounds: { device: PlacedDevice; first: number; last: number }[] = [];
-  ops.forEach((op, i) => {
+  const runOf = new Int32Array(devices.length);
+  for (let i = 0; i < devices.length; i++) {
     const open = bounds.at(-1);
-    if (open?.device === op.preferred) open.last = i;
-    else bounds.push({ device: op.preferred, first: i, last: i });
-  });
-  const runOf = new Int32Array(ops.length);
-  bounds.forEach((b, r) => runOf.fill(r, b.first, b.last + 1));
+    if (open !== undefined && devices[i] === devices[i - 1]) open.last = i;
+    else bounds.push({ device: DEVICES[devices[i] as number] ?? "cpu", first: i, last: i });
+    runOf[i] = bounds.length - 1;
+  }
   const inputs = bounds.map(() => new Map<string, number>());
   const outputs = bounds.map(() => new Map<string, number>());
-  facts.ops.forEach((op, i) => {
-    const run = runOf[i] ?? 0;
-    for (const { name, madeBy, bytes } of op.operands) {
-      const from = madeBy < 0 ? run : (runOf[madeBy] ?? run);
+  const { values, operandStart, operands } = facts;
+  for (let i = 0; i < devices.length; i++) {
+    const run = runOf[i] as number;
+    for (let o = operandStart[i] as number; o < (operandStart[i + 1] as number); o++) {
+      const value = operands[o] as number;
+      const madeBy = values.madeBy[value] as number;
+      const from = madeBy < 0 ? run : (runOf[madeBy] as number);
       if (from === run) continue;
+      const [name, bytes] = [values.name[value] ?? "", values.bytes[value] as number];
       inputs[run]?.set(name, bytes);
       outputs[from]?.set(name, bytes);
     }
-  });
+  }
   const list = (values: ReadonlyMap<string, number> | undefined): readonly CrossingValue[] =>
     [...(values ?? [])].map(([name, bytes]) => ({ name, bytes }));
   return bounds.map((b, r): PlanRun => {

@@ -1,6 +1,6 @@
 /** One node for the inspector: why it is where it is, its types and cost, its weights, its MIL, and where it came from. */
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
-import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/route.ts";
+import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/segments.ts";
 import { operationText } from "../../../backends/coreml/mil/print.ts";
 import { RULES } from "../../../backends/coreml/plan/rules.ts";
 import { bitsPerWeight, formFor, formText } from "../../../backends/coreml/weights/forms.ts";
@@ -135,8 +135,9 @@ function findingsOf(route: Route, routed: number): Found {
     const origin = route.parts[part]?.origin;
     const name = route.functionNames.get(part);
     const mil = route.lowered?.functions.find((f) => f.mil.name === name)?.mil;
-    for (const op of plan.ops) {
-      if (mil?.operations[op.index]?.origins.some((own) => origin?.[own] === routed) !== true) continue;
+    for (const [i, op] of plan.ops.entries()) {
+      const operation = mil?.operations[plan.operations[i] ?? -1];
+      if (operation?.origins.some((own) => origin?.[own] === routed) !== true) continue;
       for (const device of op.supported) found.supported.add(device);
       for (const finding of op.findings)
         if (!seen.has(finding.rule)) {

@@ -1,6 +1,7 @@
 /** A predicted route as the window draws it: columns over nodes, the ribbon's stretches, segments, hops, shares by device. */
-import type { Route, RouteDevice } from "../../../backends/coreml/hybrid/route.ts";
-import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/route.ts";
+import type { Route } from "../../../backends/coreml/hybrid/route.ts";
+import type { RouteDevice } from "../../../backends/coreml/hybrid/segments.ts";
+import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/segments.ts";
 import type { Device, Phase, TargetSpec } from "../../../contract/views/common.ts";
 import { deviceCode } from "../../../contract/views/common.ts";
 import type { DeviceShare, HopView, RouteView, SegmentView } from "../../../contract/views/route.ts";

@@ -1,0 +1,158 @@
+/**
+ * A graph cut into parts and lowered to MIL: all of a route that depends on the weight profile and the operator set, and not
+ * on the chip or the units. A route for another chip starts here.
+ */
+import type { AttrRecord } from "../../../ir/attributes.ts";
+import type { Graph, Node } from "../../../ir/graph.ts";
+import { isLeaf } from "../../../ir/graph.ts";
+import type { OpTable } from "../../../ir/opTable.ts";
+import type { Steps } from "../../../ir/steps.ts";
+import type { TensorType } from "../../../ir/type.ts";
+import { invariant } from "../../../diagnostics/errors.ts";
+import type { CoremlRule, MilValue } from "../emitter.ts";
+import type { LoweredProgram, RuleOf } from "../lowering/lower.ts";
+import { lowerProgramInSteps } from "../lowering/lower.ts";
+import type { MilFunction, MilOpset } from "../mil/types.ts";
+import type { FunctionFacts } from "../plan/facts.ts";
+import { functionFacts } from "../plan/facts.ts";
+import type { WeightProfile } from "../weights/forms.ts";
+import type { SmallParts } from "../weights/plan.ts";
+import type { Part, Support } from "./partition.ts";
+import { partition } from "./partition.ts";
+
+/** The CoreML entry of an op: the part of `Lowering` that this folder needs. */
+export type CoremlEntry =
+  | CoremlRule<readonly MilValue[], AttrRecord>
+  | { readonly kind: "decompose" }
+  | { readonly kind: "unsupported"; readonly reason: string };
+export type EntryOf = (op: string) => CoremlEntry | undefined;
+
+export interface LoweringRequest {
+  readonly table: OpTable;
+  readonly entries: EntryOf;
+  readonly profile: WeightProfile;
+  readonly opset: MilOpset;
+  /** Name of the function when the whole graph is one: "decode", "prefill". */
+  readonly functionName?: string;
+  readonly folds?: ReadonlyMap<string, number>;
+  readonly small?: SmallParts;
+  /** false: facts of every operator on its own. The route is the same (a test holds it to that). */
+  readonly share?: boolean;
+}
+
+/** A CoreML part with its function. */
+export interface LoweredPart {
+  readonly part: Part;
+  readonly mil: MilFunction;
+  readonly facts: FunctionFacts;
+  /** Nodes of the whole graph that operator i (as counted in `facts`) computes: nodes[nodeStart[i]] … */
+  readonly nodeStart: Uint32Array;
+  readonly nodes: Uint32Array;
+}
+
+export interface LoweredGraph {
+  readonly graph: Graph;
+  readonly parts: readonly Part[];
+  /** MIL of the CoreML parts, one function each, in order; undefined when there is none. */
+  readonly lowered: LoweredProgram | undefined;
+  /** By part index; host parts are not in it. */
+  readonly functions: ReadonlyMap<number, LoweredPart>;
+  /** MIL function of a CoreML part by part index. */
+  readonly functionNames: ReadonlyMap<number, string>;
+}
+
+/** Native rule of an op, for the lowering. */
+export const rulesFrom =
+  (entries: EntryOf): RuleOf =>
+  (op) => {
+    const entry = entries(op);
+    return entry?.kind === "native" ? entry : undefined;
+  };
+
+/** Whether CoreML can run a node, from its entry and its `when`. */
+export const supportFrom =
+  (entries: EntryOf): Support =>
+  (node, graph) => {
+    const entry = entries(node.op);
+    if (entry === undefined) return `${node.op} has no CoreML entry`;
+    if (entry.kind === "unsupported") return entry.reason;
+    if (entry.kind === "decompose") return `${node.op} was not decomposed`;
+    return entry.when?.({ inputs: inputTypes(graph, node), outputs: node.outputs, attrs: node.attrs }) ?? true;
+  };
+
+const inputTypes = (graph: Graph, node: Node): readonly TensorType[] =>
+  node.inputs.map((v) => {
+    const type = graph.nodes[v.node]?.outputs[v.output];
+    invariant(type, `no value ${v.node}.${v.output}`);
+    return type;
+  });
+
+export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<LoweredGraph> {
+  const parts = partition(request.table, graph, supportFrom(request.entries));
+  yield;
+  const coreml = parts.filter((p) => p.side === "coreml");
+  const functionNames = new Map(
+    coreml.map((p) => [p.index, coreml.length === 1 ? (request.functionName ?? "main") : `segment_${p.index}`]),
+  );
+  const { profile, opset, folds, small, share = true } = request;
+  const lowered =
+    coreml.length === 0
+      ? undefined
+      : yield* lowerProgramInSteps(
+          coreml.map((p) => ({ name: functionNames.get(p.index) ?? "main", graph: p.graph })),
+          {
+            rules: rulesFrom(request.entries),
+            profile,
+            opset,
+            ...(folds === undefined ? {} : { folds }),
+            ...(small === undefined ? {} : { small }),
+          },
+        );
+  const functions = new Map<number, LoweredPart>();
+  for (const [i, part] of coreml.entries()) {
+    const mil = lowered?.functions[i]?.mil;
+    invariant(mil, `part ${part.index} was not lowered`);
+    const facts = yield* functionFacts(mil, { share });
+    functions.set(part.index, { part, mil, facts, ...nodesOf(graph, part, mil, facts.operations) });
+    yield;
+  }
+  return { graph, parts, lowered, functions, functionNames };
+}
+
+/** Leaves are no work, so they are nobody's. */
+function nodesOf(
+  graph: Graph,
+  part: Part,
+  mil: MilFunction,
+  operations: Uint32Array,
+): Pick<LoweredPart, "nodeStart" | "nodes"> {
+  const nodeStart = new Uint32Array(operations.length + 1);
+  const nodes: number[] = [];
+  operations.forEach((operation, i) => {
+    for (const own of mil.operations[operation]?.origins ?? []) {
+      const id = part.origin[own] ?? -1;
+      const node = graph.nodes[id];
+      if (node !== undefined && !isLeaf(node)) nodes.push(id);
+    }
+    nodeStart[i + 1] = nodes.length;
+  });
+  return { nodeStart, nodes: Uint32Array.from(nodes) };
+}
+
+/** The same program for an operator set with the same operators: only its name in it changes. */
+export function withOpset(lowered: LoweredGraph, opset: MilOpset): LoweredGraph {
+  const { lowered: program } = lowered;
+  if (program === undefined || program.opset === opset) return lowered;
+  const functions = program.functions.map((f) => ({ ...f, mil: { ...f.mil, opset } }));
+  const milByName = new Map(functions.map(({ mil }) => [mil.name, mil]));
+  return {
+    ...lowered,
+    lowered: { ...program, opset, functions, program: { ...program.program, functions: [...milByName.values()] } },
+    functions: new Map(
+      [...lowered.functions].map(([index, made]): [number, LoweredPart] => {
+        const mil = milByName.get(made.mil.name) ?? made.mil;
+        return [index, { ...made, mil, facts: { ...made.facts, function: mil } }];
+      }),
+    ),
+  };
+}

@@ -1,0 +1,226 @@
+/** From the plans of the parts to what a route shows: columns over nodes, ordered segments, and the hops between them. */
+import type { Graph } from "../../../ir/graph.ts";
+import type { CrossingValue, FunctionPlan } from "../plan/predict.ts";
+import type { LoweredGraph, LoweredPart } from "./loweredGraph.ts";
+import type { Part } from "./partition.ts";
+
+/** Codes of the device columns; 0 = no work (weights, constants). */
+export const ROUTE_DEVICES = ["none", "ane", "gpu", "cpu", "host"] as const;
+export type RouteDevice = (typeof ROUTE_DEVICES)[number];
+
+/** A stretch of the program on one device. */
+export interface RouteSegment {
+  readonly index: number;
+  readonly device: Exclude<RouteDevice, "none">;
+  /** Which part it belongs to: several segments share one CoreML function. */
+  readonly part: number;
+  /** "blk.0 … blk.27", or the op for a host part. */
+  readonly title: string;
+  /** Ids in the whole graph. */
+  readonly nodes: readonly number[];
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly workShare: number;
+  readonly why: string;
+}
+
+/** Data that crosses from one segment to a later one. */
+export interface RouteHop {
+  readonly from: number;
+  readonly to: number;
+  readonly values: number;
+  readonly bytes: number;
+}
+
+export interface RouteColumns {
+  readonly segments: readonly RouteSegment[];
+  readonly hops: readonly RouteHop[];
+  /** Columns by node id of the graph. */
+  readonly nodes: {
+    readonly device: Uint8Array;
+    readonly work: Float32Array;
+    readonly rule: readonly string[];
+    readonly reason: readonly string[];
+  };
+  /** Cost of the whole program in the placement model's own milliseconds: for comparing targets. */
+  readonly costMs: number;
+}
+
+/** CPU rates of the placement model, for host code. */
+const HOST_BYTES_PER_MS = 10e6;
+
+/** A segment before shares and names are known. Values are keyed so that MIL names of different parts never meet. */
+interface Draft {
+  readonly device: Exclude<RouteDevice, "none">;
+  readonly part: number;
+  readonly nodes: readonly number[];
+  readonly cost: number;
+  readonly inputs: ReadonlyMap<string, CrossingValue>;
+  readonly outputs: ReadonlyMap<string, CrossingValue>;
+  readonly why: string;
+}
+
+/** What is known of each node while the parts are walked. */
+class NodeColumns {
+  readonly device: Uint8Array;
+  readonly work: Float32Array;
+  readonly rule: string[];
+  readonly reason: string[];
+  readonly #heaviest: Float64Array;
+
+  constructor(count: number) {
+    this.device = new Uint8Array(count);
+    this.work = new Float32Array(count);
+    this.rule = new Array<string>(count).fill("");
+    this.reason = new Array<string>(count).fill("");
+    this.#heaviest = new Float64Array(count).fill(-1);
+  }
+
+  /** A node is where most of its work is. */
+  add(id: number, device: number, cost: number, rule: string, reason: string): void {
+    this.work[id] = (this.work[id] as number) + cost;
+    if (cost <= (this.#heaviest[id] as number)) return;
+    this.#heaviest[id] = cost;
+    this.device[id] = device;
+    this.rule[id] = rule;
+    this.reason[id] = reason;
+  }
+}
+
+const codeOf = (device: RouteDevice): number => ROUTE_DEVICES.indexOf(device);
+const valuesByKey = (prefix: string, values: readonly CrossingValue[]): ReadonlyMap<string, CrossingValue> =>
+  new Map(values.map((v) => [`${prefix}:${v.name}`, v]));
+
+export function routeColumns(made: LoweredGraph, plans: ReadonlyMap<number, FunctionPlan>): RouteColumns {
+  const { graph } = made;
+  const columns = new NodeColumns(graph.nodes.length);
+  const drafts: Draft[] = [];
+  let costMs = 0;
+  for (const part of made.parts) {
+    const plan = plans.get(part.index);
+    const lowered = made.functions.get(part.index);
+    if (part.side === "host") drafts.push(hostDraft(part, columns));
+    else if (plan !== undefined && lowered !== undefined) {
+      costMs += plan.costMs;
+      drafts.push(...coremlDrafts(lowered, plan, columns));
+    }
+  }
+  costMs += drafts.reduce((sum, d) => sum + (d.device === "host" ? d.cost : 0), 0);
+  const total = drafts.reduce((sum, d) => sum + d.cost, 0);
+  const { device, rule, reason } = columns;
+  const work = total === 0 ? columns.work : columns.work.map((w) => w / total);
+  return {
+    segments: drafts.map((d, i) => segmentOf(graph, d, i, total)),
+    hops: hopsOf(drafts),
+    nodes: { device, work, rule, reason },
+    costMs,
+  };
+}
+
+function hostDraft(part: Part, columns: NodeColumns): Draft {
+  const cost = (part.bytesIn + part.bytesOut) / HOST_BYTES_PER_MS;
+  for (const id of part.nodes) columns.add(id, codeOf("host"), cost / part.nodes.length, "host", part.why);
+  return {
+    device: "host",
+    part: part.index,
+    nodes: part.nodes,
+    cost,
+    inputs: valuesByKey("part", part.inputs),
+    outputs: valuesByKey("part", part.outputs),
+    why: part.why,
+  };
+}
+
+/** One draft per run of the plan; the first takes the part's inputs, the last gives its outputs. */
+function coremlDrafts(
+  { part, nodeStart, nodes }: LoweredPart,
+  plan: FunctionPlan,
+  columns: NodeColumns,
+): readonly Draft[] {
+  plan.ops.forEach((op, i) => {
+    const device = codeOf(op.preferred);
+    for (let n = nodeStart[i] as number; n < (nodeStart[i + 1] as number); n++)
+      columns.add(nodes[n] as number, device, op.costMs, op.rule, op.reason);
+  });
+  const key = `mil${part.index}`;
+  /** The run that listed a node last. */
+  const listed = new Int32Array(columns.device.length).fill(-1);
+  return plan.runs.map((run, r): Draft => {
+    const code = codeOf(run.device);
+    const own: number[] = [];
+    let cost = 0;
+    for (let i = run.first; i <= run.last; i++) {
+      cost += plan.ops[i]?.costMs ?? 0;
+      for (let n = nodeStart[i] as number; n < (nodeStart[i + 1] as number); n++) {
+        const id = nodes[n] as number;
+        if (columns.device[id] !== code || listed[id] === r) continue;
+        listed[id] = r;
+        own.push(id);
+      }
+    }
+    const [first, last] = [r === 0, r === plan.runs.length - 1];
+    return {
+      device: run.device,
+      part: part.index,
+      nodes: own.sort((a, b) => a - b),
+      cost,
+      inputs: new Map([...(first ? valuesByKey("part", part.inputs) : []), ...valuesByKey(key, run.inputs)]),
+      outputs: new Map([...(last ? valuesByKey("part", part.outputs) : []), ...valuesByKey(key, run.outputs)]),
+      why: first ? part.why : run.why,
+    };
+  });
+}
+
+function segmentOf(graph: Graph, draft: Draft, index: number, total: number): RouteSegment {
+  const bytes = (values: ReadonlyMap<string, CrossingValue>): number =>
+    [...values.values()].reduce((sum, v) => sum + v.bytes, 0);
+  return {
+    index,
+    device: draft.device,
+    part: draft.part,
+    title: titleOf(graph, draft.nodes),
+    nodes: draft.nodes,
+    inputs: [...draft.inputs.values()].map((v) => v.name),
+    outputs: [...draft.outputs.values()].map((v) => v.name),
+    bytesIn: bytes(draft.inputs),
+    bytesOut: bytes(draft.outputs),
+    workShare: total === 0 ? 0 : draft.cost / total,
+    why: draft.why,
+  };
+}
+
+/** For each pair of segments the values that one makes and the other takes. */
+function hopsOf(drafts: readonly Draft[]): readonly RouteHop[] {
+  const producer = new Map<string, number>();
+  const hops = new Map<string, RouteHop>();
+  drafts.forEach((draft, to) => {
+    for (const [key, value] of draft.inputs) {
+      const from = producer.get(key);
+      if (from === undefined) continue;
+      const known = hops.get(`${from}-${to}`);
+      hops.set(`${from}-${to}`, {
+        from,
+        to,
+        values: (known?.values ?? 0) + 1,
+        bytes: (known?.bytes ?? 0) + value.bytes,
+      });
+    }
+    for (const key of draft.outputs.keys()) producer.set(key, to);
+  });
+  return [...hops.values()].sort((a, b) => a.to - b.to || a.from - b.from);
+}
+
+/** "blk.0 … blk.27" over the scopes of the nodes. */
+function titleOf(graph: Graph, nodes: readonly number[]): string {
+  const scope = (id: number | undefined): string => {
+    const node = id === undefined ? undefined : graph.nodes[id];
+    const [origin] = node?.origins ?? [];
+    return origin === undefined || origin.scope === ""
+      ? (origin?.label ?? node?.op ?? "")
+      : (origin.scope.split("/")[0] ?? origin.scope);
+  };
+  const [first, last] = [scope(nodes[0]), scope(nodes.at(-1))];
+  return first === last || last === "" ? first : `${first} … ${last}`;
+}
