@@ -203,6 +203,7 @@ template <int T>
 void rows_of(const RowsTask& task) {
   for (size_t r = 0; r < task.rows; ++r) {
     const uint8_t* row = task.w + r * task.row_bytes;
+    touch_next_pages(row, task.row_bytes);
     float* out = task.out + r;
     switch (task.type) {
       case Type::q8_0: row_block32<BlockQ8_0, T>(task, row, out); break;

@@ -109,8 +109,6 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
     const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
-    // Into L2, far ahead. The other types gain nothing from it: the processor's own prefetchers follow one long walk.
-    for (size_t i = 0; i < sizeof b; i += 64) _mm_prefetch(reinterpret_cast<const char*>(&b) + 8192 + i, _MM_HINT_T1);
     const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.scales));
     const __m256i scales16 = _mm256_cvtepi8_epi16(packed);
     // (scale, 16 * scale) in each lane: 16 * scale in the upper half, the low 16 bits of scale in the lower.
@@ -240,7 +238,9 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
     F totals[T][W];
     for (size_t r = 0; r < n; ++r) {
       F total[T];
-      one_row(task.w + (r0 + r) * task.row_bytes, total);
+      const uint8_t* row = task.w + (r0 + r) * task.row_bytes;
+      touch_next_pages(row, task.row_bytes);
+      one_row(row, total);
       for (int t = 0; t < T; ++t) totals[t][r] = total[t];
     }
     for (size_t r = n; r < W; ++r) {
