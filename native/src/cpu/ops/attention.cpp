@@ -189,7 +189,7 @@ class CacheAttention : public AttentionBase {
     v_type_ = v.dtype;
     kv_heads_ = k.shape[0];
     capacity_ = k.shape[1];
-    expect(kv_heads_ > 0 && heads_ % kv_heads_ == 0, "heads are no multiple of kv heads");
+    expect(kv_heads_ > 0 && heads_ > 0 && heads_ % kv_heads_ == 0, "heads are no multiple of kv heads");
     group_ = heads_ / kv_heads_;
     base_ = kernels::AttentionArgs{};
     base_.q_token_stride = heads_ * dim_;
