@@ -32,7 +32,10 @@ const NODE_TARGETS: { readonly [mode: string]: NodeTarget } = {
 
 /** Everything is bundled, so that the packaged app carries no node_modules; only what the runtime brings stays outside. */
 function nodeConfig({ entry, file, folder, node, format = "es" }: NodeTarget): UserConfig {
+  const buildHash = process.env["RLX_BUILD_HASH"];
   return {
+    // scripts/build.mjs computes it; a build without it has no compile cache (main/node/buildHash.ts).
+    define: buildHash === undefined ? {} : { RLX_BUILD_HASH: JSON.stringify(buildHash) },
     build: {
       ssr: entry,
       outDir: folder,

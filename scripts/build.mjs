@@ -25,7 +25,10 @@ const targets = [
   },
 ];
 
-/** The compiler's own words, without colours, frames and the picture of the line. */
+/** What compiled plans are kept under: any change of the engine's sources makes other keys. The same for every program. */
+const buildHash = () => keyOf(["main", "package-lock.json"]);
+
+/** The bundler's own words, without colours, frames and the picture of the line. */
 function essence(text) {
   const lines = stripVTControlCharacters(text).split("\n");
   return lines.filter((line) => /^\[|^ - |error|Error/.test(line) && !/^\s+at |errors: \[/.test(line)).join("\n  ");
@@ -38,7 +41,7 @@ async function buildOne({ name, entry, output, sources }, force) {
   forget(`build-${name}`);
   const start = Date.now();
   const { code, output: said } = await runCaptured(npmProgram("vite"), ["build", "--mode", name], {
-    env: { NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0" },
+    env: { NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0", RLX_BUILD_HASH: buildHash() },
   });
   if (code !== 0) return { name, failed: true, note: essence(said) };
   markFresh(`build-${name}`, key);

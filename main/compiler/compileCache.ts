@@ -1,6 +1,6 @@
 /**
- * Keeps what is costly to make (plans, packages, converted weights) under the key of what it was made from. The store is
- * given (files in Node, memory in tests). What comes back is checked: a damaged or foreign entry is made again.
+ * Keeps what is costly to make under the key of what it was made from. The store is given (files in Node, memory in tests).
+ * What comes back is checked: a damaged or foreign entry is a miss and is made again.
  */
 import { throwIfCancelled } from "../diagnostics/errors.ts";
 import { hashBytes } from "../ir/hash.ts";
@@ -9,19 +9,26 @@ import { hashBytes } from "../ir/hash.ts";
 export interface CompileStore {
   readonly get: (key: string) => Promise<Uint8Array | undefined>;
   readonly put: (key: string, bytes: Uint8Array) => Promise<void>;
-  readonly remove: (key: string) => Promise<void>;
 }
 
-export interface CacheResult {
-  readonly bytes: Uint8Array;
+/** How a value is read from kept bytes, and how it is made without them. */
+export interface Recipe<T> {
+  /** Undefined when the bytes are none of ours; what it throws counts as that too. */
+  readonly read: (content: Uint8Array) => T | undefined;
+  readonly make: () => { readonly value: T; readonly content: Uint8Array };
+}
+
+export interface CacheResult<T> {
+  readonly value: T;
   /** hit: from the store · made: there was none · repaired: what was there was damaged. */
   readonly how: "hit" | "made" | "repaired";
 }
 
-const MAGIC = "RLXC1";
+/** The last character is the version of this wrapping. */
+const MAGIC = "RLXC2";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-/** Magic, key and content hash, each 32 hex digits, before the content. */
+/** Magic, hash of the key and hash of the content, each 32 hex digits, before the content. */
 const HEAD = MAGIC.length + 64;
 
 function wrap(key: string, content: Uint8Array): Uint8Array {
@@ -40,21 +47,31 @@ function unwrap(key: string, bytes: Uint8Array): Uint8Array | undefined {
 
 const hashKey = (key: string): string => hashBytes(encoder.encode(key));
 
-/** The bytes for `key`, from the store or made now. A store that fails costs time, never the result. */
-export async function cached(
+/** The value for `key`, from the store or made now. A store that fails costs time, never the result. */
+export async function cached<T>(
   store: CompileStore | undefined,
   key: string,
-  make: (signal: AbortSignal | undefined) => Promise<Uint8Array>,
+  recipe: Recipe<T>,
   signal?: AbortSignal,
-): Promise<CacheResult> {
+): Promise<CacheResult<T>> {
   const stored = await store?.get(key).catch(() => undefined);
-  const content = stored && unwrap(key, stored);
-  if (content) return { bytes: content, how: "hit" };
   throwIfCancelled(signal);
-  const bytes = await make(signal);
-  throwIfCancelled(signal);
-  await store?.put(key, wrap(key, bytes)).catch(() => undefined);
-  return { bytes, how: stored ? "repaired" : "made" };
+  const kept = stored === undefined ? undefined : readKept(key, stored, recipe);
+  if (kept !== undefined) return { value: kept, how: "hit" };
+  const { value, content } = recipe.make();
+  await store?.put(key, wrap(key, content)).catch(() => undefined);
+  return { value, how: stored === undefined ? "made" : "repaired" };
+}
+
+function readKept<T>(key: string, stored: Uint8Array, recipe: Recipe<T>): T | undefined {
+  const content = unwrap(key, stored);
+  if (content === undefined) return undefined;
+  try {
+    return recipe.read(content);
+  } catch {
+    // Whatever is wrong with it, or with the machine: making it anew works, or says so.
+    return undefined;
+  }
 }
 
 export function memoryStore(): CompileStore & { readonly entries: Map<string, Uint8Array> } {
@@ -64,10 +81,6 @@ export function memoryStore(): CompileStore & { readonly entries: Map<string, Ui
     get: (key) => Promise.resolve(entries.get(key)),
     put: (key, bytes) => {
       entries.set(key, bytes);
-      return Promise.resolve();
-    },
-    remove: (key) => {
-      entries.delete(key);
       return Promise.resolve();
     },
   };

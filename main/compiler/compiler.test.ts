@@ -16,7 +16,6 @@ import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
 import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import { compile, compileKey } from "./compile.ts";
-import { cached, memoryStore } from "./compileCache.ts";
 import { dispatchReport, formatReport, legalise } from "./legalise.ts";
 import { ALIGNMENT, planGraphMemory } from "./memory.ts";
 import { applyPrecision } from "./precision.ts";
@@ -231,40 +230,5 @@ describe("memory", () => {
     // 4 layers, k and v, 2 heads, 16 positions, 8 numbers of 4 bytes.
     expect(memory.stateBytes).toBe(4 * 2 * 2 * 16 * 8 * 4);
     expect(planGraphMemory(graph, { T: 1, R: 1 }).arenaBytes).toBeLessThan(memory.arenaBytes);
-  });
-});
-
-describe("compile cache", () => {
-  const bytes = Uint8Array.of(1, 2, 3);
-  it("makes once, and again what is damaged, foreign or gone", async () => {
-    const store = memoryStore();
-    let made = 0;
-    const make = () => {
-      made++;
-      return Promise.resolve(bytes);
-    };
-    expect((await cached(store, "k", make)).how).toBe("made");
-    expect(await cached(store, "k", make)).toEqual({ bytes, how: "hit" });
-    const entry = store.entries.get("k")!;
-    entry[entry.length - 1]! ^= 1;
-    expect(await cached(store, "k", make)).toEqual({ bytes, how: "repaired" });
-    store.entries.set("other", store.entries.get("k")!);
-    expect((await cached(store, "other", make)).how).toBe("repaired");
-    store.entries.set("k", Uint8Array.of(1));
-    expect((await cached(store, "k", make)).how).toBe("repaired");
-    expect(made).toBe(4);
-    expect((await cached(undefined, "k", make)).how).toBe("made");
-  });
-
-  it("survives a store that fails, and stops when cancelled", async () => {
-    const broken = {
-      get: () => Promise.reject(new Error("disk")),
-      put: () => Promise.reject(new Error("full")),
-      remove: () => Promise.resolve(),
-    };
-    expect(await cached(broken, "k", () => Promise.resolve(bytes))).toEqual({ bytes, how: "made" });
-    await expect(cached(memoryStore(), "k", () => Promise.resolve(bytes), AbortSignal.abort())).rejects.toMatchObject({
-      code: "CANCELLED",
-    });
   });
 });

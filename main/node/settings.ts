@@ -21,6 +21,8 @@ export interface Settings {
   readonly coremlHostDequant: boolean;
   /** Overrides the folder of caches, recents and calibration. */
   readonly home: string | null;
+  /** Overrides the folder of compiled plans; "off" for none. */
+  readonly cache: string | null;
   /** Overrides where the native addon is looked for. */
   readonly addon: string | null;
 }
@@ -51,9 +53,9 @@ const oneOf = <const T extends string>(name: string, values: readonly T[], initi
   initial,
 });
 
-const path = (name: string): Variable<string | null> => ({
+const path = (name: string, expects = "a path"): Variable<string | null> => ({
   name,
-  expects: "a path",
+  expects,
   read: (text) => (text === "" ? null : text),
   initial: null,
 });
@@ -65,6 +67,7 @@ export const VARIABLES = {
   coremlUnits: oneOf("RLX_COREML_UNITS", COREML_UNITS, "cpu-ane"),
   coremlHostDequant: flag("RLX_COREML_HOST_DEQUANT"),
   home: path("RLX_HOME"),
+  cache: path("RLX_CACHE", "a path, or off"),
   addon: path("RLX_ADDON"),
 } as const satisfies { readonly [K in keyof Settings]: Variable<Settings[K]> };
 
@@ -73,7 +76,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     const text = environment[variable.name]?.trim();
     if (text === undefined) return variable.initial;
     const value = variable.read(
-      text.toLowerCase() === text || variable.expects === "a path" ? text : text.toLowerCase(),
+      text.toLowerCase() === text || variable.expects.startsWith("a path") ? text : text.toLowerCase(),
     );
     if (value === undefined)
       throw new WorkbenchError(
@@ -92,6 +95,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     coremlUnits: read(VARIABLES.coremlUnits),
     coremlHostDequant: read(VARIABLES.coremlHostDequant),
     home: read(VARIABLES.home),
+    cache: read(VARIABLES.cache),
     addon: read(VARIABLES.addon),
   };
 }

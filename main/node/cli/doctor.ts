@@ -1,9 +1,21 @@
 /** `rlx doctor`: what this machine has, what is missing and how to get it. */
-import type { Command } from "./client.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import type { CommonOptions } from "./main.ts";
+import type { Output } from "./output.ts";
 
 const MARKS = { ok: "✓", info: "·", warning: "!", missing: "✗" } as const;
 
-export async function doctor({ client, output }: Command): Promise<number> {
+interface DoctorOptions extends CommonOptions {
+  readonly clearCache?: boolean;
+}
+
+export async function doctor(
+  { client, engine, output }: Command,
+  _model: ModelChoice,
+  options: DoctorOptions,
+): Promise<number> {
+  if (options.clearCache === true) return clearCache(engine, output);
   const report = await client.call("doctor.run", {});
   output.value(report);
   for (const check of report.checks) {
@@ -11,4 +23,15 @@ export async function doctor({ client, output }: Command): Promise<number> {
     if (check.hint !== null) output.line(`  → ${check.hint}`);
   }
   return report.checks.some((check) => check.state === "missing") ? 1 : 0;
+}
+
+async function clearCache(engine: Engine, output: Output): Promise<number> {
+  const removed = await engine.plans?.clear();
+  output.value({ removed: removed?.entries ?? 0, bytes: removed?.bytes ?? 0, folder: removed?.folder ?? null });
+  output.line(
+    removed === undefined
+      ? "The compile cache is switched off."
+      : `Removed ${removed.entries} compiled ${removed.entries === 1 ? "plan" : "plans"} (${(removed.bytes / 1e6).toFixed(1)} MB) from ${removed.folder}.`,
+  );
+  return 0;
 }

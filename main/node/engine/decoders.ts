@@ -1,13 +1,14 @@
 /**
- * Decoders of open models: compiled once per model, one session per context length, used by one job at a time. A finished
+ * Decoders of open models: compiled once per model (or taken from the plans on disk), one session per context length, used by one job at a time. A finished
  * conversation stays in its session's cache, so that the next question only feeds what is new.
  */
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { DecoderModel } from "../../runtime/decoderModel.ts";
-import { openDecoder } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
+import type { PlanCache } from "../planCache.ts";
+import { openCachedDecoder } from "../planCache.ts";
 import type { OpenModel } from "./openModel.ts";
 import { pathsOf } from "./openModel.ts";
 
@@ -26,7 +27,7 @@ export interface Lease {
 }
 
 export interface Decoders {
-  lease(model: OpenModel, choice: DecoderChoice): Lease;
+  lease(model: OpenModel, choice: DecoderChoice): Promise<Lease>;
 }
 
 interface Held {
@@ -37,32 +38,41 @@ interface Held {
 export interface DecoderParts {
   readonly engine: () => CpuEngine;
   readonly prepare: (graph: Graph) => Graph;
+  /** Where plans are kept; absent when they are not. */
+  readonly plans: PlanCache | undefined;
   readonly defaultThreads: number;
   readonly defaultContext: number;
 }
 
 export function createDecoders(parts: DecoderParts): Decoders {
-  const decoderOf = (model: OpenModel, threads: number, choice: DecoderChoice): DecoderModel =>
-    model.cached(`decoder ${choice.cacheType ?? "f16"} ${choice.chunk ?? 0}`, () => {
+  const decoderOf = (model: OpenModel, threads: number, choice: DecoderChoice): Promise<DecoderModel> =>
+    model.cachedLater(`decoder ${choice.cacheType ?? "f16"} ${choice.chunk ?? 0}`, async () => {
       const paths = pathsOf(model);
       if (!paths)
         throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here", {
           hint: "Open a file with weights, or name its folder.",
         });
-      const decoder = openDecoder(parts.engine(), model.requireFile("run"), paths, {
+      const options = {
         threads,
         prepare: parts.prepare,
         cacheType: choice.cacheType ?? "f16",
         ...(choice.chunk === undefined ? {} : { chunk: choice.chunk }),
-      });
+      };
+      const { decoder } = await openCachedDecoder(
+        parts.engine(),
+        model.requireFile("run"),
+        paths,
+        options,
+        parts.plans,
+      );
       model.onDispose(() => decoder.dispose());
       return decoder;
     });
 
   return {
-    lease(model, choice) {
+    async lease(model, choice) {
       const threads = choice.threads ?? parts.defaultThreads;
-      const decoder = decoderOf(model, threads, choice);
+      const decoder = await decoderOf(model, threads, choice);
       const context = Math.min(choice.context ?? parts.defaultContext, decoder.architecture.context);
       const held = model.cached(
         `session ${choice.cacheType ?? "f16"} ${choice.chunk ?? 0} ${threads} ${context}`,

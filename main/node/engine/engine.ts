@@ -13,6 +13,10 @@ import { compile } from "../../compiler/compile.ts";
 import { formatReport } from "../../compiler/legalise.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { loadAddon } from "../addon.ts";
+import { BUILD_HASH } from "../buildHash.ts";
+import type { DiskStore } from "../diskStore.ts";
+import { cacheFolder, diskStore } from "../diskStore.ts";
+import type { PlanCache } from "../planCache.ts";
 import type { CoremlUnits, Settings } from "../settings.ts";
 import { templateView } from "./chats.ts";
 import type { Connectable } from "./connection.ts";
@@ -38,11 +42,15 @@ export interface Engine extends Connectable {
   readonly handlers: EngineHandlers;
   readonly store: ModelStore;
   readonly decoders: Decoders;
+  /** The compile cache; undefined when it is switched off. */
+  readonly plans: DiskStore | undefined;
   dispose(): Promise<void>;
 }
 
 export interface EngineOptions {
   readonly settings: Settings;
+  /** Hash of the sources, for the keys of the compile cache; the bundler's, unless a test gives one. */
+  readonly build?: string;
 }
 
 /** What a prediction is for until somebody says otherwise. */
@@ -86,7 +94,13 @@ function prepareForCpu(settings: Settings): (graph: Graph) => Graph {
   };
 }
 
-export function createEngine({ settings }: EngineOptions): Engine {
+/** No build hash, no key. Whoever wants to see the passes or the dispatch report wants them to run. */
+function planCache(settings: Settings, store: DiskStore | undefined, build: string | undefined): PlanCache | undefined {
+  if (store === undefined || build === undefined || settings.verbose || settings.dispatchReport) return undefined;
+  return { store, build, dispatch: settings.dispatch };
+}
+
+export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): Engine {
   const folder = dataFolder(settings);
   const connections = new Set<Serving<Contract>>();
   const tell = (): void => {
@@ -99,9 +113,12 @@ export function createEngine({ settings }: EngineOptions): Engine {
   const offers = createOffers();
   const store = createModelStore({ offers, recents, uploads });
   const defaultThreads = availableParallelism();
+  const place = cacheFolder(settings);
+  const plans = place === undefined ? undefined : diskStore(place);
   const decoders = createDecoders({
     engine: cpu.engine,
     prepare: prepareForCpu(settings),
+    plans: planCache(settings, plans, build),
     defaultThreads,
     defaultContext: CONTEXT,
   });
@@ -128,7 +145,7 @@ export function createEngine({ settings }: EngineOptions): Engine {
 
   const handlers: EngineHandlers = {
     calls: {
-      ...infoHandlers({ cpu, jobs, offers, dataFolder: folder, writable }),
+      ...infoHandlers({ cpu, jobs, offers, dataFolder: folder, writable, plans }),
       ...inspectHandlers({ store, recents, uploads, initialTarget: initial, engineMissing: cpu.missing }),
       ...graphHandlers(store, initial),
       ...routeHandlers(store, initial),
@@ -152,6 +169,7 @@ export function createEngine({ settings }: EngineOptions): Engine {
     handlers,
     store,
     decoders,
+    plans,
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
       const watched: Port = {

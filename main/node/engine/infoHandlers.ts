@@ -8,6 +8,7 @@ import type { CpuAccess } from "./devices.ts";
 import { deviceList } from "./devices.ts";
 import type { Jobs } from "./jobs.ts";
 import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "./machineInfo.ts";
+import type { DiskStore } from "../diskStore.ts";
 import type { Offers } from "./offers.ts";
 
 export interface InfoParts {
@@ -16,6 +17,8 @@ export interface InfoParts {
   readonly offers: Offers;
   readonly dataFolder: string;
   readonly writable: () => Promise<string | undefined>;
+  /** The compile cache; undefined when it is switched off. */
+  readonly plans: DiskStore | undefined;
 }
 
 export function statusOf(jobs: Jobs): EngineStatus {
@@ -54,6 +57,20 @@ export function infoHandlers(
     },
     "engine.status": () => statusOf(parts.jobs),
     "doctor.run": () => doctorReport(parts),
+  };
+}
+
+type Check = DoctorReport["checks"][number];
+
+async function cacheCheck(store: DiskStore | undefined): Promise<Check> {
+  const check = { id: "cache", title: "Compile cache", state: "info" } as const;
+  if (store === undefined)
+    return { ...check, sentence: "Switched off: every start compiles.", hint: "Unset RLX_CACHE to keep plans." };
+  const { folder, entries, bytes, limit } = await store.facts();
+  return {
+    ...check,
+    sentence: `${entries} compiled ${entries === 1 ? "plan" : "plans"}, ${(bytes / 1e6).toFixed(1)} of at most ${Math.round(limit / 1e6)} MB, in ${folder}.`,
+    hint: entries === 0 ? null : "rlx doctor --clear-cache empties it.",
   };
 }
 
@@ -115,7 +132,7 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
             id: "data",
             title: "Data folder",
             state: "ok",
-            sentence: `Recents and caches are kept in ${parts.dataFolder}.`,
+            sentence: `Recents are kept in ${parts.dataFolder}.`,
             hint: null,
           }
         : {
@@ -125,6 +142,7 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
             sentence: `${parts.dataFolder} cannot be written: ${problem}.`,
             hint: "Set RLX_HOME to a folder of yours.",
           },
+      await cacheCheck(parts.plans),
     ],
   };
 }

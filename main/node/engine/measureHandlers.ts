@@ -40,7 +40,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
         const needed = Math.max(input.promptTokens, input.generateTokens, 1) + 1;
-        const lease = parts.decoders.lease(model, { context: needed, threads });
+        const lease = await parts.decoders.lease(model, { context: needed, threads });
         try {
           const began = new Date();
           const steps = during<BenchSample, readonly Measured[]>((emit) =>
@@ -80,7 +80,10 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       try {
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
-        const lease = parts.decoders.lease(model, { context: input.promptTokens + input.generateTokens + 1, threads });
+        const lease = await parts.decoders.lease(model, {
+          context: input.promptTokens + input.generateTokens + 1,
+          threads,
+        });
         try {
           yield phaseItem("roof", "Measuring how fast this machine reads memory", started);
           const roof = await parts.roof(threads, signal);

@@ -37,7 +37,8 @@ export class OpenModel {
   #tokenizer: Tokenizer | undefined;
   /** Made from this model by others (graphs, sessions), dropped with it. */
   readonly #attached = new Map<string, unknown>();
-  readonly #disposers: (() => Promise<void> | void)[] = [];
+  readonly #disposers: (() => void)[] = [];
+  #disposed = false;
 
   constructor(id: string, init: ModelInit) {
     this.id = id;
@@ -100,13 +101,27 @@ export class OpenModel {
     return this.#attached.get(key) as T;
   }
 
-  onDispose(work: () => Promise<void> | void): void {
-    this.#disposers.push(work);
+  /** As `cached`, for what takes time: whoever asks meanwhile waits for the same, and a failure is forgotten. */
+  async cachedLater<T>(key: string, make: () => Promise<T>): Promise<T> {
+    const making = this.cached(key, make);
+    try {
+      return await making;
+    } catch (error) {
+      if (this.#attached.get(key) === making) this.#attached.delete(key);
+      throw error;
+    }
+  }
+
+  /** What is made for a model that was closed meanwhile goes at once. */
+  onDispose(work: () => void): void {
+    if (this.#disposed) work();
+    else this.#disposers.push(work);
   }
 
   async dispose(): Promise<void> {
+    this.#disposed = true;
     this.#attached.clear();
-    for (const work of this.#disposers.splice(0)) await work();
+    for (const work of this.#disposers.splice(0)) work();
     await this.file?.close();
   }
 }

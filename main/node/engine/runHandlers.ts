@@ -71,7 +71,9 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
       yield phaseItem("prepare", "Preparing the model", started);
       const prompt = promptOf(model, input.prompt);
       const lease =
-        input.device === "cpu" ? parts.decoders.lease(model, input) : await simulatedLease(parts, model, input, signal);
+        input.device === "cpu"
+          ? await parts.decoders.lease(model, input)
+          : await simulatedLease(parts, model, input, signal);
       try {
         const { ids } = prompt;
         const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
