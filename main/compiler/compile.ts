@@ -44,7 +44,7 @@ export interface Compiled {
   /** What the backend lowers. */
   readonly graph: Graph;
   readonly records: readonly PassRecord[];
-  /** Per node of the graph after the passes. */
+  /** Per node of the graph after the passes; made when it is asked for. */
   readonly report: DispatchReport;
   /** Nodes of `graph` that the backend cannot run. */
   readonly blocked: ReadonlyMap<number, string>;
@@ -65,7 +65,8 @@ export function compile(graph: Graph, options: CompileOptions): Compiled {
   const checked = options.verify === true;
   const passes = options.passes ?? pipelineFor(backend);
   const { graph: optimised, records } = runPipeline(source, { passes, verify: checked, signal });
-  const { graph: legal, report, blocked } = legalise(optimised, backend, signal, options.dispatch);
+  const legalised = legalise(optimised, backend, signal, options.dispatch);
+  const { graph: legal, blocked } = legalised;
   if (checked) {
     const [finding] = verify(opTable, legal);
     if (finding) throw new WorkbenchError("BUG_INVARIANT", `[compile] after legalisation: ${finding.message}`);
@@ -76,7 +77,9 @@ export function compile(graph: Graph, options: CompileOptions): Compiled {
     source,
     graph: legal,
     records,
-    report,
+    get report() {
+      return legalised.report;
+    },
     blocked,
     memory: memoryOf(legal),
     key: compileKey(graph, options),

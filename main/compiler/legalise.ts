@@ -8,7 +8,9 @@ import { GraphBuilder } from "../ir/builder.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
-import { rewrite } from "../ir/rewrite.ts";
+import { rewriteInSteps } from "../ir/rewrite.ts";
+import { finish } from "../ir/steps.ts";
+import type { Steps } from "../ir/steps.ts";
 import { formatType } from "../ir/type.ts";
 import type { Backend } from "../ops/defineOp.ts";
 import { opBuilder, opTable, typedBuilder } from "../ops/index.ts";
@@ -35,6 +37,7 @@ export interface DispatchReport {
 
 export interface Legalised {
   readonly graph: Graph;
+  /** Of the graph that was given; made when it is asked for. */
   readonly report: DispatchReport;
   /** Nodes of the legal graph that the backend cannot run, with the reason. */
   readonly blocked: ReadonlyMap<NodeId, string>;
@@ -54,32 +57,50 @@ function partsOf(g: OpBuilder, graph: Graph, node: Node, inputs: readonly Value[
   return isList(values) ? values : [values];
 }
 
-export function legalise(
+export const legalise = (
   graph: Graph,
   backend: Backend,
   signal?: AbortSignal,
   policy: DispatchPolicy = "prefer-native",
-): Legalised {
-  const report = dispatchReport(graph, backend, policy);
+): Legalised => finish(legaliseInSteps(graph, backend, signal, policy));
+
+/** Nodes between two pauses. */
+const SLICE = 512;
+
+export function* legaliseInSteps(
+  graph: Graph,
+  backend: Backend,
+  signal?: AbortSignal,
+  policy: DispatchPolicy = "prefer-native",
+): Steps<Legalised> {
   let current = graph;
   for (let depth = 0; ; depth++) {
     throwIfCancelled(signal);
     const before = current;
-    const { graph: after, changed } = rewrite(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
+    const walk = rewriteInSteps(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
       const support = supportOf(before, node, backend, policy);
       if (support.state !== "decomposed") return undefined;
       return partsOf(opBuilder(replace()), before, node, node.inputs.map(map), support);
     });
+    const { graph: after, changed } = yield* walk;
     if (changed === 0) break;
     if (depth >= DEEPEST) throw tooDeep(backend);
     current = after;
   }
   const blocked = new Map<NodeId, string>();
   for (const node of current.nodes) {
+    if (node.id % SLICE === 0) yield;
     const support = supportOf(current, node, backend, policy);
     if (support.state !== "native") blocked.set(node.id, support.reason);
   }
-  return { graph: current, report, blocked };
+  let report: DispatchReport | undefined;
+  return {
+    graph: current,
+    blocked,
+    get report() {
+      return (report ??= dispatchReport(graph, backend, policy));
+    },
+  };
 }
 
 /** The report alone: what would become of each node, without making the legal graph. Works for any backend, anywhere. */

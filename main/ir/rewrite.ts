@@ -10,6 +10,8 @@ import type { Graph, Node, NodeId, Origin, Value } from "./graph.ts";
 import { isLeaf, rootsOf } from "./graph.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import type { OpTable } from "./opTable.ts";
+import { finish } from "./steps.ts";
+import type { Steps } from "./steps.ts";
 import type { TensorType } from "./type.ts";
 
 export interface Replacement {
@@ -62,11 +64,22 @@ export function liveNodes(graph: Graph): Uint8Array {
 }
 
 /** One walk with `rule`; nodes nothing needs any more are dropped. Returns the same graph object if nothing changed. */
-export function rewrite(table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Rewritten {
+export const rewrite = (table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Rewritten =>
+  finish(rewriteInSteps(table, graph, pass, rule));
+
+/** Nodes between two pauses. */
+const SLICE = 512;
+
+export function* rewriteInSteps(table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Steps<Rewritten> {
   const copy = new Copy(table, graph, pass);
-  for (const node of graph.nodes) copy.visit(node, rule);
+  for (const node of graph.nodes) {
+    if (node.id % SLICE === 0) yield;
+    copy.visit(node, rule);
+  }
   if (copy.changed === 0) return { graph, moved: Int32Array.from(graph.nodes.keys()), changed: 0 };
+  yield;
   const first = copy.finish();
+  yield;
   const { graph: pruned, moved } = compact(first.graph, liveNodes(first.graph));
   return {
     graph: pruned,

@@ -6,6 +6,8 @@ import type { Bindings } from "./dim.ts";
 import type { Graph, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import { copyNode } from "./rewrite.ts";
+import { finish } from "./steps.ts";
+import type { Steps } from "./steps.ts";
 import { bindType } from "./type.ts";
 
 /** Attributes that hold sizes say how they are bound; any other stays as it is. */
@@ -21,7 +23,13 @@ function bindAttrs(table: OpTable, op: string, attrs: AttrRecord, bindings: Bind
   );
 }
 
-export function specialize(table: OpTable, graph: Graph, bindings: Bindings): Graph {
+export const specialize = (table: OpTable, graph: Graph, bindings: Bindings): Graph =>
+  finish(specializeInSteps(table, graph, bindings));
+
+/** Nodes between two pauses. */
+const SLICE = 512;
+
+export function* specializeInSteps(table: OpTable, graph: Graph, bindings: Bindings): Steps<Graph> {
   const builder = new GraphBuilder(table, graph.name);
   const values: (readonly Value[])[] = [];
   const map = (old: Value): Value => {
@@ -30,6 +38,7 @@ export function specialize(table: OpTable, graph: Graph, bindings: Bindings): Gr
     return value;
   };
   for (const node of graph.nodes) {
+    if (node.id % SLICE === 0) yield;
     const bound = {
       ...node,
       outputs: node.outputs.map((type) => bindType(type, bindings)),

@@ -5,6 +5,8 @@
  */
 import { invariant, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Graph } from "../ir/graph.ts";
+import { finish } from "../ir/steps.ts";
+import type { Steps } from "../ir/steps.ts";
 import { verify } from "../ir/verify.ts";
 import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
@@ -71,12 +73,17 @@ export function countOps(graph: Graph): Readonly<Record<string, number>> {
   return counts;
 }
 
-export function runPipeline(graph: Graph, options: PipelineOptions): PipelineResult {
+export const runPipeline = (graph: Graph, options: PipelineOptions): PipelineResult =>
+  finish(runPipelineInSteps(graph, options));
+
+/** With a pause before each pass. */
+export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Steps<PipelineResult> {
   const records: PassRecord[] = [];
   let current = graph;
   let ops = countOps(graph);
   for (const pass of options.passes) {
     throwIfCancelled(options.signal);
+    yield;
     const start = performance.now();
     const { graph: after, hits, misses, moved } = pass.run(current);
     const milliseconds = performance.now() - start;

@@ -1,8 +1,9 @@
 /** The graph of a stage, one node of it, overlays over its nodes, the passes that made it, and its text. */
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
@@ -12,43 +13,56 @@ import type { StagedGraph } from "./graphs.ts";
 import { passRecords, stagedGraph } from "./graphs.ts";
 import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
-import { legalGraph, routeOf } from "./routes.ts";
-import { graphView, stableIds, valueBytes } from "./views/graphView.ts";
+import { legalGraph, planTarget, routeOf } from "./routes.ts";
+import { graphViewInSteps, stableIds, valueBytes } from "./views/graphView.ts";
 import { nodeView } from "./views/nodeView.ts";
+import type { Line } from "./views/textView.ts";
 import { irLines, milLines, passDiff, passView, textPage } from "./views/textView.ts";
+import type { Kind } from "./works.ts";
+import { inSlices, worksOf } from "./works.ts";
+
+const GRAPH_VIEW: Kind<GraphView> = { name: "graph view", keep: 6 };
+const TEXT: Kind<readonly Line[]> = { name: "text", keep: 4 };
 
 type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
 
 export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], GraphCalls> {
-  const staged = (model: OpenModel, key: GraphKey): StagedGraph =>
-    stagedGraph(model, key, (target, phase) => legalGraph(model, target, phase), initial.context);
-  const view = (key: GraphKey): GraphView => {
+  const staged = (model: OpenModel, key: GraphKey, signal: AbortSignal): Promise<StagedGraph> =>
+    stagedGraph(model, key, (target, phase) => legalGraph(model, target, phase, signal), initial.context, signal);
+  /** Targets of one context share a legal graph, and so its view. */
+  const shared = (model: OpenModel, { stage, phase }: GraphKey): string =>
+    stage.kind === "legal"
+      ? `legal ${phase} ${planTarget(model, stage.target, phase).context}`
+      : JSON.stringify([stage, phase]);
+  const view = async (key: GraphKey, signal: AbortSignal): Promise<GraphView> => {
     const model = store.get(key.model);
-    return model.cached(`view ${JSON.stringify([key.stage, key.phase])}`, () => {
-      const { graph, bindings } = staged(model, key);
-      return graphView(key, graph, opTable, bindings);
+    const made = await worksOf(model).get(GRAPH_VIEW, shared(model, key), signal, async (own) => {
+      const { graph, bindings } = await staged(model, key, own);
+      return inSlices(graphViewInSteps(key, graph, opTable, bindings), own);
     });
+    return { ...made, key };
   };
   return {
-    "graph.get": (key) => view(key),
-    "graph.node": ({ key, node, target }) => {
+    "graph.get": (key, { signal }) => view(key, signal),
+    "graph.node": async ({ key, node, target }, { signal }) => {
       const model = store.get(key.model);
-      const { graph, bindings } = staged(model, key);
+      const { graph, bindings } = await staged(model, key, signal);
       if (node >= graph.nodes.length)
         throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
       const asked = key.stage.kind === "legal" ? key.stage.target : target;
-      const route = asked === null ? undefined : routeOf(model, asked, key.phase);
+      const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
       const routed =
         route === undefined ? undefined : key.stage.kind === "legal" ? node : sameNode(graph, node, route.graph);
       return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed });
     },
-    "graph.overlay": ({ key, kind, target }) => {
+    "graph.overlay": async ({ key, kind, target }, { signal }) => {
       const model = store.get(key.model);
-      const { graph, bindings } = staged(model, key);
-      return overlay(model, key, kind, target, graph, bindings);
+      const { graph, bindings } = await staged(model, key, signal);
+      const route = isPredicted(kind) ? await routeOf(model, target, key.phase, signal) : undefined;
+      return overlay(key, kind, route, graph, bindings);
     },
-    "passes.list": ({ model, phase }) => {
-      const { records } = passRecords(store.get(model));
+    "passes.list": async ({ model, phase }, { signal }) => {
+      const { records } = await passRecords(store.get(model), signal);
       const total = records.reduce((sum, record) => sum + record.milliseconds, 0) / 1000;
       return {
         model,
@@ -57,21 +71,24 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
         total: figure(total, "seconds", "measured", "this run of the pipeline, once"),
       };
     },
-    "passes.diff": ({ model, index, full }) => {
-      const { records } = passRecords(store.get(model));
+    "passes.diff": async ({ model, index, full }, { signal }) => {
+      const { records } = await passRecords(store.get(model), signal);
       const record = records[index - 1];
       if (!record)
         throw new WorkbenchError("INPUT_ARGUMENT", `[passes] index: got ${index}, expected 1 to ${records.length}`);
       return passDiff(record, index - 1, full);
     },
-    "text.page": ({ key, language, target, firstLine, lines }) => {
+    "text.page": async ({ key, language, target, firstLine, lines }, { signal }) => {
       const model = store.get(key.model);
       if (language === "mil") {
-        const route = routeOf(model, target, key.phase);
-        const all = model.cached(`mil ${JSON.stringify([target, key.phase])}`, () => milLines(route));
+        const name = `mil ${JSON.stringify([target, key.phase])}`;
+        const route = await routeOf(model, target, key.phase, signal);
+        const all = await worksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
         return textPage("mil", `MIL for ${route.title}`, all, firstLine, lines);
       }
-      const all = model.cached(`ir ${JSON.stringify([key.stage, key.phase])}`, () => irLines(staged(model, key).graph));
+      const all = await worksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
+        irLines((await staged(model, key, own)).graph),
+      );
       return textPage("rlx-ir", stageTitle(key), all, firstLine, lines);
     },
   };
@@ -90,11 +107,12 @@ function sameNode(graph: Graph, node: number, other: Graph): number | undefined 
   return found < 0 ? undefined : found;
 }
 
+const isPredicted = (kind: OverlayView["kind"]): boolean => kind === "device" || kind === "segment" || kind === "time";
+
 function overlay(
-  model: OpenModel,
   key: GraphKey,
   kind: OverlayView["kind"],
-  target: TargetSpec,
+  route: Route | undefined,
   graph: Graph,
   bindings: Bindings,
 ): OverlayView {
@@ -128,7 +146,7 @@ function overlay(
     case "device":
     case "segment":
     case "time": {
-      const route = routeOf(model, target, key.phase);
+      invariant(route, `overlay ${kind} has a route`);
       const at = routedIds(graph, route.graph, key);
       const segments = new Int32Array(route.graph.nodes.length).fill(-1);
       for (const segment of route.segments) for (const id of segment.nodes) segments[id] = segment.index;

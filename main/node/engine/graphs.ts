@@ -1,7 +1,9 @@
 /**
  * The graphs of an open model: as it is built, after each pass, and legal for a target; for a phase, which fixes how many tokens
- * a step has. Everything is made once per model and kept until it is closed.
+ * a step has. What is made is kept with the model, the large ones as long as they are among the last.
  */
+import type { Legalised } from "../../compiler/legalise.ts";
+import { legaliseInSteps } from "../../compiler/legalise.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, Stage } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -9,13 +11,16 @@ import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { specialize } from "../../ir/specialize.ts";
+import { specializeInSteps } from "../../ir/specialize.ts";
+import type { Steps } from "../../ir/steps.ts";
 import { buildModel } from "../../models/buildModel.ts";
 import { demoGraph } from "../../models/demo.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PipelineResult } from "../../passes/pipeline.ts";
-import { PASSES, pipelineFor, runPipeline } from "../../passes/pipeline.ts";
+import { PASSES, pipelineFor, runPipelineInSteps } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
+import type { Kind } from "./works.ts";
+import { inSlices, worksOf } from "./works.ts";
 
 /** New tokens of a prefill step: the bucket that packages are made for. */
 export const PREFILL_BUCKET = 64;
@@ -45,24 +50,25 @@ export function templateOf(model: OpenModel): Graph {
   });
 }
 
-/** The template with every symbol bound: what a package's function is made from. */
-export function boundGraph(model: OpenModel, phase: Phase, context: number): Graph {
-  return model.cached(`bound ${phase} ${context}`, () =>
-    specialize(opTable, templateOf(model), bindingsFor(phase, context)),
-  );
-}
+const PASS_RECORDS: Kind<PipelineResult> = { name: "passes", keep: 1 };
+const LEGAL: Kind<Legalised> = { name: "legal", keep: 4 };
 
 /** Every pass in order over the template: what the pipeline tab shows. */
-export function passRecords(model: OpenModel): PipelineResult {
-  return model.cached("passes", () => runPipeline(templateOf(model), { passes: PASSES }));
-}
-
-/** The general passes over the bound graph: what is legalised for CoreML. */
-export function optimizedGraph(model: OpenModel, phase: Phase, context: number): Graph {
-  return model.cached(
-    `optimized ${phase} ${context}`,
-    () => runPipeline(boundGraph(model, phase, context), { passes: pipelineFor("coreml") }).graph,
+export const passRecords = (model: OpenModel, signal: AbortSignal): Promise<PipelineResult> =>
+  worksOf(model).get(PASS_RECORDS, "", signal, (own) =>
+    inSlices(runPipelineInSteps(templateOf(model), { passes: PASSES }), own),
   );
+
+/** The graph that CoreML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
+export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
+  worksOf(model).get(LEGAL, `${phase} ${context}`, signal, (own) => inSlices(legalInSteps(model, phase, context), own));
+
+function* legalInSteps(model: OpenModel, phase: Phase, context: number): Steps<Legalised> {
+  const template = templateOf(model);
+  yield;
+  const bound = yield* specializeInSteps(opTable, template, bindingsFor(phase, context));
+  const { graph } = yield* runPipelineInSteps(bound, { passes: pipelineFor("coreml") });
+  return yield* legaliseInSteps(graph, "coreml");
 }
 
 export interface StagedGraph {
@@ -71,26 +77,30 @@ export interface StagedGraph {
 }
 
 /** The graph of a stage. A pass's index counts the passes that have run. */
-export function stagedGraph(
+export async function stagedGraph(
   model: OpenModel,
   key: Pick<GraphKey, "stage" | "phase">,
-  legal: (target: TargetSpec, phase: Phase) => Graph,
+  legal: (target: TargetSpec, phase: Phase) => Promise<Graph>,
   context: number,
-): StagedGraph {
+  signal: AbortSignal,
+): Promise<StagedGraph> {
   const bindings = bindingsFor(key.phase, context);
   const { stage } = key;
   switch (stage.kind) {
     case "initial":
       return { graph: templateOf(model), bindings };
     case "pass":
-      return { graph: afterPass(model, stage), bindings };
+      return { graph: afterPass(model, await passRecords(model, signal), stage), bindings };
     case "legal":
-      return { graph: legal(stage.target, key.phase), bindings: bindingsFor(key.phase, stage.target.context) };
+      return { graph: await legal(stage.target, key.phase), bindings: bindingsFor(key.phase, stage.target.context) };
   }
 }
 
-function afterPass(model: OpenModel, stage: Extract<Stage, { readonly kind: "pass" }>): Graph {
-  const { records } = passRecords(model);
+function afterPass(
+  model: OpenModel,
+  { records }: PipelineResult,
+  stage: Extract<Stage, { readonly kind: "pass" }>,
+): Graph {
   if (stage.index === 0) return templateOf(model);
   const record = records[stage.index - 1];
   if (!record)

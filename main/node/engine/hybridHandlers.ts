@@ -25,7 +25,7 @@ export function hybridHandlers(
         });
       const job = jobs.start("hybrid", "demo graph");
       try {
-        const route = routeOf(open, target, "decode");
+        const route = await routeOf(open, target, "decode", signal);
         const run = await runHybrid(route.graph, route, cpu.engine(), seed, signal);
         return hybridView(route, run, target);
       } finally {

@@ -1,12 +1,18 @@
 /** Targets to choose from, and the predicted route of a model for one or several of them. */
 import { CHIPS, SYSTEMS, UNITS } from "../../backends/coreml/plan/target.ts";
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
-import type { TargetSpec } from "../../contract/views/common.ts";
-import type { RouteView } from "../../contract/views/route.ts";
+import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
 import { figure } from "./forecast.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { routeOf } from "./routes.ts";
 import { deviceShares, routeView } from "./views/routeView.ts";
+import type { Kind } from "./works.ts";
+import { worksOf } from "./works.ts";
+
+/** Columns only: many are kept, so that a target seen before is there at once. */
+const ROUTE_VIEW: Kind<RouteView> = { name: "route view", keep: 32 };
 
 const choices = (
   list: readonly { readonly id: string; readonly title: string; readonly sentence: string }[],
@@ -24,10 +30,10 @@ export function routeHandlers(
   store: ModelStore,
   initial: TargetSpec,
 ): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
-  const view = (model: string, target: TargetSpec, phase: "prefill" | "decode"): RouteView => {
+  const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
     const open = store.get(model);
-    return open.cached(`route view ${JSON.stringify(target)} ${phase}`, () =>
-      routeView({ model, route: routeOf(open, target, phase), target, phase }),
+    return worksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, async (own) =>
+      routeView({ model, route: await routeOf(open, target, phase, own), target, phase }),
     );
   };
   return {
@@ -39,28 +45,31 @@ export function routeHandlers(
       here: null,
       initial,
     }),
-    "route.get": ({ model, target, phase }) => view(model, target, phase),
-    "route.compare": ({ model, targets, phase }) => ({
-      rows: targets.map((target) => {
-        const route = routeOf(store.get(model), target, phase);
-        const bytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
-        return {
-          target,
-          title: route.title,
-          truth: "predicted" as const,
-          devices: deviceShares(route),
-          segments: route.segments.length,
-          hops: route.hops.length,
-          bytesPerStep: figure(bytes, "bytes", "predicted", "values that one segment makes and another takes"),
-          seconds: figure(
-            route.costMs / 1000,
-            "seconds",
-            "predicted",
-            "the placement model's own time: for comparing targets, not a promise",
-          ),
-          packageBytes: null,
-        };
-      }),
-    }),
+    "route.get": ({ model, target, phase }, { signal }) => view(model, target, phase, signal),
+    "route.compare": async ({ model, targets, phase }, { signal }) => {
+      const rows: RouteComparison["rows"][number][] = [];
+      for (const target of targets) rows.push(compared(target, await routeOf(store.get(model), target, phase, signal)));
+      return { rows };
+    },
+  };
+}
+
+function compared(target: TargetSpec, route: Route): RouteComparison["rows"][number] {
+  const bytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
+  return {
+    target,
+    title: route.title,
+    truth: "predicted",
+    devices: deviceShares(route),
+    segments: route.segments.length,
+    hops: route.hops.length,
+    bytesPerStep: figure(bytes, "bytes", "predicted", "values that one segment makes and another takes"),
+    seconds: figure(
+      route.costMs / 1000,
+      "seconds",
+      "predicted",
+      "the placement model's own time: for comparing targets, not a promise",
+    ),
+    packageBytes: null,
   };
 }

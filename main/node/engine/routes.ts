@@ -1,16 +1,24 @@
-/** Routes of an open model: the legal graph of a target and phase, its MIL, and where CoreML is predicted to run it. */
-import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
+/**
+ * Routes of an open model: the legal graph of a phase, its MIL, and where CoreML is predicted to run it. The MIL depends on the
+ * profile and the operator set; another chip or other units with the same profile only place its operators again.
+ */
+import type { CoremlEntry, LoweredGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";
+import { lowerGraph, withOpset } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
-import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
+import { routeLowered } from "../../backends/coreml/hybrid/route.ts";
+import { oldestEqualOpset } from "../../backends/coreml/mil/opTable.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
-import { resolveTarget } from "../../backends/coreml/plan/target.ts";
-import type { Legalised } from "../../compiler/legalise.ts";
-import { legalise } from "../../compiler/legalise.ts";
+import { resolveTarget, systemOf } from "../../backends/coreml/plan/target.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { opOf, opTable } from "../../ops/index.ts";
-import { optimizedGraph } from "./graphs.ts";
+import { legalFor } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
+import type { Kind } from "./works.ts";
+import { inSlices, worksOf } from "./works.ts";
+
+const LOWERED: Kind<LoweredGraph> = { name: "lowered", keep: 4 };
+const ROUTE: Kind<Route> = { name: "route", keep: 4 };
 
 export const coremlEntry = (op: string): CoremlEntry | undefined => opOf(op)?.backends.coreml;
 
@@ -20,27 +28,33 @@ export function planTarget(model: OpenModel, target: TargetSpec, phase: Phase): 
   return resolveTarget({ ...target, context: Math.min(target.context, trained) }, phase);
 }
 
-const keyOf = (target: PlanTarget): string =>
-  [target.chip, target.os, target.units, target.profile, target.context, target.phase].join(" ");
-
-export function legalisedFor(model: OpenModel, target: PlanTarget): Legalised {
-  return model.cached(`legal ${target.phase} ${target.context}`, () =>
-    legalise(optimizedGraph(model, target.phase, target.context), "coreml"),
-  );
+export async function legalGraph(
+  model: OpenModel,
+  target: TargetSpec,
+  phase: Phase,
+  signal: AbortSignal,
+): Promise<Graph> {
+  return (await legalFor(model, phase, planTarget(model, target, phase).context, signal)).graph;
 }
 
-export function legalGraph(model: OpenModel, target: TargetSpec, phase: Phase): Graph {
-  return legalisedFor(model, planTarget(model, target, phase)).graph;
+async function loweredFor(model: OpenModel, target: PlanTarget, signal: AbortSignal): Promise<LoweredGraph> {
+  const { profile, phase, context } = target;
+  const { opset } = systemOf(target.os);
+  const oldest = oldestEqualOpset(opset);
+  const lowered = await worksOf(model).get(LOWERED, `${profile} ${oldest} ${phase} ${context}`, signal, async (own) => {
+    const { graph } = await legalFor(model, phase, context, own);
+    return inSlices(
+      lowerGraph(graph, { table: opTable, entries: coremlEntry, profile, opset: oldest, functionName: phase }),
+      own,
+    );
+  });
+  return withOpset(lowered, opset);
 }
 
-export function routeOf(model: OpenModel, target: TargetSpec, phase: Phase): Route {
+export function routeOf(model: OpenModel, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<Route> {
   const plan = planTarget(model, target, phase);
-  return model.cached(`route ${keyOf(plan)}`, () =>
-    routeGraph(legalisedFor(model, plan).graph, {
-      table: opTable,
-      entries: coremlEntry,
-      target: plan,
-      functionName: phase,
-    }),
+  const key = [plan.chip, plan.os, plan.units, plan.profile, plan.context, plan.phase].join(" ");
+  return worksOf(model).get(ROUTE, key, signal, async (own) =>
+    inSlices(routeLowered(await loweredFor(model, plan, own), plan), own),
   );
 }

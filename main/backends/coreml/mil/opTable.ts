@@ -11,6 +11,18 @@ export function versionOf(name: MilOpName, opset: MilOpset): MilOpVersion | unde
   return versions.findLast((version) => version.since <= MIL_OPSETS[opset].ios);
 }
 
+/** The oldest opset that has the very operators of this one: programs for both differ in nothing but its name. */
+export function oldestEqualOpset(opset: MilOpset): MilOpset {
+  const { ios } = MIL_OPSETS[opset];
+  const newest = Math.max(
+    ...Object.values<readonly MilOpVersion[]>(MIL_OPS).flatMap((versions) =>
+      versions.map(({ since }) => since).filter((since) => since <= ios),
+    ),
+  );
+  const all = Object.keys(MIL_OPSETS) as MilOpset[];
+  return all.find((other) => MIL_OPSETS[other].ios >= newest) ?? opset;
+}
+
 const found = new Map<string, MilOpVersion>();
 
 /** As `versionOf`, or an error that says from which opset on the operator exists. */

@@ -5,9 +5,12 @@ import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import type { Bindings } from "../../../ir/dim.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
+import { finish } from "../../../ir/steps.ts";
+import type { Steps } from "../../../ir/steps.ts";
 import type { TensorType } from "../../../ir/type.ts";
 import { bindType, byteLength, formatType } from "../../../ir/type.ts";
-import { groupTree } from "./groups.ts";
+import type { Group, GroupTree } from "./groups.ts";
+import { groupTreeInSteps } from "./groups.ts";
 import { StringTable } from "./strings.ts";
 
 /** Bytes of a value under bindings; 0 when a symbol stays free. */
@@ -20,6 +23,7 @@ export function valueBytes(type: TensorType, bindings: Bindings): number {
 export const nodeName = (node: Node): string => {
   const own = node.attrs["name"];
   if (typeof own === "string") return own;
+  if (node.origins.length === 1) return node.origins[0]?.label ?? "";
   const labels = [...new Set(node.origins.map((origin) => origin.label))];
   return labels.length > 3 ? `${labels.slice(0, 3).join(" + ")} …` : labels.join(" + ");
 };
@@ -56,10 +60,37 @@ function flagsOf(graph: Graph, table: OpTable): Uint8Array {
   return flags;
 }
 
-export function graphView(key: GraphKey, graph: Graph, table: OpTable, bindings: Bindings): GraphView {
+export const graphView = (key: GraphKey, graph: Graph, table: OpTable, bindings: Bindings): GraphView =>
+  finish(graphViewInSteps(key, graph, table, bindings));
+
+/** Nodes between two pauses. */
+const SLICE = 2048;
+
+/** Text and bytes of types, each type once: nodes share them. */
+class TypeTable {
+  readonly #known = new Map<TensorType, { readonly text: number; readonly bytes: number }>();
+  readonly #strings: StringTable;
+  readonly #bindings: Bindings;
+
+  constructor(strings: StringTable, bindings: Bindings) {
+    this.#strings = strings;
+    this.#bindings = bindings;
+  }
+
+  of(type: TensorType): { readonly text: number; readonly bytes: number } {
+    const known = this.#known.get(type);
+    if (known !== undefined) return known;
+    const made = { text: this.#strings.add(formatType(type)), bytes: valueBytes(type, this.#bindings) };
+    this.#known.set(type, made);
+    return made;
+  }
+}
+
+export function* graphViewInSteps(key: GraphKey, graph: Graph, table: OpTable, bindings: Bindings): Steps<GraphView> {
   const strings = new StringTable();
+  const types = new TypeTable(strings, bindings);
   const nodes = graph.nodes;
-  const tree = groupTree(graph);
+  const tree = yield* groupTreeInSteps(graph);
   const start = new Uint32Array(nodes.length + 1);
   const edgeCount = nodes.reduce((n, node) => n + node.inputs.length, 0);
   const source = new Uint32Array(edgeCount);
@@ -68,33 +99,45 @@ export function graphView(key: GraphKey, graph: Graph, table: OpTable, bindings:
   const bytes = new Float32Array(edgeCount);
   let edge = 0;
   for (const node of nodes) {
+    if (node.id % SLICE === 0) yield;
     start[node.id] = edge;
     for (const value of node.inputs) {
       const valueType = nodes[value.node]?.outputs[value.output];
+      const known = valueType === undefined ? undefined : types.of(valueType);
       source[edge] = value.node;
       output[edge] = value.output;
-      type[edge] = valueType ? strings.add(formatType(valueType)) : 0;
-      bytes[edge] = valueType ? valueBytes(valueType, bindings) : 0;
+      type[edge] = known?.text ?? 0;
+      bytes[edge] = known?.bytes ?? 0;
       edge++;
     }
   }
   start[nodes.length] = edge;
-  const column = (of: (node: Node) => string): Uint32Array => Uint32Array.from(nodes, (node) => strings.add(of(node)));
+  function* column(of: (node: Node) => number): Steps<Uint32Array> {
+    const values = new Uint32Array(nodes.length);
+    for (const node of nodes) {
+      if (node.id % SLICE === 0) yield;
+      values[node.id] = of(node);
+    }
+    return values;
+  }
+  const columns = {
+    id: stableIds(graph),
+    op: yield* column((node) => strings.add(node.op)),
+    name: yield* column((node) => strings.add(nodeName(node))),
+    type: yield* column((node) => (node.outputs[0] ? types.of(node.outputs[0]).text : 0)),
+    weight: yield* column((node) => strings.add(packedWeight(graph, node))),
+    group: tree.of,
+    flags: flagsOf(graph, table),
+  };
+  yield;
   const { groups } = tree;
+  const notes = differenceNotes(graph, tree);
   return {
     key,
     title: graph.name,
     nodeCount: nodes.length,
     edgeCount,
-    nodes: {
-      id: stableIds(graph),
-      op: column((node) => node.op),
-      name: column(nodeName),
-      type: column((node) => (node.outputs[0] ? formatType(node.outputs[0]) : "")),
-      weight: column((node) => packedWeight(graph, node)),
-      group: tree.of,
-      flags: flagsOf(graph, table),
-    },
+    nodes: columns,
     edges: { start, source, output, type, bytes },
     groups: {
       parent: Int32Array.from(groups, (g) => g.parent),
@@ -103,7 +146,7 @@ export function graphView(key: GraphKey, graph: Graph, table: OpTable, bindings:
       structure: Uint32Array.from(groups, (g) => g.structure),
       firstNode: Uint32Array.from(groups, (g) => Math.max(g.firstNode, 0)),
       nodeCount: Uint32Array.from(groups, (g) => g.nodeCount),
-      note: Uint32Array.from(groups, (_, i) => strings.add(differenceNote(graph, tree.of, groups, i))),
+      note: Uint32Array.from(notes, (note) => strings.add(note)),
     },
     strings: strings.strings,
   };
@@ -121,36 +164,36 @@ function packedWeight(graph: Graph, node: Node): string {
   return [...types].join(" + ");
 }
 
-/** For a block unlike most of its siblings: what differs, by its weight types. */
-function differenceNote(
-  graph: Graph,
-  of: Uint32Array,
-  groups: readonly {
-    readonly kind: string;
-    readonly parent: number;
-    readonly structure: number;
-    readonly firstNode: number;
-    readonly nodeCount: number;
-  }[],
-  index: number,
-): string {
-  const group = groups[index];
-  if (group?.kind !== "block") return "";
-  const siblings = groups.filter((g) => g.kind === "block" && g.parent === group.parent);
+/** For each block unlike most of its siblings what differs, by its weight types; "" for all other groups. */
+function differenceNotes(graph: Graph, { groups, of }: GroupTree): readonly string[] {
+  const blocksOf = new Map<number, Group[]>();
+  for (const group of groups) {
+    if (group.kind !== "block") continue;
+    const siblings = blocksOf.get(group.parent) ?? [];
+    blocksOf.set(group.parent, siblings);
+    siblings.push(group);
+  }
+  const usualOf = new Map([...blocksOf].map(([parent, blocks]) => [parent, usualBlock(blocks)]));
+  return groups.map((group) => {
+    const usual = group.kind === "block" ? usualOf.get(group.parent) : undefined;
+    if (usual === undefined || usual.structure === group.structure) return "";
+    const mine = weightTypes(graph, of, group.firstNode, group.nodeCount);
+    const theirs = weightTypes(graph, of, usual.firstNode, usual.nodeCount);
+    const differing = [...mine].filter(([label, dtype]) => theirs.get(label) !== dtype);
+    if (differing.length === 0) return "other structure";
+    return differing
+      .slice(0, 3)
+      .map(([label, dtype]) => `${label} is ${dtype}`)
+      .join(", ");
+  });
+}
+
+/** The first of the blocks that most are like. */
+function usualBlock(blocks: readonly Group[]): Group | undefined {
   const counts = new Map<number, number>();
-  for (const sibling of siblings) counts.set(sibling.structure, (counts.get(sibling.structure) ?? 0) + 1);
+  for (const { structure } of blocks) counts.set(structure, (counts.get(structure) ?? 0) + 1);
   const [common] = [...counts].sort((a, b) => b[1] - a[1]);
-  if (!common || common[0] === group.structure) return "";
-  const usual = siblings.find((g) => g.structure === common[0]);
-  if (!usual) return "";
-  const mine = weightTypes(graph, of, group.firstNode, group.nodeCount);
-  const theirs = weightTypes(graph, of, usual.firstNode, usual.nodeCount);
-  const differing = [...mine].filter(([label, dtype]) => theirs.get(label) !== dtype);
-  if (differing.length === 0) return "other structure";
-  return differing
-    .slice(0, 3)
-    .map(([label, dtype]) => `${label} is ${dtype}`)
-    .join(", ");
+  return blocks.find((block) => block.structure === common?.[0]);
 }
 
 function weightTypes(graph: Graph, of: Uint32Array, first: number, count: number): Map<string, string> {

@@ -4,7 +4,8 @@
  */
 import type { GROUP_KINDS } from "../../../contract/views/graph.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
-import { hashText } from "../../../ir/hash.ts";
+import { finish } from "../../../ir/steps.ts";
+import type { Steps } from "../../../ir/steps.ts";
 import { formatType } from "../../../ir/type.ts";
 
 export interface Group {
@@ -39,7 +40,17 @@ export function scopeOf(node: Node): readonly string[] {
   return shared ?? [];
 }
 
-export function groupTree(graph: Graph): GroupTree {
+const trees = new WeakMap<Graph, GroupTree>();
+
+/** Made once per graph. */
+export const groupTree = (graph: Graph): GroupTree => finish(groupTreeInSteps(graph));
+
+/** Nodes between two pauses. */
+const SLICE = 512;
+
+export function* groupTreeInSteps(graph: Graph): Steps<GroupTree> {
+  const known = trees.get(graph);
+  if (known !== undefined) return known;
   const groups: Group[] = [
     { name: graph.name, parent: -1, kind: "model", structure: 0, firstNode: 0, nodeCount: 0, note: "" },
   ];
@@ -54,6 +65,7 @@ export function groupTree(graph: Graph): GroupTree {
   };
   const of = new Uint32Array(graph.nodes.length);
   for (const node of graph.nodes) {
+    if (node.id % SLICE === 0) yield;
     let at = 0;
     scopeOf(node).forEach((part, depth) => {
       if (depth === 0 && BLOCK.test(part)) at = open(open(0, "blocks", "repeat"), part, "block");
@@ -67,8 +79,10 @@ export function groupTree(graph: Graph): GroupTree {
       group.nodeCount++;
     }
   }
-  numberStructures(graph, groups, of);
-  return { groups, of };
+  yield* numberStructures(graph, groups, of);
+  const tree = { groups, of };
+  trees.set(graph, tree);
+  return tree;
 }
 
 /** Nodes of each block or part, descendants included. */
@@ -84,38 +98,82 @@ function members(groups: readonly Group[], of: Uint32Array): Map<number, number[
   return lists;
 }
 
-function numberStructures(graph: Graph, groups: readonly Group[], of: Uint32Array): void {
-  const numbers = new Map<string, number>();
+function* numberStructures(graph: Graph, groups: readonly Group[], of: Uint32Array): Steps<void> {
+  const kinds = yield* nodeKinds(graph);
+  const sequences = new Sequences();
+  const local = new Int32Array(graph.nodes.length);
+  const numbers = new Map<number, number>();
+  let done = 0;
   for (const [index, nodes] of members(groups, of)) {
     const group = groups[index];
     if (!group || group.kind === "repeat") continue;
-    const hash = hashText(structureText(graph, nodes));
-    const known = numbers.get(hash) ?? numbers.size + 1;
-    numbers.set(hash, known);
+    const structure = structureOf(graph, nodes, kinds, sequences, local);
+    const known = numbers.get(structure) ?? numbers.size + 1;
+    numbers.set(structure, known);
     group.structure = known;
+    done += nodes.length;
+    if (done < SLICE) continue;
+    done = 0;
+    yield;
   }
 }
 
 /** Names of tensors and files differ from block to block and say nothing of structure. */
 const NAMING = new Set(["name", "file", "tensor", "data"]);
 
-function structureText(graph: Graph, nodes: readonly number[]): string {
-  const local = new Map(nodes.map((id, i) => [id, i]));
-  const outside = new Map<string, number>();
-  return nodes
-    .map((id) => {
-      const node = graph.nodes[id];
-      if (!node) return "";
-      const inputs = node.inputs.map((value) => {
-        const inside = local.get(value.node);
-        if (inside !== undefined) return `${inside}.${value.output}`;
-        const key = `${value.node}.${value.output}`;
+/** For each node a number: equal for equal op, attributes, types and count of operands. */
+function* nodeKinds(graph: Graph): Steps<Uint32Array> {
+  const numbers = new Map<string, number>();
+  const kinds = new Uint32Array(graph.nodes.length);
+  for (const node of graph.nodes) {
+    if (node.id % SLICE === 0) yield;
+    const attrs = Object.entries(node.attrs).filter(([key]) => !NAMING.has(key));
+    const text = `${node.op}/${node.inputs.length}${attrs.length === 0 ? "" : JSON.stringify(attrs)}${node.outputs.map(formatType).join(",")}`;
+    const known = numbers.get(text) ?? numbers.size + 1;
+    numbers.set(text, known);
+    kinds[node.id] = known;
+  }
+  return kinds;
+}
+
+/** Numbers for sequences of numbers below 2^26: equal sequences reach the same state. */
+class Sequences {
+  readonly #next = new Map<number, number>();
+
+  step(state: number, symbol: number): number {
+    const key = state * 0x4000000 + symbol;
+    const known = this.#next.get(key);
+    if (known !== undefined) return known;
+    this.#next.set(key, this.#next.size + 1);
+    return this.#next.size;
+  }
+}
+
+/** Kinds of the nodes in order, and where their operands come from: a node inside by its place, values of outside by first use. */
+function structureOf(
+  graph: Graph,
+  nodes: readonly number[],
+  kinds: Uint32Array,
+  sequences: Sequences,
+  local: Int32Array,
+): number {
+  nodes.forEach((id, i) => (local[id] = i + 1));
+  const outside = new Map<number, number>();
+  let state = 0;
+  for (const id of nodes) {
+    state = sequences.step(state, kinds[id] ?? 0);
+    for (const value of graph.nodes[id]?.inputs ?? []) {
+      const inside = local[value.node] ?? 0;
+      let symbol = 2 * (inside * 64 + value.output);
+      if (inside === 0) {
+        const key = value.node * 64 + value.output;
         const at = outside.get(key) ?? outside.size;
         outside.set(key, at);
-        return `x${at}`;
-      });
-      const attrs = Object.entries(node.attrs).filter(([key]) => !NAMING.has(key));
-      return `${node.op}(${inputs.join(",")})${JSON.stringify(attrs)}${node.outputs.map(formatType).join(",")}`;
-    })
-    .join("\n");
+        symbol = 2 * at + 1;
+      }
+      state = sequences.step(state, symbol);
+    }
+  }
+  for (const id of nodes) local[id] = 0;
+  return state;
 }

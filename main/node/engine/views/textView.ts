@@ -8,7 +8,8 @@ import type { PassRecord } from "../../../passes/pipeline.ts";
 import { figure } from "../forecast.ts";
 import { stableIds } from "./graphView.ts";
 
-interface Line {
+/** A line of a program and the node it belongs to, or -1. */
+export interface Line {
   readonly text: string;
   readonly node: number;
 }
