@@ -13,8 +13,8 @@ import type { CompileStore } from "../compiler/compileCache.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { Settings } from "./settings.ts";
 
-/** Some hundred plans; one takes about a third of a megabyte. */
-const LIMIT = 128 << 20;
+/** Some hundred plans; that of a model with 30 blocks takes 0.1 MB. */
+const LIMIT = 64 << 20;
 /** What a process that died has left behind is removed after this. */
 const ABANDONED_MS = 3_600_000;
 const ENTRY = /^[0-9a-f]{32,64}\.plan$/;
