@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import type { CpuEngine } from "../backends/cpu/engine.ts";
 import { CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
-import { tensorBytes } from "../backends/cpu/planWriter.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import { bindDim } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";

@@ -3,7 +3,7 @@
  * beforehand how long it will take, and refuses models above 100 million parameters.
  */
 import type { RunResult } from "../backends/cpu/engine.ts";
-import { tensorBytes } from "../backends/cpu/planWriter.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import { bindDim } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";

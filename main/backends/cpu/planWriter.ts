@@ -5,11 +5,9 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../../ir/dim.ts";
 import { dimSymbols, dimTerms } from "../../ir/dim.ts";
-import type { DType } from "../../ir/dtype.ts";
 import { DTYPES, PACKED_TYPES, isPacked } from "../../ir/dtype.ts";
-import type { HostTensor } from "../../ir/hostTensor.ts";
+import { tensorBytes } from "../../ir/hostBytes.ts";
 import { byteLength } from "../../ir/type.ts";
-import { floatToBfloat, floatToHalf } from "./halves.ts";
 import type { DraftValue, PlanDraft } from "./draft.ts";
 import { inPlace } from "./kernelFacts.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
@@ -76,27 +74,6 @@ class Interned<T> {
     this.items.push(item);
     return this.items.length - 1;
   }
-}
-
-const WRITERS: { readonly [D in DType]: (data: Float64Array) => ArrayBufferView } = {
-  bool: (data) => Uint8Array.from(data, (x) => (x !== 0 ? 1 : 0)),
-  u8: (data) => Uint8Array.from(data),
-  i8: (data) => Int8Array.from(data),
-  i16: (data) => Int16Array.from(data),
-  bf16: (data) => Uint16Array.from(data, floatToBfloat),
-  f16: (data) => Uint16Array.from(data, floatToHalf),
-  u32: (data) => Uint32Array.from(data),
-  i32: (data) => Int32Array.from(data),
-  i64: (data) => BigInt64Array.from(Array.from(data, (x) => BigInt(Math.trunc(x)))),
-  f32: (data) => Float32Array.from(data),
-  f64: (data) => data,
-  c64: (data) => Float32Array.from(data),
-};
-
-/** Host numbers in the bytes of their element type. */
-export function tensorBytes(tensor: HostTensor): Uint8Array {
-  const view = WRITERS[tensor.dtype](tensor.data);
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 
 export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings): Uint8Array {

@@ -1,0 +1,57 @@
+/**
+ * Host numbers as the bytes of their element type, half floats rounded to nearest even. For constants and inputs: weights are
+ * never converted in TypeScript.
+ */
+import type { DType } from "./dtype.ts";
+import type { HostTensor } from "./hostTensor.ts";
+
+const float = new Float32Array(1);
+const bits = new Uint32Array(float.buffer);
+
+function floatToBfloat(value: number): number {
+  float[0] = value;
+  const word = bits[0] ?? 0;
+  if (Number.isNaN(value)) return (word >>> 16) | 0x40;
+  return ((word + 0x7fff + ((word >>> 16) & 1)) >>> 16) & 0xffff;
+}
+
+function floatToHalf(value: number): number {
+  float[0] = value;
+  const word = bits[0] ?? 0;
+  const sign = (word >>> 16) & 0x8000;
+  const magnitude = word & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00;
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;
+  // Below 2^-14 a half counts in steps of 2^-24.
+  if (magnitude < 0x38800000) return sign | roundEven(Math.abs(float[0] ?? 0) * 2 ** 24);
+  const rounded = magnitude + 0xfff + ((magnitude >>> 13) & 1);
+  return sign | ((rounded - 0x38000000) >>> 13);
+}
+
+function roundEven(x: number): number {
+  const low = Math.floor(x);
+  const rest = x - low;
+  if (rest !== 0.5) return Math.round(x);
+  return low % 2 === 0 ? low : low + 1;
+}
+
+const WRITERS: { readonly [D in DType]: (data: Float64Array) => ArrayBufferView } = {
+  bool: (data) => Uint8Array.from(data, (x) => (x !== 0 ? 1 : 0)),
+  u8: (data) => Uint8Array.from(data),
+  i8: (data) => Int8Array.from(data),
+  i16: (data) => Int16Array.from(data),
+  bf16: (data) => Uint16Array.from(data, floatToBfloat),
+  f16: (data) => Uint16Array.from(data, floatToHalf),
+  u32: (data) => Uint32Array.from(data),
+  i32: (data) => Int32Array.from(data),
+  i64: (data) => BigInt64Array.from(Array.from(data, (x) => BigInt(Math.trunc(x)))),
+  f32: (data) => Float32Array.from(data),
+  f64: (data) => data,
+  c64: (data) => Float32Array.from(data),
+};
+
+/** Host numbers in the bytes of their element type. */
+export function tensorBytes(tensor: HostTensor): Uint8Array {
+  const view = WRITERS[tensor.dtype](tensor.data);
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
