@@ -1,5 +1,6 @@
-// Builds the native engine with CMake: node scripts/buildNative.mjs [addon|tests|sanitize|arm64] [--force]
+// Builds the native engine with CMake: node scripts/buildNative.mjs [addon|mlx|tests|sanitize|arm64] [--force]
 //   addon     native/build/rlx.node
+//   mlx       native/build-mlx/rlx_mlx.node, where MLX is found (MLX_DIR, .venv, Homebrew)
 //   tests     the C++ tests                                  native/build-tests
 //   sanitize  the C++ tests under ASan and UBSan             native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
@@ -7,7 +8,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { availableParallelism } from "node:os";
-import { findCmake, findCompiler } from "./lib/environment.mjs";
+import { findCmake, findCompiler, findMlx, MLX_PLACES } from "./lib/environment.mjs";
 import { hasProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
@@ -19,6 +20,12 @@ const cross = [
 ];
 export const nativeBuilds = {
   addon: { folder: "native/build", options: [], output: "native/build/rlx.node" },
+  mlx: {
+    folder: "native/build-mlx",
+    options: ["-DRLX_MLX=ON", "-DRLX_ADDON=OFF"],
+    output: "native/build-mlx/rlx_mlx.node",
+    needsMlx: true,
+  },
   tests: { folder: "native/build-tests", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF"] },
   sanitize: {
     folder: "native/build-sanitize",
@@ -29,8 +36,11 @@ export const nativeBuilds = {
 
 /** Builds one configuration; gives undefined, or the reason why it could not. */
 export async function buildNative(name, { force = false } = {}) {
-  const { folder, options, output = folder } = nativeBuilds[name];
+  const { folder, options: fixed, output = folder, needsMlx = false } = nativeBuilds[name];
   if (!existsSync(join(root, "native/CMakeLists.txt"))) return "native/CMakeLists.txt does not exist";
+  const mlx = needsMlx ? findMlx() : undefined;
+  if (needsMlx && !mlx) return `MLX was not found: looked at ${MLX_PLACES}`;
+  const options = mlx ? [...fixed, `-DRLX_MLX_DIR=${mlx}`] : fixed;
   const key = keyOf(["native", "package-lock.json"], [process.platform, process.arch, ...options]);
   if (!force && isFresh(`native-${name}`, key, [output])) return undefined;
   forget(`native-${name}`);

@@ -1,5 +1,5 @@
 // What this machine has: programs, browsers, Electron's runtime. Looks only; installing is scripts/setup.mjs's part.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { hasProgram, root } from "./process.mjs";
@@ -21,6 +21,19 @@ export function findCmake() {
 
 export const findCompiler = () =>
   [process.env["CXX"], "c++", "g++", "clang++"].find((name) => name && hasProgram(name));
+
+export const MLX_PLACES = "MLX_DIR, .venv (pip install mlx, or mlx[cpu] outside macOS) and Homebrew (brew install mlx)";
+
+/** The folder that holds MLX's headers and library. */
+export function findMlx() {
+  const lib = join(root, ".venv/lib");
+  const venvs = existsSync(lib) ? readdirSync(lib).map((python) => join(lib, python, "site-packages/mlx")) : [];
+  const places = [process.env["MLX_DIR"], ...venvs, "/opt/homebrew/opt/mlx", "/usr/local/opt/mlx"];
+  const library = process.platform === "darwin" ? "libmlx.dylib" : "libmlx.so";
+  return places.find(
+    (place) => place && existsSync(join(place, "include/mlx/mlx.h")) && existsSync(join(place, "lib", library)),
+  );
+}
 
 const chromiumPlaces = [
   "/usr/bin/chromium",

@@ -43,6 +43,14 @@ class Handles {
     return true;
   }
 
+  // As remove, and hands the object over: for those that must end on a thread of their own. Nothing when it is gone.
+  std::shared_ptr<void> take(double id) {
+    Entry* entry = const_cast<Entry*>(find(id));
+    if (entry == nullptr) return nullptr;
+    entry->type = nullptr;
+    return std::exchange(entry->object, nullptr);
+  }
+
   template <class T>
   size_t count() const {
     size_t total = 0;

@@ -1,0 +1,76 @@
+// What a plan may call: one small function over MLX arrays for each name. The list has the same names as
+// main/backends/mlx/functions.ts (a test compares them).
+#pragma once
+
+#include <mlx/array.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan.h"
+
+namespace rlx::gpu {
+
+namespace mx = mlx::core;
+
+// A weight as MLX holds it: plain, or in its group quantisation (scale · q + bias per 32 elements).
+struct Held {
+  mx::array plain;                  // the codes when packed
+  std::optional<mx::array> scales;  // f32
+  std::optional<mx::array> biases;
+  int bits = 0;
+  int rows = 0;
+  int columns = 0;
+  bool packed() const { return scales.has_value(); }
+};
+
+// An operand: a computed value, or a weight.
+struct Operand {
+  const mx::array* array = nullptr;
+  const Held* weight = nullptr;  // packed ones only
+};
+
+struct Scope;
+
+struct Invocation {
+  const Call& call;
+  const std::vector<size_t>& sizes;  // every expression's value in this run
+  const std::vector<Operand>& inputs;
+  Scope& scope;
+
+  const mx::array& in(size_t index) const;
+  bool has(size_t index) const { return index < inputs.size(); }
+  const Attribute* find(const char* name) const;
+  double number(const char* name) const;
+  double number(const char* name, double otherwise) const;
+  int whole(const char* name) const { return static_cast<int>(number(name)); }
+  bool flag(const char* name) const { return number(name, 0) != 0; }
+  std::vector<int> list(const char* name) const;
+  mx::Shape shape(size_t output = 0) const;
+  mx::Dtype dtype(size_t output = 0) const;
+};
+
+struct Function {
+  const char* name;
+  size_t least;
+  size_t most;
+  std::vector<mx::array> (*run)(const Invocation&);
+};
+
+const Function* find_function(const std::string& name);
+std::vector<const char*> function_names();
+
+mx::Dtype mlx_type(DType type);
+mx::Shape bind_shape(const Type& type, const std::vector<size_t>& sizes);
+
+// How a body runs. `traced`: inside a compiled function, where no value is known yet.
+struct Scope {
+  const Plan& plan;
+  const std::vector<size_t>& sizes;
+  bool traced = false;
+  // Runs a sub-graph on operands.
+  std::vector<mx::array> run(uint32_t body, const std::vector<mx::array>& arguments);
+};
+
+}  // namespace rlx::gpu

@@ -1,0 +1,569 @@
+#include "session.h"
+
+#include <mlx/compile.h>
+#include <mlx/ops.h>
+#include <mlx/transforms.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "../core/error.h"
+#include "weights.h"
+
+namespace rlx::gpu {
+namespace {
+
+// Caches grow by this many positions: each growth copies them once, and is one more set of sizes to trace.
+constexpr size_t kGrowth = 256;
+// Sets of sizes whose traces are kept.
+constexpr size_t kTraces = 24;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string describe(const mx::array& x) {
+  std::string text = "[";
+  for (size_t i = 0; i < x.ndim(); i++) text += (i == 0 ? "" : ",") + std::to_string(x.shape(static_cast<int>(i)));
+  return text + "]";
+}
+
+[[noreturn]] void failed(const Call& call, size_t index, const std::vector<Operand>& operands, const char* why) {
+  std::string shapes;
+  for (const Operand& operand : operands) shapes += (shapes.empty() ? "" : ", ") + (operand.array == nullptr ? std::string("a packed weight") : describe(*operand.array));
+  fail(Code::run_failed, "[mlx] call %zu, %s of %s: %s", index, call.function->name, shapes.c_str(), why);
+}
+
+std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands, const std::vector<size_t>& sizes, Scope& scope) {
+  try {
+    std::vector<mx::array> made = call.function->run({call, sizes, operands, scope});
+    if (made.size() != call.outputs.size()) failed(call, index, operands, "it gave another number of results than the plan says");
+    for (size_t i = 0; i < made.size(); i++) {
+      const Type& type = call.outputs[i];
+      if (made[i].dtype() != mlx_type(type.dtype) || made[i].shape() != bind_shape(type, sizes))
+        failed(call, index, operands, ("it gave " + describe(made[i]) + ", the plan says otherwise").c_str());
+    }
+    return made;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    failed(call, index, operands, error.what());
+  }
+}
+
+// Values of a body while it runs: arguments, then results of calls, let go after their last use.
+class Values {
+ public:
+  Values(const Body& body, std::vector<Operand> arguments) : arguments_(std::move(arguments)), made_(body.values - body.arguments) {
+    if (arguments_.size() != body.arguments) fail(Code::ir_structure, "[mlx] a graph takes %u arguments, got %zu", body.arguments, arguments_.size());
+  }
+  Operand operand(uint32_t value) const {
+    if (value < arguments_.size()) return arguments_[value];
+    return {&*made_[value - arguments_.size()], nullptr};
+  }
+  std::vector<Operand> operands(const Call& call) const {
+    std::vector<Operand> result;
+    for (const uint32_t input : call.inputs) result.push_back(operand(input));
+    return result;
+  }
+  void set(const Call& call, std::vector<mx::array> results) {
+    for (size_t i = 0; i < results.size(); i++) made_[call.first - arguments_.size() + i].emplace(std::move(results[i]));
+    for (const uint32_t value : call.last) made_[value - arguments_.size()].reset();
+  }
+  std::vector<mx::array> results(const Body& body) const {
+    std::vector<mx::array> result;
+    for (const uint32_t value : body.results) {
+      const Operand found = operand(value);
+      if (found.array == nullptr) fail(Code::ir_type, "[mlx] a packed weight is an output");
+      result.push_back(*found.array);
+    }
+    return result;
+  }
+
+ private:
+  std::vector<Operand> arguments_;
+  std::vector<std::optional<mx::array>> made_;
+};
+
+size_t bytes_of(const Operand& operand) {
+  if (operand.array != nullptr) return operand.array->nbytes();
+  return operand.weight->plain.nbytes() + operand.weight->scales->nbytes() + operand.weight->biases->nbytes();
+}
+
+}  // namespace
+
+std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& symbols) {
+  std::vector<size_t> sizes;
+  sizes.reserve(plan.expressions.size());
+  for (const Expression& expression : plan.expressions) sizes.push_back(expression.evaluate(symbols));
+  return sizes;
+}
+
+std::vector<mx::array> run_body(const Plan& plan, uint32_t index, std::vector<Operand> arguments, const std::vector<size_t>& sizes, bool traced) {
+  if (index >= plan.bodies.size()) fail(Code::ir_structure, "[mlx] there is no graph %u", index);
+  const Body& body = plan.bodies[index];
+  Values values(body, std::move(arguments));
+  Scope scope{plan, sizes, traced};
+  for (size_t i = 0; i < body.calls.size(); i++) {
+    const Call& call = body.calls[i];
+    values.set(call, invoke(call, i, values.operands(call), sizes, scope));
+  }
+  return values.results(body);
+}
+
+std::vector<mx::array> Scope::run(uint32_t body, const std::vector<mx::array>& arguments) {
+  std::vector<Operand> operands;
+  for (const mx::array& argument : arguments) operands.push_back({&argument, nullptr});
+  return run_body(plan, body, std::move(operands), sizes, traced);
+}
+
+// ------------------------------------------------------------------------------------------------------ model
+
+void Model::load(const std::atomic<bool>& cancel) {
+  if (loaded_) return;
+  params_.clear();
+  constants_.clear();
+  for (const ConstantPlan& constant : plan_->constants) {
+    const mx::Shape shape(constant.shape.begin(), constant.shape.end());
+    constants_.push_back(from_bytes(plan_->data.data() + constant.offset, shape, constant.dtype));
+  }
+  std::vector<mx::array> all = constants_;
+  size_t bytes = 0;
+  for (const WeightPlan& param : plan_->params) {
+    params_.push_back(hold_weight(param, *plan_->weights, cancel));
+    const Held& held = params_.back();
+    for (const std::optional<mx::array>& part : {std::optional<mx::array>(held.plain), held.scales, held.biases}) {
+      if (!part) continue;
+      bytes += part->nbytes();
+      all.push_back(*part);
+    }
+  }
+  mx::eval(all);
+  bytes_.store(bytes);
+  loaded_ = true;
+}
+
+std::vector<HeldReport> Model::report(const std::atomic<bool>& cancel) {
+  load(cancel);
+  std::vector<HeldReport> result;
+  for (size_t i = 0; i < params_.size(); i++) {
+    if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+    const WeightPlan& plan = plan_->params[i];
+    const Held& held = params_[i];
+    HeldReport entry{plan.name, dtype_name(plan.dtype), dtype_name(plan.dtype), held.plain.nbytes(), 0, 0};
+    if (held.packed()) {
+      entry.form = "affine, " + std::to_string(held.bits) + " bits, groups of 32, scale and bias in f32";
+      entry.bytes += held.scales->nbytes() + held.biases->nbytes();
+    } else if (is_packed(plan.dtype)) {
+      entry.form = "f16";
+    }
+    const WeightError error = weight_error(plan, *plan_->weights, held);
+    entry.largest = error.largest;
+    entry.relative = error.relative;
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+std::vector<Operand> Model::operands(const std::vector<mx::array>& leaves) const {
+  std::vector<Operand> result;
+  result.reserve(leaves.size() + params_.size() + constants_.size());
+  for (const mx::array& leaf : leaves) result.push_back({&leaf, nullptr});
+  for (const Held& held : params_) result.push_back(held.packed() ? Operand{nullptr, &held} : Operand{&held.plain, nullptr});
+  for (const mx::array& constant : constants_) result.push_back({&constant, nullptr});
+  return result;
+}
+
+std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, bool traced) const {
+  return run_body(*plan_, 0, operands(leaves), sizes, traced);
+}
+
+const Model::Replay& Model::replay(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes) {
+  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+    if (it->symbols != symbols) continue;
+    kept_.splice(kept_.begin(), kept_, it);
+    return kept_.front().run;
+  }
+  Replay traced = mx::compile(Replay([this, sizes](const std::vector<mx::array>& leaves) { return build(leaves, sizes, true); }));
+  kept_.push_front({symbols, std::move(traced)});
+  if (kept_.size() > kTraces) kept_.pop_back();
+  traces_.fetch_add(1);
+  return kept_.front().run;
+}
+
+// ---------------------------------------------------------------------------------------------------- session
+
+// What a run needs beside the states: evaluated together with them.
+struct Session::Pending {
+  std::vector<std::pair<size_t, mx::array>> fetched;  // output, row-major
+  std::optional<mx::array> row;                       // of logits, for the sampler
+  std::optional<mx::array> best, best_logprob;        // drawn on the device
+  std::optional<mx::array> logprobs, bests;           // of a score
+
+  void add_to(std::vector<mx::array>& wanted) const {
+    for (const auto& [index, value] : fetched) wanted.push_back(value);
+    for (const auto* part : {&row, &best, &best_logprob, &logprobs, &bests})
+      if (*part) wanted.push_back(**part);
+  }
+};
+
+Session::Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols)
+    : model_(std::move(model)), mode_(mode), options_(std::move(symbols)), symbols_(model_->plan().symbols.size(), 0) {
+  const Plan& plan = model_->plan();
+  for (const auto& [name, size] : options_) {
+    const uint32_t symbol = plan.symbol(name);
+    if (symbol == kNone) continue;
+    if (plan.limits[symbol] != 0 && size > plan.limits[symbol])
+      fail(Code::ir_shape, "[session] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan.limits[symbol]);
+    symbols_[symbol] = size;
+  }
+  if (plan.growing != kNone && symbols_[plan.growing] == 0)
+    fail(Code::input_argument, "[session] the size of %s is missing", plan.symbols[plan.growing].c_str());
+}
+
+std::vector<size_t> Session::symbols_for(const RunRequest& request) const {
+  const Plan& plan = model_->plan();
+  std::vector<size_t> symbols = symbols_;
+  for (const auto& [name, size] : request.symbols) {
+    const uint32_t symbol = plan.symbol(name);
+    if (symbol == kNone || symbol == plan.growing) continue;
+    if (plan.limits[symbol] != 0 && size > plan.limits[symbol])
+      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan.limits[symbol]);
+    symbols[symbol] = size;
+  }
+  return symbols;
+}
+
+void Session::check_inputs(const RunRequest& request, const std::vector<const std::vector<uint8_t>*>& given) const {
+  const Plan& plan = model_->plan();
+  for (const auto& [name, bytes] : request.inputs) {
+    bool known = false;
+    for (const InputPlan& input : plan.inputs) known = known || input.name == name;
+    if (!known) fail(Code::input_argument, "[run] no input named %s", name.c_str());
+  }
+  for (size_t i = 0; i < given.size(); i++) {
+    const InputPlan& input = plan.inputs[i];
+    if (given[i] == nullptr) fail(Code::input_argument, "[run] input %s is missing", input.name.c_str());
+    if (input.limit == 0 || input.type.dtype != DType::i32) continue;
+    const std::vector<uint8_t>& bytes = *given[i];
+    for (size_t at = 0; at + 4 <= bytes.size(); at += 4) {
+      int32_t value;
+      std::memcpy(&value, bytes.data() + at, sizeof value);
+      if (value < 0 || static_cast<uint64_t>(value) >= input.limit)
+        fail(Code::run_failed, "[run] input %s: index out of range: got %d, expected 0 to %llu", input.name.c_str(), value,
+             static_cast<unsigned long long>(input.limit - 1));
+    }
+  }
+}
+
+// Caches take what this run writes, or the run is refused before anything has changed.
+void Session::make_room(const std::vector<const std::vector<uint8_t>*>& given, std::vector<size_t>& symbols) {
+  const Plan& plan = model_->plan();
+  size_t needed = 0;
+  for (const AppendPlan& append : plan.appends) {
+    int32_t past = 0;
+    if (given[append.past]->size() != sizeof past) fail(Code::input_argument, "[run] input %s: got %zu bytes, expected 4", plan.inputs[append.past].name.c_str(), given[append.past]->size());
+    std::memcpy(&past, given[append.past]->data(), sizeof past);
+    const size_t tokens = plan.expressions[append.tokens].evaluate(symbols), capacity = plan.expressions[append.capacity].evaluate(symbols);
+    if (past < 0 || static_cast<size_t>(past) + tokens > capacity)
+      fail(Code::run_context_full, "[kv_append] got %d + %zu positions, expected at most %zu", past, tokens, capacity);
+    needed = std::max(needed, static_cast<size_t>(past) + tokens);
+  }
+  if (plan.growing == kNone) return;
+  const size_t most = symbols_[plan.growing];
+  if (plan.appends.empty()) needed = most;
+  if (needed > length_ || length_ == 0) set_length(std::min(most, std::max<size_t>(1, align_up(needed, kGrowth))));
+  symbols[plan.growing] = length_;
+}
+
+void Session::set_length(size_t length) {
+  const Plan& plan = model_->plan();
+  if (states_ && length > length_)
+    for (size_t i = 0; i < plan.states.size(); i++) {
+      const StatePlan& state = plan.states[i];
+      mx::array& value = (*states_)[i];
+      if (state.axis < 0 || static_cast<size_t>(value.shape(state.axis)) != length_) continue;
+      mx::Shape more = value.shape();
+      more[state.axis] = static_cast<int>(length - length_);
+      value = mx::concatenate({value, mx::zeros(more, value.dtype())}, state.axis);
+      value.eval();
+    }
+  length_ = length;
+}
+
+mx::array Session::zero_state(size_t index, const std::vector<size_t>& sizes) const {
+  const Type& type = model_->plan().states[index].type;
+  return mx::zeros(bind_shape(type, sizes), mlx_type(type.dtype));
+}
+
+std::vector<mx::array> Session::run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
+                                            const std::atomic<bool>& cancel, Profile* profile) const {
+  const Plan& plan = model_->plan();
+  const Body& body = plan.bodies[0];
+  Values values(body, model_->operands(leaves));
+  Scope scope{plan, sizes, false};
+  const double began = now();
+  for (size_t i = 0; i < body.calls.size(); i++) {
+    if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+    const Call& call = body.calls[i];
+    const std::vector<Operand> operands = values.operands(call);
+    const double start = now();
+    std::vector<mx::array> made = invoke(call, i, operands, sizes, scope);
+    try {
+      mx::eval(made);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      failed(call, i, operands, error.what());
+    }
+    if (profile != nullptr) {
+      profile->start.push_back(start - began);
+      profile->seconds.push_back(static_cast<float>(now() - start));
+      size_t traffic = 0;
+      for (const Operand& operand : operands) traffic += bytes_of(operand);
+      for (const mx::array& result : made) traffic += result.nbytes();
+      profile->traffic.push_back(static_cast<double>(traffic));
+    }
+    values.set(call, std::move(made));
+  }
+  return values.results(body);
+}
+
+size_t Session::output(const std::string& name) const {
+  const auto& outputs = model_->plan().outputs;
+  for (size_t i = 0; i < outputs.size(); i++)
+    if (outputs[i].name == name) return i;
+  fail(Code::input_argument, "[run] no output named %s", name.c_str());
+}
+
+Session::Pending Session::prepare(const RunRequest& request, const std::vector<mx::array>& results) const {
+  Pending pending;
+  for (const std::string& name : request.fetch) {
+    const size_t index = output(name);
+    pending.fetched.emplace_back(index, mx::contiguous(results[index]));
+  }
+  if (!request.sample && !request.score) return pending;
+  const mx::array& logits = results[output(request.logits)];
+  if (logits.dtype() != mx::float32 || logits.ndim() != 2 || logits.size() == 0)
+    fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
+  const int rows = logits.shape(0), width = logits.shape(1);
+  if (request.sample) {
+    const mx::array row = mx::slice(logits, {rows - 1, 0}, {rows, width});
+    const SampleRequest& sample = *request.sample;
+    if (sample.temperature == 0 && sample.repeat_penalty == 1 && sample.alternatives == 0) {
+      const mx::array best = mx::argmax(row, 1, true);
+      pending.best = mx::astype(best, mx::int32);
+      pending.best_logprob = mx::subtract(mx::take_along_axis(row, best, 1), mx::logsumexp(row, 1, true));
+    } else {
+      pending.row = mx::contiguous(row);
+    }
+  }
+  if (request.score) {
+    const std::vector<int32_t>& targets = request.score->targets;
+    if (targets.size() != static_cast<size_t>(rows))
+      fail(Code::input_argument, "[score] got %zu targets for %d rows", targets.size(), rows);
+    std::vector<int32_t> places;
+    for (const int32_t target : targets) {
+      if (target >= width) fail(Code::input_argument, "[score] target %d: expected less than %d", target, width);
+      places.push_back(std::max(0, target));
+    }
+    const mx::array picked = mx::take_along_axis(logits, mx::array(places.data(), {rows, 1}, mx::int32), 1);
+    pending.logprobs = mx::contiguous(mx::reshape(mx::subtract(picked, mx::logsumexp(logits, 1, true)), {rows}));
+    pending.bests = mx::contiguous(mx::astype(mx::argmax(logits, 1, false), mx::int32));
+  }
+  return pending;
+}
+
+void Session::collect(const RunRequest& request, Pending& pending, std::optional<int32_t> followed, RunResult& result) {
+  const Plan& plan = model_->plan();
+  for (const auto& [index, value] : pending.fetched) {
+    Fetched fetched{plan.outputs[index].name, plan.outputs[index].type.dtype, {value.shape().begin(), value.shape().end()}, {}};
+    const auto* bytes = value.data<uint8_t>();
+    fetched.bytes.assign(bytes, bytes + value.nbytes());
+    result.outputs.push_back(std::move(fetched));
+  }
+  if (pending.best) {
+    const auto token = static_cast<uint32_t>(pending.best->item<int32_t>());
+    result.sampled = Sampled{{token, pending.best_logprob->item<float>()}, {}};
+  } else if (pending.row) {
+    SampleRequest sample = *request.sample;
+    if (followed) sample.recent.push_back(*followed);
+    result.sampled = rlx::sample(*kernels::dispatch(nullptr), pending.row->data<float>(), pending.row->size(), sample, work_);
+  }
+  if (result.sampled) drawn_ = static_cast<int32_t>(result.sampled->token.id);
+  if (request.score) {
+    const auto* logprobs = pending.logprobs->data<float>();
+    const auto* bests = pending.bests->data<int32_t>();
+    const size_t rows = pending.logprobs->size();
+    result.scored = Scored{{logprobs, logprobs + rows}, {bests, bests + rows}};
+    for (size_t i = 0; i < rows; i++)
+      if (request.score->targets[i] < 0) result.scored->logprobs[i] = 0;
+  }
+}
+
+RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cancel) {
+  const Plan& plan = model_->plan();
+  if (lost_) fail(Code::run_failed, "[session] a run failed while it updated the states: start again from an empty or a saved state");
+  if (plan.weights) plan.weights->check();
+  model_->load(cancel);
+
+  std::vector<uint8_t> token(sizeof(int32_t));
+  std::vector<const std::vector<uint8_t>*> given(plan.inputs.size(), nullptr);
+  const std::optional<int32_t> drawn = std::exchange(drawn_, std::nullopt);
+  for (size_t i = 0; i < plan.inputs.size(); i++) {
+    for (const auto& [name, bytes] : request.inputs)
+      if (name == plan.inputs[i].name) given[i] = &bytes;
+    if (!request.follow.empty() && request.follow == plan.inputs[i].name) {
+      if (!drawn) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token");
+      std::memcpy(token.data(), &*drawn, sizeof *drawn);
+      given[i] = &token;
+    }
+  }
+  check_inputs(request, given);
+  std::vector<size_t> symbols = symbols_for(request);
+  make_room(given, symbols);
+  const std::vector<size_t> sizes = evaluate_sizes(plan, symbols);
+
+  std::vector<mx::array> leaves;
+  for (size_t i = 0; i < plan.inputs.size(); i++) {
+    const InputPlan& input = plan.inputs[i];
+    const mx::Shape shape = bind_shape(input.type, sizes);
+    size_t count = 1;
+    for (const int size : shape) count *= static_cast<size_t>(size);
+    const size_t expected = count * dtype_bytes(input.type.dtype);
+    if (given[i]->size() != expected)
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", input.name.c_str(), given[i]->size(), expected);
+    leaves.push_back(from_bytes(given[i]->data(), shape, input.type.dtype));
+  }
+  if (!states_) {
+    states_.emplace();
+    for (size_t i = 0; i < plan.states.size(); i++) states_->push_back(zero_state(i, sizes));
+  }
+  for (const mx::array& state : *states_) leaves.push_back(state);
+
+  RunResult result;
+  const double began = now();
+  std::vector<mx::array> results;
+  if (request.profile || mode_ == Mode::eager) {
+    if (request.profile) result.profile.emplace();
+    results = run_eagerly(leaves, sizes, cancel, request.profile ? &*result.profile : nullptr);
+  } else if (mode_ == Mode::compiled) {
+    results = model_->replay(symbols, sizes)(leaves);
+  } else {
+    results = model_->build(leaves, sizes, false);
+  }
+  Pending pending = prepare(request, results);
+  if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+
+  // From here on only the results refer to the old states: MLX may write the new ones over them.
+  std::vector<mx::array> next(results.begin() + static_cast<std::ptrdiff_t>(plan.outputs.size()), results.end());
+  results.clear();
+  leaves.clear();
+  std::vector<mx::array> wanted = next;
+  pending.add_to(wanted);
+  states_.reset();
+  lost_ = true;
+  mx::eval(std::move(wanted));
+  states_ = std::move(next);
+  lost_ = false;
+
+  size_t bytes = 0;
+  for (const mx::array& state : *states_) bytes += state.nbytes();
+  state_bytes_.store(bytes);
+  collect(request, pending, request.follow.empty() ? std::nullopt : drawn, result);
+  result.seconds = now() - began;
+  if (plan.weights) plan.weights->check();
+  return result;
+}
+
+std::shared_ptr<Session> Session::fork() const {
+  auto copy = std::make_shared<Session>(model_, mode_, options_);
+  // Arrays are values: both sessions look at the same memory until one of them writes.
+  copy->states_ = states_;
+  copy->length_ = length_;
+  copy->lost_ = lost_;
+  copy->state_bytes_.store(state_bytes_.load());
+  return copy;
+}
+
+size_t Session::state_bytes(size_t positions) const {
+  const Plan& plan = model_->plan();
+  const std::vector<size_t>& symbols = symbols_;
+  size_t total = 0;
+  for (const StatePlan& state : plan.states) {
+    size_t bytes = dtype_bytes(state.type.dtype);
+    for (size_t axis = 0; axis < state.type.sizes.size(); axis++) {
+      const size_t size = plan.expressions[state.type.sizes[axis]].evaluate(symbols);
+      const bool counted = static_cast<int32_t>(axis) == state.axis;
+      if (counted && positions > size) fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, size);
+      bytes *= counted ? positions : size;
+    }
+    total += bytes;
+  }
+  return total;
+}
+
+mx::array Session::up_to(const mx::array& state, size_t index, size_t positions) const {
+  const int32_t axis = model_->plan().states[index].axis;
+  if (axis < 0) return mx::contiguous(state);
+  mx::Shape to = state.shape();
+  to[axis] = static_cast<int>(positions);
+  return mx::contiguous(mx::slice(state, mx::Shape(to.size(), 0), to));
+}
+
+std::vector<uint8_t> Session::save(size_t positions) const {
+  if (lost_) fail(Code::run_failed, "[session] there is no state to save: a run failed while it updated it");
+  const size_t size = state_bytes(positions);
+  if (!states_) return std::vector<uint8_t>(size, 0);
+  if (model_->plan().growing != kNone && positions > length_)
+    fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu so far", positions, length_);
+  std::vector<uint8_t> saved;
+  saved.reserve(size);
+  for (size_t i = 0; i < states_->size(); i++) {
+    mx::array part = up_to((*states_)[i], i, positions);
+    part.eval();
+    const auto* bytes = part.data<uint8_t>();
+    saved.insert(saved.end(), bytes, bytes + part.nbytes());
+  }
+  return saved;
+}
+
+void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
+  const Plan& plan = model_->plan();
+  if (size != state_bytes(positions))
+    fail(Code::input_argument, "[session] saved state: got %zu bytes, expected %zu", size, state_bytes(positions));
+  std::vector<size_t> symbols = symbols_;
+  size_t length = 0;
+  if (plan.growing != kNone) symbols[plan.growing] = length = std::min(symbols_[plan.growing], std::max<size_t>(1, align_up(positions, kGrowth)));
+  const std::vector<size_t> sizes = evaluate_sizes(plan, symbols);
+  std::vector<mx::array> states;
+  for (size_t i = 0; i < plan.states.size(); i++) {
+    const StatePlan& state = plan.states[i];
+    mx::Shape shape = bind_shape(state.type, sizes);
+    mx::Shape rest = shape;
+    if (state.axis >= 0) {
+      rest[state.axis] = shape[state.axis] - static_cast<int>(positions);
+      shape[state.axis] = static_cast<int>(positions);
+    }
+    mx::array part = from_bytes(bytes, shape, state.type.dtype);
+    bytes += part.nbytes();
+    states.push_back(state.axis < 0 ? part : mx::concatenate({part, mx::zeros(rest, part.dtype())}, state.axis));
+  }
+  mx::eval(states);
+  states_ = std::move(states);
+  length_ = length;
+  lost_ = false;
+  drawn_.reset();
+}
+
+void Session::reset() {
+  states_.reset();
+  length_ = 0;
+  lost_ = false;
+  drawn_.reset();
+  state_bytes_.store(0);
+}
+
+}  // namespace rlx::gpu

@@ -1,0 +1,106 @@
+// Plans bound to weights, and sessions over them: states as arrays that are handed to MLX to be updated in place, caches
+// that grow as they fill, and three ways to run: lazy (one evaluation), eager (one per call, so that a failing call is
+// named and each can be timed), compiled (traced once per set of sizes, then replayed).
+// Everything here belongs to the engine's one thread, its end too: MLX's streams and traces are bound to it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../cpu/session.h"
+#include "calls.h"
+
+namespace rlx::gpu {
+
+enum class Mode { lazy, eager, compiled };
+
+struct HeldReport {
+  std::string name;
+  const char* type;
+  std::string form;  // "affine 4 bits, groups of 32, scale and bias f32"
+  size_t bytes;
+  double largest, relative;
+};
+
+// A plan with its weights in MLX's memory. They are read when the first run needs them.
+class Model {
+ public:
+  explicit Model(std::shared_ptr<Plan> plan) : plan_(std::move(plan)) {}
+
+  const Plan& plan() const { return *plan_; }
+  void load(const std::atomic<bool>& cancel);
+  std::vector<HeldReport> report(const std::atomic<bool>& cancel);
+  // Bytes of weights in MLX's memory; 0 until they are loaded.
+  size_t bytes() const { return bytes_.load(); }
+  size_t traces() const { return traces_.load(); }
+
+  // Outputs and next states from inputs and states, unevaluated.
+  using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
+  std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, bool traced) const;
+  const Replay& replay(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes);
+  std::vector<Operand> operands(const std::vector<mx::array>& leaves) const;
+
+ private:
+  struct Trace {
+    std::vector<size_t> symbols;
+    Replay run;
+  };
+  std::shared_ptr<Plan> plan_;
+  bool loaded_ = false;
+  std::vector<Held> params_;
+  std::vector<mx::array> constants_;
+  std::list<Trace> kept_;  // most recently used first
+  std::atomic<size_t> bytes_{0};
+  std::atomic<size_t> traces_{0};
+};
+
+class Session {
+ public:
+  Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols);
+
+  RunResult run(const RunRequest& request, const std::atomic<bool>& cancel);
+  std::shared_ptr<Session> fork() const;
+  std::vector<uint8_t> save(size_t positions) const;
+  void restore(size_t positions, const uint8_t* bytes, size_t size);
+  void reset();
+  // From any thread: bytes of the states as they are, and of the part that `positions` take.
+  size_t state_bytes() const { return state_bytes_.load(); }
+  size_t state_bytes(size_t positions) const;
+
+ private:
+  struct Pending;
+
+  std::vector<size_t> symbols_for(const RunRequest& request) const;
+  void check_inputs(const RunRequest& request, const std::vector<const std::vector<uint8_t>*>& given) const;
+  void make_room(const std::vector<const std::vector<uint8_t>*>& given, std::vector<size_t>& symbols);
+  void set_length(size_t length);
+  mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
+  std::vector<mx::array> run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
+                                     const std::atomic<bool>& cancel, Profile* profile) const;
+  Pending prepare(const RunRequest& request, const std::vector<mx::array>& results) const;
+  void collect(const RunRequest& request, Pending& pending, std::optional<int32_t> followed, RunResult& result);
+  size_t output(const std::string& name) const;
+  mx::array up_to(const mx::array& state, size_t index, size_t positions) const;
+
+  std::shared_ptr<Model> model_;
+  Mode mode_;
+  std::vector<std::pair<std::string, size_t>> options_;
+  std::vector<size_t> symbols_;                   // of the open call: sizes that states have at most
+  std::optional<std::vector<mx::array>> states_;  // none before the first run
+  bool lost_ = false;                             // an evaluation failed after it had taken the states
+  size_t length_ = 0;                             // of growing caches, now
+  std::atomic<size_t> state_bytes_{0};
+  std::optional<int32_t> drawn_;                  // by the last run
+  Pages work_;                                    // the sampler's copy of a row of logits
+};
+
+std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& symbols);
+// Runs a body; `arguments` in the order of its leaves.
+std::vector<mx::array> run_body(const Plan& plan, uint32_t body, std::vector<Operand> arguments, const std::vector<size_t>& sizes, bool traced);
+
+}  // namespace rlx::gpu
