@@ -1,5 +1,6 @@
 /** The session's actions: they ask the engine and put down what it says. Answers to questions that were overtaken are dropped. */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import type { GraphKey } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import { toWireError } from "../../main/diagnostics/errors.ts";
 import { createGraphModel } from "../graph/graphModel.ts";
@@ -18,6 +19,8 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   let choosing = 0;
   let notices = 0;
   let uploading: AbortController | null = null;
+  /** Ends the questions about a target when another is chosen: the engine stops working on them. */
+  let asking = new AbortController();
 
   const notify: SessionState["notify"] = (notice) => {
     notices += 1;
@@ -41,7 +44,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
       if (mine === routing) set({ routes: { ...get().routes, [phase]: state } });
     };
     try {
-      put(ready(await engine.call("route.get", { model, target, phase })));
+      put(ready(await engine.call("route.get", { model, target, phase }, { signal: asking.signal })));
     } catch (error) {
       put(failed(error));
     }
@@ -49,7 +52,8 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
 
   const loadGraph = async (model: string, target: TargetSpec, phase: Phase, mine: number): Promise<void> => {
     try {
-      const view = await engine.call("graph.get", { model, stage: { kind: "legal", target }, phase });
+      const key = { model, stage: { kind: "legal", target }, phase } as const;
+      const view = await engine.call("graph.get", key, { signal: asking.signal });
       if (mine === routing) set({ graph: ready(createGraphModel(view)) });
     } catch (error) {
       if (mine === routing) set({ graph: failed(error) });
@@ -59,13 +63,16 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   /** Routes of both phases and the graph of the current one; what is there stays until its successor comes. */
   const loadRoutes = (overview: Overview, target: TargetSpec, keepRoutes = false): void => {
     routing += 1;
+    asking.abort();
+    asking = new AbortController();
     if (!overview.canGraph.ok) return;
     const { routes, graph, phase } = get();
+    const isKept = graph.kind === "ready" && isLegalGraph(graph.value.view.key, overview.model, target, phase);
     set({
-      graph: loading(graph),
+      ...(isKept ? {} : { graph: loading(graph) }),
       ...(keepRoutes ? {} : { routes: { prefill: loading(routes.prefill), decode: loading(routes.decode) } }),
     });
-    void loadInOrder(overview.model, target, phase, keepRoutes, routing);
+    void loadInOrder(overview.model, target, phase, isKept, routing);
   };
 
   /**
@@ -76,13 +83,13 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     model: string,
     target: TargetSpec,
     phase: Phase,
-    keepRoutes: boolean,
+    keepGraph: boolean,
     mine: number,
   ): Promise<void> => {
-    await loadGraph(model, target, phase, mine);
+    if (!keepGraph) await loadGraph(model, target, phase, mine);
     for (const each of [phase, phase === "decode" ? "prefill" : "decode"] as const) {
-      if (keepRoutes || mine !== routing) return;
-      await loadRoute(model, target, each, mine);
+      if (mine !== routing) return;
+      if (get().routes[each].kind !== "ready") await loadRoute(model, target, each, mine);
     }
   };
 
@@ -250,6 +257,14 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     askComparison: (input) => engine.call("route.compare", input),
     askDoctor: () => engine.call("doctor.run", {}),
   };
+}
+
+/** The legal graph follows from phase and context alone: another chip or other units leave it as it is. */
+function isLegalGraph(key: GraphKey, model: string, target: TargetSpec, phase: Phase): boolean {
+  const { stage } = key;
+  return (
+    key.model === model && key.phase === phase && stage.kind === "legal" && stage.target.context === target.context
+  );
 }
 
 function titleOf(source: OpenSource): string {

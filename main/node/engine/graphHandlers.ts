@@ -49,7 +49,8 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       const { graph, bindings } = await staged(model, key, signal);
       if (node >= graph.nodes.length)
         throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
-      const asked = key.stage.kind === "legal" ? key.stage.target : target;
+      // The graph of a key serves every target of its context: the one that is named counts.
+      const asked = target ?? (key.stage.kind === "legal" ? key.stage.target : null);
       const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
       const routed =
         route === undefined ? undefined : key.stage.kind === "legal" ? node : sameNode(graph, node, route.graph);
