@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "simd/half.h"
 #include "simd/isa.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -62,6 +63,20 @@ struct RowsTask {
   float* out;
 };
 void rows_packed(const RowsTask&);
+
+// rows(Index<T>) for the T tokens of a task that is not the panels' business.
+template <class Rows>
+RLX_INLINE void for_few_tokens(const RowsTask& task, Rows rows) {
+  static_assert(kGemmMinTokens == 6);
+  switch (task.t1 - task.t0) {
+    case 1: return rows(Index<1>{});
+    case 2: return rows(Index<2>{});
+    case 3: return rows(Index<3>{});
+    case 4: return rows(Index<4>{});
+    case 5: return rows(Index<5>{});
+    default: return;
+  }
+}
 
 // Rows are read once, one behind the other. The processor's own prefetchers follow such a walk but stop at the end of a
 // 4 KB page, and the first touch of the next one also waits for its translation: touch it while this one is read.

@@ -281,15 +281,7 @@ void rows_of(const RowsTask& task) {
 }  // namespace
 
 void rows_packed(const RowsTask& task) {
-  static_assert(kGemmMinTokens == 6);
-  switch (task.t1 - task.t0) {
-    case 1: return rows_of<1>(task);
-    case 2: return rows_of<2>(task);
-    case 3: return rows_of<3>(task);
-    case 4: return rows_of<4>(task);
-    case 5: return rows_of<5>(task);
-    default: return;
-  }
+  for_few_tokens(task, [&](auto tokens) RLX_LAMBDA { rows_of<tokens>(task); });
 }
 
 }  // namespace rlx::kernels::RLX_ISA

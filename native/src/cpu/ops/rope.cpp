@@ -1,0 +1,190 @@
+// What stands before a decoder's attention: rope and its tables, appending to the cache, and all of it in one instruction.
+#include <cmath>
+
+#include "attention_base.h"
+
+namespace rlx {
+namespace {
+
+class Rope final : public AttentionBase {
+ public:
+  explicit Rope(const OpContext& context) : AttentionBase(context) {
+    arity(3, 3, 1);
+    for (const Tensor* tensor : c.in) expect_type(tensor, DType::f32, "operand");
+    expect_type(c.out[0], DType::f32, "result");
+    rotary_.cos = c.in[1];
+    rotary_.sin = c.in[2];
+    rotary_.interleaved = c.params.flag("interleaved");
+  }
+  void bind() override {
+    expect(in(0).rank == 3 && out().count == in(0).count, "the operand is not [tokens, heads, head_dim]");
+    check_rotary(rotary_, in(0).shape[0], in(0).shape[2]);
+    row_ = in(0).shape[1] * in(0).shape[2];
+    grain_ = std::max<size_t>(1, kGrain / 4 / std::max<size_t>(1, row_));
+  }
+  size_t items(size_t) const override { return ceil_div(in(0).shape[0], grain_); }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t t0 = item * grain_;
+    const size_t t1 = std::min(in(0).shape[0], t0 + grain_);
+    if (in(0).data != out().data) std::memcpy(out().f32() + t0 * row_, in(0).f32() + t0 * row_, (t1 - t0) * row_ * sizeof(float));
+    rotate(rotary_, out().f32(), row_, in(0).shape[2], in(0).shape[1], in(0).shape[2], t0, t1);
+  }
+
+ private:
+  Rotary rotary_;
+  size_t row_ = 0, grain_ = 1;
+};
+
+// (positions i32[T], factors?) {frequencies, magnitude} → cos, sin [T, rotary/2]. The angle is computed in double: at
+// position 100 000 a float has lost five digits of it.
+class RopeTables final : public Op {
+ public:
+  explicit RopeTables(const OpContext& context) : Op(context) {
+    arity(1, 2, 2);
+    expect_type(c.in[0], DType::i32, "positions");
+    if (maybe(1) != nullptr) expect_type(c.in[1], DType::f32, "factors");
+    expect_type(c.out[0], DType::f32, "cos");
+    expect_type(c.out[1], DType::f32, "sin");
+    frequencies_ = c.params.numbers("frequencies");
+    magnitude_ = c.params.number("magnitude", 1);
+  }
+  void bind() override {
+    const size_t cells = in(0).count * frequencies_.size();
+    expect(out(0).count == cells && out(1).count == cells, "a result has another size");
+    if (maybe(1) != nullptr) expect(in(1).count == frequencies_.size(), "the factors do not fit the frequencies");
+  }
+  size_t items(size_t) const override { return frequencies_.empty() ? 0 : ceil_div(in(0).count, kTokens); }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t half = frequencies_.size();
+    for (size_t t = item * kTokens; t < std::min(in(0).count, (item + 1) * kTokens); t++)
+      for (size_t i = 0; i < half; i++) {
+        const double factor = maybe(1) == nullptr ? 1 : static_cast<double>(in(1).f32()[i]);
+        const double angle = in(0).i32()[t] * frequencies_[i] / factor;
+        out(0).f32()[t * half + i] = static_cast<float>(magnitude_ * std::cos(angle));
+        out(1).f32()[t * half + i] = static_cast<float>(magnitude_ * std::sin(angle));
+      }
+  }
+
+ private:
+  static constexpr size_t kTokens = 16;
+  std::vector<double> frequencies_;
+  double magnitude_ = 1;
+};
+
+class KvAppend final : public AttentionBase {
+ public:
+  explicit KvAppend(const OpContext& context) : AttentionBase(context) {
+    arity(3, 3, 1);
+    check_cache_type(c.in[0]);
+    expect_type(c.in[1], DType::f32, "new rows");
+    expect_type(c.in[2], DType::i32, "past");
+    expect_type(c.out[0], in(0).dtype, "result");
+  }
+  void bind() override {
+    expect(in(0).rank == 3 && in(1).rank == 3 && in(2).count == 1, "operands are not [heads, capacity, dim], [tokens, heads, dim] and a scalar");
+    expect(in(1).shape[1] == in(0).shape[0] && in(1).shape[2] == in(0).shape[2], "the new rows do not fit the cache");
+    expect(out().bytes == in(0).bytes, "the result has another size");
+    in_place_ = in(0).data == out().data;
+  }
+  size_t phases() const override { return in_place_ ? 1 : 2; }
+  size_t items(size_t phase) const override { return !in_place_ && phase == 0 ? in(0).shape[0] : in(1).shape[0]; }
+  void run(size_t phase, size_t item, Thread&) override {
+    if (!in_place_ && phase == 0) {
+      const size_t bytes = in(0).bytes / in(0).shape[0];
+      std::memcpy(out().data + item * bytes, in(0).data + item * bytes, bytes);
+      return;
+    }
+    const int64_t past = past_of(in(2), in(1).shape[0], in(0).shape[1]);
+    if (past < 0) return;
+    const size_t heads = in(0).shape[0];
+    const size_t dim = in(0).shape[2];
+    for (size_t h = 0; h < heads; h++)
+      store(out(), (h * in(0).shape[1] + static_cast<size_t>(past) + item) * dim, in(1).f32() + (item * heads + h) * dim, dim);
+  }
+  size_t traffic() const override { return in(1).bytes * 2; }
+
+ private:
+  bool in_place_ = true;
+};
+
+// (q, k, v, cos, sin, k cache, v cache, past, q norm?, k norm?) → q, k cache, v cache: what stands before attention.
+class RopeAppend final : public AttentionBase {
+ public:
+  explicit RopeAppend(const OpContext& context) : AttentionBase(context) {
+    arity(8, 10, 3);
+    for (size_t i = 0; i < 5; i++) expect_type(c.in[i], DType::f32, "operand");
+    for (size_t i = 8; i < c.in.size(); i++)
+      if (c.in[i] != nullptr) expect_type(c.in[i], DType::f32, "norm");
+    check_cache_type(c.in[5]);
+    check_cache_type(c.in[6]);
+    expect_type(c.in[7], DType::i32, "past");
+    expect_type(c.out[0], DType::f32, "q");
+    expect_type(c.out[1], in(5).dtype, "k cache");
+    expect_type(c.out[2], in(6).dtype, "v cache");
+    rotary_.cos = c.in[3];
+    rotary_.sin = c.in[4];
+    rotary_.interleaved = c.params.flag("interleaved");
+    eps_ = static_cast<float>(c.params.number("eps", 1e-6));
+  }
+  void bind() override {
+    expect(in(0).rank == 3 && in(1).rank == 3 && in(2).rank == 3 && in(5).rank == 3 && in(6).rank == 3 && in(7).count == 1, "an operand has another rank");
+    tokens_ = in(0).shape[0];
+    heads_ = in(0).shape[1];
+    dim_ = in(0).shape[2];
+    kv_heads_ = in(5).shape[0];
+    capacity_ = in(5).shape[1];
+    value_dim_ = in(6).shape[2];
+    expect(in(1).shape[0] == tokens_ && in(1).shape[1] == kv_heads_ && in(1).shape[2] == dim_ && in(5).shape[2] == dim_, "k does not fit");
+    expect(in(2).shape[0] == tokens_ && in(2).shape[1] == kv_heads_ && in(2).shape[2] == value_dim_, "v does not fit");
+    expect(in(6).shape[0] == kv_heads_ && in(6).shape[1] == capacity_, "the caches do not fit");
+    expect(out(0).count == in(0).count && out(1).bytes == in(5).bytes && out(2).bytes == in(6).bytes, "a result has another size");
+    for (size_t i = 8; i < c.in.size(); i++) expect(c.in[i] == nullptr || in(i).count == dim_, "a norm does not fit");
+    check_rotary(rotary_, tokens_, dim_);
+    copies_ = in(5).data != out(1).data || in(6).data != out(2).data;
+    thread_bytes = kv_heads_ * dim_ * sizeof(float);
+  }
+  size_t phases() const override { return copies_ ? 2 : 1; }
+  size_t items(size_t phase) const override { return copies_ && phase == 0 ? 2 : tokens_; }
+  void run(size_t phase, size_t t, Thread& thread) override {
+    if (copies_ && phase == 0) {
+      if (in(5 + t).data != out(1 + t).data) std::memcpy(out(1 + t).data, in(5 + t).data, in(5 + t).bytes);
+      return;
+    }
+    const int64_t past = past_of(in(7), tokens_, capacity_);
+    if (past < 0) return;
+    turn(in(0).f32() + t * heads_ * dim_, out(0).f32() + t * heads_ * dim_, heads_, maybe(8), t);
+    auto* k = reinterpret_cast<float*>(thread.scratch);
+    turn(in(1).f32() + t * kv_heads_ * dim_, k, kv_heads_, maybe(9), t);
+    for (size_t h = 0; h < kv_heads_; h++) {
+      const size_t row = h * capacity_ + static_cast<size_t>(past) + t;
+      store(out(1), row * dim_, k + h * dim_, dim_);
+      store(out(2), row * value_dim_, in(2).f32() + (t * kv_heads_ + h) * value_dim_, value_dim_);
+    }
+  }
+  size_t traffic() const override { return 2 * (in(0).bytes + in(1).bytes + in(2).bytes); }
+
+ private:
+  void turn(const float* from, float* to, size_t heads, const Tensor* norm, size_t t) const {
+    if (norm != nullptr) c.kernels.rms_norm(from, dim_, norm->f32(), eps_, to, dim_, 0, heads, dim_);
+    else std::memcpy(to, from, heads * dim_ * sizeof(float));
+    // A token stride of zero lets the tables advance to t while x stays on this row.
+    rotate(rotary_, to, 0, dim_, heads, dim_, t, t + 1);
+  }
+  Rotary rotary_;
+  float eps_ = 0;
+  bool copies_ = false;
+  size_t tokens_ = 0, heads_ = 0, kv_heads_ = 0, dim_ = 0, value_dim_ = 0, capacity_ = 0;
+};
+
+constexpr KernelEntry kTable[] = {
+    {"rope", make_op<Rope>},
+    {"rope_tables", make_op<RopeTables>},
+    {"rope_append", make_op<RopeAppend>},
+    {"kv_append", make_op<KvAppend>},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> rope_kernels() { return kTable; }
+
+}  // namespace rlx
