@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
-import { allGroups, classify, foldGraph, oddNote, usualClass } from "./fold.ts";
+import { allGroups, classify, classifyRoughly, foldGraph, oddNote, stackNote, usualClass } from "./fold.ts";
 import type { Shown } from "./fold.ts";
 import {
   childrenOf,
@@ -121,6 +121,30 @@ describe("folding", () => {
     });
     const note = oddNote(silent, groupNamed("block 3"), classify(silent, null), null, () => "");
     expect(note).toBe("attn_output in q6_k");
+  });
+
+  it("stacks blocks that only their weights tell apart when there would be too many pieces", () => {
+    const mixed = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 20, oddLayers: [2, 5, 8, 11, 14, 17] }, key));
+    const fine = classify(mixed, null);
+    const rough = classifyRoughly(mixed, null);
+    const blocks = (state: Parameters<typeof foldGraph>[1]) =>
+      foldGraph(mixed, state).filter(({ kind }) => kind === "stack" || kind === "frame");
+    expect(blocks({ open: new Set(), classes: fine }).length).toBeGreaterThan(5);
+    const [stack, ...others] = blocks({ open: new Set(), classes: fine, rough });
+    expect(others).toEqual([]);
+    expect(stack?.kind === "stack" && stack.groups.length).toBe(20);
+    const [first, last] = stack?.kind === "stack" ? [stack.groups[0]!, stack.groups.at(-1)!] : [0, 0];
+    expect(stackNote(mixed, first, last, fine, () => "v in q6_k")).toBe("6 differ: v in q6_k");
+    // A device tells blocks apart however many pieces that makes.
+    const device = new Uint8Array(mixed.view.nodeCount).fill(1);
+    for (let n = 0; n < device.length; n++) if (opName(mixed.view, n) === "attention" && n % 2 === 0) device[n] = 2;
+    const split = foldGraph(mixed, {
+      open: new Set(),
+      classes: classify(mixed, device),
+      rough: classifyRoughly(mixed, device),
+    });
+    const heads = split.flatMap((item) => (item.kind === "stack" ? [item.groups] : []));
+    for (const groups of heads) expect(new Set(groups.map((g) => classifyRoughly(mixed, device)[g])).size).toBe(1);
   });
 
   it("opens everything", () => {

@@ -16,7 +16,12 @@ export interface FoldState {
   readonly open: ReadonlySet<number>;
   /** Per group: groups of equal class look alike and may be stacked. */
   readonly classes: Uint32Array;
+  /** The same without the types of weights, for a repeat that would fall into too many stacks. */
+  readonly rough?: Uint32Array | undefined;
 }
+
+/** Mixed quantisation makes every third block another one: beyond this many pieces a repeat is stacked by `rough`. */
+const MOST_STACKS = 6;
 
 /** Everything that is shown, from the model down. A `repeat` group has no frame of its own: its blocks stand in line. */
 export function foldGraph(model: GraphModel, state: FoldState): readonly Shown[] {
@@ -39,6 +44,14 @@ function foldItems(model: GraphModel, group: number, state: FoldState): readonly
 }
 
 function foldRepeat(model: GraphModel, repeat: number, state: FoldState): readonly Shown[] {
+  const pieces = stackBlocks(model, repeat, state, state.classes);
+  if (state.rough === undefined) return pieces;
+  const closed = pieces.filter(({ kind }) => kind === "stack" || kind === "group").length;
+  const rough = closed > MOST_STACKS ? stackBlocks(model, repeat, state, state.rough) : pieces;
+  return rough.length < pieces.length ? rough : pieces;
+}
+
+function stackBlocks(model: GraphModel, repeat: number, state: FoldState, classes: Uint32Array): readonly Shown[] {
   const shown: Shown[] = [];
   let stack: number[] = [];
   const flush = (): void => {
@@ -60,7 +73,7 @@ function foldRepeat(model: GraphModel, repeat: number, state: FoldState): readon
       shown.push({ kind: "frame", group: block, items: foldItems(model, block, state) });
       continue;
     }
-    if (last !== undefined && state.classes[last] !== state.classes[block]) flush();
+    if (last !== undefined && classes[last] !== classes[block]) flush();
     stack.push(block);
   }
   flush();
@@ -85,6 +98,20 @@ export function classify(model: GraphModel, column: ArrayLike<number> | null): U
     numbers.set(key, known);
     return known;
   });
+}
+
+/** Classes by ops, their result types and what the column says, whatever the weights are packed as. */
+export function classifyRoughly(model: GraphModel, column: ArrayLike<number> | null): Uint32Array {
+  const { view } = model;
+  const hashes = new Uint32Array(view.groups.parent.length);
+  for (let node = 0; node < view.nodeCount; node++) {
+    if (model.hidden[node] === 1) continue;
+    const group = view.nodes.group[node] ?? 0;
+    addTo(hashes, view, group, view.nodes.op[node] ?? 0);
+    addTo(hashes, view, group, view.nodes.type[node] ?? 0);
+    if (column !== null) addTo(hashes, view, group, column[node] ?? 0);
+  }
+  return hashes;
 }
 
 /** Mixes a value into a group and those around it; order matters, so equal mixes mean equal sequences (up to a hash). */
@@ -134,17 +161,36 @@ export function oddNote(
   if (sibling === undefined || view.groups.nodeCount[~sibling] !== view.groups.nodeCount[block]) return "";
   const [from, like] = [view.groups.firstNode[block] ?? 0, view.groups.firstNode[~sibling] ?? 0];
   const found = new Set<string>();
+  const packed = new Map<string, string[]>();
   for (let i = 0; i < (view.groups.nodeCount[block] ?? 0); i++) {
     const [node, other] = [from + i, like + i];
     if (model.hidden[node] === 1) continue;
     if (view.nodes.op[node] !== view.nodes.op[other]) found.add(`${opName(view, node)} for ${opName(view, other)}`);
     else if (nodeWeight(view, node) !== nodeWeight(view, other))
-      found.add(`${nodeName(view, node)} in ${nodeWeight(view, node)}`);
+      packed.set(nodeWeight(view, node), [...(packed.get(nodeWeight(view, node)) ?? []), nodeName(view, node)]);
     else if (column !== null && (column[node] ?? 0) !== (column[other] ?? 0))
       found.add(`${opName(view, node)} on ${nameOf(column[node] ?? 0)}`);
   }
+  for (const [type, names] of packed) found.add(`${names.join(", ")} in ${type}`);
   const [first, second, ...rest] = found;
   return [first, second, rest.length > 0 ? `${rest.length} more` : undefined]
     .filter((part) => part !== undefined)
     .join(", ");
+}
+
+/** What a rough stack hides: how many of its blocks are not like most, and in what. Empty when all are equal. */
+export function stackNote(
+  model: GraphModel,
+  first: number,
+  last: number,
+  classes: Uint32Array,
+  noteOf: (block: number) => string,
+): string {
+  const parents = model.view.groups.parent;
+  const usual = usualClass(model, parents[first] ?? 0, classes);
+  const odd: number[] = [];
+  for (let group = first; group <= last; group++)
+    if (parents[group] === parents[first] && classes[group] !== usual) odd.push(group);
+  const [example] = odd;
+  return example === undefined ? "" : `${odd.length} differ: ${noteOf(example)}`;
 }

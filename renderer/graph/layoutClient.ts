@@ -2,6 +2,7 @@
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import type { FoldState } from "./fold.ts";
 import type { GraphModel } from "./graphModel.ts";
+import type { LayoutRoom } from "./layout.ts";
 import type { Scene } from "./scene.ts";
 import type { LayoutAnswer, LayoutRequest } from "./worker.ts";
 
@@ -13,7 +14,7 @@ export interface LayoutWorker {
 
 export interface LayoutClient {
   /** null: overtaken by a later request. */
-  layout(model: GraphModel, state: FoldState): Promise<Scene | null>;
+  layout(model: GraphModel, state: FoldState, room: LayoutRoom): Promise<Scene | null>;
 }
 
 /** A running layout may be waited for this long before a newer request ends it. */
@@ -42,7 +43,7 @@ export function createLayoutClient(createWorker: () => LayoutWorker): LayoutClie
   };
 
   return {
-    async layout(model, { open, classes }) {
+    async layout(model, { open, classes, rough }, room) {
       latest += 1;
       const id = latest;
       if (waiting !== null) {
@@ -57,7 +58,7 @@ export function createLayoutClient(createWorker: () => LayoutWorker): LayoutClie
         worker.postMessage({ kind: "graph", view: model.view });
         sent = model;
       }
-      worker.postMessage({ kind: "layout", id, open: [...open], classes });
+      worker.postMessage({ kind: "layout", id, open: [...open], classes, rough, room });
       const answer = await new Promise<LayoutAnswer | null>((settle) => {
         waiting = { id, since: performance.now(), settle };
       });

@@ -6,7 +6,7 @@
 import { NODE_FLAGS } from "../../main/contract/views/graph.ts";
 import type { Shown } from "./fold.ts";
 import type { GraphModel } from "./graphModel.ts";
-import { IN, OUT } from "./layered.ts";
+import { IN, OUT } from "./layers.ts";
 
 export const BOX_KINDS = { op: 0, group: 1, stack: 2, frame: 3 } as const;
 

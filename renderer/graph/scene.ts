@@ -44,5 +44,5 @@ export interface Scene {
   readonly height: number;
 }
 
-export const EDGE_KINDS = { plain: 0, state: 1, back: 2 } as const;
+export const EDGE_KINDS = { plain: 0, state: 1, back: 2, turn: 3 } as const;
 export const STUB_HEIGHT = 20;

@@ -2,12 +2,20 @@
 import type { GraphView } from "../../main/contract/views/graph.ts";
 import type { GraphModel } from "./graphModel.ts";
 import { createGraphModel } from "./graphModel.ts";
+import type { LayoutRoom } from "./layout.ts";
 import { layoutScene } from "./layout.ts";
 import type { Scene } from "./scene.ts";
 
 export type LayoutRequest =
   | { readonly kind: "graph"; readonly view: GraphView }
-  | { readonly kind: "layout"; readonly id: number; readonly open: readonly number[]; readonly classes: Uint32Array };
+  | {
+      readonly kind: "layout";
+      readonly id: number;
+      readonly open: readonly number[];
+      readonly classes: Uint32Array;
+      readonly rough: Uint32Array | undefined;
+      readonly room: LayoutRoom;
+    };
 
 export type LayoutAnswer =
   | { readonly kind: "scene"; readonly id: number; readonly scene: Scene }
@@ -27,7 +35,11 @@ addEventListener("message", (message: MessageEvent<LayoutRequest>) => {
       return {
         kind: "scene",
         id: request.id,
-        scene: layoutScene(model, { open: new Set(request.open), classes: request.classes }),
+        scene: layoutScene(
+          model,
+          { open: new Set(request.open), classes: request.classes, rough: request.rough },
+          request.room,
+        ),
       };
     } catch (error) {
       return { kind: "failed", id: request.id, message: error instanceof Error ? error.message : String(error) };

@@ -43,8 +43,8 @@ function Structure({ filter }: { readonly filter: string }): ReactNode {
   const open = useWorkbench((state) => state.openGroups);
   const rows = useMemo((): readonly TreeRow[] => {
     if (picture === null) return [];
-    const { model, classes } = picture;
-    if (filter.trim() === "") return treeRows(model, foldGraph(model, { open, classes }), classes);
+    const { model, classes, rough } = picture;
+    if (filter.trim() === "") return treeRows(model, foldGraph(model, { open, classes, rough }), classes);
     return searchNodes(model, parseQuery(filter), { device: null, work: null })
       .slice(0, MAX_FOUND)
       .map((node) => ({

@@ -83,7 +83,9 @@ function rowOf(model: GraphModel, item: Shown, depth: number, usual: number | nu
     usual === null
       ? String(visibleOps(model, group))
       : item.kind === "stack"
-        ? "same"
+        ? item.groups.every((each) => classes[each] === classes[group])
+          ? "same"
+          : "similar"
         : groupNote(view, group) !== "" || classes[group] !== usual
           ? "differs"
           : "same";

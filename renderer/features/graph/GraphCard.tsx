@@ -3,13 +3,14 @@ import type { NodeProps } from "@xyflow/react";
 import type { CSSProperties, ReactNode } from "react";
 import { createContext, memo, useContext } from "react";
 import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
-import { nodeType } from "../../graph/graphModel.ts";
+import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { deviceFill } from "../../ui/patterns.tsx";
+import { CHANGE_SIGNS } from "./changes.ts";
 import type { CardContext } from "./cardContext.ts";
-import { stackSize, subtitleOf, titleOf } from "./draw.ts";
+import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import styles from "./Graph.module.css";
 
 export const GraphCardContext = createContext<CardContext | null>(null);
@@ -26,13 +27,16 @@ export const GraphCard = memo(function GraphCard({ id }: NodeProps): ReactNode {
   );
 });
 
+/** Below this a card has one line: the name of an input. */
+const SMALL_HEIGHT = 40;
+
 interface Part {
   readonly box: number;
   readonly context: CardContext;
 }
 
 function BoxCard({ box, context }: Part): ReactNode {
-  const { picture, paint, full, selectedBox, isolated, hits, quantity, warning } = context;
+  const { picture, paint, full, selectedBox, isolated, hits, quantity, warning, changed } = context;
   const { scene, model } = picture;
   const kind = scene.kind[box];
   const isOp = kind === BOX_KINDS.op;
@@ -41,6 +45,8 @@ function BoxCard({ box, context }: Part): ReactNode {
   const dimmed = isolated > 0 && (paint.shares[box * DEVICES.length + isolated] ?? 0) === 0;
   const heat = paint.heat[box] ?? null;
   const right = kind === BOX_KINDS.stack ? `×${stackSize(scene, model.view.groups.parent, box)}` : quantity(box);
+  const change = changed.get(box);
+  const small = (scene.h[box] ?? 0) < SMALL_HEIGHT;
   const warn = isOp ? warning(scene.ref[box] ?? 0) : null;
   return (
     <div
@@ -50,6 +56,8 @@ function BoxCard({ box, context }: Part): ReactNode {
         hits.has(box) && styles["hit"],
         dimmed && styles["dimmed"],
         kind === BOX_KINDS.stack && styles["stack"],
+        small && styles["small"],
+        change !== undefined && styles[change],
       )}
       style={{ width: scene.w[box], height: scene.h[box] }}
       title={warn ?? undefined}
@@ -76,14 +84,21 @@ function BoxCard({ box, context }: Part): ReactNode {
             <path d={look.glyph} />
           </svg>
         )}
-        <b>{titleOf(picture, box)}</b>
-        <em>{right}</em>
+        <b>{small ? nodeName(model.view, scene.ref[box] ?? 0) : titleOf(picture, box)}</b>
+        <em>{small ? opName(model.view, scene.ref[box] ?? 0) : right}</em>
       </span>
-      <span className={styles["sub"]}>
-        <span>{subtitleOf(picture, box, isOp ? "" : context.note(scene.ref[box] ?? 0))}</span>
-        {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
-        {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
-      </span>
+      {change === undefined ? null : (
+        <i className={styles["sign"]} role="img" aria-label={change} title={change}>
+          {CHANGE_SIGNS[change]}
+        </i>
+      )}
+      {small ? null : (
+        <span className={styles["sub"]}>
+          <span>{subtitleOf(picture, box, isOp ? "" : context.note(box))}</span>
+          {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
+          {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
+        </span>
+      )}
       {isOp ? null : <DeviceStrip box={box} context={context} />}
       {isOp && full && (paint.work[box] ?? 0) > 0.002 ? (
         <i
@@ -125,9 +140,7 @@ function FrameHead({ box, context }: Part): ReactNode {
     >
       <b>{titleOf(picture, box)}</b>
       <span>
-        {context.note(scene.ref[box] ?? 0) === ""
-          ? subtitleOf(picture, box)
-          : `differs from the others: ${context.note(scene.ref[box] ?? 0)}`}
+        {context.note(box) === "" ? subtitleOf(picture, box) : `differs from the others: ${context.note(box)}`}
       </span>
       <button
         type="button"

@@ -3,10 +3,12 @@ import type { ReactNode } from "react";
 import { useCallback, useEffect, useMemo } from "react";
 import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import type { OverlayKind } from "../../../main/contract/views/graph.ts";
-import { oddNote } from "../../graph/fold.ts";
+import { oddNote, stackNote } from "../../graph/fold.ts";
 import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
+import { segmentsOfNodes } from "../../graph/hopWords.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
+import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
@@ -14,13 +16,15 @@ import { bytes, count, fineShare } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import type { CardContext } from "./cardContext.ts";
-import { stackSize, subtitleOf, titleOf } from "./draw.ts";
+import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import { GraphCanvas } from "./GraphCanvas.tsx";
-import { hopTexts } from "./hops.ts";
+import { changedBoxes } from "./changes.ts";
+import { hopMarks } from "./hops.ts";
 import { Legend } from "./Legend.tsx";
-import { paintScene, segmentColumn } from "./paint.ts";
+import { paintScene } from "./paint.ts";
 import type { Picture } from "./slice.ts";
 import { routeColumns } from "./slice.ts";
+import type { KeptView } from "./view.ts";
 import { StageField } from "./StageField.tsx";
 import { selectedBox } from "./walk.ts";
 import { useGraph } from "./useGraph.ts";
@@ -71,11 +75,21 @@ function Bar(): ReactNode {
   const setQuery = useGraph((s) => s.setGraphQuery);
   const nextHit = useGraph((s) => s.nextHit);
   return (
-    <>
-      <div className={styles["modes"]}>
+    <div className={styles["tools"]}>
+      <div className={styles["wide"]}>
         <Segmented label="Colour by" value={mode} options={MODES} onChange={setMode} />
-        <StageField />
       </div>
+      <label className={cx(styles["stage"], styles["narrow"])}>
+        <span className="visually-hidden">Colour by</span>
+        <select value={mode} onChange={(event) => setMode(event.target.value as OverlayKind)}>
+          {MODES.map(({ id, text }) => (
+            <option key={id} value={id}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      <StageField />
       <div className={styles["search"]}>
         <SearchField
           id="graph-search"
@@ -90,7 +104,7 @@ function Bar(): ReactNode {
           {query.trim() === "" ? "" : hits === 0 ? "nothing" : at < 0 ? count(hits) : `${at + 1} of ${count(hits)}`}
         </output>
       </div>
-    </>
+    </div>
   );
 }
 
@@ -109,6 +123,10 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const pending = useGraph((s) => s.picture.kind === "loading");
   const select = useGraph((s) => s.select);
   const toggleGroup = useGraph((s) => s.toggleGroup);
+  const resize = useGraph((s) => s.setCanvasSize);
+  const keepView = useGraph((s) => s.keepView);
+  const kept = useGraph((s) => (s.keptView?.model === picture.model ? s.keptView.view : null));
+  const changes = useGraph((s) => s.stageChanges);
   const { model, scene } = picture;
   const { nodeCount } = model.view;
 
@@ -117,7 +135,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       ? route
       : null;
   const segments = useMemo(
-    () => (legalRoute === null ? null : segmentColumn(nodeCount, legalRoute.segments)),
+    () => (legalRoute === null ? null : segmentsOfNodes(nodeCount, legalRoute)),
     [legalRoute, nodeCount],
   );
   const values =
@@ -135,9 +153,12 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
     [picture, mode, deviceColumn, workColumn, segments, values],
   );
   const hops = useMemo(
-    () =>
-      legalRoute === null || segments === null ? new Map<number, string>() : hopTexts(scene, legalRoute, segments),
+    () => (legalRoute === null || segments === null ? new Map<number, never>() : hopMarks(scene, legalRoute, segments)),
     [scene, legalRoute, segments],
+  );
+  const changed = useMemo(
+    () => (changes === null ? new Map<number, never>() : changedBoxes(scene, changes.nodes)),
+    [scene, changes],
   );
   const box = selectedBox(picture, selection);
   const hits = useMemo(
@@ -166,9 +187,14 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
     [legalRoute],
   );
   const note = useCallback(
-    (group: number): string =>
-      oddNote(model, group, picture.classes, deviceColumn, (code) => deviceLook(deviceOf(code)).short),
-    [model, picture.classes, deviceColumn],
+    (of: number): string => {
+      const { classes } = picture;
+      const odd = (group: number): string =>
+        oddNote(model, group, classes, deviceColumn, (code) => deviceLook(deviceOf(code)).short);
+      const [first, last] = [scene.ref[of] ?? 0, scene.last[of] ?? 0];
+      return scene.kind[of] === BOX_KINDS.stack ? stackNote(model, first, last, classes, odd) : odd(first);
+    },
+    [model, scene, picture, deviceColumn],
   );
   const cards = useMemo<Omit<CardContext, "full" | "picture" | "paint">>(
     () => ({
@@ -178,9 +204,10 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       quantity,
       warning,
       note,
+      changed,
       close: toggleGroup,
     }),
-    [box, isolated, hits, quantity, warning, note, toggleGroup],
+    [box, isolated, hits, quantity, warning, note, changed, toggleGroup],
   );
   const actions = useMemo(
     () => ({
@@ -190,6 +217,11 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
           select({ kind: "node", key: model.view.key, node: scene.ref[of] ?? 0 });
         else select({ kind: "group", group: scene.ref[of] ?? 0 });
       },
+      selectHop(index: number) {
+        select({ kind: "hop", index });
+      },
+      resize,
+      keep: (view: KeptView) => keepView(model, view),
       openBox(of: number) {
         if (scene.kind[of] !== BOX_KINDS.op) toggleGroup(scene.ref[of] ?? 0);
       },
@@ -209,7 +241,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         return `${what}, ${where}${on === "none" ? "" : `, on ${deviceLook(on).name}`}`;
       },
     }),
-    [picture, model, scene, paint, select, toggleGroup],
+    [picture, model, scene, paint, select, toggleGroup, resize, keepView],
   );
   useEffect(() => {
     // The canvas is where single keys work: it takes the focus when nothing else has it.
@@ -222,6 +254,9 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         picture={picture}
         paint={paint}
         hops={hops}
+        selectedHop={selection.kind === "hop" ? selection.index : -1}
+        changed={changed}
+        kept={kept}
         cards={cards}
         anchorGroup={anchorGroup}
         request={request}

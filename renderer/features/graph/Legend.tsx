@@ -2,9 +2,12 @@
 import type { ReactNode } from "react";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
+import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
-import { bytes, count, fineShare } from "../../ui/format.ts";
+import { bytes, count, fineShare, plural } from "../../ui/format.ts";
 import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
+import { Segmented } from "../../ui/Segmented.tsx";
+import { CHANGE_SIGNS } from "./changes.ts";
 import { heatColor } from "./colors.ts";
 import type { Paint } from "./paint.ts";
 import { useGraph } from "./useGraph.ts";
@@ -19,9 +22,11 @@ export interface LegendProps {
 export function Legend({ paint, route, overlay }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
+  const routing = useGraph((s) => s.graphStage.kind === "legal" && s.routes[s.phase].kind === "loading");
   const { mode } = paint;
   return (
     <div className={styles["legend"]}>
+      <ChangeLegend />
       {mode === "time" || mode === "bytes" ? (
         <Scale paint={paint} overlay={overlay} />
       ) : mode === "type" ? (
@@ -32,7 +37,13 @@ export function Legend({ paint, route, overlay }: LegendProps): ReactNode {
           </span>
         ))
       ) : route === null ? (
-        <span>{mode === "device" ? "No route for this stage" : "No segments for this stage"}</span>
+        <span>
+          {routing
+            ? "Finding out what runs where …"
+            : mode === "device"
+              ? "No route for this stage"
+              : "No segments for this stage"}
+        </span>
       ) : (
         route.devices.map((row) => (
           <button
@@ -66,3 +77,41 @@ function Scale({ paint, overlay }: { readonly paint: Paint; readonly overlay: Ov
     </>
   );
 }
+
+/** What the chosen pass did, from which side it is looked at, and the way from one change to the next. */
+function ChangeLegend(): ReactNode {
+  const stage = useGraph((s) => s.graphStage);
+  const changes = useGraph((s) => s.stageChanges);
+  const setSide = useGraph((s) => s.setPassSide);
+  const nextChange = useGraph((s) => s.nextChange);
+  if (stage.kind !== "pass" || changes === null) return null;
+  const shown = (["added", "removed", "changed"] as const).filter((kind) => changes.counts[kind] > 0);
+  return (
+    <>
+      <Segmented label="Side of the pass" value={stage.side} options={SIDES} onChange={setSide} />
+      {shown.map((kind) => (
+        <span key={kind} className={cx(styles["change"], styles[kind])}>
+          <i aria-hidden="true">{CHANGE_SIGNS[kind]}</i>
+          {count(changes.counts[kind])} {kind}
+        </span>
+      ))}
+      {shown.length === 0 ? <span>This pass changed nothing.</span> : null}
+      {changes.regions.length === 0 ? null : (
+        <>
+          <button type="button" className={styles["step"]} title="Previous change (K)" onClick={() => nextChange(-1)}>
+            ‹ Previous
+          </button>
+          <button type="button" className={styles["step"]} title="Next change (J)" onClick={() => nextChange(1)}>
+            Next change ›
+          </button>
+          <span>{plural(changes.regions.length, "region")}</span>
+        </>
+      )}
+    </>
+  );
+}
+
+const SIDES = [
+  { id: "before", text: "Before", hint: "The graph that the pass was given" },
+  { id: "after", text: "After", hint: "The graph that it made" },
+] as const;

@@ -8,6 +8,7 @@ import type { Viewport } from "./lod.ts";
 import { worldRect } from "./lod.ts";
 import type { Paint } from "./paint.ts";
 import type { Picture } from "./slice.ts";
+import { showsEverything } from "./view.ts";
 import styles from "./Graph.module.css";
 
 const WIDTH = 180;
@@ -74,10 +75,13 @@ export function Minimap({ picture, paint, viewport, subscribe, size, theme, onMo
       element.style.transform = `translate(${left}px, ${top}px)`;
       element.style.width = `${Math.max(6, right - left)}px`;
       element.style.height = `${Math.max(5, bottom - top)}px`;
+      // With everything on the screen a map of it would only cover something.
+      const map = element.parentElement;
+      if (map !== null) map.hidden = showsEverything(scene, viewport(), size);
     };
     move();
     return subscribe(move);
-  }, [subscribe, viewport, size, toX, toY]);
+  }, [subscribe, viewport, size, scene, toX, toY]);
 
   const go = (event: PointerEvent<HTMLDivElement>): void => {
     if (event.buttons !== 1) return;

@@ -14,7 +14,7 @@ export function StageField(): ReactNode {
   const value = stage.kind === "pass" ? `pass ${stage.index}` : stage.kind;
   const choose = (id: string): void => {
     const next: StageChoice = id.startsWith("pass ")
-      ? { kind: "pass", index: Number(id.slice(5)) }
+      ? { kind: "pass", index: Number(id.slice(5)), side: "after" }
       : id === "initial"
         ? { kind: "initial" }
         : { kind: "legal" };

@@ -1,4 +1,5 @@
 /** What every card reads; a new object only when something in it changed. */
+import type { ChangeKind } from "./changes.ts";
 import type { Paint } from "./paint.ts";
 import type { Picture } from "./slice.ts";
 
@@ -14,7 +15,8 @@ export interface CardContext {
   readonly quantity: (box: number) => string;
   /** Why an op is not where the target would like it, or null. */
   readonly warning: (node: number) => string | null;
-  /** What makes a block differ from its siblings, or "". */
-  readonly note: (group: number) => string;
+  /** What makes a block differ from its siblings, or blocks of a stack from each other, or "". By box. */
+  readonly note: (box: number) => string;
+  readonly changed: ReadonlyMap<number, ChangeKind>;
   readonly close: (group: number) => void;
 }

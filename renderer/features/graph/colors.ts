@@ -18,6 +18,7 @@ export interface CanvasColors {
   readonly warn: string;
   readonly font: string;
   readonly mono: string;
+  readonly change: { readonly added: string; readonly removed: string; readonly changed: string };
   readonly device: { readonly [D in Device]: string };
 }
 
@@ -39,6 +40,7 @@ export function readColors(element: Element): CanvasColors {
     warn: of("--warn"),
     font: of("--font"),
     mono: of("--mono"),
+    change: { added: of("--added"), removed: of("--removed"), changed: of("--changed") },
     device: Object.fromEntries(DEVICES.map((device) => [device, of(deviceLook(device).color)])) as {
       readonly [D in Device]: string;
     },

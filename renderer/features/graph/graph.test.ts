@@ -7,7 +7,7 @@ import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { heatColor, logShare } from "./colors.ts";
 import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
-import { paintScene, segmentColumn } from "./paint.ts";
+import { paintScene } from "./paint.ts";
 
 describe("level of detail", () => {
   it("follows the zoom", () => {
@@ -75,7 +75,13 @@ describe("painting", () => {
     work[n] = opName(view, n) === "attention" ? 0.1 : 0.001;
   }
   const classes = classify(model, device);
-  const picture = { model, classes, scene: layoutScene(model, { open: new Set(), classes }), serial: 1 };
+  const picture = {
+    model,
+    classes,
+    rough: classes,
+    scene: layoutScene(model, { open: new Set(), classes }),
+    serial: 1,
+  };
 
   it("sums up shares of work by device for a stack of blocks", () => {
     const paint = paintScene(picture, "device", { device, work, segment: null, values: null });
@@ -97,14 +103,5 @@ describe("painting", () => {
     expect(paint.low).toBe(10);
     expect(paint.high).toBe(240);
     expect(paint.device[head]).toBe(deviceCode("ane"));
-  });
-
-  it("knows each node's segment", () => {
-    expect([
-      ...segmentColumn(6, [
-        { index: 0, firstNode: 1, lastNode: 2 },
-        { index: 1, firstNode: 3, lastNode: 9 },
-      ]),
-    ]).toEqual([-1, 0, 0, 1, 1, 1]);
   });
 });

@@ -105,14 +105,3 @@ function heatOf(mode: OverlayKind, value: Float32Array, low: number, high: numbe
     return Array.from(value, (v) => heatColor(high <= 0 ? 0.3 : 0.15 + (0.75 * v) / Math.max(1, high)));
   return Array.from(value, (v) => heatColor(logShare(v, low, high)));
 }
-
-/** The segment number of each node from the ordered segments of a route. */
-export function segmentColumn(
-  nodeCount: number,
-  segments: readonly { readonly index: number; readonly firstNode: number; readonly lastNode: number }[],
-): Int32Array {
-  const column = new Int32Array(nodeCount).fill(-1);
-  for (const { index, firstNode, lastNode } of segments)
-    column.fill(index, firstNode, Math.min(nodeCount, lastNode + 1));
-  return column;
-}

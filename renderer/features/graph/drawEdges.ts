@@ -1,0 +1,167 @@
+/** Edges, the chips on those that cross between devices, and stubs. */
+import { nodeName } from "../../graph/graphModel.ts";
+import type { Rect } from "../../graph/gridIndex.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
+import { EDGE_KINDS, STUB_HEIGHT } from "../../graph/scene.ts";
+import type { Scene } from "../../graph/scene.ts";
+import type { DrawInput } from "./drawInput.ts";
+import { px } from "./drawInput.ts";
+
+/** Edge widths by what they carry: one pixel to four, by the logarithm of the bytes. */
+export function edgeWidth(bytes: number): number {
+  if (bytes <= 4096) return 1.2;
+  return Math.min(4, 1.2 + (Math.log2(bytes) - 12) * 0.28);
+}
+
+/** Corners of edges that go round other boxes. */
+const CORNER = 14;
+
+function tracePath(context: CanvasRenderingContext2D, scene: Scene, edge: number): void {
+  const { points } = scene;
+  const from = (scene.edgeStart[edge] ?? 0) * 2;
+  const to = (scene.edgeStart[edge + 1] ?? 0) * 2;
+  let [x, y] = [points[from] ?? 0, points[from + 1] ?? 0];
+  context.moveTo(x, y);
+  const straight = scene.edgeKind[edge] === EDGE_KINDS.back || scene.edgeKind[edge] === EDGE_KINDS.turn;
+  for (let i = from + 2; i < to; i += 2) {
+    const [nextX, nextY] = [points[i] ?? 0, points[i + 1] ?? 0];
+    if (straight && i + 2 < to) context.arcTo(nextX, nextY, points[i + 2] ?? 0, points[i + 3] ?? 0, CORNER);
+    else if (straight || Math.abs(nextX - x) < 0.5) context.lineTo(nextX, nextY);
+    else context.bezierCurveTo(x, (y + nextY) / 2, nextX, (y + nextY) / 2, nextX, nextY);
+    [x, y] = [nextX, nextY];
+  }
+}
+
+export function drawEdges(context: CanvasRenderingContext2D, input: DrawInput): void {
+  const { picture, colors, detail, selectedBox, hops } = input;
+  const { scene } = picture;
+  const floor = px(input, 0.8);
+  const classes: { readonly width: number; readonly list: number[] }[] = [1.2, 2, 3, 4].map((width) => ({
+    width,
+    list: [],
+  }));
+  const state: number[] = [];
+  const special: { readonly edge: number; readonly color: string }[] = [];
+  for (const edge of input.edges) {
+    const chosen = selectedBox >= 0 && (scene.edgeFrom[edge] === selectedBox || scene.edgeTo[edge] === selectedBox);
+    if (chosen) special.push({ edge, color: colors.select });
+    else if (hops.has(edge))
+      special.push({ edge, color: hops.get(edge)?.hop === input.selectedHop ? colors.select : colors.ink });
+    else if (detail === "tiles") continue;
+    else if (scene.edgeKind[edge] === EDGE_KINDS.state) state.push(edge);
+    else {
+      const width = edgeWidth(scene.edgeBytes[edge] ?? 0);
+      (classes.find((entry) => width <= entry.width) ?? classes[3])?.list.push(edge);
+    }
+  }
+  context.lineCap = "round";
+  context.strokeStyle = colors.lineStrong;
+  const stroke = (list: readonly number[], width: number): void => {
+    if (list.length === 0) return;
+    context.lineWidth = Math.max(floor, width);
+    context.beginPath();
+    for (const edge of list) tracePath(context, scene, edge);
+    context.stroke();
+  };
+  for (const { width, list } of classes) stroke(list, width);
+  context.setLineDash([7, 3, 1.5, 3]);
+  stroke(state, 1.4);
+  context.setLineDash([]);
+  for (const { edge, color } of special) {
+    context.strokeStyle = color;
+    context.lineWidth = Math.max(px(input, 1.4), 2);
+    context.beginPath();
+    tracePath(context, scene, edge);
+    context.stroke();
+  }
+}
+
+export function drawStubs(context: CanvasRenderingContext2D, input: DrawInput): void {
+  const { picture, colors, detail, selectedBox } = input;
+  const { scene, model } = picture;
+  const inView = new Set(input.boxes);
+  context.font = `11px ${colors.font}`;
+  context.textBaseline = "middle";
+  const selectedNode = selectedBox >= 0 && scene.kind[selectedBox] === BOX_KINDS.op ? scene.ref[selectedBox] : -1;
+  for (let stub = 0; stub < scene.stubCount; stub++) {
+    const box = scene.stubBox[stub] ?? 0;
+    if (!inView.has(box)) continue;
+    const [x, y, w] = [scene.stubX[stub] ?? 0, scene.stubY[stub] ?? 0, scene.stubW[stub] ?? 0];
+    const node = scene.stubNode[stub] ?? 0;
+    // All stubs of a value light up with it.
+    const lit = node === selectedNode || box === selectedBox;
+    context.strokeStyle = lit ? colors.select : colors.lineStrong;
+    context.lineWidth = Math.max(1, px(input, 0.8));
+    context.beginPath();
+    context.moveTo((scene.x[box] ?? 0) + (scene.w[box] ?? 0), y + STUB_HEIGHT / 2);
+    context.lineTo(x, y + STUB_HEIGHT / 2);
+    context.roundRect(x, y, w, STUB_HEIGHT, STUB_HEIGHT / 2);
+    context.stroke();
+    if (detail === "boxes") continue;
+    const more = scene.stubMore[stub] ?? 0;
+    context.fillStyle = lit ? colors.ink : colors.ink2;
+    context.fillText(
+      nodeName(model.view, node) + (more > 0 ? ` +${more}` : ""),
+      x + 9,
+      y + STUB_HEIGHT / 2 + 0.5,
+      w - 16,
+    );
+  }
+  context.textBaseline = "alphabetic";
+}
+
+const CHIP_HEIGHT = 20;
+
+/** Where the chips of hops stand, in the picture's units: on the middle of their edges, apart from each other. */
+export function placeChips(
+  scene: Scene,
+  edges: readonly number[],
+  hops: DrawInput["hops"],
+  widthOf: (text: string) => number,
+): readonly { readonly hop: number; readonly text: string; readonly rect: Rect }[] {
+  const placed: { readonly hop: number; readonly text: string; readonly rect: Rect }[] = [];
+  for (const edge of edges) {
+    const mark = hops.get(edge);
+    if (mark === undefined || mark.chip === "") continue;
+    const { x, y } = edgeMiddle(scene, edge);
+    const w = widthOf(mark.chip) + 20;
+    let top = y - CHIP_HEIGHT / 2;
+    for (const { rect } of placed)
+      if (Math.abs(rect.y - top) < CHIP_HEIGHT + 2 && rect.x < x + w / 2 && rect.x + rect.w > x - w / 2)
+        top = rect.y + CHIP_HEIGHT + 3;
+    placed.push({ hop: mark.hop, text: mark.chip, rect: { x: x - w / 2, y: top, w, h: CHIP_HEIGHT } });
+  }
+  return placed;
+}
+
+export const chipFont = (font: string): string => `11px ${font}`;
+
+export function drawChips(context: CanvasRenderingContext2D, input: DrawInput): void {
+  const { picture, colors } = input;
+  context.font = chipFont(colors.font);
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  const chips = placeChips(picture.scene, input.edges, input.hops, (text) => context.measureText(text).width);
+  for (const { hop, text, rect } of chips) {
+    context.beginPath();
+    context.roundRect(rect.x, rect.y, rect.w, rect.h, rect.h / 2);
+    context.fillStyle = colors.canvas;
+    context.fill();
+    context.strokeStyle = hop === input.selectedHop ? colors.select : colors.ink2;
+    context.lineWidth = hop === input.selectedHop ? 2 : 1;
+    context.stroke();
+    context.fillStyle = colors.ink;
+    context.fillText(text, rect.x + rect.w / 2, rect.y + rect.h / 2 + 0.5);
+  }
+  context.textAlign = "start";
+  context.textBaseline = "alphabetic";
+}
+
+export function edgeMiddle(scene: Scene, edge: number): { readonly x: number; readonly y: number } {
+  const first = scene.edgeStart[edge] ?? 0;
+  const count = (scene.edgeStart[edge + 1] ?? 0) - first;
+  // Points come in pairs around the ranks they pass: the middle piece is the one between two ranks.
+  const a = (first + Math.floor((count - 1) / 2)) * 2;
+  const { points } = scene;
+  return { x: ((points[a] ?? 0) + (points[a + 2] ?? 0)) / 2, y: ((points[a + 1] ?? 0) + (points[a + 3] ?? 0)) / 2 };
+}

@@ -1,0 +1,80 @@
+/** What the underlay is drawn from, and the patterns that devices wear. */
+import type { Rect } from "../../graph/gridIndex.ts";
+import type { CanvasColors } from "./colors.ts";
+import type { HopMark } from "./hops.ts";
+import type { Detail, Viewport } from "./lod.ts";
+import type { Paint } from "./paint.ts";
+import type { ChangeKind } from "./changes.ts";
+import type { Picture } from "./slice.ts";
+
+export interface DrawInput {
+  readonly picture: Picture;
+  readonly paint: Paint;
+  readonly colors: CanvasColors;
+  readonly patterns: Patterns;
+  readonly viewport: Viewport;
+  readonly detail: Detail;
+  readonly view: Rect;
+  /** Boxes and edges in view. */
+  readonly boxes: readonly number[];
+  readonly edges: readonly number[];
+  /** Boxes that stand as elements above: not drawn here. */
+  readonly mounted: ReadonlySet<number>;
+  readonly hops: ReadonlyMap<number, HopMark>;
+  readonly selectedBox: number;
+  /** Index of the selected hop, or -1. */
+  readonly selectedHop: number;
+  readonly hitBoxes: ReadonlySet<number>;
+  /** Boxes that the chosen pass made, took away or changed. */
+  readonly changed: ReadonlyMap<number, ChangeKind>;
+  /** Code of the only device that is not dimmed, or -1. */
+  readonly isolated: number;
+}
+
+/** A length on the screen, in the picture's own units. */
+export const px = (input: DrawInput, pixels: number): number => pixels / input.viewport.zoom;
+
+export interface Patterns {
+  readonly gpu: CanvasPattern | string;
+  readonly cpu: CanvasPattern | string;
+}
+
+export function createPatterns(colors: CanvasColors): Patterns {
+  const tile = (
+    draw: (context: OffscreenCanvasRenderingContext2D) => void,
+    fallback: string,
+  ): CanvasPattern | string => {
+    const canvas = new OffscreenCanvas(8, 8);
+    const context = canvas.getContext("2d");
+    if (context === null) return fallback;
+    draw(context);
+    return context.createPattern(canvas, "repeat") ?? fallback;
+  };
+  const gpu = tile((context) => {
+    context.fillStyle = colors.device.gpu;
+    context.fillRect(0, 0, 8, 8);
+    context.strokeStyle = "#0005";
+    context.lineWidth = 2;
+    context.beginPath();
+    for (const shift of [-8, 0, 8]) {
+      context.moveTo(shift, 8);
+      context.lineTo(shift + 8, 0);
+    }
+    context.stroke();
+  }, colors.device.gpu);
+  const cpu = tile((context) => {
+    context.fillStyle = colors.device.cpu;
+    context.fillRect(0, 0, 8, 8);
+    context.fillStyle = colors.canvas;
+    context.globalAlpha = 0.6;
+    for (const [x, y] of [
+      [2, 2],
+      [6, 6],
+    ] as const) {
+      context.beginPath();
+      context.arc(x, y, 1, 0, 7);
+      context.fill();
+    }
+  }, colors.device.cpu);
+  return { gpu, cpu };
+}

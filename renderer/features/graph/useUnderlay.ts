@@ -1,0 +1,177 @@
+/**
+ * The drawn underlay and the window of mounted boxes above it. Panning draws again, once a frame, and touches React only when
+ * the window of mounted boxes is left. Only the part in view is drawn, found by two grids: one of boxes, one of edges.
+ */
+import { useStoreApi as useFlowStore } from "@xyflow/react";
+import type { RefObject } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { createGridIndex } from "../../graph/gridIndex.ts";
+import type { GridIndex } from "../../graph/gridIndex.ts";
+import type { Scene } from "../../graph/scene.ts";
+import { onThemeChange } from "../../ui/theme.ts";
+import { readColors } from "./colors.ts";
+import { drawUnderlay } from "./draw.ts";
+import type { DrawInput } from "./drawInput.ts";
+import { createPatterns } from "./drawInput.ts";
+import type { CardWindow, Detail, Viewport } from "./lod.ts";
+import { cardWindow, detailAt, hasCards, stillInside, worldRect } from "./lod.ts";
+import type { Size } from "./view.ts";
+
+export type UnderlayInput = Pick<
+  DrawInput,
+  "picture" | "paint" | "hops" | "selectedBox" | "selectedHop" | "hitBoxes" | "changed" | "isolated"
+>;
+
+export interface Underlay {
+  readonly boxIndex: GridIndex;
+  readonly edgeIndex: GridIndex;
+  readonly mounted: { readonly window: CardWindow | null; readonly detail: Detail };
+  readonly viewport: () => Viewport;
+  readonly font: string;
+  /** Counts changes of the theme. */
+  readonly theme: number;
+}
+
+export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: Size, input: UnderlayInput): Underlay {
+  const { scene } = input.picture;
+  const flowStore = useFlowStore();
+  const boxIndex = useMemo(() => createGridIndex(scene), [scene]);
+  const edgeIndex = useMemo(() => createEdgeIndex(scene), [scene]);
+  const [mounted, setMounted] = useState<Underlay["mounted"]>({ window: null, detail: "tiles" });
+  const [theme, setTheme] = useState(0);
+  useEffect(() => onThemeChange(() => setTheme((n) => n + 1)), []);
+
+  const viewport = useCallback((): Viewport => {
+    const [x, y, zoom] = flowStore.getState().transform;
+    return { x, y, zoom };
+  }, [flowStore]);
+
+  // Colours are read once per theme, never per frame.
+  const look = useMemo(() => {
+    void theme;
+    const colors = readColors(document.documentElement);
+    return { colors, patterns: createPatterns(colors) };
+  }, [theme]);
+
+  const latest = useRef({ mounted });
+  latest.current = { mounted };
+
+  /** Keeps the mounted window as long as the view is inside it; otherwise asks React for the next one. */
+  const updateWindow = useCallback(
+    (at: Viewport): void => {
+      const detail = detailAt(at.zoom);
+      const view = worldRect(at, size.width, size.height);
+      const now = latest.current.mounted;
+      if (!hasCards(detail)) {
+        if (now.window !== null || now.detail !== detail) setMounted({ window: null, detail });
+        return;
+      }
+      if (now.window !== null && now.detail === detail && stillInside(now.window.rect, view)) return;
+      setMounted({ window: cardWindow(boxIndex, view), detail });
+    },
+    [boxIndex, size.width, size.height],
+  );
+
+  const { picture, paint, hops, selectedBox, selectedHop, hitBoxes, changed, isolated } = input;
+  const draw = useCallback((): void => {
+    const context = canvas.current?.getContext("2d");
+    if (context === null || context === undefined || size.width === 0) return;
+    const at = viewport();
+    const ratio = devicePixelRatio;
+    const view = worldRect(at, size.width, size.height);
+    const shown = latest.current.mounted;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, size.width * ratio, size.height * ratio);
+    context.setTransform(at.zoom * ratio, 0, 0, at.zoom * ratio, at.x * ratio, at.y * ratio);
+    const detail = shown.window === null && hasCards(detailAt(at.zoom)) ? "names" : detailAt(at.zoom);
+    drawUnderlay(context, {
+      picture,
+      paint,
+      ...look,
+      viewport: at,
+      detail,
+      view,
+      boxes: boxIndex.query(view),
+      edges: edgeIndex.query(view),
+      mounted: new Set(shown.window?.boxes ?? []),
+      hops,
+      selectedBox,
+      selectedHop,
+      hitBoxes,
+      changed,
+      isolated,
+    });
+  }, [
+    canvas,
+    picture,
+    paint,
+    look,
+    hops,
+    selectedBox,
+    selectedHop,
+    hitBoxes,
+    changed,
+    isolated,
+    boxIndex,
+    edgeIndex,
+    size,
+    viewport,
+  ]);
+
+  const frame = useRef(0);
+  const requestDraw = useCallback((): void => {
+    if (frame.current !== 0) return;
+    frame.current = requestAnimationFrame(() => {
+      frame.current = 0;
+      updateWindow(viewport());
+      draw();
+    });
+  }, [draw, updateWindow, viewport]);
+  useEffect(() => {
+    requestDraw();
+    let before = flowStore.getState().transform;
+    const stop = flowStore.subscribe((state) => {
+      if (state.transform === before) return;
+      before = state.transform;
+      requestDraw();
+    });
+    return () => {
+      stop();
+      cancelAnimationFrame(frame.current);
+      frame.current = 0;
+    };
+  }, [requestDraw, flowStore, mounted]);
+
+  // A new picture or size: the old window speaks of other boxes.
+  useLayoutEffect(() => {
+    const detail = detailAt(viewport().zoom);
+    setMounted({
+      window:
+        hasCards(detail) && size.width > 0
+          ? cardWindow(boxIndex, worldRect(viewport(), size.width, size.height))
+          : null,
+      detail,
+    });
+  }, [boxIndex, size.width, size.height, viewport]);
+
+  return { boxIndex, edgeIndex, mounted, viewport, font: look.colors.font, theme };
+}
+
+/** Bounding boxes of edges, in a grid of their own. */
+function createEdgeIndex(scene: Scene): GridIndex {
+  const [x, y, w, h] = [
+    new Float32Array(scene.edgeCount),
+    new Float32Array(scene.edgeCount),
+    new Float32Array(scene.edgeCount),
+    new Float32Array(scene.edgeCount),
+  ];
+  for (let edge = 0; edge < scene.edgeCount; edge++) {
+    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (let i = scene.edgeStart[edge] ?? 0; i < (scene.edgeStart[edge + 1] ?? 0); i++) {
+      const [px, py] = [scene.points[2 * i] ?? 0, scene.points[2 * i + 1] ?? 0];
+      [left, right, top, bottom] = [Math.min(left, px), Math.max(right, px), Math.min(top, py), Math.max(bottom, py)];
+    }
+    [x[edge], y[edge], w[edge], h[edge]] = [left, top, right - left, bottom - top];
+  }
+  return createGridIndex({ x, y, w, h });
+}

@@ -1,0 +1,90 @@
+/** Moves the view: fits a first picture, keeps an opened group in its place, follows the window's size, does what is asked for. */
+import { useReactFlow } from "@xyflow/react";
+import { useCallback, useLayoutEffect, useRef } from "react";
+import type { Viewport } from "./lod.ts";
+import { fitViewport } from "./lod.ts";
+import type { Picture, ViewRequest } from "./slice.ts";
+import type { KeptView, Size, ViewMode } from "./view.ts";
+import { anchored, keepMiddle, requestTarget, viewportFor } from "./view.ts";
+
+export interface ViewInput {
+  readonly picture: Picture;
+  readonly anchorGroup: number | null;
+  readonly request: ViewRequest | null;
+  /** Another picture is on its way: what asks for the whole waits for it. */
+  readonly pending: boolean;
+  readonly size: Size;
+  readonly selected: number;
+  readonly viewport: () => Viewport;
+  /** The view of the last time this graph was on the screen. */
+  readonly kept: KeptView | null;
+  readonly keep: (view: KeptView) => void;
+}
+
+/** Gives a function to call when the user moves the view: from then on it is left alone. */
+export function useView(input: ViewInput): () => void {
+  const { picture, anchorGroup, request, pending, size, selected, viewport, kept, keep } = input;
+  const flow = useReactFlow();
+  const before = useRef<{ readonly picture: Picture; readonly size: Size } | null>(null);
+  const mode = useRef<ViewMode>(kept?.mode ?? "first");
+  const done = useRef(kept?.done ?? 0);
+  const hasRoom = size.width > 0 && size.height > 0;
+
+  useLayoutEffect(() => {
+    if (!hasRoom) return;
+    const old = before.current;
+    before.current = { picture, size };
+    const { scene } = picture;
+    const choose = (): void => {
+      if (mode.current !== "free") void flow.setViewport(viewportFor(mode.current, scene, size));
+    };
+    if (old === null) {
+      if (kept !== null && kept.mode === "free") void flow.setViewport(kept.viewport);
+      else choose();
+      return;
+    }
+    if (old.size.width !== size.width || old.size.height !== size.height) {
+      if (mode.current === "free") void flow.setViewport(keepMiddle(viewport(), old.size, size));
+      else choose();
+    }
+    if (old.picture === picture) return;
+    if (old.picture.model !== picture.model) {
+      // Another target of the same model: the same boxes, so the view may stay.
+      if (old.picture.scene.boxCount !== scene.boxCount) mode.current = "first";
+      choose();
+      return;
+    }
+    if (anchorGroup === null) {
+      choose();
+      return;
+    }
+    mode.current = "free";
+    const next = anchored(old.picture, picture, anchorGroup, viewport(), size);
+    if (next !== null) void flow.setViewport(next);
+  }, [picture, hasRoom, anchorGroup, flow, viewport, size, kept]);
+
+  useLayoutEffect(() => {
+    if (request === null || request.serial === done.current || !hasRoom) return;
+    const target = requestTarget(picture, request, selected);
+    if (target.kind === "wait" || (pending && target.kind === "whole")) return;
+    done.current = request.serial;
+    mode.current = target.kind === "whole" ? target.mode : "free";
+    if (target.kind === "whole") void flow.setViewport(viewportFor(target.mode, picture.scene, size));
+    else if (target.kind === "zoom") void (target.by === "in" ? flow.zoomIn() : flow.zoomOut());
+    else void flow.setViewport(fitViewport(target.rect, size.width, size.height, target.margin, target.most));
+  }, [picture, request, pending, selected, hasRoom, flow, size]);
+
+  // What was looked at is there again when the tab comes back.
+  const last = useRef({ viewport, keep });
+  last.current = { viewport, keep };
+  useLayoutEffect(
+    () => () => {
+      last.current.keep({ viewport: last.current.viewport(), mode: mode.current, done: done.current });
+    },
+    [],
+  );
+
+  return useCallback(() => {
+    mode.current = "free";
+  }, []);
+}

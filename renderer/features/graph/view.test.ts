@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
+import { allGroups, classify, classifyRoughly } from "../../graph/fold.ts";
+import { createGraphModel } from "../../graph/graphModel.ts";
+import { layoutScene, ROOMY } from "../../graph/layout.ts";
+import type { LayoutRoom } from "../../graph/layout.ts";
+import type { Scene } from "../../graph/scene.ts";
+import { worldRect } from "./lod.ts";
+import { roomFor } from "./slice.ts";
+import { BAR_ROOM, fitBetweenBars, firstViewport, keepMiddle, READABLE_ZOOM, showsEverything } from "./view.ts";
+
+const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 40, oddLayers: [3, 5, 7, 9, 11, 13] }, key));
+const device = new Uint8Array(model.view.nodeCount).fill(1);
+const classes = classify(model, device);
+const rough = classifyRoughly(model, device);
+const scene = (open: ReadonlySet<number>, room: LayoutRoom): Scene =>
+  layoutScene(model, { open, classes, rough }, room);
+
+/** Canvas sizes that windows of 1000×640 and 1440×900 leave. */
+const SMALL = { width: 588, height: 490 };
+const USUAL = { width: 914, height: 746 };
+
+describe("the first view", () => {
+  it.each([SMALL, USUAL])("shows the whole folded graph as cards in %o", (size) => {
+    const folded = scene(new Set(), roomFor(size.width, size.height, false));
+    const at = firstViewport(folded, size);
+    expect(at.zoom).toBeGreaterThanOrEqual(READABLE_ZOOM);
+    expect(showsEverything(folded, at, size)).toBe(true);
+    // Nothing lies under the bar.
+    expect(at.y).toBeGreaterThanOrEqual(BAR_ROOM);
+  });
+
+  it("makes cards narrower where there is little room", () => {
+    expect(roomFor(SMALL.width, SMALL.height, false).compact).toBe(true);
+    expect(roomFor(USUAL.width, USUAL.height, false).compact).toBe(false);
+    expect(scene(new Set(), roomFor(588, 490, false)).width).toBeLessThan(scene(new Set(), ROOMY).width);
+  });
+
+  it("begins at the top, in full width, with what cannot be shown at once", () => {
+    const open = scene(allGroups(model), ROOMY);
+    const at = firstViewport(open, USUAL);
+    expect(at.zoom).toBeGreaterThanOrEqual(READABLE_ZOOM);
+    expect(worldRect(at, USUAL.width, USUAL.height).y).toBeLessThanOrEqual(0);
+  });
+});
+
+describe("a map of every op", () => {
+  it("fits into the window at a size at which blocks are seen", () => {
+    const strip = scene(allGroups(model), ROOMY);
+    const map = scene(allGroups(model), roomFor(USUAL.width, USUAL.height, true));
+    const [asStrip, asMap] = [fitBetweenBars(strip, USUAL), fitBetweenBars(map, USUAL)];
+    expect(asMap.zoom).toBeGreaterThan(3 * asStrip.zoom);
+    expect(showsEverything(map, asMap, USUAL)).toBe(true);
+  });
+});
+
+describe("another size of the window", () => {
+  it("keeps what was in the middle in the middle", () => {
+    const before = { width: 900, height: 700 };
+    const now = { width: 500, height: 400 };
+    const at = { x: 30, y: -200, zoom: 0.8 };
+    const next = keepMiddle(at, before, now);
+    const middle = (view: ReturnType<typeof worldRect>) => [view.x + view.w / 2, view.y + view.h / 2];
+    const [was, is] = [middle(worldRect(at, 900, 700)), middle(worldRect(next, 500, 400))];
+    expect(is[0]).toBeCloseTo(was[0]!);
+    expect(is[1]).toBeCloseTo(was[1]!);
+  });
+});

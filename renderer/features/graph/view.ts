@@ -1,0 +1,150 @@
+/**
+ * Where the view goes, as plain arithmetic: the first look at a picture, everything, a group that stays in its place while it
+ * opens, a box that has to be on the screen, and a window that changes its size.
+ */
+import type { Rect } from "../../graph/gridIndex.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
+import type { Scene } from "../../graph/scene.ts";
+import type { Viewport } from "./lod.ts";
+import { fitViewport, worldRect } from "./lod.ts";
+import type { Picture, ViewRequest } from "./slice.ts";
+import { boxOfGroup, nearestBoxOfGroup } from "./walk.ts";
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** first, fit: chosen by the window, so it is chosen again when the window changes · free: the user has moved it. */
+export type ViewMode = "first" | "fit" | "free";
+
+export interface KeptView {
+  readonly viewport: Viewport;
+  readonly mode: ViewMode;
+  /** The last request that was done. */
+  readonly done: number;
+}
+
+/** Room for the bar at the top and the legend at the bottom. */
+export const BAR_ROOM = 56;
+const LEGEND_ROOM = 56;
+const MARGIN = 16;
+
+/** The smallest zoom at which a first view still shows cards, and not only their outlines. */
+export const READABLE_ZOOM = 0.7;
+/** As large as a first view that does not hold everything may be. */
+const FIRST_ZOOM = 0.9;
+
+const boundsOf = (scene: Scene): Rect => ({ x: scene.left, y: 0, w: scene.width, h: scene.height });
+export const rectOfBox = (scene: Scene, box: number): Rect => ({
+  x: scene.x[box] ?? 0,
+  y: scene.y[box] ?? 0,
+  w: scene.w[box] ?? 0,
+  h: scene.h[box] ?? 0,
+});
+
+export function fitBetweenBars(scene: Scene, { width, height }: Size): Viewport {
+  const fitted = fitViewport(boundsOf(scene), width, height - BAR_ROOM - LEGEND_ROOM, MARGIN, 1);
+  return { ...fitted, y: fitted.y + BAR_ROOM };
+}
+
+/** Everything if it can be read that way; otherwise the beginning, in full width if that can be read. */
+export function firstViewport(scene: Scene, size: Size): Viewport {
+  const fitted = fitBetweenBars(scene, size);
+  if (fitted.zoom >= READABLE_ZOOM) return fitted;
+  const wide = (size.width - 2 * MARGIN) / Math.max(1, scene.width);
+  const zoom = Math.min(FIRST_ZOOM, Math.max(READABLE_ZOOM, wide));
+  // The axis of the program in the middle, unless there is room for all of its width.
+  const middle = scene.width * zoom <= size.width - 2 * MARGIN ? scene.left + scene.width / 2 : 0;
+  return { zoom, x: size.width / 2 - middle * zoom, y: BAR_ROOM + 8 };
+}
+
+export const viewportFor = (mode: "first" | "fit", scene: Scene, size: Size): Viewport =>
+  mode === "first" ? firstViewport(scene, size) : fitBetweenBars(scene, size);
+
+/** What was in the middle of the old window is in the middle of the new one. */
+export function keepMiddle(at: Viewport, before: Size, now: Size): Viewport {
+  return { zoom: at.zoom, x: at.x + (now.width - before.width) / 2, y: at.y + (now.height - before.height) / 2 };
+}
+
+/** What was opened stays where it was, moved sideways only as far as needed to see all of it. Null: it is not there. */
+export function anchored(old: Picture, picture: Picture, group: number, at: Viewport, size: Size): Viewport | null {
+  const [from, to] = [anchorBox(old, group), anchorBox(picture, group)];
+  if (from < 0 || to < 0) return null;
+  const { scene } = picture;
+  const middle = (of: Scene, box: number): number => (of.x[box] ?? 0) + (of.w[box] ?? 0) / 2;
+  const wide = scene.kind[to] === BOX_KINDS.frame ? (scene.w[to] ?? 0) * at.zoom : 0;
+  const x = at.x + (middle(old.scene, from) - middle(scene, to)) * at.zoom;
+  const left = (scene.x[to] ?? 0) * at.zoom + x;
+  const shift =
+    wide === 0 || wide > size.width - 32 ? 0 : Math.max(0, 16 - left) - Math.max(0, left + wide - size.width + 16);
+  return {
+    zoom: at.zoom,
+    x: x + shift,
+    y: at.y + ((old.scene.y[from] ?? 0) - (scene.y[to] ?? 0)) * at.zoom,
+  };
+}
+
+function anchorBox(picture: Picture, group: number): number {
+  const box = boxOfGroup(picture.scene, group);
+  return box >= 0 ? box : nearestBoxOfGroup(picture, group);
+}
+
+/** Moves the view as little as needed to have the box on the screen; null when it is there already. */
+export function revealed(at: Viewport, size: Size, scene: Scene, box: number): Viewport | null {
+  const view = worldRect(at, size.width, size.height);
+  const { x, y, w, h } = rectOfBox(scene, box);
+  const margin = 60 / at.zoom;
+  const shift = (low: number, length: number, from: number, room: number): number =>
+    low < from + margin
+      ? low - from - margin
+      : low + length > from + room - margin
+        ? Math.min(low - from - margin, low + length - from - room + margin)
+        : 0;
+  const [dx, dy] = [shift(x, w, view.x, view.w), shift(y, h, view.y, view.h)];
+  return dx === 0 && dy === 0 ? null : { x: at.x - dx * at.zoom, y: at.y - dy * at.zoom, zoom: at.zoom };
+}
+
+export type ViewTarget =
+  | { readonly kind: "wait" }
+  | { readonly kind: "whole"; readonly mode: "first" | "fit" }
+  | { readonly kind: "zoom"; readonly by: "in" | "out" }
+  | { readonly kind: "rect"; readonly rect: Rect; readonly margin: number; readonly most: number };
+
+export function requestTarget(picture: Picture, request: ViewRequest, selected: number): ViewTarget {
+  const { scene } = picture;
+  const rect = (of: Rect, margin: number, most: number): ViewTarget => ({ kind: "rect", rect: of, margin, most });
+  switch (request.kind) {
+    case "top":
+      return { kind: "whole", mode: "first" };
+    case "fit":
+      return { kind: "whole", mode: "fit" };
+    case "zoomIn":
+      return { kind: "zoom", by: "in" };
+    case "zoomOut":
+      return { kind: "zoom", by: "out" };
+    case "fitSelection":
+      return selected < 0 ? { kind: "whole", mode: "fit" } : rect(rectOfBox(scene, selected), 120, 1.3);
+    case "showGroup": {
+      const box = boxOfGroup(scene, request.ref);
+      return box < 0 ? { kind: "wait" } : rect(rectOfBox(scene, box), 120, 1);
+    }
+    case "showNode": {
+      const box = scene.boxOfNode[request.ref] ?? -1;
+      if (box < 0 || scene.kind[box] !== BOX_KINDS.op) return { kind: "wait" };
+      const { x, y, w, h } = rectOfBox(scene, box);
+      return rect({ x: x - 200, y: y - 200, w: w + 400, h: h + 400 }, 20, 1);
+    }
+  }
+}
+
+/** Whether a view shows the whole picture: then a map of it in small says nothing. */
+export function showsEverything(scene: Scene, at: Viewport, size: Size): boolean {
+  const view = worldRect(at, size.width, size.height);
+  return (
+    view.x <= scene.left + 1 &&
+    view.y <= 1 &&
+    view.x + view.w >= scene.left + scene.width - 1 &&
+    view.y + view.h >= scene.height - 1
+  );
+}
