@@ -4,11 +4,13 @@
 //   tests     the C++ tests                                  native/build-tests
 //   sanitize  the C++ tests under ASan and UBSan             native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
+//   coreml    native/build-coreml/rlx_coreml.node            against CoreML on a Mac, against the test double on Linux
+//   coremlSanitize  the tests of the CoreML bridge under sanitizers, against the double
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { availableParallelism } from "node:os";
-import { findCmake, findCompiler, findMlx, MLX_PLACES } from "./lib/environment.mjs";
+import { findClang, findCmake, findCompiler, findMlx, lacksDouble, MLX_PLACES } from "./lib/environment.mjs";
 import { hasProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
@@ -18,6 +20,10 @@ const cross = [
   "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
   "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-cpu;max;-L;/usr/aarch64-linux-gnu",
 ];
+/** Objective-C without Apple: clang's runtime ABI and a double of the frameworks. */
+function againstDouble() {
+  return ["-DRLX_COREML_DOUBLE=ON", `-DCMAKE_CXX_COMPILER=${findClang() ?? "clang++-19"}`];
+}
 export const nativeBuilds = {
   addon: { folder: "native/build", options: [], output: "native/build/rlx.node" },
   mlx: {
@@ -32,11 +38,22 @@ export const nativeBuilds = {
     options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
   },
   arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...cross] },
+  coreml: {
+    source: "native/src/coreml",
+    folder: "native/build-coreml",
+    options: process.platform === "darwin" ? [] : againstDouble(),
+    output: "native/build-coreml/rlx_coreml.node",
+  },
+  coremlSanitize: {
+    source: "native/src/coreml",
+    folder: "native/build-coreml-sanitize",
+    options: [...againstDouble(), "-DRLX_SANITIZE=ON"],
+  },
 };
 
 /** Builds one configuration; gives undefined, or the reason why it could not. */
 export async function buildNative(name, { force = false } = {}) {
-  const { folder, options: fixed, output = folder, needsMlx = false } = nativeBuilds[name];
+  const { source = "native", folder, options: fixed, output = folder, needsMlx = false } = nativeBuilds[name];
   if (!existsSync(join(root, "native/CMakeLists.txt"))) return "native/CMakeLists.txt does not exist";
   const mlx = needsMlx ? findMlx() : undefined;
   if (needsMlx && !mlx) return `MLX was not found: looked at ${MLX_PLACES}`;
@@ -46,11 +63,14 @@ export async function buildNative(name, { force = false } = {}) {
   forget(`native-${name}`);
   const cmake = findCmake();
   if (!cmake) return "CMake is missing";
-  if (!findCompiler()) return "a C++20 compiler is missing";
+  const lacking = options.includes("-DRLX_COREML_DOUBLE=ON")
+    ? lacksDouble()
+    : !findCompiler() && "a C++20 compiler is missing";
+  if (lacking) return lacking;
 
   const configured = existsSync(join(root, folder, "CMakeCache.txt"));
   const generator = !configured && hasProgram("ninja") ? ["-G", "Ninja"] : [];
-  const setUp = ["-S", "native", "-B", folder, "-DCMAKE_BUILD_TYPE=Release", ...generator, ...options];
+  const setUp = ["-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", ...generator, ...options];
   const configuration = await runCaptured(cmake, setUp);
   if (configuration.code !== 0) return `CMake could not configure:\n${configuration.output.trim()}`;
   const jobs = process.env["RLX_NATIVE_JOBS"] ?? String(availableParallelism());

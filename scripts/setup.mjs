@@ -7,8 +7,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+  canHaveDouble,
   canUseApt,
   findChromium,
+  findClang,
   findCmake,
   findCompiler,
   hasArm64Emulation,
@@ -158,6 +160,13 @@ async function prepareArm64() {
   return installWithApt("g++-aarch64-linux-gnu", "qemu-user");
 }
 
+async function prepareClang() {
+  if (!canHaveDouble() || findClang()) return undefined;
+  if (!canUseApt()) return "no clang++-19 (the CoreML bridge is not compiled and run here)";
+  say("installing clang for the CoreML bridge");
+  return installWithApt("clang-19", "libclang-rt-19-dev");
+}
+
 /** In order. `needed`: without it nothing works; `always`: also for `npm start`. */
 const steps = [
   { name: "Node", needed: true, always: true, act: checkNode },
@@ -167,6 +176,7 @@ const steps = [
   { name: "llama.cpp", act: preparePeers },
   { name: "Chromium", act: prepareChromium },
   { name: "arm64 emulation", act: prepareArm64 },
+  { name: "clang", act: prepareClang },
 ];
 
 /** Runs the steps; gives what is not available with its reason. Throws when a needed step fails. */

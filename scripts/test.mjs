@@ -4,7 +4,7 @@
 // lacks is Apple hardware or the Electron runtime. `node scripts/test.mjs unit native` runs the named suites only.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { findChromium, findCmake, hasArm64Emulation, hasElectron } from "./lib/environment.mjs";
+import { findChromium, findCmake, hasArm64Emulation, hasElectron, lacksDouble } from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
 import { addTallies, readCtest, readPlaywright, readVitest } from "./lib/tally.mjs";
 import { setup } from "./setup.mjs";
@@ -95,6 +95,13 @@ const suites = [
     when: () => hasNativeTests() && process.arch !== "arm64",
     lacks: () => !hasArm64Emulation() && "no cross compiler and emulator",
     act: ctestSuite("arm64"),
+  },
+  {
+    name: "coreml bridge",
+    when: hasNativeTests,
+    lacks: () => (findCmake() ? lacksDouble() : "no CMake"),
+    mayLack: process.platform !== "linux" || process.arch !== "x64",
+    act: ctestSuite("coremlSanitize"),
   },
   {
     name: "native",
