@@ -42,6 +42,7 @@ export const COMMANDS = [
   command("view.export", "Export", "View", ["Mod+8", "Alt+8"]),
   command("view.navigator", "Show or hide the navigator", "View", ["Mod+0", "Alt+0"]),
   command("view.inspector", "Show or hide the inspector", "View", ["Mod+Alt+0", "Alt+9"]),
+  command("view.log", "Show or hide the log", "View", ["Mod+J"]),
   command("view.theme", "Switch between light, dark and automatic", "View"),
   command("model.run", "Run", "Model", ["Mod+R", "Mod+Enter"], shellOnly),
   command("model.stop", "Stop", "Model", ["Mod+."]),

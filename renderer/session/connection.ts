@@ -2,6 +2,7 @@
 import type { Job } from "../../main/contract/views/engine.ts";
 import type { EngineClient } from "../../main/contract/contract.ts";
 import { current, failed, ready } from "./async.ts";
+import { appendLog } from "./log.ts";
 import type { SessionState } from "./sessionSlice.ts";
 
 export interface SessionStore {
@@ -43,8 +44,14 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
     const { status, loss } = store.getState();
     if (loss !== null && !loss.over) return;
     const jobs = (status?.jobs ?? []).map(({ kind, title }) => `${JOBS[kind]} ${title}`);
+    const lost = jobs.length === 0 ? "" : ` Lost: ${jobs.join(", ")}.`;
     store.setState({
       status: null,
+      log: appendLog(
+        store.getState().log,
+        { kind: "error", code: "ENGINE_LOST", text: `The engine stopped.${lost}` },
+        Date.now(),
+      ),
       loss: {
         sentence: "The engine stopped. It is being started again.",
         lost: jobs,

@@ -6,6 +6,7 @@ import { toWireError } from "../../main/diagnostics/errors.ts";
 import { createGraphModel } from "../graph/graphModel.ts";
 import { current, failed, IDLE, isCancelled, loading, ready } from "./async.ts";
 import { commandText } from "./command.ts";
+import { appendLog } from "./log.ts";
 import { feedHeader, uploadFile } from "./droppedFile.ts";
 import type { SessionState, SliceTools } from "./sessionSlice.ts";
 import { INITIAL_SESSION, NO_MODEL, NO_ROUTES } from "./sessionSlice.ts";
@@ -24,7 +25,11 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
 
   const notify: SessionState["notify"] = (notice) => {
     notices += 1;
-    set({ notices: [...get().notices, { ...notice, id: notices }].slice(-4) });
+    const { level, code, title, text } = notice;
+    set({
+      notices: [...get().notices, { ...notice, id: notices }].slice(-4),
+      log: appendLog(get().log, { kind: level, code, text: `${title}: ${text}` }, Date.now()),
+    });
   };
   const notifyError = (title: string, error: unknown): void => {
     if (isCancelled(error)) return;
@@ -249,8 +254,13 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     dismissLoss: () => set({ loss: null }),
     noteCommand(command) {
       const text = commandText(command, current(get().model)?.argument ?? null);
-      if (text !== null) set({ lastCommand: text });
+      if (text === null) return;
+      set({
+        lastCommand: text,
+        log: appendLog(get().log, { kind: "command", code: null, text }, Date.now()),
+      });
     },
+    clearLog: () => set({ log: [] }),
     askMetadata: (input) => engine.call("model.metadata", input),
     askMetadataValue: (input) => engine.call("model.metadataValue", input),
     askTensors: (input) => engine.call("model.tensors", input),

@@ -14,6 +14,7 @@ import type { GraphModel } from "../graph/graphModel.ts";
 import type { Async } from "./async.ts";
 import { IDLE } from "./async.ts";
 import type { CommandLine } from "./command.ts";
+import type { LogEntry } from "./log.ts";
 import type { Loss, OpenSource, Selection, ShownNotice, Tab, UploadProgress } from "./types.ts";
 
 export interface SessionData {
@@ -38,6 +39,7 @@ export interface SessionData {
   readonly tab: Tab;
   readonly notices: readonly ShownNotice[];
   readonly lastCommand: string | null;
+  readonly log: readonly LogEntry[];
 }
 
 export interface SessionActions {
@@ -56,6 +58,7 @@ export interface SessionActions {
   readonly dismissNotice: (id: number) => void;
   readonly dismissLoss: () => void;
   readonly noteCommand: (command: CommandLine) => void;
+  readonly clearLog: () => void;
   /** Pages that a component shows and forgets: they never enter the state. */
   readonly askMetadata: (input: Input<"model.metadata">) => Promise<Output<"model.metadata">>;
   readonly askMetadataValue: (input: Input<"model.metadataValue">) => Promise<Output<"model.metadataValue">>;
@@ -100,5 +103,6 @@ export const INITIAL_SESSION: SessionData = {
   phase: "decode",
   notices: [],
   lastCommand: null,
+  log: [],
   ...NO_MODEL,
 };

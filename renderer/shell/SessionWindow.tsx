@@ -1,6 +1,6 @@
 /** The session: bar, ribbon, navigator, the selected tab, inspector, status. */
 import type { KeyboardEvent, ReactNode } from "react";
-import type { CSSProperties } from "react";
+import { Group, Panel } from "react-resizable-panels";
 import { BenchTab } from "../features/bench/BenchTab.tsx";
 import { ExportTab } from "../features/export/ExportTab.tsx";
 import { GraphTab } from "../features/graph/GraphTab.tsx";
@@ -16,8 +16,11 @@ import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { Progress } from "../ui/states.tsx";
 import { shownTabs } from "./commands.ts";
 import { InspectorPanel } from "./InspectorPanel.tsx";
+import { LogPane } from "./LogPane.tsx";
 import { Navigator } from "./Navigator.tsx";
 import { LossBanner } from "./Notices.tsx";
+import { Edge, SidePane, usePane } from "./Panes.tsx";
+import { LEAST_VIEW } from "./panes.ts";
 import { StatusBar } from "./StatusBar.tsx";
 import { Toolbar } from "./Toolbar.tsx";
 import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
@@ -48,20 +51,51 @@ const VIEWS: { readonly [T in Tab]: () => ReactNode } = {
 export function SessionWindow({ dragging, mac }: { readonly dragging: boolean; readonly mac: boolean }): ReactNode {
   const navigator = useWorkbench((state) => state.navigatorShown);
   const inspector = useWorkbench((state) => state.inspectorShown);
-  const columns = {
-    "--navigator": navigator ? "clamp(180px, 15.6vw, 224px)" : "0px",
-    "--inspector": inspector ? "clamp(232px, 21vw, 304px)" : "0px",
-  } as CSSProperties;
+  const log = useWorkbench((state) => state.logShown);
+  const panes = { navigator: usePane("navigator"), inspector: usePane("inspector"), log: usePane("log") };
   return (
     <div className={styles["window"]}>
       <Toolbar mac={mac} />
       <Ribbon />
       <LossBanner />
-      <div className={styles["body"]} style={columns}>
-        {navigator ? <Navigator /> : <span />}
-        <Main />
-        {inspector ? <InspectorPanel /> : <span />}
-      </div>
+      <Group orientation="vertical" className={styles["body"]} onLayoutChanged={(_, meta) => panes.log.remember(meta)}>
+        <Panel id="upper" minSize={LEAST_VIEW.height} className={styles["upper"]}>
+          <Group
+            onLayoutChanged={(_, meta) => {
+              panes.navigator.remember(meta);
+              panes.inspector.remember(meta);
+            }}
+          >
+            {navigator ? (
+              <>
+                <SidePane control={panes.navigator}>
+                  <Navigator />
+                </SidePane>
+                <Edge control={panes.navigator} label="Width of the navigator" />
+              </>
+            ) : null}
+            <Panel id="main" minSize={LEAST_VIEW.width} className={styles["upper"]}>
+              <Main />
+            </Panel>
+            {inspector ? (
+              <>
+                <Edge control={panes.inspector} label="Width of the inspector" />
+                <SidePane control={panes.inspector}>
+                  <InspectorPanel />
+                </SidePane>
+              </>
+            ) : null}
+          </Group>
+        </Panel>
+        {log ? (
+          <>
+            <Edge control={panes.log} label="Height of the log" />
+            <SidePane control={panes.log}>
+              <LogPane />
+            </SidePane>
+          </>
+        ) : null}
+      </Group>
       <StatusBar />
       {dragging ? <div className={styles["dropHint"]}>Drop to open</div> : null}
     </div>

@@ -11,6 +11,8 @@ export function StatusBar(): ReactNode {
   const connection = useWorkbench((state) => state.connection);
   const info = useWorkbench((state) => current(state.info));
   const job = useWorkbench((state) => state.status?.jobs[0] ?? null);
+  const logShown = useWorkbench((state) => state.logShown);
+  const opened = useWorkbench((state) => current(state.model) !== null);
   const lastCommand = useWorkbench((state) => state.lastCommand);
   const cpu = info === null ? "" : `${info.cpu.kernels}, ${plural(info.cpu.cores, "core")}`;
   const coreml = info?.devices.find(({ id }) => id === "coreml");
@@ -47,6 +49,16 @@ export function StatusBar(): ReactNode {
         </span>
       )}
       <span className={styles["space"]} />
+      {opened ? (
+        <button
+          type="button"
+          className={styles["statusButton"]}
+          aria-pressed={logShown}
+          onClick={commands["view.log"].run}
+        >
+          Log
+        </button>
+      ) : null}
       {lastCommand === null ? null : (
         <button
           type="button"

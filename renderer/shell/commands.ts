@@ -80,6 +80,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "view.export": tab("export"),
     "view.navigator": withModel(() => get().toggleNavigator()),
     "view.inspector": withModel(() => get().toggleInspector()),
+    "view.log": withModel(() => get().toggleLog()),
     "view.theme": always(() => get().cycleTheme()),
     "model.run": withRun(() => {
       get().setTab("run");

@@ -9,10 +9,12 @@ export interface WindowSlice {
   readonly dialog: DialogName | null;
   readonly navigatorShown: boolean;
   readonly inspectorShown: boolean;
+  readonly logShown: boolean;
   readonly theme: ThemeChoice;
   readonly showDialog: (dialog: DialogName | null) => void;
   readonly toggleNavigator: () => void;
   readonly toggleInspector: () => void;
+  readonly toggleLog: () => void;
   readonly cycleTheme: () => void;
 }
 
@@ -21,10 +23,12 @@ export function createWindowSlice({ set, get }: SliceTools<SessionState & Window
     dialog: null,
     navigatorShown: true,
     inspectorShown: true,
+    logShown: false,
     theme: typeof localStorage === "undefined" ? "auto" : storedTheme(),
     showDialog: (dialog) => set({ dialog }),
     toggleNavigator: () => set({ navigatorShown: !get().navigatorShown }),
     toggleInspector: () => set({ inspectorShown: !get().inspectorShown }),
+    toggleLog: () => set({ logShown: !get().logShown }),
     cycleTheme() {
       const theme = nextTheme(get().theme);
       applyTheme(theme);
