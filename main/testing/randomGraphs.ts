@@ -92,10 +92,8 @@ const STEPS: readonly Step[] = [
   // Sum and norm.
   (g, pick, _random, b) => {
     const x = pick();
-    const gamma = b.param(`gamma.${columnsOf(g, x)}`, tensor("f32", [columnsOf(g, x)]), {
-      file: "random",
-      tensor: "g",
-    });
+    const name = `gamma.${columnsOf(g, x)}`;
+    const gamma = b.param(name, tensor("f32", [columnsOf(g, x)]), { file: "random", tensor: name });
     return g.rms_norm([g.add([x, same(g, x, pick)]), gamma], { eps: 1e-3 });
   },
   (g, pick) => g.cast([g.cast([pick()], { to: "f64" })], { to: "f32" }),

@@ -32,7 +32,7 @@ export function attentionBlocks(draft: PlanDraft): void {
     const [q = -1, , v = -1, , , , , kCache = -1, vCache = -1] = parts.operands;
     const [, keys = -1, values = -1] = attention.inputs;
     if (draft.valueAt(q).type.shape.at(-1) !== draft.valueAt(v).type.shape.at(-1)) return;
-    if (!updatesInPlace(draft, kCache, keys, at) || !updatesInPlace(draft, vCache, values, at)) return;
+    if (!updatesInPlace(draft, uses, kCache, keys, at) || !updatesInPlace(draft, uses, vCache, values, at)) return;
     const { causal, scale, softcap, window } = attention.params;
     const replaced = parts.places.flatMap((place) => draft.instructions[place] ?? []);
     for (const place of parts.places) result[place] = undefined;
@@ -156,13 +156,12 @@ function separateParts(draft: PlanDraft, uses: Uses, attention: DraftInstruction
   };
 }
 
-/** The cache is a state, its next value is this result, and nobody reads the old value after `at`. */
-function updatesInPlace(draft: PlanDraft, cache: number, next: number, at: number): boolean {
+/** The cache is a state, its next value is this result; nobody reads the old value after `at`, or the new one before it. */
+function updatesInPlace(draft: PlanDraft, uses: Uses, cache: number, next: number, at: number): boolean {
   const buffer = draft.bufferOf(cache);
   const kind = draft.kindOf(buffer);
   const state = kind.kind === "state" ? draft.states.find((entry) => entry.name === kind.name) : undefined;
   if (state === undefined || draft.bufferOf(state.next) !== draft.bufferOf(next)) return false;
-  return !draft.instructions.some(
-    (instruction, i) => i > at && instruction.inputs.some((id) => id >= 0 && draft.bufferOf(id) === buffer),
-  );
+  const early = (uses.readers[draft.bufferOf(next)] ?? []).some((reader) => reader < at);
+  return !early && !(uses.readers[buffer] ?? []).some((reader) => reader > at);
 }

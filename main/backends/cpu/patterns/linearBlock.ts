@@ -115,11 +115,16 @@ function splitAddNorms(draft: PlanDraft): void {
   });
 }
 
+/** The shape that the product has where it is made: a block writes no other view of it. */
+const unchanged = (draft: PlanDraft, made: number, seen: number): boolean =>
+  sameShape(draft.valueAt(made).type.shape, draft.valueAt(seen).type.shape);
+
 /** The linear that alone makes this value, when only `reader` reads it. */
 function privateLinear(draft: PlanDraft, uses: Uses, id: number, reader: number): DraftInstruction | undefined {
   const place = soleWriter(uses, draft.bufferOf(id));
   const host = place === undefined ? undefined : draft.instructions[place];
-  return host?.kernel === "linear" && readOnlyBy(uses, draft.bufferOf(id), reader) ? host : undefined;
+  if (host?.kernel !== "linear" || !readOnlyBy(uses, draft.bufferOf(id), reader)) return undefined;
+  return unchanged(draft, host.outputs[0] ?? -1, id) ? host : undefined;
 }
 
 /** The gate and up values of act(gate) * up, and the instructions that make it. */
@@ -215,6 +220,7 @@ function takeResiduals(draft: PlanDraft): void {
       const block = host === undefined ? undefined : openBlock(host);
       if (place === undefined || block === undefined || block.matrices.length !== 1 || block.add >= 0) continue;
       if (product === residual || !readOnlyBy(uses, draft.bufferOf(product), at)) continue;
+      if (!block.matrices.every((matrix) => unchanged(draft, matrix.output, product))) continue;
       const [wanted, added] = [draft.valueAt(sum).type, draft.valueAt(residual).type];
       if (!sameShape(wanted.shape, added.shape) || !sameShape(wanted.shape, draft.valueAt(product).type.shape))
         continue;

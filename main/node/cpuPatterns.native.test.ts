@@ -1,0 +1,129 @@
+// Whole graphs through the native engine with and without the patterns, against the reference evaluator: random ones with
+// planted near-patterns, and tiny models of every family, in several steps so that caches count.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { LocateWeight } from "../backends/cpu/lower.ts";
+import { compile } from "../compiler/compile.ts";
+import type { Graph } from "../ir/graph.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
+import type { TensorType } from "../ir/type.ts";
+import { evaluate } from "../ops/evaluate.ts";
+import { compileArtifact, loadArtifact } from "../runtime/cpuDevice.ts";
+import { randomCase } from "../testing/randomGraphs.ts";
+import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
+import { loadAddon } from "./addon.ts";
+
+const engine = loadAddon();
+const folder = mkdtempSync(join(tmpdir(), "rlx-cpu-patterns-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Param = (name: string, type: TensorType) => HostTensor;
+
+/** The weights of a graph in one file. */
+function weightsOf(graph: Graph, param: Param): { readonly path: string; readonly locate: LocateWeight } {
+  const places = new Map<string, { readonly offset: number; readonly bytes: number }>();
+  const parts: Uint8Array[] = [new Uint8Array(64)];
+  let end = 64;
+  for (const node of graph.nodes) {
+    const [type] = node.outputs;
+    if (node.op !== "param" || type === undefined) continue;
+    const bytes = tensorBytes(param(String(node.attrs["name"]), type));
+    places.set(String(node.attrs["name"]), { offset: end, bytes: bytes.length });
+    const padded = new Uint8Array(Math.ceil(bytes.length / 64) * 64);
+    padded.set(bytes);
+    parts.push(padded);
+    end += padded.length;
+  }
+  const path = join(folder, `${graph.name}-${Math.random()}.bin`);
+  writeFileSync(path, Buffer.concat(parts));
+  const byTensor = new Map(graph.nodes.map((node) => [String(node.attrs["tensor"]), String(node.attrs["name"])]));
+  return {
+    path,
+    locate: (_file, tensor) => ({ file: 0, ...places.get(byTensor.get(tensor)!)! }),
+  };
+}
+
+/** One session of the plan over these weights; gives the outputs of each step. */
+async function runPlan(
+  graph: Graph,
+  param: Param,
+  fuse: boolean,
+  steps: readonly Readonly<Record<string, HostTensor>>[],
+): Promise<{ readonly outputs: Record<string, Float64Array>[]; readonly kernels: string[] }> {
+  const { path, locate } = weightsOf(graph, param);
+  const artifact = compileArtifact(graph, { weights: { paths: [], locate }, fuse });
+  const compiled = loadArtifact(engine, artifact, { threads: 2, paths: [path] });
+  const session = compiled.open();
+  const outputs: Record<string, Float64Array>[] = [];
+  for (const step of steps) {
+    const inputs = Object.fromEntries(Object.entries(step).map(([name, value]) => [name, tensorBytes(value)]));
+    const fetch = graph.outputs.map(({ name }) => name);
+    const result = await session.run({ inputs, fetch });
+    outputs.push(
+      Object.fromEntries(
+        Object.entries(result.outputs).map(([name, { bytes }]) => [
+          name,
+          Float64Array.from(new Float32Array(bytes.buffer)),
+        ]),
+      ),
+    );
+  }
+  session.dispose();
+  compiled.dispose();
+  return { outputs, kernels: artifact.steps.map(({ kernel }) => kernel) };
+}
+
+function expectClose(got: Float64Array, want: Float64Array, tolerance: number, what = ""): void {
+  const scale = want.reduce((most, x) => Math.max(most, Math.abs(x)), 1);
+  expect(got).toHaveLength(want.length);
+  const worst = want.reduce((most, x, i) => Math.max(most, Math.abs(x - got[i]!)), 0) / scale;
+  expect(worst, what).toBeLessThan(tolerance);
+}
+
+test("300 random graphs: with patterns, without, and the reference agree; the patterns are met", async () => {
+  const met = new Map<string, number>();
+  for (let seed = 1; seed <= 300; seed++) {
+    const { graph, inputs } = randomCase(seed);
+    const want = evaluate(graph, inputs).outputs;
+    const { graph: legal } = compile(graph, { backend: "cpu", passes: [] });
+    for (const fuse of [false, true]) {
+      const { outputs, kernels } = await runPlan(legal, inputs.param!, fuse, [inputs.inputs]);
+      for (const [name, { data }] of Object.entries(want))
+        expectClose(outputs[0]![name]!, data, 2e-5, `${seed} ${fuse}`);
+      if (fuse) for (const kernel of kernels) met.set(kernel, (met.get(kernel) ?? 0) + 1);
+    }
+  }
+  expect(met.get("linear_block") ?? 0).toBeGreaterThan(50);
+});
+
+describe.each(["llama", "qwen2", "qwen3"] as const)("tiny %s", (family) => {
+  test("prompt and single tokens: with and without passes and patterns", async () => {
+    const graph = tinyModel(family, 2);
+    const steps = [[5, 17, 40, 2], [7], [9]].map((tokens, i) => ({
+      tokens: hostTensor("i32", [tokens.length], tokens),
+      past: hostScalar("i32", [0, 4, 5][i]!),
+      logit_rows: hostTensor("i32", [1], [tokens.length - 1]),
+    }));
+    let states: Readonly<Record<string, HostTensor>> = {};
+    const want = steps.map((inputs) => {
+      const result = evaluate(graph, { inputs, states, param: tinyParam, bindings: {} });
+      states = result.states;
+      return result.outputs["logits"]!.data;
+    });
+    const forms = [
+      compile(graph, { backend: "cpu", passes: [] }).graph,
+      compile(graph, { backend: "cpu" }).graph,
+      compile(graph, { backend: "cpu", passes: [], dispatch: "force-common" }).graph,
+    ];
+    for (const form of forms)
+      for (const fuse of [false, true]) {
+        const { outputs, kernels } = await runPlan(form, tinyParam, fuse, steps);
+        want.forEach((data, i) => expectClose(outputs[i]!["logits"]!, data, 2e-5));
+        expect(kernels.includes("attention_block")).toBe(fuse && form !== forms[2]);
+      }
+  });
+});
