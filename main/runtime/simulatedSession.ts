@@ -46,7 +46,7 @@ export function simulatedSession(decoder: SimulatedDecoder): GraphSession {
         ...(request.score === undefined ? {} : { scored: scoreRows(logits, request.score) }),
       };
     },
-    fork: async () => Promise.resolve(simulatedSession(decoder.fork())),
+    fork: async () => simulatedSession(await decoder.fork()),
     save: async () => Promise.reject(unsupported("saving")),
     restore: async () => Promise.reject(unsupported("restoring")),
     reset: async () => Promise.resolve(decoder.reset()),

@@ -154,7 +154,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
             rows.push([to - 1, logProbabilities(logits)]);
           };
           await take(0, 64);
-          const fork = decoder.fork();
+          const fork = await decoder.fork();
           for (let at = 64; at < tokens.length; at++) await take(at, at + 1);
           const short = await fork.step(Int32Array.from(tokens.slice(64, 70)), 64, [5]);
           rows.push([69, logProbabilities(short)]);

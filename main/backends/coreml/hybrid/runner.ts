@@ -9,8 +9,7 @@ import { valueKey } from "../../../ir/graph.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
-import { SimState } from "../simulator/simulator.ts";
-import type { Simulator } from "../simulator/simulator.ts";
+import type { PackageRunner, PackageState } from "../packageRunner.ts";
 import { coremlKernel, runCoremlKernel } from "./customKernels.ts";
 import type { Part } from "./partition.ts";
 import type { Route } from "./route.ts";
@@ -26,7 +25,8 @@ export type HostExecutor = (
 export interface HybridOptions {
   readonly table: OpTable;
   readonly route: Route;
-  readonly simulator: Simulator;
+  /** Runs the CoreML parts: the simulator, or CoreML. */
+  readonly simulator: PackageRunner;
   readonly host: HostExecutor;
   /** Numbers of a weight that a host part needs. */
   readonly param?: (tensor: string) => Promise<HostTensor>;
@@ -41,8 +41,8 @@ export interface PartTiming {
 }
 
 export interface HybridResult {
-  /** Simulated, because CoreML parts ran on the simulator. */
-  readonly truth: "simulated";
+  /** Simulated when the CoreML parts ran on the simulator. */
+  readonly truth: PackageRunner["label"];
   readonly outputs: Readonly<Record<string, HostTensor>>;
   readonly timings: readonly PartTiming[];
 }
@@ -51,10 +51,11 @@ export class HybridRunner {
   readonly #options: HybridOptions;
   /** One-node graphs of host nodes, by their id: built once, so that an executor can keep what it compiled. */
   readonly #single = new Map<number, Graph>();
-  readonly #state = new SimState();
+  readonly #state: PackageState;
 
   constructor(options: HybridOptions) {
     this.#options = options;
+    this.#state = options.simulator.newState();
   }
 
   async run(inputs: Readonly<Record<string, HostTensor>>, signal?: AbortSignal): Promise<HybridResult> {
@@ -80,7 +81,7 @@ export class HybridRunner {
       });
     }
     const outputs = Object.fromEntries(route.graph.outputs.map(({ name, value }) => [name, at(values, value)]));
-    return { truth: "simulated", outputs, timings };
+    return { truth: this.#options.simulator.label, outputs, timings };
   }
 
   async #runCoreml(part: Part, values: Map<string, HostTensor>, signal: AbortSignal | undefined): Promise<void> {

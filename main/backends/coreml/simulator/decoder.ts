@@ -1,5 +1,5 @@
 /**
- * A language model in a package, step by step on the simulator: prompts through the prefill function in buckets, the rest and
+ * A language model in a package, step by step on the simulator or on CoreML: prompts through the prefill function in buckets, the rest and
  * new tokens through the decode function; caches in CoreML states or, for functional caches, in arrays that the host keeps
  * and writes the new keys into.
  */
@@ -7,8 +7,7 @@ import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import type { FunctionBindings } from "../export.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
 import { elementCount } from "../mil/types.ts";
-import type { PredictOptions, Simulator } from "./simulator.ts";
-import { SimState } from "./simulator.ts";
+import type { PackageRunner, PackageRunOptions, PackageState } from "../packageRunner.ts";
 import type { SimTensor } from "./tensor.ts";
 import { allocate, simTensor } from "./tensor.ts";
 
@@ -35,20 +34,22 @@ interface StepFunction {
 }
 
 export class SimulatedDecoder {
-  readonly label = "simulated";
+  readonly label: PackageRunner["label"];
   readonly capacity: number;
   readonly vocabulary: number;
-  readonly #simulator: Simulator;
+  readonly #runner: PackageRunner;
   readonly #bindings: FunctionBindings;
   readonly #names: DecoderNames;
   readonly #decode: StepFunction;
   readonly #prefill: StepFunction | undefined;
-  #state = new SimState();
+  #state: PackageState;
   /** Functional caches by graph name. */
   #caches = new Map<string, SimTensor>();
 
-  constructor(simulator: Simulator, bindings: FunctionBindings, names: DecoderNames) {
-    this.#simulator = simulator;
+  constructor(runner: PackageRunner, bindings: FunctionBindings, names: DecoderNames) {
+    this.#runner = runner;
+    this.label = runner.label;
+    this.#state = runner.newState();
     this.#bindings = bindings;
     this.#names = names;
     const functions = Object.entries(bindings)
@@ -96,15 +97,16 @@ export class SimulatedDecoder {
   }
 
   /** A decoder of its own with the same caches. */
-  fork(): SimulatedDecoder {
-    const copy = new SimulatedDecoder(this.#simulator, this.#bindings, this.#names);
-    copy.#state = this.#state.copy();
+  async fork(): Promise<SimulatedDecoder> {
+    const copy = new SimulatedDecoder(this.#runner, this.#bindings, this.#names);
+    copy.#state = await this.#state.copy();
     for (const [name, cache] of this.#caches) copy.#caches.set(name, { ...cache, data: cache.data.slice() });
     return copy;
   }
 
   reset(): void {
-    this.#state = new SimState();
+    this.#state.dispose();
+    this.#state = this.#runner.newState();
     this.#caches = new Map();
   }
 
@@ -134,14 +136,14 @@ export class SimulatedDecoder {
       if (b.kind === "input") inputs[b.feature] = simTensor(b.dtype, b.shape, given[b.name] ?? unknown(b.name));
       else if (b.kind === "stateIn") inputs[b.feature] = this.#cache(b);
     }
-    const predict: PredictOptions = {
+    const predict: PackageRunOptions = {
       state: this.#state,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       ...(options.onOperation === undefined
         ? {}
         : { onOperation: (index, ms) => options.onOperation?.(f.name, index, ms) }),
     };
-    const made = await this.#simulator.function(f.name).predict(inputs, predict);
+    const made = await this.#runner.function(f.name).predict(inputs, predict);
     let logits: SimTensor | undefined;
     for (const b of f.bindings) {
       const value = made[b.feature];

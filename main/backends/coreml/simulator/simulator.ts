@@ -8,6 +8,7 @@ import { unpackValues } from "../mil/fromProto.ts";
 import type { MilBinding, MilConstant, MilFunction, MilOperation, MilTensorType, MilType } from "../mil/types.ts";
 import { elementCount } from "../mil/types.ts";
 import type { OpenPackage } from "../package.ts";
+import type { PackageFunction, PackageRunner, PackageState } from "../packageRunner.ts";
 import { CONSTEXPR } from "./constexpr.ts";
 import { ELEMENTWISE } from "./elementwise.ts";
 import type { Kernel } from "./kernel.ts";
@@ -37,13 +38,17 @@ export function runKernel(
 }
 
 /** Contents of CoreML states, by name. Belongs to one conversation; shared by the functions of a model. */
-export class SimState {
+export class SimState implements PackageState {
   readonly tensors = new Map<string, SimTensor>();
 
   copy(): SimState {
     const out = new SimState();
     for (const [name, t] of this.tensors) out.tensors.set(name, { ...t, data: t.data.slice() });
     return out;
+  }
+
+  dispose(): void {
+    this.tensors.clear();
   }
 }
 
@@ -57,7 +62,7 @@ export interface PredictOptions {
 /** Decompressed constants kept in memory; beyond this, the oldest are read again when needed. */
 const CONSTANT_BUDGET_BYTES = 1 << 30;
 
-export class Simulator {
+export class Simulator implements PackageRunner {
   readonly label = "simulated";
   readonly #package: OpenPackage;
   readonly #functions = new Map<string, SimFunction>();
@@ -70,6 +75,10 @@ export class Simulator {
 
   get functionNames(): readonly string[] {
     return this.#package.program.functions.map((f) => f.name);
+  }
+
+  newState(): SimState {
+    return new SimState();
   }
 
   function(name: string = this.#package.defaultFunction): SimFunction {
@@ -143,7 +152,7 @@ const copyOf = (values: ArrayLike<number>): ArrayLike<number> =>
 type LoadConstant = (constant: MilConstant, keep: boolean) => Promise<SimTensor>;
 type Keep = (key: string, make: () => Promise<SimTensor>) => Promise<SimTensor>;
 
-export class SimFunction {
+export class SimFunction implements PackageFunction {
   readonly mil: MilFunction;
   readonly #load: LoadConstant;
   readonly #keep: Keep;

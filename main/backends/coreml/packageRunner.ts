@@ -1,0 +1,32 @@
+/**
+ * Whatever runs the functions of a package: the simulator here, CoreML through the bridge on a Mac. Features are named and typed
+ * as the package declares them; a state belongs to one conversation and is shared by the functions of a model.
+ */
+import type { SimTensor } from "./simulator/tensor.ts";
+
+export interface PackageState {
+  copy(): PackageState | Promise<PackageState>;
+  /** Gives its memory back; harmless when there is none yet. */
+  dispose(): void;
+}
+
+export interface PackageRunOptions {
+  readonly state?: PackageState;
+  readonly signal?: AbortSignal;
+  /** Time spent per operator of the function, by index; only the simulator knows it. */
+  readonly onOperation?: (index: number, milliseconds: number) => void;
+}
+
+export interface PackageFunction {
+  predict(
+    inputs: Readonly<Record<string, SimTensor>>,
+    options?: PackageRunOptions,
+  ): Promise<Readonly<Record<string, SimTensor>>>;
+}
+
+export interface PackageRunner {
+  /** How the times of a run were obtained. */
+  readonly label: "simulated" | "measured";
+  newState(): PackageState;
+  function(name: string): PackageFunction;
+}
