@@ -107,7 +107,7 @@ describe("legalise", () => {
   });
 
   it("answers for experimental backends too", () => {
-    const { counts } = dispatchReport(tinyModel("llama", 1), "mlx");
+    const { counts } = dispatchReport(tinyModel("llama", 1), "webgpu");
     expect(counts.native).toBe(0);
     expect(counts.undeclared).toBeGreaterThan(10);
   });

@@ -3,9 +3,6 @@
  * is ENV_NO_ADDON with what to do; the program still starts.
  */
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type {
   CpuEngine,
   EngineCounts,
@@ -18,15 +15,12 @@ import type {
   WeightsHandle,
 } from "../backends/cpu/engine.ts";
 import { CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
-import { WorkbenchError, isErrorCode, throwIfCancelled } from "../diagnostics/errors.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Started } from "./nativeHandles.ts";
+import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/binding/addon.cpp. */
 const ABI = 1;
-
-interface Started<T> {
-  readonly job: number;
-  readonly promise: Promise<T>;
-}
 
 /** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
@@ -59,34 +53,9 @@ export interface AddonOptions {
   readonly isa?: string;
 }
 
-/** native/build of the repository, or native/ among the resources of an installed app. */
-function candidates(): readonly string[] {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const found: string[] = [];
-  for (let folder = here; ; folder = dirname(folder)) {
-    found.push(join(folder, "native", "build", "rlx.node"), join(folder, "native", "rlx.node"));
-    if (dirname(folder) === folder) return found;
-  }
-}
-
-/** Any error of the addon as ours: the code travels as a property. */
-function translated(error: unknown): WorkbenchError {
-  if (error instanceof WorkbenchError) return error;
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  const message = error instanceof Error ? error.message : String(error);
-  return new WorkbenchError(isErrorCode(code) ? code : "BUG_UNEXPECTED", message, { cause: error });
-}
-
-function guarded<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw translated(error);
-  }
-}
-
 export function loadAddon(options: AddonOptions = {}): CpuEngine {
-  const path = options.path ?? candidates().find((candidate) => existsSync(candidate));
+  const path =
+    options.path ?? addonPlaces("native/build/rlx.node", "native/rlx.node").find((place) => existsSync(place));
   if (path === undefined || !existsSync(path))
     throw new WorkbenchError(
       "ENV_NO_ADDON",
@@ -100,20 +69,7 @@ export function loadAddon(options: AddonOptions = {}): CpuEngine {
 }
 
 function openAddon(path: string): NativeAddon {
-  let loaded: unknown;
-  try {
-    loaded = createRequire(import.meta.url)(path);
-  } catch (error) {
-    throw new WorkbenchError(
-      "ENV_NO_ADDON",
-      `[addon] cannot load ${path}: ${error instanceof Error ? error.message : String(error)}`,
-      {
-        hint: "Build it again on this machine with `npm run build:native`.",
-        cause: error,
-      },
-    );
-  }
-  const native = loaded as NativeAddon;
+  const native = requireAddon(path, "Build it again on this machine with `npm run build:native`.") as NativeAddon;
   if (native.abi !== ABI)
     throw new WorkbenchError("ENV_NO_ADDON", `[addon] version: got ${String(native.abi)}, expected ${ABI}`, {
       hint: "The addon is older than the program: run `npm run build:native`.",
@@ -135,40 +91,7 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
       `[addon] instruction set: got ${isa}, expected one of ${isas.join(", ")}`,
     );
   const forced = isa === undefined ? {} : { isa };
-  // The safety net only: what is collected without having been disposed is disposed then.
-  const lost = new FinalizationRegistry<number>((handle) => native.dispose(handle));
-  const ids = new WeakMap<object, number>();
-
-  const idOf = (handle: object): number => {
-    const id = ids.get(handle);
-    if (id === undefined)
-      throw new WorkbenchError("HANDLE_UNKNOWN", "[addon] this handle does not belong to the engine");
-    return id;
-  };
-  const tracked = <T extends object>(id: number, handle: T): T => {
-    ids.set(handle, id);
-    lost.register(handle, id, handle);
-    return handle;
-  };
-  const disposer = (id: number, handle: () => object) => (): void => {
-    native.dispose(id);
-    lost.unregister(handle());
-  };
-
-  /** A job with its signal: an abort cancels it natively, and the promise then rejects with CANCELLED. */
-  const awaited = async <T>(start: () => Started<T>, signal?: AbortSignal): Promise<T> => {
-    throwIfCancelled(signal);
-    const { job, promise } = guarded(start);
-    const abort = (): void => void native.cancel(job);
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      return await promise;
-    } catch (error) {
-      throw translated(error);
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
-  };
+  const { awaited, disposer, idOf, tracked } = nativeHandles(native);
 
   const weightsHandle = (id: number, bytes: number): WeightsHandle => {
     const handle: WeightsHandle = tracked(id, {

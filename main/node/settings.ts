@@ -2,6 +2,8 @@
  * Every environment variable the engine reads, in one place; docs/environment.md is checked against this list.
  * A value that is not understood is an error that says what is, never silently the default.
  */
+import type { MlxMode } from "../backends/mlx/engine.ts";
+import { MLX_MODES } from "../backends/mlx/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 
 export const DISPATCH_POLICIES = ["prefer-native", "force-common", "force-native"] as const;
@@ -19,6 +21,8 @@ export interface Settings {
   readonly coremlUnits: CoremlUnits;
   /** Bake weights to f16 on export instead of keeping them packed. */
   readonly coremlHostDequant: boolean;
+  /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
+  readonly mlxMode: MlxMode;
   /** Overrides the folder of caches, recents and calibration. */
   readonly home: string | null;
   /** Overrides the folder of compiled plans; "off" for none. */
@@ -66,6 +70,7 @@ export const VARIABLES = {
   dispatchReport: flag("RLX_DISPATCH_REPORT"),
   coremlUnits: oneOf("RLX_COREML_UNITS", COREML_UNITS, "cpu-ane"),
   coremlHostDequant: flag("RLX_COREML_HOST_DEQUANT"),
+  mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
   home: path("RLX_HOME"),
   cache: path("RLX_CACHE", "a path, or off"),
   addon: path("RLX_ADDON"),
@@ -94,6 +99,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     dispatchReport: read(VARIABLES.dispatchReport),
     coremlUnits: read(VARIABLES.coremlUnits),
     coremlHostDequant: read(VARIABLES.coremlHostDequant),
+    mlxMode: read(VARIABLES.mlxMode),
     home: read(VARIABLES.home),
     cache: read(VARIABLES.cache),
     addon: read(VARIABLES.addon),

@@ -6,6 +6,7 @@
  */
 import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
 import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
+import type { MlxEmitter, MlxValue } from "../backends/mlx/emitter.ts";
 import type { AnyAttrSchema, AttrRecord, AttrSchema, NoAttrs } from "../ir/attributes.ts";
 import type { Bindings } from "../ir/dim.ts";
 import type { Graph, Value } from "../ir/graph.ts";
@@ -41,8 +42,8 @@ export type InputsOf<A extends Arity, T> = Tuples<T>[A];
 /** "one": the builder returns a value; "many": a list of values. */
 export type OutputCount = "one" | "many";
 
-export const STABLE_BACKENDS = ["cpu", "coreml"] as const;
-export const EXPERIMENTAL_BACKENDS = ["mlx", "webgpu"] as const;
+export const STABLE_BACKENDS = ["cpu", "coreml", "mlx"] as const;
+export const EXPERIMENTAL_BACKENDS = ["webgpu"] as const;
 export type StableBackend = (typeof STABLE_BACKENDS)[number];
 export type ExperimentalBackend = (typeof EXPERIMENTAL_BACKENDS)[number];
 export type Backend = StableBackend | ExperimentalBackend;
@@ -50,7 +51,7 @@ export type Backend = StableBackend | ExperimentalBackend;
 interface BackendTypes {
   cpu: { emitter: CpuEmitter; value: CpuValue };
   coreml: { emitter: CoremlEmitter; value: MilValue };
-  mlx: { emitter: never; value: never };
+  mlx: { emitter: MlxEmitter; value: MlxValue };
   webgpu: { emitter: never; value: never };
 }
 

@@ -72,7 +72,7 @@ export interface CompiledGraph extends Disposable {
 }
 
 export interface Device {
-  readonly id: "cpu" | "reference";
+  readonly id: "cpu" | "mlx" | "reference";
   /** For people: "CPU engine, avx2" or "TypeScript reference (slow)". */
   readonly title: string;
   compile(graph: Graph): CompiledGraph;

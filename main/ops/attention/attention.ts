@@ -1,3 +1,4 @@
+import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
@@ -6,10 +7,18 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, formatType, sameShape, tensor } from "../../ir/type.ts";
-import type { InputsOf, Op } from "../defineOp.ts";
+import type { InputsOf, NodeInfo, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { ScoreAttrs } from "../families/attention.ts";
-import { attendRow, groupOf, hideScores, scaleScores, visibleKeys } from "../families/attention.ts";
+import {
+  attendRow,
+  groupOf,
+  hideScores,
+  mlxShaped,
+  mlxTakesAttention,
+  scaleScores,
+  visibleKeys,
+} from "../families/attention.ts";
 import { sizeValue } from "../families/constants.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at, broadcastData } from "../families/host.ts";
@@ -123,6 +132,30 @@ function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<"3-4", Value>, attrs:
   return g.reshape([mixed], { shape: [batch, heads, rows, valueSize] });
 }
 
+const mlxMask = (
+  e: MlxEmitter,
+  [q, k, , mask]: InputsOf<"3-4", MlxValue>,
+  attrs: AttentionAttrs,
+): MlxValue | undefined => {
+  const [batch = 0, , rows = 0] = q.type.shape;
+  const keys = k.type.shape[2] ?? 0;
+  if (attrs.mask === "sliding")
+    return e.one("window_mask", [], tensor("bool", [rows, keys]), { window: attrs.window ?? 0 });
+  return attrs.mask === "custom" && mask ? mlxShaped(e, mask, [batch, 1, 1, keys]) : mask;
+};
+
+const mlxAttention = (
+  e: MlxEmitter,
+  inputs: InputsOf<"3-4", MlxValue>,
+  attrs: AttentionAttrs,
+  node: NodeInfo<AttentionAttrs>,
+): readonly MlxValue[] => {
+  const mask = mlxMask(e, inputs, attrs);
+  const mode = attrs.mask === "causal" ? { mode: { word: "causal" } } : {};
+  const operands = [inputs[0], inputs[1], inputs[2], ...(mask === undefined ? [] : [mask])];
+  return e.call("attention", operands, node.outputs, { scale: attrs.scale, ...mode });
+};
+
 export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
   name: "attention",
   summary:
@@ -156,6 +189,7 @@ export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
           : "the CPU kernel takes a bias of the full size [B,H,Sq,Sk]: expand it first",
     }),
     coreml: decomposed(decompose),
+    mlx: { kind: "native", emit: mlxAttention, when: mlxTakesAttention },
   },
   samples: [
     {

@@ -1,6 +1,8 @@
+import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
+import type { Dim, Shape } from "../../ir/dim.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -8,7 +10,15 @@ import { formatType, tensor } from "../../ir/type.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { ScoreAttrs } from "../families/attention.ts";
-import { attendRow, groupOf, hideScores, scaleScores, visibleKeys } from "../families/attention.ts";
+import {
+  attendRow,
+  groupOf,
+  hideScores,
+  mlxShaped,
+  mlxTakesAttention,
+  scaleScores,
+  visibleKeys,
+} from "../families/attention.ts";
 import { eachItem } from "../families/batching.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
@@ -37,6 +47,32 @@ function decompose(g: OpBuilder, [q, k, v, past]: Four<Value>, attrs: AttentionC
   const weights = g.softmax([hideScores(g, scores, visible)], { axis: 3 });
   const mixed = g.matmul([weights, g.reshape([wide(v)], { shape: [kvHeads, 1, capacity, valueSize] })]);
   return g.transpose([g.reshape([mixed], { shape: [heads, tokens, valueSize] })], { perm: [1, 0, 2] });
+}
+
+/** [1, H, T, D] over [1, Hkv, capacity, D] with a mask by position, which is the same for all layers. */
+function mlxCachedAttention(
+  e: MlxEmitter,
+  [q, k, v, past]: Four<MlxValue>,
+  { scale, window }: AttentionCachedAttrs,
+): MlxValue {
+  const [tokens = 0, heads = 0, size = 0] = q.type.shape;
+  const [kvHeads = 0, capacity = 0, valueSize = 0] = v.type.shape;
+  const { dtype } = q.type;
+  const turn = (x: MlxValue, shape: Shape): MlxValue =>
+    e.one("transpose", [x], tensor(dtype, shape), { perm: [1, 0, 2] });
+  const cached = (x: MlxValue, last: Dim): MlxValue => {
+    const wide = x.type.dtype === dtype ? x : e.one("cast", [x], tensor(dtype, x.type.shape));
+    return mlxShaped(e, wide, [1, kvHeads, capacity, last]);
+  };
+  const mask = e.one("cache_mask", [past], tensor("bool", [tokens, capacity]), window === undefined ? {} : { window });
+  const rows = mlxShaped(e, turn(q, [heads, tokens, size]), [1, heads, tokens, size]);
+  const mixed = e.one(
+    "attention",
+    [rows, cached(k, size), cached(v, valueSize), mask],
+    tensor(dtype, [1, heads, tokens, valueSize]),
+    { scale },
+  );
+  return turn(mlxShaped(e, mixed, [heads, tokens, valueSize]), [tokens, heads, valueSize]);
 }
 
 const sample = (
@@ -141,6 +177,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
       });
       return e.op("transpose", { x: mixed, perm: [1, 0, 2] });
     }),
+    mlx: { kind: "native", emit: mlxCachedAttention, when: mlxTakesAttention },
   },
   samples: [
     sample("one token", 1, [1, 2, 2, 5, 4, 3], { scale: 0.5 }),

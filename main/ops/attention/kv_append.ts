@@ -81,6 +81,7 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
     coreml: milNative((e, [cache, fresh, past]) =>
       e.appendToCache(cache, e.op("transpose", { x: fresh, perm: [1, 0, 2] }), past),
     ),
+    mlx: { kind: "native", emit: (e, [cache, fresh, past]) => e.append(cache, fresh, past) },
   },
   samples: [
     { title: "one token", inputs: [normal(1, [2, 5, 3]), normal(2, [1, 2, 3]), scalarInput(3)], attrs: {} },

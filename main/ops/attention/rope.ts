@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
@@ -104,6 +105,7 @@ export const rope: Op<"rope", RopeAttrs, 3> = defineOp({
   backends: {
     cpu: cpuKernel("rope", { params: ({ dims, style }) => ({ interleaved: style === "pairs", rotary: dims }) }),
     coreml: decomposed(turn),
+    mlx: mlxCall("rope", { attrs: ({ dims, style }) => ({ dims, pairs: style === "pairs" }) }),
   },
   samples: [
     {

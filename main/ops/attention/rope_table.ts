@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
@@ -123,6 +124,7 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defin
       };
       return [table("cos"), table("sin")];
     }),
+    mlx: mlxCall("rope_tables", { takes: "any", attrs: (attrs) => ({ ...ropeFrequencies(attrs) }) }),
   },
   samples: [
     { title: "plain", inputs: [values([0, 1, 2, 100], [4], "i32")], attrs: plain },

@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -23,6 +24,6 @@ export const add: Op<"add", NoAttrs, 2> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [a, b] }) => [unbroadcast(g, ct, a), unbroadcast(g, ct, b)] },
   batching: broadcastBatching,
   traits: ["pure", "elementwise", "commutative"],
-  backends: { cpu: cpuBinary("add"), coreml: milBinary("add") },
+  backends: { cpu: cpuBinary("add"), coreml: milBinary("add"), mlx: mlxCall("add", { takes: "numbers" }) },
   samples: binarySamples,
 });

@@ -1,5 +1,6 @@
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
@@ -25,6 +26,15 @@ const TEST: { readonly [K in CompareOp]: (a: number, b: number) => boolean } = {
   ge: (a, b) => a >= b,
 };
 const MIL = {
+  eq: "equal",
+  ne: "not_equal",
+  lt: "less",
+  le: "less_equal",
+  gt: "greater",
+  ge: "greater_equal",
+} as const;
+
+const MLX = {
   eq: "equal",
   ne: "not_equal",
   lt: "less",
@@ -66,6 +76,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
       (e, [x, y], { op }) => e.op(MIL[op], { x, y }),
       (node) => (node.inputs[0]?.dtype === "bool" ? "CoreML compares numbers only, these are bool: cast first" : true),
     ),
+    mlx: mlxCall(({ op }) => MLX[op], { takes: "comparable" }),
   },
   samples: [
     { title: "less, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: { op: "lt" } },

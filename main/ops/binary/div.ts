@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -29,6 +30,10 @@ export const div: Op<"div", NoAttrs, 2> = defineOp({
   },
   batching: broadcastBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuBinary("div"), coreml: milBinary("real_div", "floats") },
+  backends: {
+    cpu: cpuBinary("div"),
+    coreml: milBinary("real_div", "floats"),
+    mlx: mlxCall("divide", { takes: "numbers" }),
+  },
   samples: positiveBinarySamples,
 });

@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -22,6 +23,6 @@ export const maximum: Op<"maximum", NoAttrs, 2> = defineOp({
   gradient: { kind: "vjp", rule: (context) => selectGradient(context, "gt") },
   batching: broadcastBatching,
   traits: ["pure", "elementwise", "commutative", "idempotent"],
-  backends: { cpu: cpuBinary("max"), coreml: milBinary("maximum") },
+  backends: { cpu: cpuBinary("max"), coreml: milBinary("maximum"), mlx: mlxCall("maximum", { takes: "numbers" }) },
   samples: binarySamples,
 });

@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -22,6 +23,6 @@ export const minimum: Op<"minimum", NoAttrs, 2> = defineOp({
   gradient: { kind: "vjp", rule: (context) => selectGradient(context, "lt") },
   batching: broadcastBatching,
   traits: ["pure", "elementwise", "commutative", "idempotent"],
-  backends: { cpu: cpuBinary("min"), coreml: milBinary("minimum") },
+  backends: { cpu: cpuBinary("min"), coreml: milBinary("minimum"), mlx: mlxCall("minimum", { takes: "numbers" }) },
   samples: binarySamples,
 });

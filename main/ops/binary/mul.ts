@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -26,6 +27,6 @@ export const mul: Op<"mul", NoAttrs, 2> = defineOp({
   },
   batching: broadcastBatching,
   traits: ["pure", "elementwise", "commutative"],
-  backends: { cpu: cpuBinary("mul"), coreml: milBinary("mul") },
+  backends: { cpu: cpuBinary("mul"), coreml: milBinary("mul"), mlx: mlxCall("multiply", { takes: "numbers" }) },
   samples: binarySamples,
 });

@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -33,6 +34,6 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   },
   batching: broadcastBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuBinary("pow", FLOATS), coreml: milBinary("pow", "floats") },
+  backends: { cpu: cpuBinary("pow", FLOATS), coreml: milBinary("pow", "floats"), mlx: mlxCall("power") },
   samples: positiveBinarySamples,
 });

@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -26,6 +27,6 @@ export const sub: Op<"sub", NoAttrs, 2> = defineOp({
   },
   batching: broadcastBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuBinary("sub"), coreml: milBinary("sub") },
+  backends: { cpu: cpuBinary("sub"), coreml: milBinary("sub"), mlx: mlxCall("subtract", { takes: "numbers" }) },
   samples: binarySamples,
 });

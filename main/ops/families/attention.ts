@@ -1,9 +1,12 @@
 /** Softmax attention of one query row, and the parts that the two attention ops share. */
+import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Dim } from "../../ir/dim.ts";
+import type { Dim, Shape } from "../../ir/dim.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostScalar } from "../../ir/hostTensor.ts";
+import { tensor } from "../../ir/type.ts";
+import type { NodeInfo } from "../defineOp.ts";
 import { softmaxLine } from "../reduce/softmax.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { maskedScore, scalarLike } from "./constants.ts";
@@ -79,3 +82,13 @@ export function visibleKeys(g: OpBuilder, rows: Value, keys: Value, window: numb
   const from = g.compare([keys, first], { op: "ge" });
   return g.where([from, upTo, g.constant(hostScalar("bool", 0))]);
 }
+
+/** MLX: its own attention has neither a soft-cap nor float64. */
+export function mlxTakesAttention({ inputs: [q], attrs }: NodeInfo<ScoreAttrs>): true | string {
+  if (attrs.softcap !== undefined) return "MLX's attention has no soft-cap on the scores";
+  return q?.dtype === "f64" ? "MLX's attention computes in float32, these operands are f64" : true;
+}
+
+/** The value under another shape. */
+export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>
+  e.one("reshape", [x], tensor(x.type.dtype, shape));

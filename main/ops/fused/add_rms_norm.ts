@@ -45,7 +45,11 @@ export const add_rms_norm: Op<"add_rms_norm", RmsNormAttrs, 3, "many"> = defineO
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "fused"],
-  backends: { cpu: cpuKernel("add_rms_norm", { params: ({ eps }) => ({ eps }) }), coreml: decomposed(decompose) },
+  backends: {
+    cpu: cpuKernel("add_rms_norm", { params: ({ eps }) => ({ eps }) }),
+    coreml: decomposed(decompose),
+    mlx: decomposed(decompose),
+  },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5]), normal(3, [5])], attrs: { eps: 1e-5 } },
     {

@@ -36,6 +36,7 @@ export const gated_linear: Op<"gated_linear", NoAttrs, 3> = defineOp({
   backends: {
     cpu: cpuKernel("swiglu_linear", { takes: [FLOATS, WEIGHTS], params: () => ({ activation: 0 }) }),
     coreml: decomposed(decompose),
+    mlx: decomposed(decompose),
   },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5]), normal(3, [7, 5])], attrs: {} },

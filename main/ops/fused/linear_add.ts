@@ -34,7 +34,11 @@ export const linear_add: Op<"linear_add", NoAttrs, "3-4"> = defineOp({
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "fused"],
-  backends: { cpu: cpuKernel("linear_add", { takes: [FLOATS, WEIGHTS, FLOATS] }), coreml: decomposed(decompose) },
+  backends: {
+    cpu: cpuKernel("linear_add", { takes: [FLOATS, WEIGHTS, FLOATS] }),
+    coreml: decomposed(decompose),
+    mlx: decomposed(decompose),
+  },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5]), normal(3, [3, 7])], attrs: {} },
     {

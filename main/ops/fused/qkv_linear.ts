@@ -39,6 +39,7 @@ export const qkv_linear: Op<"qkv_linear", NoAttrs, "4-7", "many"> = defineOp({
   backends: {
     cpu: cpuKernel("qkv_linear", { takes: [FLOATS, WEIGHTS, WEIGHTS, WEIGHTS, FLOATS] }),
     coreml: decomposed(decompose),
+    mlx: decomposed(decompose),
   },
   samples: [
     {

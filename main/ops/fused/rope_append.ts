@@ -66,6 +66,7 @@ export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = d
       params: ({ dims, style, eps }) => ({ interleaved: style === "pairs", rotary: dims, eps }),
     }),
     coreml: decomposed(decompose),
+    mlx: decomposed(decompose),
   },
   samples: [
     {

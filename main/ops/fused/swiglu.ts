@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
@@ -35,7 +36,11 @@ export const swiglu: Op<"swiglu", NoAttrs, 2> = defineOp({
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "elementwise", "fused"],
-  backends: { cpu: cpuKernel("glu", { params: () => ({ activation: 0 }) }), coreml: decomposed(decompose) },
+  backends: {
+    cpu: cpuKernel("glu", { params: () => ({ activation: 0 }) }),
+    coreml: decomposed(decompose),
+    mlx: mlxCall("swiglu"),
+  },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: {} },
     { title: "symbolic rows", inputs: [normal(3, ["T", 7]), normal(4, ["T", 7])], attrs: {}, bindings: { T: 3 } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import { isPacked } from "../../ir/dtype.ts";
@@ -30,6 +31,7 @@ export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
   backends: {
     cpu: cpuKernel("dequantize", { takes: WEIGHTS }),
     coreml: milNative((e, [w]) => e.dense(w)),
+    mlx: mlxCall("dequantize"),
   },
   samples: [
     { title: "q8_0", inputs: [weight(1, [3, 32], "q8_0")], attrs: {} },

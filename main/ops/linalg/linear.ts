@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import { productOf } from "../../ir/dim.ts";
 import { isPacked, plainDType } from "../../ir/dtype.ts";
@@ -42,6 +43,7 @@ export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
   backends: {
     cpu: cpuKernel("linear", { takes: [FLOATS, WEIGHTS, FLOATS] }),
     coreml: milNative((e, [x, w, bias]) => milLinear(e, x, w, bias)),
+    mlx: mlxCall("linear"),
   },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5])], attrs: {} },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
@@ -87,6 +88,7 @@ export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
   backends: {
     cpu: cpuKernel("matmul", { params: () => ({ transposeA: false, transposeB: false }) }),
     coreml: milNative((e, [x, y]) => e.op("matmul", { x, y, transpose_x: false, transpose_y: false })),
+    mlx: mlxCall("matmul"),
   },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5, 7])], attrs: {} },

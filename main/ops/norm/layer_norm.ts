@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall, withoutDouble } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -65,6 +66,7 @@ export const layer_norm: Op<"layer_norm", LayerNormAttrs, "2-3"> = defineOp({
       const scaled = e.op("mul", { x: normed, y: milPlain(e, gamma) });
       return beta === undefined ? scaled : e.op("add", { x: scaled, y: milPlain(e, beta) });
     }),
+    mlx: mlxCall("layer_norm", { attrs: ({ eps }) => ({ eps }), when: withoutDouble("layer_norm") }),
   },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5]), normal(3, [5])], attrs: { eps: 1e-5 } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -53,6 +54,10 @@ export const argmax: Op<"argmax", ArgmaxAttrs, 1> = defineOp({
       params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "argmax") }),
     }),
     coreml: milNative((e, [x], { axis }) => e.op("reduce_argmax", { x, axis, keep_dims: false })),
+    mlx: mlxCall("argmax", {
+      takes: "numbers",
+      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "argmax") }),
+    }),
   },
   samples: [
     { title: "last axis, odd sizes", inputs: [normal(1, [3, 5])], attrs: { axis: -1 } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
@@ -64,6 +65,14 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
       }),
     }),
     coreml: milNative((e, [x], { axis, exclusive, reverse }) => e.op("cumsum", { x, axis, exclusive, reverse })),
+    mlx: mlxCall("cumsum", {
+      takes: "numbers",
+      attrs: ({ axis, exclusive, reverse }, node) => ({
+        axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "cumsum"),
+        exclusive,
+        reverse,
+      }),
+    }),
   },
   samples: [
     {

@@ -1,5 +1,6 @@
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
@@ -161,6 +162,10 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
       const axes = axesOf(attrs, node.inputs[0]?.shape.length ?? 0);
       if (axes.length === 0) return e.op("identity", { x });
       return e.op(MIL[attrs.kind], { x, axes, keep_dims: attrs.keepDims === true });
+    }),
+    mlx: mlxCall(({ kind }) => kind, {
+      takes: "numbers",
+      attrs: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
     }),
   },
   samples: [

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall, withoutDouble } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
@@ -63,6 +64,10 @@ export const softmax: Op<"softmax", SoftmaxAttrs, 1> = defineOp({
       params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),
     }),
     coreml: milNative((e, [x], { axis }) => e.op("softmax", { x, axis })),
+    mlx: mlxCall("softmax", {
+      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),
+      when: withoutDouble("softmax"),
+    }),
   },
   samples: [
     { title: "last axis, odd sizes", inputs: [normal(1, [3, 5])], attrs: { axis: -1 } },

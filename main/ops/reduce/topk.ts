@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
@@ -64,6 +65,7 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
   backends: {
     cpu: cpuKernel("topk", { takes: NUMBERS, params: ({ k }) => ({ k }) }),
     coreml: milNative((e, [x], { k }) => e.ops("topk", { x, k, axis: -1, ascending: false }, 2)),
+    mlx: mlxCall("topk", { takes: "numbers", attrs: ({ k }) => ({ k }) }),
   },
   samples: [
     { title: "three of seven", inputs: [normal(1, [3, 7])], attrs: { k: 3 } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
@@ -72,6 +73,11 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
           ? `CoreML holds whole numbers as int32, which does not wrap at the size of ${to}`
           : true,
     ),
+    mlx: mlxCall("cast", {
+      takes: "comparable",
+      when: ({ attrs: { to } }) =>
+        to === "c64" ? "MLX's cast to complex numbers adds an imaginary part, which an element here cannot hold" : true,
+    }),
   },
   samples: [
     { title: "float to whole number truncates", inputs: [values([-2.7, -0.5, 0, 0.5, 1.9, 7])], attrs: { to: "i32" } },

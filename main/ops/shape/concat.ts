@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
@@ -87,6 +88,10 @@ export const concat: Op<"concat", ConcatAttrs, "variadic"> = defineOp({
       params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "concat") }),
     }),
     coreml: milNative((e, values, { axis }) => e.op("concat", { values, axis })),
+    mlx: mlxCall("concatenate", {
+      takes: "any",
+      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "concat") }),
+    }),
   },
   samples: [
     { title: "two, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 2])], attrs: { axis: 1 } },

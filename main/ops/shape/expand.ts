@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
@@ -47,6 +48,7 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
       const [to] = node.outputs;
       return from && to ? milExpand(e, x, from, staticShape(to, "expand")) : e.op("identity", { x });
     }),
+    mlx: mlxCall("broadcast", { takes: "any" }),
   },
   samples: [
     { title: "a unit axis, odd sizes", inputs: [normal(1, [3, 1, 5])], attrs: { shape: [3, 7, 5] } },

@@ -81,6 +81,14 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       const plain = x.weight === undefined ? x : e.dense(x);
       return e.op("gather", { x: plain, indices, axis, batch_dims: 0, validate_indices: false });
     }),
+    mlx: {
+      kind: "native",
+      emit: (e, [table, indices], { axis }, node) => {
+        const along = normalizeAxis(axis, table.type.shape.length, "gather");
+        const checked = e.checks(indices, table.type.shape[along] ?? 0);
+        return e.call("take", [table, indices], node.outputs, { axis: along, checked });
+      },
+    },
   },
   samples: [
     { title: "rows, repeated index", inputs: [normal(1, [5, 3]), integers(2, [4], 0, 4)], attrs: { axis: 0 } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
@@ -42,6 +43,7 @@ export const iota: Op<"iota", IotaAttrs, 0> = defineOp({
       const shape = type ? staticShape(type, "iota") : [];
       return e.constant("int32", shape, count(shape, axis));
     }),
+    mlx: mlxCall("iota", { attrs: ({ shape, axis }) => ({ axis: normalizeAxis(axis, shape.length, "iota") }) }),
   },
   samples: [
     { title: "a line", inputs: [], attrs: { shape: [7], axis: 0 } },

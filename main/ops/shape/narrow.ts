@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
@@ -93,6 +94,10 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
         begin: size.map((_, i) => (i === along ? staticDim(start, "narrow") : 0)),
         size,
       });
+    }),
+    mlx: mlxCall("narrow", {
+      takes: "any",
+      attrs: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node.inputs[0]), "narrow"), start }),
     }),
   },
   samples: [

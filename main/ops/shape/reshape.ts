@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
@@ -49,6 +50,7 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
       const shape = type ? staticShape(type, "reshape") : [];
       return shape.length === 0 ? e.op("squeeze", { x }) : e.op("reshape", { x, shape });
     }),
+    mlx: mlxCall("reshape", { takes: "any" }),
   },
   samples: [
     { title: "split an axis", inputs: [normal(1, [3, 10])], attrs: { shape: [3, 2, 5] } },

@@ -2,7 +2,7 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
-import { isInteger, plainDType } from "../../ir/dtype.ts";
+import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, sameShape, staticShape, tensor } from "../../ir/type.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -75,6 +75,15 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
           ? true
           : "CoreML's scatter takes a list of indices; flatten the indices first",
     ),
+    mlx: {
+      kind: "native",
+      emit: (e, [updates, indices], { axis, size }, node) =>
+        e.call("scatter_add", [updates, indices], node.outputs, { axis, checked: e.checks(indices, size) }),
+      when: ({ inputs: [updates] }) =>
+        updates === undefined || isFloat(updates.dtype) || updates.dtype === "i32"
+          ? true
+          : `MLX adds at indices in floats and int32 on every device, these updates are ${updates.dtype}`,
+    },
   },
   samples: [
     { title: "rows, repeated index", inputs: [normal(1, [4, 3]), integers(2, [4], 0, 2)], attrs: { axis: 0, size: 5 } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
@@ -82,6 +83,10 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
     coreml: milNative((e, [x], { axis, sizes }) =>
       e.ops("split", { x, axis, split_sizes: sizes.map((size) => staticDim(size, "split")) }, sizes.length),
     ),
+    mlx: mlxCall("split", {
+      takes: "any",
+      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "split") }),
+    }),
   },
   samples: [
     { title: "three unequal parts", inputs: [normal(1, [3, 7])], attrs: { axis: 1, sizes: [4, 1, 2] } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
@@ -51,6 +52,7 @@ export const transpose: Op<"transpose", TransposeAttrs, 1> = defineOp({
     coreml: milNative((e, [x], { perm }) =>
       perm.length === 0 ? e.op("identity", { x }) : e.op("transpose", { x, perm }),
     ),
+    mlx: mlxCall("transpose", { takes: "any", attrs: ({ perm }) => ({ perm }) }),
   },
   samples: [
     { title: "matrix, odd sizes", inputs: [normal(1, [3, 5])], attrs: { perm: [1, 0] } },

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
@@ -68,6 +69,7 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
         return e.op("select", { cond, a, b });
       return e.op("select", { cond, a: milExpand(e, a, typeA, staticShape(type, "where")), b });
     }),
+    mlx: mlxCall("where", { takes: "any" }),
   },
   samples: [
     {

@@ -46,6 +46,7 @@ export const custom: Op<"custom", CustomAttrs, "variadic", "many"> = defineOp({
   backends: {
     cpu: unsupported("a function of the host program: the native plan never calls back, it runs as a host segment"),
     coreml: unsupported("a function of the host program: it runs as a host segment between CoreML models"),
+    mlx: unsupported("a function of the host program: MLX's graph never calls back, it runs as a host segment"),
   },
   samples: [
     { title: "odd sizes", inputs: [normal(1, [3, 5])], attrs: { name: SOFT_THRESHOLD, outputs: ["f32[3,5]"] } },

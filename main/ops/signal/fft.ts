@@ -1,3 +1,4 @@
+import { mlxCall, withoutDouble } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
@@ -72,6 +73,10 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
   backends: {
     cpu: cpuKernel("fft", { params: ({ inverse, norm }) => ({ inverse, norm: NORM_CODE[norm] }) }),
     coreml: unsupported("CoreML has no Fourier transform: it runs as a host segment between CoreML models"),
+    mlx: mlxCall("fft", {
+      attrs: ({ inverse, norm }) => ({ inverse, norm: { word: norm } }),
+      when: withoutDouble("fft"),
+    }),
   },
   samples: [
     { title: "odd length", inputs: [normal(1, [3, 10])], attrs: { inverse: false, norm: "backward" } },

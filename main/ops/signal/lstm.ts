@@ -1,3 +1,4 @@
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { staticDim } from "../../ir/dim.ts";
@@ -203,6 +204,7 @@ export const lstm: Op<"lstm", LstmAttrs, "4-6", "many"> = defineOp({
     coreml: unsupported(
       "CoreML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between CoreML models",
     ),
+    mlx: mlxCall("lstm", { attrs: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }) }),
   },
   samples: [
     {

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -17,6 +18,10 @@ export const abs: Op<"abs", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.mul([ct, g.sign([x])])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("abs", { takes: NUMBERS }), coreml: milUnary("abs") },
+  backends: {
+    cpu: cpuKernel("abs", { takes: NUMBERS }),
+    coreml: milUnary("abs"),
+    mlx: mlxCall("abs", { takes: "numbers" }),
+  },
   samples: numberSamples,
 });

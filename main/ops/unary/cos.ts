@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -16,6 +17,6 @@ export const cos: Op<"cos", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.neg([g.mul([ct, g.sin([x])])])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("cos"), coreml: milUnary("cos") },
+  backends: { cpu: cpuKernel("cos"), coreml: milUnary("cos"), mlx: mlxCall("cos") },
   samples: realSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -24,6 +25,6 @@ export const erf: Op<"erf", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("erf"), coreml: milUnary("erf") },
+  backends: { cpu: cpuKernel("erf"), coreml: milUnary("erf"), mlx: mlxCall("erf") },
   samples: realSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -17,6 +18,6 @@ export const exp: Op<"exp", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, outputs: [y = ct] }) => [g.mul([ct, y])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("exp"), coreml: milUnary("exp") },
+  backends: { cpu: cpuKernel("exp"), coreml: milUnary("exp"), mlx: mlxCall("exp") },
   samples: realSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -18,6 +19,6 @@ export const floor: Op<"floor", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("floor"), coreml: milUnary("floor") },
+  backends: { cpu: cpuKernel("floor"), coreml: milUnary("floor"), mlx: mlxCall("floor") },
   samples: stepSamples,
 });

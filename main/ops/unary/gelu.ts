@@ -1,5 +1,6 @@
 import type { MilValue } from "../../backends/coreml/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { Op, Sample } from "../defineOp.ts";
@@ -66,6 +67,7 @@ export const gelu: Op<"gelu", GeluAttrs, 1> = defineOp({
     coreml: milNative((e, [x]: readonly [MilValue], { approx }) =>
       e.op("gelu", { x, mode: approx ? "TANH_APPROXIMATION" : "EXACT" }),
     ),
+    mlx: mlxCall(({ approx }) => (approx ? "gelu_tanh" : "gelu")),
   },
   samples,
 });

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -17,6 +18,10 @@ export const log: Op<"log", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.div([ct, x])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("log"), coreml: milNative((e, [x]) => e.op("log", { x, epsilon: 0 })) },
+  backends: {
+    cpu: cpuKernel("log"),
+    coreml: milNative((e, [x]) => e.op("log", { x, epsilon: 0 })),
+    mlx: mlxCall("log"),
+  },
   samples: positiveSamples,
 });

@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -16,6 +17,10 @@ export const neg: Op<"neg", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct }) => [g.neg([ct])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("neg", { takes: NUMBERS }), coreml: milNative((e, [x]) => e.op("mul", { x, y: -1 })) },
+  backends: {
+    cpu: cpuKernel("neg", { takes: NUMBERS }),
+    coreml: milNative((e, [x]) => e.op("mul", { x, y: -1 })),
+    mlx: mlxCall("negative", { takes: "numbers" }),
+  },
   samples: numberSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -23,6 +24,6 @@ export const relu: Op<"relu", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("relu"), coreml: milUnary("relu") },
+  backends: { cpu: cpuKernel("relu"), coreml: milUnary("relu"), mlx: mlxCall("relu", { takes: "numbers" }) },
   samples: realSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -18,6 +19,6 @@ export const round: Op<"round", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ ct }) => [ct] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("round"), coreml: milUnary("round") },
+  backends: { cpu: cpuKernel("round"), coreml: milUnary("round"), mlx: mlxCall("round") },
   samples: stepSamples,
 });

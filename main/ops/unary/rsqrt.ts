@@ -1,4 +1,5 @@
 import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -21,6 +22,10 @@ export const rsqrt: Op<"rsqrt", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("rsqrt"), coreml: milNative((e, [x]) => e.op("rsqrt", { x, epsilon: 0 })) },
+  backends: {
+    cpu: cpuKernel("rsqrt"),
+    coreml: milNative((e, [x]) => e.op("rsqrt", { x, epsilon: 0 })),
+    mlx: mlxCall("rsqrt"),
+  },
   samples: positiveSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -21,6 +22,6 @@ export const sigmoid: Op<"sigmoid", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("sigmoid"), coreml: milUnary("sigmoid") },
+  backends: { cpu: cpuKernel("sigmoid"), coreml: milUnary("sigmoid"), mlx: mlxCall("sigmoid") },
   samples: realSamples,
 });

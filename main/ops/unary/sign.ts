@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -18,6 +19,10 @@ export const sign: Op<"sign", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("sign", { takes: NUMBERS }), coreml: milUnary("sign") },
+  backends: {
+    cpu: cpuKernel("sign", { takes: NUMBERS }),
+    coreml: milUnary("sign"),
+    mlx: mlxCall("sign", { takes: "numbers" }),
+  },
   samples: numberSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -25,6 +26,6 @@ export const silu: Op<"silu", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("silu"), coreml: milUnary("silu") },
+  backends: { cpu: cpuKernel("silu"), coreml: milUnary("silu"), mlx: mlxCall("silu") },
   samples: realSamples,
 });

@@ -1,4 +1,5 @@
 import { milUnary } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -16,6 +17,6 @@ export const sin: Op<"sin", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.mul([ct, g.cos([x])])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("sin"), coreml: milUnary("sin") },
+  backends: { cpu: cpuKernel("sin"), coreml: milUnary("sin"), mlx: mlxCall("sin") },
   samples: realSamples,
 });

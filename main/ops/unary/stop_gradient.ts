@@ -25,6 +25,7 @@ export const stop_gradient: Op<"stop_gradient", NoAttrs, 1> = defineOp({
       when: (node) => takesTypes("stop_gradient", MOVABLE, node),
     },
     coreml: milNative((e, [x]) => e.op("identity", { x })),
+    mlx: { kind: "native", emit: (_e, [x]) => x },
   },
   samples: stepSamples,
 });

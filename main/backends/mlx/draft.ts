@@ -1,0 +1,89 @@
+/** A plan while it is being made: leaves, calls over numbered values, and what the host checks before each run. */
+import { invariant } from "../../diagnostics/errors.ts";
+import type { Dim } from "../../ir/dim.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { MlxAttrs, MlxValue } from "./emitter.ts";
+import type { MlxFunction } from "./functions.ts";
+
+/** Where the bytes of a weight are: an index into the list of files, and the place in that file. */
+export interface WeightPlace {
+  readonly file: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+export type Leaf =
+  | { readonly kind: "input"; readonly name: string }
+  | { readonly kind: "state"; readonly name: string }
+  | { readonly kind: "weight"; readonly name: string; readonly place: WeightPlace }
+  | { readonly kind: "constant"; readonly data: HostTensor };
+
+export interface DraftLeaf {
+  readonly value: MlxValue;
+  readonly leaf: Leaf;
+}
+
+export interface DraftCall {
+  readonly name: MlxFunction;
+  readonly inputs: readonly number[];
+  readonly outputs: readonly MlxValue[];
+  readonly attrs: MlxAttrs;
+  /** Graph nodes that this call executes. */
+  readonly nodes: number[];
+}
+
+/** Rows that a run writes into a cache, told by an input. */
+export interface DraftAppend {
+  readonly past: string;
+  readonly tokens: Dim;
+  readonly capacity: Dim;
+  /** The state that is written, if the cache is one. */
+  readonly state: string | undefined;
+}
+
+export class MlxDraft {
+  readonly leaves: DraftLeaf[] = [];
+  readonly calls: DraftCall[] = [];
+  readonly appends: DraftAppend[] = [];
+  /** Inputs whose whole numbers must be below a size. */
+  readonly limits = new Map<string, number>();
+  readonly outputs: { readonly name: string; readonly value: MlxValue }[] = [];
+  readonly states: { readonly name: string; readonly value: MlxValue; readonly next: MlxValue }[] = [];
+  readonly #known = new Map<string, DraftCall>();
+  readonly #leafOf = new Map<number, Leaf>();
+  #values = 0;
+
+  addLeaf(type: TensorType, leaf: Leaf): MlxValue {
+    const value = { id: this.#values++, type };
+    this.leaves.push({ value, leaf });
+    this.#leafOf.set(value.id, leaf);
+    return value;
+  }
+
+  leafOf(value: MlxValue): Leaf | undefined {
+    return this.#leafOf.get(value.id);
+  }
+
+  addCall(
+    node: number,
+    name: MlxFunction,
+    inputs: readonly MlxValue[],
+    outputs: readonly TensorType[],
+    attrs: MlxAttrs,
+  ): readonly MlxValue[] {
+    invariant(outputs.length > 0, `[mlx] ${name} has no result`);
+    const ids = inputs.map((input) => input.id);
+    const key = JSON.stringify([name, ids, outputs, attrs]);
+    const known = this.#known.get(key);
+    if (known !== undefined) {
+      if (!known.nodes.includes(node)) known.nodes.push(node);
+      return known.outputs;
+    }
+    const made = outputs.map((type) => ({ id: this.#values++, type }));
+    const call = { name, inputs: ids, outputs: made, attrs, nodes: [node] };
+    this.calls.push(call);
+    this.#known.set(key, call);
+    return made;
+  }
+}

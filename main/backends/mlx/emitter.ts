@@ -1,0 +1,50 @@
+/**
+ * What an op file sees of the MLX backend: a writer of calls over MLX arrays.
+ * Only types: op files have no run-time tie to any backend.
+ */
+import type { AttrRecord } from "../../ir/attributes.ts";
+import type { Dim } from "../../ir/dim.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { MlxFunction } from "./functions.ts";
+
+export interface MlxValue {
+  readonly id: number;
+  readonly type: TensorType;
+}
+
+/** Numbers and sizes; symbols are bound when the plan runs. Words are told apart from symbols by their box. */
+export type MlxAttr = Dim | readonly Dim[] | boolean | { readonly word: string };
+export type MlxAttrs = Readonly<Record<string, MlxAttr>>;
+
+export interface MlxEmitter {
+  /** One call. The same call on the same operands is made once. */
+  readonly call: (
+    name: MlxFunction,
+    inputs: readonly MlxValue[],
+    outputs: readonly TensorType[],
+    attrs?: MlxAttrs,
+  ) => readonly MlxValue[];
+  /** As `call`, for functions with one result. */
+  readonly one: (name: MlxFunction, inputs: readonly MlxValue[], output: TensorType, attrs?: MlxAttrs) => MlxValue;
+  /** Rows written into a cache behind `past` positions; where the host gives `past`, it checks the room before the run. */
+  readonly append: (cache: MlxValue, fresh: MlxValue, past: MlxValue) => MlxValue;
+  /** True when the host can check, before a run, that all these indices are below `size`; it then does. */
+  readonly checks: (indices: MlxValue, size: Dim) => boolean;
+}
+
+export interface MlxNode<Attrs> {
+  readonly inputs: readonly TensorType[];
+  readonly outputs: readonly TensorType[];
+  readonly attrs: Attrs;
+}
+
+/** A native `mlx` entry of an op, as the lowering sees it. */
+export interface MlxRule {
+  readonly emit: (
+    emitter: MlxEmitter,
+    inputs: readonly MlxValue[],
+    attrs: AttrRecord,
+    node: MlxNode<AttrRecord>,
+  ) => MlxValue | readonly MlxValue[];
+}
+export type MlxRules = (op: string) => MlxRule | string;

@@ -1,0 +1,76 @@
+/**
+ * The functions that a plan may call, by name. A test checks that the addon has exactly these (native/src/mlx/calls.cpp).
+ * Operands and results are MLX arrays; a packed weight is taken by linear, take and dequantize only.
+ */
+export const MLX_FUNCTIONS = [
+  "abs",
+  "cos",
+  "erf",
+  "exp",
+  "floor",
+  "log",
+  "negative",
+  "rsqrt",
+  "sigmoid",
+  "sign",
+  "sin",
+  "sqrt",
+  "tanh",
+  "round",
+  "relu",
+  "silu",
+  "gelu",
+  "gelu_tanh",
+  "swiglu",
+  "add",
+  "subtract",
+  "multiply",
+  "divide", // whole numbers: towards zero, by zero is 0
+  "power",
+  "maximum",
+  "minimum",
+  "equal",
+  "not_equal",
+  "less",
+  "less_equal",
+  "greater",
+  "greater_equal",
+  "where",
+  "cast", // floats to whole numbers truncate and saturate
+  "reshape",
+  "transpose", // perm
+  "broadcast",
+  "narrow", // axis, start
+  "split", // axis
+  "concatenate", // axis
+  "iota", // axis
+  "take", // axis, checked
+  "scatter_add", // axis, checked
+  "sum", // axes
+  "mean",
+  "max",
+  "min",
+  "prod",
+  "argmax", // axis
+  "cumsum", // axis, exclusive, reverse
+  "softmax", // axis
+  "topk", // k
+  "matmul",
+  "linear",
+  "dequantize",
+  "rms_norm", // eps
+  "layer_norm", // eps
+  "attention", // scale, mode
+  "cache_mask", // window
+  "window_mask", // window
+  "append", // checked
+  "rope_tables", // frequencies, magnitude
+  "rope", // dims, pairs
+  "rope_fast", // dims, pairs, frequencies
+  "fft", // inverse, norm
+  "lstm", // hidden, layers, bidirectional
+  "if", // then, else
+  "while", // condition, body, most
+] as const;
+
+export type MlxFunction = (typeof MLX_FUNCTIONS)[number];

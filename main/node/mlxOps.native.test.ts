@@ -1,0 +1,181 @@
+// Every op's samples and 300 random graphs through MLX, in all three modes, against the reference evaluator. Tolerances follow
+// from f32 arithmetic; half floats round each result once. Packed operands are random blocks; their exact values come from the
+// CPU engine's dequantisation, which is ggml's bit for bit.
+import { afterAll, describe, expect, test } from "vitest";
+import { MLX_MODES } from "../backends/mlx/engine.ts";
+import type { MlxMode } from "../backends/mlx/engine.ts";
+import { MLX_FUNCTIONS } from "../backends/mlx/functions.ts";
+import { compile } from "../compiler/compile.ts";
+import type { AttrRecord } from "../ir/attributes.ts";
+import type { Bindings } from "../ir/dim.ts";
+import type { PackedType } from "../ir/dtype.ts";
+import { isPacked } from "../ir/dtype.ts";
+import type { Graph } from "../ir/graph.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
+import type { AnyOp, Sample } from "../ops/defineOp.ts";
+import type { EvaluationInput } from "../ops/evaluate.ts";
+import { evaluate } from "../ops/evaluate.ts";
+import { OPS, opOf } from "../ops/index.ts";
+import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
+import { mlxDevice } from "../runtime/mlxDevice.ts";
+import { randomCase } from "../testing/randomGraphs.ts";
+import type { WeightFile } from "../testing/weightFile.ts";
+import { packedBytes, weightFile } from "../testing/weightFile.ts";
+import { loadAddon } from "./addon.ts";
+import { findMlxEngine } from "./mlxAddon.ts";
+
+const found = findMlxEngine();
+const missing = typeof found === "string" ? found : undefined;
+const cpu = loadAddon();
+
+function numbers(dtype: HostTensor["dtype"], bytes: Uint8Array<ArrayBuffer>): Float64Array {
+  const { buffer } = bytes;
+  switch (dtype) {
+    case "f16":
+    case "bf16": {
+      const wide = new Float32Array(bytes.byteLength / 2);
+      cpu.dequantize(dtype, bytes, wide);
+      return Float64Array.from(wide);
+    }
+    case "bool":
+    case "u8":
+      return Float64Array.from(bytes);
+    case "i8":
+      return Float64Array.from(new Int8Array(buffer));
+    case "i16":
+      return Float64Array.from(new Int16Array(buffer));
+    case "i32":
+      return Float64Array.from(new Int32Array(buffer));
+    case "u32":
+      return Float64Array.from(new Uint32Array(buffer));
+    case "i64":
+      return Float64Array.from(new BigInt64Array(buffer), Number);
+    case "f64":
+      return new Float64Array(buffer);
+    case "f32":
+    case "c64":
+      return Float64Array.from(new Float32Array(buffer));
+  }
+}
+
+/** Packed types without an affine form are held as f16. */
+const HALVED: readonly string[] = ["q2_k", "q3_k", "q6_k"];
+const isHalved = (graph: Graph): boolean =>
+  graph.nodes.some((node) => node.op === "param" && HALVED.includes(node.outputs[0]?.dtype ?? ""));
+
+function expectClose(got: HostTensor, want: HostTensor, where: string, halved: boolean): void {
+  expect(got.dtype, where).toBe(want.dtype);
+  expect(got.shape, where).toEqual(want.shape);
+  const step = { f16: 2 ** -10, bf16: 2 ** -7 }[got.dtype as string] ?? (halved ? 2 ** -10 : 1e-5);
+  const exact = !["f16", "bf16", "f32", "f64", "c64"].includes(got.dtype);
+  const scale = want.data.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 1e-30);
+  want.data.forEach((x, i) => {
+    const y = got.data[i]!;
+    if (exact || !Number.isFinite(x)) expect(y, `${where}, element ${i}`).toBe(x);
+    else
+      expect(Math.abs(y - x), `${where}, element ${i}: got ${y}, expected ${x}`).toBeLessThanOrEqual(
+        step * (Math.abs(x) + scale),
+      );
+  });
+}
+
+/** Runs a graph on MLX and compares all outputs; twice, because a trace that is replayed must give the same. */
+async function compare(graph: Graph, mode: MlxMode, given: EvaluationInput, weights: WeightFile): Promise<void> {
+  if (typeof found === "string") throw new Error(found);
+  const expected = evaluate(graph, given).outputs;
+  const bindings: Bindings = given.bindings ?? {};
+  const compiled = mlxDevice(found, { mode, weights, limits: bindings }).compile(graph);
+  const session = compiled.open({ symbols: bindings });
+  try {
+    const names = graph.outputs.map((output) => output.name);
+    for (const time of ["first", "second"]) {
+      const result = await session.run({
+        inputs: Object.fromEntries(Object.entries(given.inputs).map(([name, value]) => [name, tensorBytes(value)])),
+        symbols: bindings,
+        fetch: names,
+      });
+      for (const name of names) {
+        const { dtype, shape, bytes } = result.outputs[name]!;
+        const value = hostTensor(dtype, shape, numbers(dtype, bytes));
+        expectClose(value, expected[name]!, `${time} run, ${name}`, isHalved(graph));
+      }
+    }
+  } finally {
+    session.dispose();
+    compiled.dispose();
+  }
+}
+
+/** One sample; the reason when MLX cannot run it. */
+async function runSample(op: AnyOp, sample: Sample<AttrRecord>, mode: MlxMode): Promise<string | undefined> {
+  const graph = sampleGraph(op, sample);
+  const { graph: legal, blocked } = compile(graph, { backend: "mlx", passes: [], blocked: "keep", verify: true });
+  const [reason] = blocked.values();
+  if (reason !== undefined) return reason;
+  const tensors = sampleTensors(sample).map((tensor, i) => {
+    const dtype = sample.inputs[i]!.type.dtype;
+    if (!isPacked(dtype)) return tensor;
+    const exact = new Float32Array(sizeOf(tensor.shape));
+    cpu.dequantize(dtype, packedBytes(dtype, exact.length, i + 1), exact);
+    return hostTensor("f32", tensor.shape, exact);
+  });
+  const weights = weightFile(legal, (name, type) =>
+    packedBytes(
+      type.dtype as PackedType,
+      type.shape.reduce<number>((n, d) => n * Number(d), 1),
+      Number(name.slice(1)) + 1,
+    ),
+  );
+  try {
+    await compare(legal, mode, sampleRun(sample, tensors), weights);
+  } finally {
+    weights.remove();
+  }
+  return undefined;
+}
+
+describe.skipIf(missing !== undefined).each(MLX_MODES)("ops, %s", (mode) => {
+  test.each(Object.keys(OPS))("%s", async (name) => {
+    const op = opOf(name)!;
+    const reasons: string[] = [];
+    for (const sample of op.samples) {
+      const reason = await runSample(op, sample, mode).catch((error: unknown) => {
+        throw new Error(`${name}, ${sample.title}: ${error instanceof Error ? error.message : String(error)}`, {
+          cause: error,
+        });
+      });
+      if (reason !== undefined) reasons.push(reason);
+    }
+    // Everything but what says that it cannot has run.
+    if (op.backends.mlx.kind === "unsupported") expect(reasons).toHaveLength(op.samples.length);
+    else expect(reasons).toEqual([]);
+  });
+});
+
+describe.skipIf(missing !== undefined).each(MLX_MODES)("random graphs, %s", (mode) => {
+  const seeds = Array.from({ length: 300 }, (_, i) => i + 1);
+  test("300 of them equal the reference", async () => {
+    for (const seed of seeds) {
+      const { graph, inputs } = randomCase(seed);
+      const { graph: legal } = compile(graph, { backend: "mlx" });
+      const weights = weightFile(legal, (name, type) => tensorBytes(inputs.param!(name, type)));
+      try {
+        await compare(legal, mode, inputs, weights).catch((error: unknown) => {
+          throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+        });
+      } finally {
+        weights.remove();
+      }
+    }
+  }, 180_000);
+});
+
+test.skipIf(missing !== undefined)("the addon has exactly the functions that the plan writer knows", () => {
+  expect(typeof found === "string" ? [] : [...found.functions].sort()).toEqual([...MLX_FUNCTIONS].sort());
+});
+
+afterAll(() => {
+  if (typeof found !== "string") expect(found.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
+});

@@ -1,0 +1,121 @@
+/** MLX as a device: op rules from the op table, weights mapped from their files and held in MLX's own forms. */
+import type { Disposable, EngineCounts, SessionHandle } from "../backends/cpu/engine.ts";
+import { compileMlx } from "../backends/mlx/compile.ts";
+import type { MlxRules } from "../backends/mlx/emitter.ts";
+import type { HeldWeight, MlxMemory, MlxMode } from "../backends/mlx/engine.ts";
+import type { LocateWeight } from "../backends/mlx/lower.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Bindings } from "../ir/dim.ts";
+import type { Graph } from "../ir/graph.ts";
+import { opOf } from "../ops/index.ts";
+import type { CompiledGraph, Device, GraphInput, GraphSession, OpenOptions } from "./device.ts";
+import { inputsOf, symbolsOf } from "./device.ts";
+import { stepsOf } from "./planSteps.ts";
+
+export interface MlxPlanHandle extends Disposable {
+  openSession(options: { readonly mode: MlxMode; readonly symbols: Bindings }): SessionHandle;
+  /** Bytes of weights in MLX's memory (0 before the first run), and how many traces were made. */
+  facts(): { readonly weightBytes: number; readonly traces: number };
+  /** Reads the weights, and says how each is held and how exact that is. */
+  weights(signal?: AbortSignal): Promise<readonly HeldWeight[]>;
+}
+
+/** The native MLX engine; main/node/mlxAddon.ts implements it over the addon. */
+export interface MlxEngine {
+  readonly version: string;
+  readonly device: "gpu" | "cpu";
+  readonly functions: readonly string[];
+  counts(): EngineCounts;
+  memory(): MlxMemory;
+  setMemory(options: {
+    readonly limit?: number;
+    readonly cacheLimit?: number;
+    readonly clearCache?: boolean;
+    readonly resetPeak?: boolean;
+  }): void;
+  /** Whether compiled traces join element-wise calls into kernels; on a CPU each kernel costs a run of a C++ compiler. */
+  setFusion(on: boolean): void;
+  openWeights(paths: readonly string[]): Disposable;
+  loadPlan(bytes: Uint8Array, weights: Disposable | null): MlxPlanHandle;
+}
+
+export const mlxRules: MlxRules = (name) => {
+  const rule = opOf(name)?.backends.mlx;
+  if (rule === undefined) return "no such op";
+  if (rule.kind === "unsupported") return rule.reason;
+  if (rule.kind === "decompose") return "it is decomposed on mlx";
+  // Rules of an erased op take any operands: arity was checked when the node was built.
+  return { emit: (emitter, inputs, attrs, node) => rule.emit(emitter, inputs, attrs, node) };
+};
+
+export interface MlxDeviceOptions {
+  readonly mode: MlxMode;
+  /** Absent for graphs without weights from files. */
+  readonly weights?: { readonly paths: readonly string[]; readonly locate: LocateWeight };
+  readonly limits?: Bindings;
+}
+
+export interface MlxCompiled extends CompiledGraph {
+  readonly facts: MlxPlanHandle["facts"];
+  readonly weights: MlxPlanHandle["weights"];
+}
+
+const noWeights: LocateWeight = (_file, tensor) => {
+  throw new WorkbenchError("INPUT_MISSING_TENSOR", `[mlx] no weight files were given: "${tensor}" is needed`);
+};
+
+export const mlxTitle = (engine: MlxEngine): string =>
+  `MLX ${engine.version}, ${engine.device === "gpu" ? "Metal" : "its CPU build"}`;
+
+export function mlxDevice(
+  engine: MlxEngine,
+  options: MlxDeviceOptions,
+): Device & { compile: (graph: Graph) => MlxCompiled } {
+  return { id: "mlx", title: mlxTitle(engine), compile: (graph) => compileOn(engine, graph, options) };
+}
+
+function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): MlxCompiled {
+  const plan = compileMlx(graph, mlxRules, options.weights?.locate ?? noWeights, options.limits);
+  const inputs = inputsOf(graph);
+  const weights = options.weights === undefined ? null : engine.openWeights(options.weights.paths);
+  try {
+    const handle = engine.loadPlan(plan.bytes, weights);
+    return {
+      device: "mlx",
+      steps: stepsOf(graph, plan.steps),
+      weightBytes: plan.weightBytes,
+      // MLX plans its own memory.
+      arenaBytes: 0,
+      open: (open: OpenOptions = {}) =>
+        sessionOver(inputs, handle.openSession({ mode: options.mode, symbols: open.symbols ?? {} })),
+      facts: () => handle.facts(),
+      weights: (signal) => handle.weights(signal),
+      dispose: () => {
+        handle.dispose();
+        weights?.dispose();
+      },
+    };
+  } catch (error) {
+    weights?.dispose();
+    throw error;
+  }
+}
+
+function sessionOver(inputs: readonly GraphInput[], handle: SessionHandle): GraphSession {
+  return {
+    // MLX decides over its own threads.
+    threads: 1,
+    follows: true,
+    // async, so that a bad request is a rejection and never a throw
+    run: async (request, signal) => {
+      const result = await handle.run({ ...request, symbols: symbolsOf(inputs, request) }, signal);
+      return result;
+    },
+    fork: async (positions) => sessionOver(inputs, await handle.fork(positions)),
+    save: (positions) => handle.save(positions),
+    restore: (positions, state) => handle.restore(positions, state),
+    reset: () => handle.reset(),
+    bytes: (positions) => handle.bytes(positions),
+    dispose: () => handle.dispose(),
+  };
+}

@@ -1,0 +1,74 @@
+/** Weights of small test graphs in a file of their own, and random but sane blocks of packed types. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Graph } from "../ir/graph.ts";
+import type { PackedType } from "../ir/dtype.ts";
+import { blockLayout } from "../ir/dtype.ts";
+import type { TensorType } from "../ir/type.ts";
+import { seededRandom } from "./random.ts";
+
+export interface WeightFile {
+  readonly paths: readonly string[];
+  readonly locate: (
+    file: string,
+    tensor: string,
+  ) => { readonly file: number; readonly offset: number; readonly bytes: number };
+  readonly remove: () => void;
+}
+
+/** One file with the bytes of every param of the graph. */
+export function weightFile(graph: Graph, bytesOf: (name: string, type: TensorType) => Uint8Array): WeightFile {
+  const folder = mkdtempSync(join(tmpdir(), "rlx-weights-"));
+  const path = join(folder, "weights.bin");
+  const places = new Map<string, { readonly file: number; readonly offset: number; readonly bytes: number }>();
+  const parts: Uint8Array[] = [];
+  let offset = 0;
+  for (const node of graph.nodes) {
+    const tensor = String(node.attrs["tensor"]);
+    const [type] = node.outputs;
+    if (node.op !== "param" || type === undefined || places.has(tensor)) continue;
+    const bytes = bytesOf(String(node.attrs["name"]), type);
+    const padded = new Uint8Array(Math.ceil(bytes.length / 32) * 32);
+    padded.set(bytes);
+    places.set(tensor, { file: 0, offset, bytes: bytes.length });
+    parts.push(padded);
+    offset += padded.length;
+  }
+  // A graph without weights has a file too, and an empty one is refused.
+  writeFileSync(path, Buffer.concat([...parts, new Uint8Array(32)]));
+  return {
+    paths: [path],
+    locate: (_file, tensor) => {
+      const place = places.get(tensor);
+      if (place === undefined) throw new Error(`no weight ${tensor}`);
+      return place;
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Where a block has its half-float factors. */
+const FACTORS: { readonly [P in PackedType]?: readonly number[] } = {
+  q4_0: [0],
+  q4_1: [0, 2],
+  q5_0: [0],
+  q5_1: [0, 2],
+  q8_0: [0],
+  q2_k: [80, 82],
+  q3_k: [108],
+  q4_k: [0, 2],
+  q5_k: [0, 2],
+  q6_k: [208],
+};
+
+/** Random codes; factors between 2^-7 and 2^-5, so that the values stay near one. */
+export function packedBytes(type: PackedType, elements: number, seed: number): Uint8Array<ArrayBuffer> {
+  const random = seededRandom(seed);
+  const { elements: perBlock, bytes: blockBytes } = blockLayout(type);
+  const bytes = new Uint8Array((elements / perBlock) * blockBytes).map(() => random.integer(256));
+  const view = new DataView(bytes.buffer);
+  for (let block = 0; block < bytes.length; block += blockBytes)
+    for (const at of FACTORS[type] ?? []) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
+  return bytes;
+}
