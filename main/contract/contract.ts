@@ -138,6 +138,8 @@ export const contract = {
         language: z.enum(["rlx-ir", "mil"]),
         target: targetSpec,
         firstLine: z.number().int().min(0).default(0),
+        /** The page on which this node's first line stands, instead of the one that begins at `firstLine`. */
+        around: z.number().int().min(0).nullable().default(null),
         lines: z.number().int().min(1).max(20_000).default(5000),
       }),
       textPage,

@@ -203,6 +203,8 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
       if (overview !== null && target !== null) loadRoutes(overview, target, true);
     },
     setTab: (tab) => set({ tab }),
+    setTensorQuery: (tensorQuery) => set({ tensorQuery }),
+    showTensor: (name) => set({ tensorQuery: name, tab: "tensors" }),
     select(selection) {
       set({ selection });
       void chooseNode(selection);

@@ -37,6 +37,8 @@ export interface SessionData {
   readonly selection: Selection;
   readonly node: Async<NodeView>;
   readonly tab: Tab;
+  /** What the tensor table is searched for: links from elsewhere lead to a row of it. */
+  readonly tensorQuery: string;
   readonly notices: readonly ShownNotice[];
   readonly lastCommand: string | null;
   readonly log: readonly LogEntry[];
@@ -48,6 +50,8 @@ export interface SessionActions {
   readonly setTarget: (target: TargetSpec) => void;
   readonly setPhase: (phase: Phase) => void;
   readonly setTab: (tab: Tab) => void;
+  readonly setTensorQuery: (query: string) => void;
+  readonly showTensor: (name: string) => void;
   readonly select: (selection: Selection) => void;
   readonly loadRecents: () => Promise<void>;
   readonly forgetRecent: (path: string) => Promise<void>;
@@ -91,6 +95,7 @@ export const NO_MODEL = {
   selection: { kind: "none" },
   node: IDLE,
   tab: "overview",
+  tensorQuery: "",
 } as const satisfies Partial<SessionData>;
 
 export const INITIAL_SESSION: SessionData = {

@@ -12,6 +12,9 @@ export function InspectorPanel(): ReactNode {
   const showNode = useWorkbench((state) => state.showNode);
   const showMil = useWorkbench((state) => state.showMil);
   const choosePass = useWorkbench((state) => state.choosePass);
+  const showPass = useWorkbench((state) => state.showPass);
+  const showTensor = useWorkbench((state) => state.showTensor);
+  const passes = useWorkbench((state) => state.passChoices);
   const setTab = useWorkbench((state) => state.setTab);
   const go = (act: () => void): void => {
     act();
@@ -25,15 +28,19 @@ export function InspectorPanel(): ReactNode {
       ) : tab === "profile" ? (
         <ProfileInspector />
       ) : tab === "pipeline" ? (
-        <PassInspector onNode={(node) => go(() => showNode(node))} />
+        <PassInspector onNode={(node) => go(() => showNode(node))} onGraph={showPass} />
       ) : (
         <Inspector
           onNode={(node) => go(() => showNode(node))}
           onMil={showMil}
-          onPass={(index) => {
-            choosePass(index);
+          onPass={(name) => {
+            const pass = passes.find((each) => each.name === name && each.changed);
+            if (pass === undefined) return;
+            choosePass(pass.index);
             setTab("pipeline");
           }}
+          isPass={(name) => passes.some((each) => each.name === name && each.changed)}
+          onTensor={showTensor}
         />
       )}
     </aside>

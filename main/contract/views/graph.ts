@@ -122,7 +122,7 @@ export const nodeWeight = z.object({
 export const originStep = z.object({
   kind: z.enum(["tensor", "source", "pass", "node", "mil", "segment"]),
   text: z.string(),
-  /** The pass index, the segment index or the node id it refers to. */
+  /** The segment index or the node it refers to; a pass is named by its text, a tensor by the weight at the same place. */
   ref: z.number().nullable(),
 });
 export type OriginStep = View<typeof originStep>;
@@ -143,8 +143,10 @@ export const nodeView = z.object({
   cost: z.array(z.object({ label: z.string(), value: figure })),
   weights: z.array(nodeWeight),
   origin: z.array(originStep),
-  /** Its lines in the MIL program, when it has been lowered. */
-  mil: z.object({ text: z.string(), firstLine: z.number() }).nullable(),
+  /** The node of the legal graph that stands for it: its lines in the MIL program are those of that node. */
+  routed: z.number().nullable(),
+  /** What it became in the MIL program, when it has been lowered: the text, and the operators by name. */
+  mil: z.object({ text: z.string(), operations: z.array(z.string()) }).nullable(),
 });
 export type NodeView = View<typeof nodeView>;
 

@@ -121,6 +121,34 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
     }
   });
 
+  it.each(PHASES)("leads from an op of %s to its own lines of MIL, in every stage", async (phase) => {
+    const { client } = harness;
+    for (const stage of [{ kind: "initial" }, { kind: "legal", target: TARGET }] as const) {
+      const key = { model: model(), stage, phase };
+      const graph = await client.call("graph.get", key);
+      const lowered: number[] = [];
+      for (let node = graph.nodeCount - 1; node >= 0 && lowered.length < 3; node -= 5) {
+        const view = await client.call("graph.node", { key, node, target: TARGET });
+        for (const input of view.inputs) expect(input.label).not.toMatch(/^in \d/);
+        if (view.mil === null || view.routed === null) continue;
+        lowered.push(node);
+        const page = await client.call("text.page", {
+          key,
+          language: "mil",
+          target: TARGET,
+          lines: 50,
+          around: view.routed,
+        });
+        const line = page.text.split("\n")[page.nodes.indexOf(view.routed)] ?? "";
+        expect(page.nodes).toContain(view.routed);
+        expect(line).toContain(" = ");
+        // Every operator that is named stands in the text that is shown.
+        for (const name of view.mil.operations.slice(0, 10)) expect(view.mil.text).toContain(`${name}(`);
+      }
+      expect(lowered.length).toBeGreaterThan(0);
+    }
+  });
+
   it.each(PHASES)("is routed for %s, with segments that cover the work", async (phase) => {
     const { client } = harness;
     const route = await client.call("route.get", { model: model(), target: TARGET, phase });

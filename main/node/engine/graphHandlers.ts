@@ -54,7 +54,9 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
       const routed =
         route === undefined ? undefined : key.stage.kind === "legal" ? node : sameNode(graph, node, route.graph);
-      return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed });
+      const became =
+        route === undefined ? [] : key.stage.kind === "legal" ? [node] : whatBecameOf(graph, node, route.graph);
+      return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed, became });
     },
     "graph.overlay": async ({ key, kind, target }, { signal }) => {
       const model = store.get(key.model);
@@ -79,18 +81,18 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
         throw new WorkbenchError("INPUT_ARGUMENT", `[passes] index: got ${index}, expected 1 to ${records.length}`);
       return passDiff(record, index - 1, full);
     },
-    "text.page": async ({ key, language, target, firstLine, lines }, { signal }) => {
+    "text.page": async ({ key, language, target, firstLine, around, lines }, { signal }) => {
       const model = store.get(key.model);
       if (language === "mil") {
         const name = `mil ${JSON.stringify([target, key.phase])}`;
         const route = await routeOf(model, target, key.phase, signal);
         const all = await worksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
-        return textPage("mil", `MIL for ${route.title}`, all, firstLine, lines);
+        return textPage("mil", `MIL for ${route.title}`, all, { firstLine, around }, lines);
       }
       const all = await worksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
         irLines((await staged(model, key, own)).graph),
       );
-      return textPage("rlx-ir", stageTitle(key), all, firstLine, lines);
+      return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, lines);
     },
   };
 }
@@ -109,6 +111,14 @@ function sameNode(graph: Graph, node: number, other: Graph): number | undefined 
 }
 
 const isPredicted = (kind: OverlayView["kind"]): boolean => kind === "device" || kind === "segment" || kind === "time";
+
+/** Nodes of another stage that stand for an operation that this one stands for, too. */
+function whatBecameOf(graph: Graph, node: number, other: Graph): readonly number[] {
+  const sources = new Set(graph.nodes[node]?.origins.map(({ source }) => source));
+  return other.nodes.flatMap((each) =>
+    !isLeaf(each) && each.origins.some(({ source }) => sources.has(source)) ? [each.id] : [],
+  );
+}
 
 function overlay(
   key: GraphKey,

@@ -266,14 +266,15 @@ export function fakeNode(view: GraphView, node: number, target: TargetSpec): Nod
         ref: null,
       })),
       { kind: "source", text: `${opName(view, node)} of ${path.at(-2) ?? "the model"}`, ref: null },
-      { kind: "pass", text: "fuse attention", ref: 5 },
+      { kind: "pass", text: "fuse attention", ref: null },
       { kind: "node", text: `${opName(view, node)} ${nodeName(view, node)}`, ref: node },
-      { kind: "mil", text: "MIL lines 214 – 221", ref: 214 },
+      { kind: "mil", text: "MIL scaled_dot_product_attention", ref: node },
       { kind: "segment", text: "segment 2 on the Neural Engine", ref: 1 },
     ],
+    routed: node,
     mil: {
       text: `%attn_7 = scaled_dot_product_attention(\n  query=%q_rope_7, key=%k_7, value=%v_7,\n  attn_mask=%mask)[name="attn_7"]`,
-      firstLine: 214,
+      operations: ["scaled_dot_product_attention"],
     },
   };
 }

@@ -5,18 +5,19 @@ import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, shape } from "../../ui/format.ts";
+import { bytes, plural, shape } from "../../ui/format.ts";
 import { DeviceChip, FigureText, TruthMark } from "../../ui/marks.tsx";
 import styles from "./Inspector.module.css";
 
 export interface NodeCardsProps {
   readonly node: NodeView;
   readonly onNode: (node: number) => void;
-  readonly onMil: (line: number) => void;
+  readonly onMil: (node: number) => void;
+  readonly onTensor: (name: string) => void;
 }
 
-export function NodeCards({ node, onNode, onMil }: NodeCardsProps): ReactNode {
-  const { placement, mil } = node;
+export function NodeCards({ node, onNode, onMil, onTensor }: NodeCardsProps): ReactNode {
+  const { placement, mil, routed } = node;
   return (
     <>
       {placement === null ? (
@@ -75,7 +76,9 @@ export function NodeCards({ node, onNode, onMil }: NodeCardsProps): ReactNode {
         <Card title="Weights">
           {node.weights.map((weight) => (
             <div key={weight.tensor} className={styles["weight"]}>
-              <code>{weight.tensor}</code>
+              <button type="button" className={styles["tensor"]} onClick={() => onTensor(weight.tensor)}>
+                {weight.tensor}
+              </button>
               <Facts
                 rows={[
                   [weight.type, shape(weight.shape)],
@@ -88,15 +91,17 @@ export function NodeCards({ node, onNode, onMil }: NodeCardsProps): ReactNode {
         </Card>
       )}
       {mil === null ? null : (
-        <Card title="As MIL" aside={`line ${mil.firstLine + 1}`}>
+        <Card title="As MIL" aside={plural(mil.operations.length, "operation")}>
           <pre className={styles["mil"]} tabIndex={0}>
             {mil.text}
           </pre>
-          <div className={styles["buttons"]}>
-            <Button small onClick={() => onMil(mil.firstLine)}>
-              Show in the program
-            </Button>
-          </div>
+          {routed === null ? null : (
+            <div className={styles["buttons"]}>
+              <Button small onClick={() => onMil(routed)}>
+                Show in the program
+              </Button>
+            </div>
+          )}
         </Card>
       )}
     </>

@@ -8,10 +8,13 @@ import styles from "./Inspector.module.css";
 
 export function OriginCard({ node, links }: { readonly node: NodeView; readonly links: InspectorLinks }): ReactNode {
   const select = useSession((state) => state.select);
-  const action = (step: OriginStep): (() => void) | null => {
-    const { kind, ref } = step;
+  const action = (step: OriginStep, i: number): (() => void) | null => {
+    const { kind, ref, text } = step;
+    // Tensors come first, in the order of the node's weights.
+    const tensor = kind === "tensor" ? node.weights[i]?.tensor : undefined;
+    if (tensor !== undefined) return () => links.onTensor(tensor);
+    if (kind === "pass") return links.isPass(text) ? () => links.onPass(text) : null;
     if (ref === null) return null;
-    if (kind === "pass") return () => links.onPass(ref);
     if (kind === "mil") return () => links.onMil(ref);
     if (kind === "segment") return () => select({ kind: "segment", index: ref });
     return kind === "node" && ref !== node.node ? () => links.onNode(ref) : null;
@@ -23,15 +26,15 @@ export function OriginCard({ node, links }: { readonly node: NodeView; readonly 
       <ul className={styles["origin"]}>
         {node.origin.map((step, i) => {
           if (step.kind !== "tensor") depth += 1;
-          const run = action(step);
+          const run = action(step, i);
           return (
             <li key={i} style={{ paddingLeft: Math.min(depth, 6) * 9 }}>
               {depth === 0 ? "" : <span aria-hidden="true">└ </span>}
               {run === null ? (
-                step.text
+                words(step)
               ) : (
                 <button type="button" className={styles["link"]} onClick={run}>
-                  {step.text}
+                  {words(step)}
                 </button>
               )}
             </li>
@@ -41,3 +44,5 @@ export function OriginCard({ node, links }: { readonly node: NodeView; readonly 
     </Card>
   );
 }
+
+const words = ({ kind, text }: OriginStep): string => (kind === "pass" ? `made by ${text}` : text);

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
+import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { count, signed } from "../../ui/format.ts";
@@ -12,7 +13,13 @@ import styles from "./Pipeline.module.css";
 const usePipeline = sliceHook<PipelineSlice>();
 const MAX_MISSES = 30;
 
-export function PassInspector({ onNode }: { readonly onNode: (node: number) => void }): ReactNode {
+export interface PassInspectorProps {
+  readonly onNode: (node: number) => void;
+  /** Opens the graph on what a pass did. */
+  readonly onGraph: (pass: number) => void;
+}
+
+export function PassInspector({ onNode, onGraph }: PassInspectorProps): ReactNode {
   const list = usePipeline((s) => current(s.passes));
   const at = usePipeline((s) => s.passAt);
   const node = usePipeline((s) => (s.selection.kind === "node" ? current(s.node) : null));
@@ -22,12 +29,12 @@ export function PassInspector({ onNode }: { readonly onNode: (node: number) => v
       {pass === undefined ? null : (
         <>
           <h2 className={styles["title"]}>
-            Pass {pass.index + 1} · {pass.name}
+            Pass {pass.index} · {pass.name}
           </h2>
           <Card title="Why it is there">
             <p>{pass.reason}</p>
           </Card>
-          <Card title="What it did">
+          <Card title="What it did" aside={pass.changed ? undefined : "nothing, here"}>
             <Facts
               rows={[
                 ["matches", count(pass.hits)],
@@ -36,6 +43,13 @@ export function PassInspector({ onNode }: { readonly onNode: (node: number) => v
                 ["time", <FigureText key="time" figure={pass.time} />],
               ]}
             />
+            {pass.changed ? (
+              <div className={styles["buttons"]}>
+                <Button small onClick={() => onGraph(pass.index)}>
+                  Show in the graph
+                </Button>
+              </div>
+            ) : null}
           </Card>
           {pass.misses.length === 0 ? null : (
             <Card title="Where it nearly matched" aside={count(pass.misses.length)}>

@@ -82,7 +82,7 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
             title={pass.reason}
             onClick={() => choosePass(pass.index)}
           >
-            <span className={styles["number"]}>{pass.index + 1}</span>
+            <span className={styles["number"]}>{pass.index}</span>
             <span className={styles["name"]}>{pass.name}</span>
             <span className={styles["number"]}>
               {pass.changed
@@ -187,19 +187,15 @@ function PageTools(): ReactNode {
 
 function Page(): ReactNode {
   const state = usePipeline((s) => s.page);
-  const selection = usePipeline((s) => s.selection);
   const select = usePipeline((s) => s.select);
   const graph = usePipeline((s) => current(s.graph));
-  const mil = usePipeline((s) => current(s.node)?.mil?.firstLine ?? null);
+  const around = usePipeline((s) => s.pageAround);
+  const routed = usePipeline((s) => (s.selection.kind === "node" ? (current(s.node)?.routed ?? null) : null));
   const page = current(state);
   if (state.kind === "failed") return <ErrorNote title="The program could not be printed" error={state.error} />;
   if (page === null) return <Progress sentence="Printing the program" fraction={null} elapsedSeconds={null} />;
-  const selectedLine =
-    selection.kind !== "node"
-      ? null
-      : page.language === "mil"
-        ? mil
-        : lineOf(page.nodes, page.firstLine, selection.node);
+  const marked = routed ?? around;
+  const selectedLine = marked === null ? null : lineOf(page.nodes, page.firstLine, marked);
   return (
     <TextView
       label={page.language === "mil" ? "MIL program" : "Program"}

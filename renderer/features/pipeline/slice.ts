@@ -16,6 +16,8 @@ export interface PipelineSlice {
   readonly wholeDiff: boolean;
   readonly page: Async<TextPage>;
   readonly pageFrom: number;
+  /** The node whose page is shown; its first line is marked. */
+  readonly pageAround: number | null;
   readonly loadPasses: () => Promise<void>;
   readonly choosePass: (index: number) => void;
   readonly stepPass: (step: 1 | -1) => void;
@@ -23,8 +25,8 @@ export interface PipelineSlice {
   readonly setPipelineView: (view: PipelineView) => void;
   readonly setWholeDiff: (whole: boolean) => void;
   readonly showLines: (firstLine: number) => void;
-  /** Jumps from anywhere to a line of the MIL program. */
-  readonly showMil: (line: number) => void;
+  /** Jumps from anywhere to what a node of the legal graph became in the MIL program. */
+  readonly showMil: (node: number) => void;
 }
 
 /** Lines of one page: more than a screen, less than what slows an editor down. */
@@ -60,7 +62,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
 
   const loadPage = async (): Promise<void> => {
     const at = place();
-    const { pipelineView, pageFrom } = get();
+    const { pipelineView, pageFrom, pageAround } = get();
     if (at === null || pipelineView === "diff") return;
     pages += 1;
     const mine = pages;
@@ -72,6 +74,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
         language: pipelineView,
         target: at.target,
         firstLine: pageFrom,
+        around: pageAround,
         lines: PAGE_LINES,
       });
       if (mine === pages) set({ page: ready(page) });
@@ -79,6 +82,10 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       if (mine === pages) set({ page: failed(error) });
     }
   };
+
+  /** The selected node as the legal graph numbers it. */
+  const selectedNode = ({ selection, node }: State): number | null =>
+    selection.kind === "node" ? (current(node)?.routed ?? null) : null;
 
   return {
     passes: IDLE,
@@ -90,6 +97,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     wholeDiff: false,
     page: IDLE,
     pageFrom: 0,
+    pageAround: null,
     async loadPasses() {
       const at = place();
       const key = keyOf();
@@ -118,7 +126,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     },
     setChangedOnly: (changedOnly) => set({ changedOnly }),
     setPipelineView(pipelineView) {
-      set({ pipelineView, pageFrom: 0 });
+      set({ pipelineView, pageFrom: 0, pageAround: selectedNode(get()) });
       void loadPage();
     },
     setWholeDiff(wholeDiff) {
@@ -126,15 +134,11 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       void loadDiff();
     },
     showLines(firstLine) {
-      set({ pageFrom: Math.max(0, firstLine) });
+      set({ pageFrom: Math.max(0, firstLine), pageAround: null });
       void loadPage();
     },
-    showMil(line) {
-      set({
-        pipelineView: "mil",
-        pageFrom: Math.floor(line / PAGE_LINES) * PAGE_LINES,
-        tab: "pipeline",
-      });
+    showMil(node) {
+      set({ pipelineView: "mil", pageFrom: 0, pageAround: node, tab: "pipeline" });
       void loadPage();
     },
   };

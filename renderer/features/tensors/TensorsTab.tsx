@@ -39,7 +39,8 @@ interface Found {
 }
 
 function TensorTable({ model }: { readonly model: string }): ReactNode {
-  const [query, setQuery] = useState("");
+  const query = useSession((state) => state.tensorQuery);
+  const setQuery = useSession((state) => state.setTensorQuery);
   const [sort, setSort] = useState<{ readonly by: Sort; readonly descending: boolean }>({
     by: "file",
     descending: false,

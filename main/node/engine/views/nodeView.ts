@@ -15,6 +15,7 @@ import { bindType, elementCount, formatType } from "../../../ir/type.ts";
 import { opOf } from "../../../ops/index.ts";
 import { figure } from "../forecast.ts";
 import { scopeOf } from "./groups.ts";
+import { inputLabel, outputLabel } from "./operandNames.ts";
 import { nodeName, stableIds, valueBytes } from "./graphView.ts";
 
 export interface NodeViewInput {
@@ -28,6 +29,8 @@ export interface NodeViewInput {
   readonly target: TargetSpec | null;
   /** Node of the route's graph that stands for this one. */
   readonly routed: number | undefined;
+  /** Nodes of the route's graph that this one became: several where it was decomposed. */
+  readonly became: readonly number[];
 }
 
 /** MIL lines of one node that are worth a card. */
@@ -51,14 +54,14 @@ export function nodeView(input: NodeViewInput): NodeView {
       const from = graph.nodes[value.node];
       const type = from?.outputs[value.output];
       return {
-        label: `in ${i}`,
+        label: inputLabel(node.op, i),
         type: type ? formatType(bindType(type, bindings)) : "",
         from: value.node,
         fromName: from ? nodeName(from) : "",
       };
     }),
     outputs: node.outputs.map((type, i) => ({
-      label: node.outputs.length === 1 ? "out" : `out ${i}`,
+      label: outputLabel(node.op, i, node.outputs.length),
       type: formatType(bindType(type, bindings)),
       from: null,
       fromName: "",
@@ -70,14 +73,17 @@ export function nodeView(input: NodeViewInput): NodeView {
     cost: costOf(graph, node, bindings, input),
     weights: weightsOf(input, node),
     origin: originOf(input, node, mil),
+    routed: input.routed ?? input.became[0] ?? null,
     mil:
       mil.length === 0
         ? null
         : {
             text:
-              mil.slice(0, MIL_LINES).join("\n") +
-              (mil.length > MIL_LINES ? `\n// … ${mil.length - MIL_LINES} more` : ""),
-            firstLine: 0,
+              mil
+                .slice(0, MIL_LINES)
+                .map(({ text }) => text)
+                .join("\n") + (mil.length > MIL_LINES ? `\n// … ${mil.length - MIL_LINES} more` : ""),
+            operations: mil.map(({ type }) => type),
           },
   };
 }
@@ -209,19 +215,38 @@ function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): N
   });
 }
 
-function milOf({ route, routed }: NodeViewInput): string[] {
-  if (!route?.lowered || routed === undefined) return [];
-  const lines: string[] = [];
+interface MilLine {
+  readonly type: string;
+  readonly text: string;
+}
+
+/** The MIL operations of everything that the node became. */
+function milOf({ route, became }: NodeViewInput): readonly MilLine[] {
+  if (!route?.lowered || became.length === 0) return [];
+  const wanted = new Set(became);
+  const lines: MilLine[] = [];
   for (const [part, name] of route.functionNames) {
     const origin = route.parts[part]?.origin;
     for (const op of route.lowered.functions.find((f) => f.mil.name === name)?.mil.operations ?? [])
-      if (op.type !== "const" && op.origins.some((own) => origin?.[own] === routed)) lines.push(operationText(op));
+      if (op.type !== "const" && op.origins.some((own) => wanted.has(origin?.[own] ?? -1)))
+        lines.push({ type: op.type, text: operationText(op) });
   }
   return lines;
 }
 
+/** "matmul, softmax, matmul": repeats of one after the other are counted. */
+export function operationNames(types: readonly string[]): string {
+  const runs: { readonly type: string; count: number }[] = [];
+  for (const type of types) {
+    const last = runs.at(-1);
+    if (last?.type === type) last.count++;
+    else runs.push({ type, count: 1 });
+  }
+  return runs.map(({ type, count }) => (count === 1 ? type : `${type} ×${count}`)).join(", ");
+}
+
 /** GGUF tensor → operation as built → each pass → this node → MIL → segment. */
-function originOf(input: NodeViewInput, node: Node, mil: readonly string[]): OriginStep[] {
+function originOf(input: NodeViewInput, node: Node, mil: readonly MilLine[]): OriginStep[] {
   const steps: OriginStep[] = weightsOf(input, node).map((weight) => ({
     kind: "tensor",
     text: `${weight.tensor} ${weight.type}`,
@@ -236,7 +261,11 @@ function originOf(input: NodeViewInput, node: Node, mil: readonly string[]): Ori
   node.passes.forEach((pass, i) => steps.push({ kind: "pass", text: pass, ref: i }));
   steps.push({ kind: "node", text: `${node.op} %${node.id}`, ref: node.id });
   if (mil.length > 0)
-    steps.push({ kind: "mil", text: `${mil.length} MIL ${mil.length === 1 ? "operation" : "operations"}`, ref: null });
+    steps.push({
+      kind: "mil",
+      text: `MIL ${operationNames(mil.map(({ type }) => type))}`,
+      ref: input.routed ?? input.became[0] ?? null,
+    });
   const { routed, route } = input;
   const segment = routed === undefined ? undefined : route?.segments.find((s) => s.nodes.includes(routed));
   if (segment) steps.push({ kind: "segment", text: `segment ${segment.index}: ${segment.title}`, ref: segment.index });

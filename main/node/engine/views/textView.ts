@@ -43,9 +43,11 @@ export function textPage(
   language: TextPage["language"],
   title: string,
   lines: readonly Line[],
-  firstLine: number,
+  asked: { readonly firstLine: number; readonly around: number | null },
   count: number,
 ): TextPage {
+  const at = asked.around === null ? -1 : lines.findIndex(({ node }) => node === asked.around);
+  const firstLine = at < 0 ? asked.firstLine : at - (at % count);
   const shown = lines.slice(firstLine, firstLine + count);
   return {
     language,
