@@ -130,7 +130,7 @@ describe("rope, kv_append and attention", () => {
     const { q, k, v, cos, sin, kc, vc, past } = leaves;
     const turn = (
       raw: number,
-      shape: typeof Q | typeof ROWS,
+      shape: readonly (string | number)[],
       angles: number,
       eps: number,
       interleaved: boolean,

@@ -182,6 +182,12 @@ describe("norms", () => {
     expect(t.kernels.filter((kernel) => kernel === "rms_norm")).toHaveLength(3);
     expect(t.draft.instructions.some(({ params }) => params["normalise"] === true)).toBe(false);
   });
+  it("stay when the residual of the same block is the norm itself", () => {
+    const n = norm(x);
+    const sum = t.one("add", [t.one("linear", [n, matrix(K)], ROWS), n], ROWS);
+    expect(fused(sum)).toEqual(["rms_norm", "linear_block"]);
+    expect(block(1).inputs.slice(0, 3)).toEqual([n, -1, n]);
+  });
   it("with a sum before them part into sum and norm, which join the products on both sides", () => {
     const r = t.input("r", ROWS);
     const product = t.one("linear", [t.input("z", ["T", 4]), matrix(K, 4)], ROWS);

@@ -246,6 +246,9 @@ function takeNorms(draft: PlanDraft): void {
     const norm = place === undefined ? undefined : result[place];
     if (place === undefined || norm?.kernel !== "rms_norm" || !readOnlyBy(uses, buffer, at)) return;
     const [x = -1, weight = -1] = norm.inputs;
+    // The block may read them as rows only: a residual that is the norm itself would have no writer left.
+    const others = [block.add, ...block.matrices.flatMap((matrix) => matrix.operands)];
+    if (others.some((id) => id >= 0 && draft.bufferOf(id) === buffer)) return;
     // The rows must be what the norm made: a view with another last dim is something else.
     if (draft.valueAt(block.x).type.shape.at(-1) !== draft.valueAt(norm.outputs[0] ?? -1).type.shape.at(-1)) return;
     // x must still be there at the block: nothing may write to it in between.

@@ -1,0 +1,209 @@
+// The memory plan against brute force: the arena is played through instruction by instruction, every slot knowing who wrote it
+// last. Whatever an instruction reads must still be there, and what it writes must not lie over what it reads.
+import { describe, expect, it } from "vitest";
+import { byteLength } from "../../ir/type.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import { bindDim } from "../../ir/dim.ts";
+import { tensor } from "../../ir/type.ts";
+import { seededRandom } from "../../testing/random.ts";
+import type { PlanDraft } from "./draft.ts";
+import { settle } from "./lower.ts";
+import type { MemoryPlan } from "./memoryPlan.ts";
+import { planMemory } from "./memoryPlan.ts";
+import { attentionBlocks } from "./patterns/attentionBlock.ts";
+import { linearBlocks } from "./patterns/linearBlock.ts";
+import { TestDraft } from "./testDraft.ts";
+
+const SLOT = 64;
+const LIMITS: Bindings = { T: 7, R: 3, capacity: 32 };
+
+/** A plain throw: this runs a million times. */
+function need(condition: boolean, what: string): void {
+  if (!condition) throw new Error(what);
+}
+
+/** Plays the plan; gives the largest sum of temporaries that are needed at one instruction. */
+function play(draft: PlanDraft, memory: MemoryPlan): number {
+  const arena = new Int32Array(memory.arenaBytes / SLOT).fill(-1);
+  const isTemp = (buffer: number): boolean => draft.kindOf(buffer).kind === "temp";
+  const slotsOf = (id: number): readonly [number, number] => {
+    const { type, buffer } = draft.valueAt(id);
+    const offset = memory.offsets[buffer]!;
+    const bytes = Number(bindDim(byteLength(type), LIMITS));
+    need(offset >= 0 && offset % SLOT === 0, `buffer ${buffer} lies at ${offset}`);
+    need(bytes <= memory.sizes[buffer]!, `value ${id} is larger than its buffer`);
+    need(offset + memory.sizes[buffer]! <= memory.arenaBytes, `buffer ${buffer} is outside the arena`);
+    return [offset / SLOT, (offset + bytes) / SLOT];
+  };
+  const temps = (ids: readonly number[]): readonly number[] =>
+    ids.filter((id) => id >= 0 && isTemp(draft.bufferOf(id)));
+  for (const { kernel, inputs, outputs } of draft.instructions) {
+    const reads = temps(inputs);
+    const writes = temps(outputs);
+    for (const id of reads) {
+      const [from, to] = slotsOf(id);
+      const holds = arena.subarray(from, Math.ceil(to));
+      const whole = holds.every((buffer) => buffer === draft.bufferOf(id));
+      need(whole, `${kernel} reads value ${id}, which is not there`);
+    }
+    const claimed = new Map<number, number>();
+    for (const id of [...reads, ...writes]) {
+      const buffer = draft.bufferOf(id);
+      const [from, to] = slotsOf(id);
+      for (let slot = from; slot < to; slot++) {
+        need((claimed.get(slot) ?? buffer) === buffer, `${kernel} uses a slot twice`);
+        claimed.set(slot, buffer);
+      }
+    }
+    for (const id of writes) {
+      const [from, to] = slotsOf(id);
+      arena.fill(draft.bufferOf(id), from, Math.ceil(to));
+    }
+  }
+  // From the definition, quadratic on purpose: what is named before or here and here or later is needed here.
+  const named = draft.instructions.map(
+    ({ inputs, outputs }) => new Set(temps([...inputs, ...outputs]).map((id) => draft.bufferOf(id))),
+  );
+  let most = 0;
+  named.forEach((_, at) => {
+    const before = new Set(named.slice(0, at + 1).flatMap((set) => [...set]));
+    const after = new Set(named.slice(at).flatMap((set) => [...set]));
+    const live = [...before].filter((buffer) => after.has(buffer));
+    const ranges = live.map(
+      (buffer) => [memory.offsets[buffer]!, memory.offsets[buffer]! + memory.sizes[buffer]!] as const,
+    );
+    ranges.sort(([a], [b]) => a - b);
+    for (let i = 1; i < ranges.length; i++)
+      need(ranges[i]![0] >= ranges[i - 1]![1], `two live buffers overlap at ${at}`);
+    most = Math.max(
+      most,
+      live.reduce((sum, buffer) => sum + memory.sizes[buffer]!, 0),
+    );
+  });
+  return most;
+}
+
+/** A chain of instructions with several readers, views, products in patterns, caches and outputs. */
+function randomDraft(seed: number): PlanDraft {
+  const random = seededRandom(seed);
+  const t = new TestDraft();
+  const width = (): number => random.pick([1, 3, 8, 16, 40]);
+  const rows = random.pick<number | string>(["T", 5, "2*T"]);
+  const values = [t.input("x", [rows, 8]), t.input("z", [rows, 16])];
+  const past = t.input("past", tensor("i32", []));
+  const pick = (): number => random.pick(random.integer(4) === 0 ? values : values.slice(-4));
+  const shapeOf = (id: number): readonly (number | string)[] => t.draft.valueAt(id).type.shape;
+  const columns = (id: number): number => Number(shapeOf(id).at(-1));
+  const count = 2 + random.integer(40);
+  for (let i = 0; i < count; i++) {
+    const x = pick();
+    const n = width();
+    switch (random.integer(9)) {
+      case 0:
+        values.push(t.one("linear", [x, t.weight([n, columns(x)])], [...shapeOf(x).slice(0, -1), n]));
+        break;
+      case 1:
+        values.push(t.one("add", [x, x], shapeOf(x)));
+        break;
+      case 2: {
+        const product = t.one("linear", [x, t.weight([columns(x), columns(x)])], shapeOf(x));
+        values.push(t.one("add", [product, x], shapeOf(x)));
+        break;
+      }
+      case 3: {
+        const norm = t.one("rms_norm", [x, t.weight([columns(x)])], shapeOf(x), { eps: 1e-5 });
+        const shape = [...shapeOf(x).slice(0, -1), n];
+        const [g, u] = [0, 1].map(() => t.one("linear", [norm, t.weight([n, columns(x)])], shape));
+        values.push(t.one("glu", [g!, u!], shape, { activation: 0 }));
+        break;
+      }
+      case 4:
+        values.push(...t.emit("topk", [x], [shapeOf(x), tensor("i32", shapeOf(x))]).slice(0, 1));
+        break;
+      case 5:
+        values.push(t.view(x, [...shapeOf(x).slice(0, -1), 1, columns(x)]));
+        break;
+      case 6:
+        values.push(...t.emit("add_rms_norm", [x, x, t.weight([columns(x)])], [shapeOf(x), shapeOf(x)], { eps: 1e-5 }));
+        break;
+      case 7: {
+        const name = `cache.${i}`;
+        const cache = t.state(name, [1, "capacity", 8]);
+        const fresh = t.one("linear", [x, t.weight([8, columns(x)])], [rows, 1, 8]);
+        const next = t.one("kv_append", [cache, fresh, past], [1, "capacity", 8]);
+        if (random.integer(3) > 0) t.next(name, next);
+        values.push(t.one("tanh", [fresh], [rows, 1, 8]));
+        break;
+      }
+      default:
+        values.push(t.one("tanh", [x], shapeOf(x)));
+    }
+  }
+  t.output("y", values.at(-1)!);
+  if (random.integer(2) === 0) t.output("more", random.pick(values));
+  if (random.integer(3) > 0) {
+    linearBlocks(t.draft);
+    attentionBlocks(t.draft);
+  }
+  settle(t.draft);
+  return t.draft;
+}
+
+describe("memory plan", () => {
+  it("keeps every live value whole on 500 random drafts, and the arena between the need and the sum", () => {
+    let [shared, sum, need] = [0, 0, 0];
+    for (let seed = 1; seed <= 500; seed++) {
+      const draft = randomDraft(seed);
+      const memory = planMemory(draft, LIMITS);
+      const most = play(draft, memory);
+      expect(memory.arenaBytes, `seed ${seed}`).toBeGreaterThanOrEqual(most);
+      expect(memory.arenaBytes, `seed ${seed}`).toBeLessThanOrEqual(memory.unsharedBytes);
+      [shared, sum, need] = [shared + memory.arenaBytes, sum + memory.unsharedBytes, need + most];
+    }
+    // Sharing is what it is for: far below the sum, and not far above what is needed at once.
+    expect(shared / sum).toBeLessThan(0.6);
+    expect(shared / need).toBeLessThan(1.25);
+  });
+
+  it("is what the play is about: a plan with two live values in one place is found out", () => {
+    const draft = randomDraft(4);
+    const memory = planMemory(draft, LIMITS);
+    const flat = { ...memory, offsets: memory.offsets.map((offset) => Math.min(offset, 0)) };
+    play(draft, memory);
+    expect(() => play(draft, flat)).toThrow(/twice|not there|overlap/);
+  });
+
+  it("gives nothing to what is no temporary, and sizes by the largest view", () => {
+    const t = new TestDraft();
+    const x = t.input("x", ["T", 8]);
+    const small = t.one("tanh", [x], ["T", 8]);
+    const wide = t.view(small, ["T", 2, 16]);
+    t.output("y", t.one("copy", [wide], ["T", 32]));
+    settle(t.draft);
+    const memory = planMemory(t.draft, LIMITS);
+    const at = (id: number): number => memory.offsets[t.draft.bufferOf(id)]!;
+    expect(at(x)).toBe(-1);
+    expect(memory.sizes[t.draft.bufferOf(wide)]).toBe(Math.ceil((7 * 32 * 4) / SLOT) * SLOT);
+    expect(memory.arenaBytes).toBe(memory.sizes[t.draft.bufferOf(wide)]);
+  });
+
+  it("uses two places for a chain however long it is", () => {
+    const t = new TestDraft();
+    let x = t.input("x", [16]);
+    for (let i = 0; i < 100; i++) x = t.one("tanh", [x], [16]);
+    t.output("y", x);
+    settle(t.draft);
+    const memory = planMemory(t.draft, {});
+    expect(memory.arenaBytes).toBe(2 * SLOT);
+    expect(memory.unsharedBytes).toBe(99 * SLOT);
+  });
+
+  it("says which symbol has no limit", () => {
+    const t = new TestDraft();
+    t.output("y", t.one("tanh", [t.one("tanh", [t.input("x", ["T", "past"])], ["T", "past"])], ["T", "past"]));
+    settle(t.draft);
+    expect(() => planMemory(t.draft, { T: 4 })).toThrow(
+      expect.objectContaining({ code: "IR_SHAPE", message: expect.stringContaining("past") }),
+    );
+  });
+});
