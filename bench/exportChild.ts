@@ -1,7 +1,7 @@
 // One export in a process of its own, so that its peak memory is its own: exportChild FILE TARGET PROFILE → JSON.
 import type { WeightProfile } from "../main/backends/coreml/weights/forms.ts";
 import { decoderVariants, exportPackage } from "../main/backends/coreml/export.ts";
-import { legalise } from "../main/compiler/legalise.ts";
+import { prepareInSteps } from "../main/compiler/prepare.ts";
 import { requireArchitecture } from "../main/formats/gguf/architecture.ts";
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { weightSourceOf } from "../main/formats/gguf/weightSource.ts";
@@ -10,7 +10,6 @@ import { buildModel } from "../main/models/buildModel.ts";
 import { openFileSource } from "../main/node/fileByteSource.ts";
 import { packageWriter } from "../main/node/packageDirectory.ts";
 import { opOf, opTable } from "../main/ops/index.ts";
-import { pipelineFor, runPipeline } from "../main/passes/pipeline.ts";
 
 const [path = "", target = "", profile = "gpu"] = process.argv.slice(2);
 const started = performance.now();
@@ -28,7 +27,7 @@ const report = await exportPackage(
   {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
-    legalise: (graph) => legalise(runPipeline(graph, { passes: pipelineFor("coreml") }).graph, "coreml").graph,
+    prepare: (graph) => prepareInSteps(graph, "coreml"),
     graph: buildModel(requireArchitecture(file), weightSourceOf(file), {
       capacity: "capacity",
       cacheType: "f16",

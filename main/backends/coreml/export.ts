@@ -6,9 +6,11 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { OpTable } from "../../ir/opTable.ts";
-import { specialize } from "../../ir/specialize.ts";
+import { specializeInSteps } from "../../ir/specialize.ts";
+import { finish } from "../../ir/steps.ts";
+import type { Steps } from "../../ir/steps.ts";
 import type { FunctionSource, FeatureBinding, LoweredProgram } from "./lowering/lower.ts";
-import { lowerProgram } from "./lowering/lower.ts";
+import { lowerProgramInSteps } from "./lowering/lower.ts";
 import { partition } from "./hybrid/partition.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
@@ -62,7 +64,7 @@ export interface ExportRequest {
   readonly table: OpTable;
   readonly entries: EntryOf;
   /** Passes and legalisation of a specialised graph. */
-  readonly legalise: (graph: Graph) => Graph;
+  readonly prepare: (graph: Graph) => Steps<Graph>;
   /** The template; symbols are bound by the variants. */
   readonly graph: Graph;
   readonly variants: readonly Variant[];
@@ -100,20 +102,22 @@ export interface ExportRun {
   readonly directory: DirectoryWriter;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
+  /** Runs the work before the weights; all at once without it. Whoever has others to answer lets them cut in, and cancels. */
+  readonly inSlices?: <T>(steps: Steps<T>) => Promise<T>;
 }
 
 /** Key under which a package tells what its features stand for. */
 export const BINDINGS_KEY = "rlx.bindings";
 
-function functionSources(request: ExportRequest): readonly FunctionSource[] {
-  const sources = request.variants.flatMap((variant): readonly FunctionSource[] => {
-    const legal = request.legalise(specialize(request.table, request.graph, variant.bindings));
+function* functionSources(request: ExportRequest): Steps<readonly FunctionSource[]> {
+  const sources: FunctionSource[] = [];
+  for (const variant of request.variants) {
+    const legal = yield* request.prepare(yield* specializeInSteps(request.table, request.graph, variant.bindings));
     const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
-    return parts.map((part) => ({
-      name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`,
-      graph: part.graph,
-    }));
-  });
+    yield;
+    for (const part of parts)
+      sources.push({ name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`, graph: part.graph });
+  }
   // A package with one function names it main.
   const [only] = sources;
   return sources.length === 1 && only !== undefined ? [{ ...only, name: "main" }] : sources;
@@ -124,10 +128,10 @@ function lower(
   sources: readonly FunctionSource[],
   folds: ReadonlyMap<string, number>,
   small: SmallParts,
-): LoweredProgram {
+): Steps<LoweredProgram> {
   const { opset } = systemOf(request.target.os);
   const buildInfo = { "rlx-workbench": request.metadata.version, target: targetTitle(request.target) };
-  return lowerProgram(sources, {
+  return lowerProgramInSteps(sources, {
     rules: rulesFrom(request.entries),
     profile: request.target.profile,
     opset,
@@ -162,24 +166,25 @@ function preview(lowered: LoweredProgram): ExportPreview {
 }
 
 /** Sizes and forms, without reading a byte of data. */
-export function previewExport(request: ExportRequest): ExportPreview {
-  return preview(lower(request, functionSources(request), new Map(), new Map()));
+export function* previewInSteps(request: ExportRequest): Steps<ExportPreview> {
+  return preview(yield* lower(request, yield* functionSources(request), new Map(), new Map()));
 }
 
 export async function exportPackage(request: ExportRequest, run: ExportRun): Promise<ExportReport> {
   const started = performance.now();
+  const inSlices = run.inSlices ?? (<T>(steps: Steps<T>) => Promise.resolve(finish(steps)));
   const phase = (name: "lower" | "weights" | "model", sentence: string): void =>
     run.onProgress?.({ kind: "phase", name, sentence });
   try {
     phase("lower", "Lowering the graph to MIL.");
-    const sources = functionSources(request);
+    const sources = await inSlices(functionSources(request));
     if (sources.length === 0)
       throw new WorkbenchError("UNSUPPORTED_OP", "[export] CoreML can run no part of this graph", {
         hint: "The route view says why for each op.",
       });
-    const first = lower(request, sources, new Map(), new Map());
+    const first = await inSlices(lower(request, sources, new Map(), new Map()));
     const small = await readSmallParts(first.plan, run.weights, run.signal);
-    const draft = small.size === 0 ? first : lower(request, sources, new Map(), small);
+    const draft = small.size === 0 ? first : await inSlices(lower(request, sources, new Map(), small));
     let reports: readonly WeightReport[] = [];
     phase("weights", "Writing the weights.");
     const sizes = await writePackage(
@@ -217,7 +222,7 @@ function foldedProgram(
   small: SmallParts,
 ): LoweredProgram {
   const folds = new Map(reports.filter((r) => r.fold !== 0).map((r) => [r.name, r.fold]));
-  return folds.size === 0 ? draft : lower(request, sources, folds, small);
+  return folds.size === 0 ? draft : finish(lower(request, sources, folds, small));
 }
 
 function contentsOf(request: ExportRequest, lowered: LoweredProgram): PackageContents {

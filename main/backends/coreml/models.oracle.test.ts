@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { legalise } from "../../compiler/legalise.ts";
+import { prepareInSteps } from "../../compiler/prepare.ts";
 import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
@@ -17,14 +17,14 @@ import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
 import { INPUTS, LOGITS } from "../../models/blocks.ts";
 import { buildModel } from "../../models/buildModel.ts";
 import { openFileSource } from "../../node/fileByteSource.ts";
+import { finish } from "../../ir/steps.ts";
 import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opOf, opTable } from "../../ops/index.ts";
-import { pipelineFor, runPipeline } from "../../passes/pipeline.ts";
 import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { repositoryRoot } from "../../testing/oracleProcess.ts";
 import type { ExportReport } from "./export.ts";
-import { bindingsOf, decoderVariants, exportPackage, previewExport } from "./export.ts";
+import { bindingsOf, decoderVariants, exportPackage, previewInSteps } from "./export.ts";
 import { openPackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";
 import { SimulatedDecoder } from "./simulator/decoder.ts";
@@ -59,8 +59,7 @@ function request(file: GgufFile, profile: WeightProfile): Parameters<typeof expo
   return {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
-    legalise: (graph) =>
-      legalise(runPipeline(graph, { passes: pipelineFor("coreml"), verify: true }).graph, "coreml").graph,
+    prepare: (graph) => prepareInSteps(graph, "coreml", true),
     graph: templateOf(file),
     variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
     target,
@@ -142,7 +141,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
           const findings = await validatePackage(path);
           expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
           expect(report.functions).toEqual(["decode", "prefill"]);
-          expect(previewExport(request(file, profile)).weightBytes).toBe(report.weightBytes);
+          expect(finish(previewInSteps(request(file, profile))).weightBytes).toBe(report.weightBytes);
           const reader = packageReader(path);
           const opened = await openPackage(reader);
           const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);

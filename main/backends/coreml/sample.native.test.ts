@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { legalise } from "../../compiler/legalise.ts";
+import { prepareInSteps } from "../../compiler/prepare.ts";
 import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
@@ -17,7 +17,6 @@ import { loadAddon } from "../../node/addon.ts";
 import { openFileSource } from "../../node/fileByteSource.ts";
 import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
 import { opOf, opTable } from "../../ops/index.ts";
-import { pipelineFor, runPipeline } from "../../passes/pipeline.ts";
 import { openDecoder } from "../../runtime/decoderModel.ts";
 import { bindingsOf, decoderVariants, exportPackage } from "./export.ts";
 import { openPackage } from "./package.ts";
@@ -45,7 +44,7 @@ async function simulated(
     {
       table: opTable,
       entries: (op) => opOf(op)?.backends.coreml,
-      legalise: (graph) => legalise(runPipeline(graph, { passes: pipelineFor("coreml") }).graph, "coreml").graph,
+      prepare: (graph) => prepareInSteps(graph, "coreml"),
       graph: buildModel(requireArchitecture(file), weightSourceOf(file), {
         capacity: "capacity",
         cacheType: "f32",

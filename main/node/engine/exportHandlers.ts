@@ -2,8 +2,8 @@
 import { stat, statfs } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
-import type { ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
-import { previewExport } from "../../backends/coreml/export.ts";
+import type { ExportPreview, ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
+import { previewInSteps } from "../../backends/coreml/export.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
@@ -18,6 +18,11 @@ import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
 import { planTarget } from "./routes.ts";
 import { phaseItem } from "./runHandlers.ts";
+import type { Kind } from "./works.ts";
+import { inSlices, worksOf } from "./works.ts";
+
+/** One for each target that somebody looks at. */
+const PREVIEW: Kind<ExportPreview> = { name: "export preview", keep: 16 };
 
 type ExportItem = StreamItemOf<"export.start">;
 
@@ -32,7 +37,9 @@ export function exportHandlers(parts: ExportParts): {
   readonly streams: Pick<EngineHandlers["streams"], "export.start">;
 } {
   return {
-    calls: { "export.plan": ({ model, target }) => exportPlan(parts.store.get(model), target, parts.cpu) },
+    calls: {
+      "export.plan": ({ model, target }, { signal }) => exportPlan(parts.store.get(model), target, parts.cpu, signal),
+    },
     streams: {
       async *"export.start"({ model, target, path, overwrite }, { signal }) {
         const started = performance.now();
@@ -124,7 +131,12 @@ function doneItem(
   };
 }
 
-async function exportPlan(model: OpenModel, target: TargetSpec, cpu: CpuAccess): Promise<ExportPlan> {
+async function exportPlan(
+  model: OpenModel,
+  target: TargetSpec,
+  cpu: CpuAccess,
+  signal: AbortSignal,
+): Promise<ExportPlan> {
   const can = overviewOf(model, target, cpu.missing).canExport;
   const folder = model.path === null ? homedir() : dirname(model.path);
   const space = await statfs(folder).catch(() => undefined);
@@ -153,7 +165,9 @@ async function exportPlan(model: OpenModel, target: TargetSpec, cpu: CpuAccess):
       sentence: can.ok ? "" : can.sentence,
     };
   const plan = planTarget(model, target, "decode");
-  const preview = model.cached(`export ${JSON.stringify(plan)}`, () => previewExport(exportRequest(model, plan)));
+  const preview = await worksOf(model).get(PREVIEW, JSON.stringify(plan), signal, (own) =>
+    inSlices(previewInSteps(exportRequest(model, plan)), own),
+  );
   return {
     ...base,
     bytes: figure(preview.weightBytes, "bytes", "exact", "weights; the program comes on top"),

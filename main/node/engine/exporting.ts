@@ -3,22 +3,22 @@ import type { Dequantize } from "../../backends/coreml/weights/convert.ts";
 import type { ExportProgress, ExportReport, ExportRequest } from "../../backends/coreml/export.ts";
 import { decoderVariants, exportPackage } from "../../backends/coreml/export.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
-import { legalise } from "../../compiler/legalise.ts";
+import { prepareInSteps } from "../../compiler/prepare.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { opTable } from "../../ops/index.ts";
-import { pipelineFor, runPipeline } from "../../passes/pipeline.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { packageWriter } from "../packageDirectory.ts";
 import { VERSION } from "../version.ts";
 import { templateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { coremlEntry } from "./routes.ts";
+import { inSlices } from "./works.ts";
 
 export function exportRequest(model: OpenModel, target: PlanTarget): ExportRequest {
   return {
     table: opTable,
     entries: coremlEntry,
-    legalise: (graph) => legalise(runPipeline(graph, { passes: pipelineFor("coreml") }).graph, "coreml").graph,
+    prepare: (graph) => prepareInSteps(graph, "coreml"),
     graph: templateOf(model),
     variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
     target,
@@ -44,7 +44,7 @@ export function nativeDequantize(engine: CpuEngine): Dequantize {
 export interface ExportOptions {
   readonly path: string;
   readonly engine: CpuEngine;
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
 }
 
@@ -60,7 +60,8 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
       read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),
       dequantize: nativeDequantize(options.engine),
     },
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    signal: options.signal,
+    inSlices: (steps) => inSlices(steps, options.signal),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
 }
