@@ -1,0 +1,476 @@
+/**
+ * Every command as a process, as people and scripts use it: what it answers, in both forms, its help, its errors with their
+ * exit codes, ^C, and readers that leave. The tables are the documentation of the commands' contract. Runs the built bundle.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { CHIPS } from "../../backends/coreml/plan/target.ts";
+import type { Ended } from "../../testing/rlxProcess.ts";
+import { CLI_BUNDLE, rlx, startRlx } from "../../testing/rlxProcess.ts";
+import { writeTinyGguf } from "../../testing/tinyGguf.ts";
+import { INTERRUPTED } from "./output.ts";
+
+const SAMPLE = "assets/models/rlx-sample.gguf";
+
+let folder: string;
+let home: string;
+let slow: string;
+beforeAll(async () => {
+  if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+  folder = await mkdtemp(join(tmpdir(), "rlx-cli-"));
+  home = join(folder, "home");
+  // Blocks enough that whatever is interrupted would have gone on for long.
+  slow = join(folder, "slow.gguf");
+  await writeTinyGguf(slow, { layers: 96 });
+  await writeFile(join(folder, "text.txt"), "Once upon a time there was a cat.");
+  await writeFile(join(folder, "not.gguf"), "this is not a model");
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** A command line as one writes it; FILE is the sample, SLOW the slow model, DIR the test's folder, quotation marks hold words together. */
+function words(line: string): string[] {
+  const found = line.match(/"[^"]*"|\S+/g) ?? [];
+  const places: readonly (readonly [string, string])[] = [
+    ["FILE", SAMPLE],
+    ["SLOW", slow],
+    ["DIR", folder],
+  ];
+  return found.map((word) =>
+    places.reduce((text, [name, path]) => text.replace(name, path), word.replace(/^"|"$/g, "")),
+  );
+}
+const command = (line: string): Promise<Ended> => rlx(words(line), { home });
+
+const number = z.number();
+const text = z.string();
+const finite = z.number().refine(Number.isFinite);
+const stats = z.object({ promptTokens: number, generated: number, contextUsed: number, contextSize: number });
+const answer = z.object({ text: text, reason: z.enum(["stop", "length", "cancelled", "context-full"]), stats });
+const device = z.object({ device: text, ops: number, workShare: number });
+const failure = z.object({
+  error: z.object({ code: text, message: text.regex(/^\[[^\]]+\] \S/), hint: text.min(1) }),
+});
+
+/** The fields of llama-bench's own `-o json`, as its scripts read them. */
+const llamaBench = z.strictObject({
+  build_commit: text,
+  build_number: number,
+  cpu_info: text,
+  gpu_info: text,
+  backends: text,
+  model_filename: text,
+  model_type: text,
+  model_size: number,
+  model_n_params: number,
+  n_batch: number,
+  n_ubatch: number,
+  n_threads: z.literal(2),
+  type_k: text,
+  type_v: text,
+  n_gpu_layers: number,
+  use_mmap: z.boolean(),
+  n_prompt: number,
+  n_gen: number,
+  n_depth: number,
+  test_time: z.iso.datetime(),
+  avg_ns: number.positive(),
+  stddev_ns: number,
+  avg_ts: number.positive(),
+  stddev_ts: number,
+  samples_ns: z.array(number).length(2),
+  samples_ts: z.array(number).length(2),
+});
+
+/** A command, what its JSON holds (more is allowed), and what it says to people. */
+const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; readonly says: RegExp }[] = [
+  {
+    line: "inspect FILE",
+    json: z.object({
+      title: z.literal("RLX Sample"),
+      parameters: number,
+      bitsPerWeight: number,
+      mix: z.array(z.any()),
+    }),
+    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?/,
+  },
+  {
+    line: "inspect FILE --metadata general.name",
+    json: z.tuple([z.object({ key: z.literal("general.name"), type: z.literal("string"), preview: text })]),
+    says: /general\.name +string +RLX Sample/,
+  },
+  { line: "inspect FILE --key general.name", json: z.literal("RLX Sample"), says: /^RLX Sample\n$/ },
+  {
+    line: "inspect --tensors FILE",
+    json: z.array(z.object({ name: text, type: text, shape: z.array(number), bytes: number })).length(46),
+    says: /token_embd\.weight +Q8_0 +1024 × 256 +279 kB/,
+  },
+  {
+    line: "graph FILE --stage initial",
+    json: z.object({ nodeCount: number.positive() }),
+    says: /^graph "qwen3" \{\n[^]*linear\([^]*\}\n$/,
+  },
+  {
+    line: "passes FILE",
+    json: z.object({ passes: z.array(z.object({ name: text, nodesBefore: number, reason: text })).min(5) }),
+    says: /dead code +\d+ → \d+/,
+  },
+  {
+    line: "route --demo --ops",
+    json: z.object({ truth: text, devices: z.array(device).min(2), segments: z.array(z.any()), sentence: text }),
+    says: /^M4 family · macOS 15[^]*HOST +3[^]*host +\d+\.\d+ %/,
+  },
+  {
+    line: "route --header-only --chip m5 --units cpu --expect cpu>=1",
+    json: z.object({
+      target: z.object({ chip: z.literal("m5"), units: z.literal("cpu") }),
+      expectation: z.object({ device: z.literal("cpu"), least: z.literal(1), held: z.literal(true) }),
+    }),
+    says: /CPU +\d+ +100\.0 %/,
+  },
+  {
+    line: "segments --demo",
+    json: z.object({ segments: z.array(z.object({ device: text, ops: number, why: text })).length(7) }),
+    says: /HOST[^]*fft/,
+  },
+  {
+    line: "compile FILE --dry-run",
+    json: z.object({ suggestedPath: text, forms: z.array(z.object({ source: text, form: text })).min(1) }),
+    says: /Q8_0 +fp16 +16\.000 +29/,
+  },
+  {
+    line: "compile FILE -o DIR/sample.mlpackage --overwrite",
+    json: z.object({ path: text, bytes: number, functions: z.array(text), weights: z.array(z.any()).length(46) }),
+    says: /46 weights[^]*sample\.mlpackage: 5\.47 MB[^]*functions decode, prefill/,
+  },
+  {
+    line: 'run FILE -p "Once upon a" -n 6 --seed 1 --temperature 0',
+    json: answer.extend({ reason: z.literal("length"), stats: stats.extend({ generated: z.literal(6) }) }),
+    says: /time/,
+  },
+  {
+    line: "chat FILE -m Hello -m Bye --temperature 0",
+    json: z.object({
+      answers: z.array(answer.extend({ reason: z.literal("stop") })).length(2),
+      messages: z.array(z.object({ role: text, content: text })).length(4),
+    }),
+    says: /Hello[^]*\n.*ye/,
+  },
+  {
+    line: "score FILE --text-file DIR/text.txt",
+    json: z.strictObject({
+      tokens: z.array(number).min(8),
+      logprobs: z.tuple([z.null()], finite.max(0)),
+      perplexity: finite.min(1),
+    }),
+    says: /"Once" *\n[^]*" upon" +-\d\.\d{5}\n[^]*perplexity \d/,
+  },
+  {
+    line: "score --ids 390,389,263",
+    json: z.strictObject({
+      tokens: z.tuple([z.literal(390), z.literal(389), z.literal(263)]),
+      logprobs: z.tuple([z.null(), finite.max(0), finite.max(0)]),
+      perplexity: finite.min(1),
+    }),
+    says: /perplexity .* over 2 tokens/,
+  },
+  {
+    line: "tokenize FILE --text-file DIR/text.txt",
+    json: z.strictObject({ tokens: z.array(number).min(8), pieces: z.array(text).min(8) }),
+    says: /390 +"Once"/,
+  },
+  {
+    line: "bench FILE --pp 8 --tg 4 -r 2 --threads 2",
+    json: z.tuple([
+      llamaBench.extend({ n_prompt: z.literal(8), n_gen: z.literal(0) }),
+      llamaBench.extend({ n_prompt: z.literal(0), n_gen: z.literal(4) }),
+    ]),
+    says: /pp 8 +\S+ tok\/s[^]*tg 4 +\S+ tok\/s/,
+  },
+  {
+    line: "profile FILE --pp 4 --tg 2 --trace DIR/trace.json",
+    json: z.object({ truth: z.literal("measured"), decode: z.object({ rows: z.array(z.any()).min(5) }) }),
+    says: /Reading the prompt: .* per token, over 4 tokens[^]*linear[^]* GB\/s +\d+ %[^]*Writing: /,
+  },
+  {
+    line: "doctor",
+    json: z.object({ checks: z.array(z.object({ title: text, state: text, sentence: text })).min(5) }),
+    says: /✓ Native engine: /,
+  },
+];
+
+describe("answers", () => {
+  it.concurrent.each(ANSWERS)("$line", async ({ line, json, says }) => {
+    // One after the other: both may write the same file.
+    const plain = await command(line);
+    expect(plain).toMatchObject({ code: 0 });
+    expect(plain.out).toMatch(says);
+    // Nobody reads a rewritten line in a log, and a column of spaces at the end of a line helps nobody.
+    expect(plain.out + plain.err).not.toMatch(/\r| \n|undefined|NaN|\[object/);
+    const machine = await command(`${line} --json`);
+    expect(machine).toMatchObject({ code: 0, err: "" });
+    json.parse(JSON.parse(machine.out));
+  });
+
+  it("give as many pieces as tokens, and leave special ones out when told", async () => {
+    const tiny = (extra: string) => command(`tokenize FILE --text Hello --json${extra}`);
+    for (const extra of ["", " --no-special"]) {
+      const { tokens, pieces } = JSON.parse((await tiny(extra)).out) as { tokens: number[]; pieces: string[] };
+      expect(pieces.length).toBe(tokens.length);
+      expect(pieces.join("")).toBe("Hello");
+    }
+  });
+
+  it("take the sample when no file is named", async () => {
+    const { code, out } = await command('run -p "Once upon a" -n 2 --temperature 0');
+    expect({ code, out: out.trim() }).toMatchObject({ code: 0, out: expect.stringContaining("time") as string });
+  });
+
+  it("write a trace that other programs open", async () => {
+    await command("profile FILE --pp 4 --tg 2 --trace DIR/trace.json");
+    const { traceEvents } = JSON.parse(await readFile(join(folder, "trace.json"), "utf8")) as {
+      traceEvents: { ph: string; ts?: number; dur?: number }[];
+    };
+    const slices = traceEvents.filter(({ ph }) => ph === "X");
+    expect(slices.length).toBeGreaterThan(20);
+    for (const { ts, dur } of slices) expect((ts ?? -1) >= 0 && (dur ?? -1) >= 0).toBe(true);
+  });
+
+  it("answer every line of a piped conversation", async () => {
+    const { code, out, err } = await rlx(["chat", SAMPLE, "--temperature", "0"], { home, input: "Hello\nBye\n" });
+    expect(code).toBe(0);
+    expect(out.trim().split("\n").length).toBe(2);
+    expect(err).toMatch(/9 prompt tokens[^]*kept/);
+  });
+});
+
+const COMMANDS = [
+  "inspect",
+  "graph",
+  "passes",
+  "route",
+  "segments",
+  "compile",
+  "run",
+  "chat",
+  "score",
+  "tokenize",
+  "bench",
+  "profile",
+  "doctor",
+  "serve",
+] as const;
+
+describe("help", () => {
+  it("lists every command", async () => {
+    const { code, out, err } = await command("--help");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const listed = [...out.matchAll(/^ {2}(\w+)(?:\|\w+)? \[/gm)].map(([, name]) => name);
+    expect(listed).toEqual([...COMMANDS, "help"]);
+  });
+
+  it.concurrent.each(COMMANDS)("of %s describes every option and gives an example", async (name) => {
+    const { code, out, err } = await command(`${name} --help`);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(new RegExp(`^Usage: rlx ${name}`));
+    expect(out).toMatch(new RegExp(`\\nExamples:\\n {2}\\$ rlx ${name}`));
+    const options = /\nOptions:\n([^]*?)\n\n/.exec(out)?.[1]?.split("\n") ?? [];
+    expect(options.length).toBeGreaterThan(1);
+    for (const option of options) expect(option).toMatch(/^ {2}(-\w, )?--[\w-]+( [<[]\w+[>\]])? {2,}\S|^ {10,}\S/);
+  });
+
+  it("names the chips that there are", async () => {
+    const named = /chip to predict for: (.*)\n/.exec((await command("route --help")).out)?.[1];
+    expect(named?.split(/, | or /)).toEqual(CHIPS.map(({ id }) => id));
+  });
+
+  it("ends with 2 when nothing was asked, and gives the version when it was", async () => {
+    expect(await command("")).toMatchObject({ code: 2, out: "" });
+    const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
+    expect(await command("--version")).toMatchObject({ code: 0, out: `${version}\n` });
+  });
+});
+
+/** What is wrong, the exit code (2: the command line, 1: what it was given), and the words that say so. */
+const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = [
+  ["inspct", 2, /\[rlx\] unknown command 'inspct'[^]*Did you mean inspect\?/],
+  ...COMMANDS.map((name) => [`${name} --nope`, 2, new RegExp(`\\[rlx ${name}\\] unknown option '--nope'`)] as const),
+  ["inspect one two", 2, /too many arguments/],
+  ["inspect", 2, /no model: expected a \.gguf file/],
+  ["run FILE", 2, /no prompt/],
+  ["run FILE -p x --temperature hot", 2, /--temperature: got hot, expected a number from 0 to 10/],
+  ["run FILE -p x --temperature 0x1", 2, /--temperature: got 0x1/],
+  ["run FILE -p x -n 0", 2, /--max-tokens: got 0/],
+  ["run FILE -p x --device tpu", 2, /--device: got tpu, expected cpu/],
+  ["run FILE --prompt-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
+  ["chat FILE", 2, /--json needs --message/],
+  ["bench FILE --pp 1e3", 2, /--pp: got 1e3, expected a whole number/],
+  ['bench FILE --tg ""', 2, /--tg: got nothing/],
+  ["bench FILE --device coreml-sim", 1, /a simulator's speed/],
+  ["profile FILE --threads 0", 2, /--threads: got 0/],
+  ["score FILE --ids 1,,2", 2, /--ids: got nothing/],
+  ["score FILE --ids 1,99999", 2, /got 99999, expected 0 to 1023/],
+  ["score FILE --text a", 2, /got 1 token, expected at least 2/],
+  ["score FILE", 2, /no text/],
+  ["score FILE --text abc --cache q8", 2, /--cache: got q8, expected f16 or f32/],
+  ["tokenize FILE --text-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
+  ["graph FILE --stage late", 2, /--stage: got late, expected initial, legal or/],
+  ["graph FILE --stage 99", 2, /pass 99/],
+  ["graph FILE --phase never", 2, /--phase: got never, expected decode or prefill/],
+  ["passes FILE --os macos9", 2, /--os: got macos9, expected one of/],
+  ["route FILE --chip m9", 2, /--chip: got m9, expected one of m1/],
+  ["route FILE --expect ane", 2, /--expect: got ane, expected for example/],
+  ["segments FILE --units gpu", 2, /--units: got gpu/],
+  ["compile FILE --profile best", 2, /--profile: got best/],
+  ["compile FILE -o DIR/none/x.mlpackage", 2, /does not exist/],
+  ["compile FILE -o DIR/text.txt", 2, /text\.txt/],
+  ["serve --port 70000", 2, /--port: got 70000, expected a whole number from 0 to 65535/],
+  ["inspect FILE --key no.such.key", 1, /"no\.such\.key" is not in this file/],
+  ["run --prompt x DIR", 1, /got a folder, expected a file/],
+  ...["inspect", "graph", "run -p x", "score --text abc", "compile"].flatMap((name) => [
+    [`${name} DIR/missing.gguf`, 1, /\[missing\.gguf\] cannot open the file/] as const,
+    [`${name} DIR/not.gguf`, 1, /\[not\.gguf\] not a GGUF: got/] as const,
+  ]),
+];
+
+describe("errors", () => {
+  it.concurrent.each(ERRORS)("%s", async (line, code, says) => {
+    const ended = await command(`${line} --json`);
+    expect(ended).toMatchObject({ code, signal: null });
+    const { error } = failure.parse(JSON.parse(ended.out));
+    // The same words to people and to programs.
+    expect(`${error.message} ${error.hint}`).toMatch(says);
+    expect(ended.err).toBe(`error ${error.code}: ${error.message}\n  → ${error.hint}\n`);
+  });
+
+  it("leave stdout empty without --json", async () => {
+    expect(await command("inspect DIR/not.gguf")).toMatchObject({ code: 1, out: "" });
+    expect(await command("inspect --nope")).toMatchObject({ code: 2, out: "" });
+    const missing = expect.stringMatching(/argument missing[^]*→ `rlx run --help`/) as string;
+    expect(await command("run FILE -p")).toMatchObject({ code: 2, out: "", err: missing });
+  });
+
+  it("tell an expectation that does not hold from one that does", async () => {
+    const { code, out, err } = await command("route --demo --expect ane>=1 --json");
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ expectation: { held: false } });
+    expect(err).toMatch(/ANE has \d+\.\d % of the work, expected ane>=1/);
+  });
+});
+
+/** How long an interrupted command may take to end. */
+const PROMPTLY = 1000;
+const cancelled = z.object({ error: z.object({ code: z.literal("CANCELLED") }) });
+const stoppedAnswer = answer.extend({ reason: z.literal("cancelled") });
+
+/** Interrupted once the pattern shows, or after a while where --json keeps a command silent until its end. */
+const INTERRUPTIONS: readonly { readonly line: string; readonly when: RegExp | number; readonly json?: z.ZodType }[] = [
+  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0", when: /\n.*Reading the prompt/ },
+  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0 --json", when: 1000, json: stoppedAnswer },
+  {
+    line: "chat SLOW -m the -m again -n 4000 --context 4096 --temperature 0 --json",
+    when: 1000,
+    json: z.object({ answers: z.array(stoppedAnswer).length(1), messages: z.array(z.any()).length(2) }),
+  },
+  { line: "bench SLOW --pp 2000 --tg 2000 -r 100", when: /warm-up/ },
+  { line: "bench SLOW --pp 2000 --tg 2000 -r 100 --json", when: 1000, json: cancelled },
+  { line: "profile SLOW --pp 1500 --tg 1500 --json", when: 1000, json: cancelled },
+  { line: "score SLOW --text-file DIR/long.txt --chunk 1 --json", when: 1000, json: cancelled },
+  { line: "compile SLOW -o DIR/slow.mlpackage", when: /Lowering/ },
+  { line: "compile SLOW -o DIR/slow.mlpackage --json", when: 600, json: cancelled },
+];
+
+describe("^C", () => {
+  beforeAll(() => writeFile(join(folder, "long.txt"), "the ".repeat(1000)));
+
+  it.each(INTERRUPTIONS)("ends $line", { retry: 2 }, async ({ line, when, json }) => {
+    const running = startRlx(words(line), { home });
+    await (typeof when === "number" ? wait(when) : running.shows(when));
+    const { code, signal, out, after } = await running.interrupt();
+    expect({ code, signal }).toEqual({ code: INTERRUPTED, signal: null });
+    expect(after).toBeLessThan(PROMPTLY);
+    json?.parse(JSON.parse(out));
+    // Nothing half-written stays.
+    expect((await readdir(folder)).filter((name) => name.includes("slow.mlpackage"))).toEqual([]);
+  });
+
+  it("ends a conversation whose input is still open", async () => {
+    const running = startRlx(["chat", slow, "-n", "4000", "--context", "4096", "--temperature", "0"], {
+      home,
+      input: "the\nthing",
+    });
+    await running.shows(/Reading the prompt/);
+    const { code, after } = await running.interrupt();
+    expect(code).toBe(INTERRUPTED);
+    expect(after).toBeLessThan(PROMPTLY);
+  });
+
+  it("ends serve with its engine", async () => {
+    const running = startRlx(["serve", "--json"], { home });
+    await running.shows(/\}\n/);
+    const { code, out, err, after } = await running.interrupt();
+    expect({ code, err }).toEqual({ code: INTERRUPTED, err: "" });
+    expect(after).toBeLessThan(PROMPTLY);
+    z.strictObject({ url: z.url(), port: number.positive(), token: text.min(32) }).parse(JSON.parse(out));
+  });
+
+  it("twice ends at once", async () => {
+    const running = startRlx(words("compile SLOW -o DIR/twice.mlpackage"), { home });
+    await running.shows(/Lowering/);
+    process.kill(running.process.pid ?? 0, "SIGINT");
+    const { code } = await running.interrupt();
+    expect(code).toBe(INTERRUPTED);
+  });
+});
+
+describe("a reader that leaves", () => {
+  it.each([
+    ["graph", "--deep"],
+    ["inspect", SAMPLE, "--key", "tokenizer.ggml.tokens"],
+    ["graph", SAMPLE, "--json"],
+  ])("ends %s %s quietly", async (...parameters) => {
+    const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], { env: { ...process.env, RLX_HOME: home } });
+    let err = "";
+    child.stderr.setEncoding("utf8").on("data", (piece: string) => (err += piece));
+    child.stdout.once("data", () => child.stdout.destroy());
+    const code = await new Promise((resolve) => child.once("close", resolve));
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+  });
+});
+
+describe.skipIf(!existsSync("/usr/bin/script"))("a conversation on a terminal (not without `script`)", () => {
+  /** `script` gives the command a terminal; what is written to it is typed. */
+  function terminal(line: string) {
+    const child = spawn("/usr/bin/script", ["-qefc", `${process.execPath} ${CLI_BUNDLE} ${line}`, "/dev/null"], {
+      env: { ...process.env, RLX_HOME: home, TERM: "xterm" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    let screen = "";
+    child.stdout.setEncoding("utf8").on("data", (piece: string) => (screen += piece));
+    return {
+      type: (typed: string) => child.stdin.write(typed),
+      shows: (pattern: RegExp) => expect.poll(() => screen, { timeout: 20_000 }).toMatch(pattern),
+      ended: new Promise((resolve) => child.once("close", (code) => resolve({ code, screen }))),
+    };
+  }
+
+  it("stops an answer at ^C and goes on; an empty line ends it", async () => {
+    const { type, shows, ended } = terminal(`chat ${slow} -n 4000 --context 4096 --temperature 0`);
+    // More than the eleven listeners at which Node would warn of a leak.
+    for (let turn = 1; turn <= 12; turn++) {
+      await shows(new RegExp(`(> [^]*){${turn}}`));
+      type("the\r");
+      await shows(new RegExp(`(\\d prompt tokens[^]*){${turn - 1}}Reading the prompt[^]*`));
+      await wait(150);
+      type("\x03");
+      await shows(new RegExp(`(\\d prompt tokens[^]*){${turn}}`));
+    }
+    type("\r");
+    expect(await ended).toEqual({ code: 0, screen: expect.not.stringContaining("MaxListeners") as string });
+  });
+});

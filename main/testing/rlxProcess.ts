@@ -1,0 +1,80 @@
+/** The built command line as a process of its own: what it prints, how it ends, and what it does when it is interrupted. */
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+export const CLI_BUNDLE = fileURLToPath(new URL("../../out/cli/rlx.js", import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Running {
+  readonly process: ChildProcess;
+  /** Waits until the text stands on stdout or stderr. */
+  shows(pattern: RegExp): Promise<void>;
+  /** ^C as a terminal sends it: to the whole group of processes. Gives the milliseconds until the end as well. */
+  interrupt(): Promise<Ended & { readonly after: number }>;
+  readonly ended: Promise<Ended>;
+}
+
+export interface RlxOptions {
+  readonly home: string;
+  /** What stands on stdin; nothing without it. */
+  readonly input?: string;
+}
+
+export function startRlx(parameters: readonly string[], { home, input }: RlxOptions): Running {
+  const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], {
+    cwd: root,
+    env: { ...process.env, RLX_HOME: home },
+    stdio: ["pipe", "pipe", "pipe"],
+    // Its own group, so that an interrupt does not reach the tests.
+    detached: true,
+  });
+  let [out, err] = ["", ""];
+  let look = (): void => undefined;
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+    look();
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+    look();
+  });
+  if (input !== undefined) child.stdin.write(input);
+  const ended = once(child, "close").then(([code, signal]): Ended => ({ code, signal, out, err }));
+  // A conversation waits for its input to end; the others do not read it.
+  if (input === undefined || input.endsWith("\n")) child.stdin.end();
+  return {
+    process: child,
+    shows: async (pattern) => {
+      const seen = new Promise<void>((resolve) => {
+        look = () => {
+          if (pattern.test(out) || pattern.test(err)) resolve();
+        };
+        look();
+      });
+      const early = ended.then(({ code }) => {
+        if (!pattern.test(out) && !pattern.test(err))
+          throw new Error(`rlx ${parameters.join(" ")} ended with ${code} before ${pattern}\n${out}\n${err}`);
+      });
+      await Promise.race([seen, early]);
+    },
+    interrupt: async () => {
+      const at = performance.now();
+      process.kill(-(child.pid ?? 0), "SIGINT");
+      const end = await ended;
+      return { ...end, after: performance.now() - at };
+    },
+    ended,
+  };
+}
+
+export const rlx = (parameters: readonly string[], options: RlxOptions): Promise<Ended> =>
+  startRlx(parameters, options).ended;
