@@ -134,22 +134,32 @@ class ReferenceSession implements GraphSession {
     return Promise.resolve(new ReferenceSession(this.#graph, this.#options, this.#open, this.#states));
   }
   async save(): Promise<Uint8Array<ArrayBuffer>> {
-    const parts = Object.values(this.#states).map(
-      (state) => new Uint8Array(state.data.buffer, state.data.byteOffset, state.data.byteLength),
-    );
+    const held = this.#graph.states.flatMap(({ name }) => this.#states[name] ?? []);
+    const parts = held.map(({ data }) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     const saved = new Uint8Array(parts.reduce((n, part) => n + part.length, 0));
     parts.reduce((at, part) => (saved.set(part, at), at + part.length), 0);
     return Promise.resolve(saved);
   }
   async restore(_positions: number, saved: Uint8Array): Promise<void> {
-    const numbers = new Float64Array(saved.slice().buffer);
-    let at = 0;
-    const states: Record<string, HostTensor> = {};
-    for (const state of this.#graph.states) {
+    // Nothing has run before: all states are zero, and none is held.
+    if (saved.byteLength === 0) return this.reset();
+    const places = this.#graph.states.map((state) => {
       const [type] = this.#graph.nodes[state.input]?.outputs ?? [];
       invariant(type && !isPacked(type.dtype), "a state is plain");
       const shape = type.shape.map((dim) => Number(bindDim(dim, this.#open.symbols ?? {})));
-      states[state.name] = hostTensor(type.dtype, shape, numbers.slice(at, at + sizeOf(shape)));
+      return { name: state.name, dtype: type.dtype, shape };
+    });
+    const expected = 8 * places.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+    if (saved.byteLength !== expected)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[reference] saved state: got ${saved.byteLength} bytes, expected ${expected}`,
+      );
+    const numbers = new Float64Array(saved.slice().buffer);
+    const states: Record<string, HostTensor> = {};
+    let at = 0;
+    for (const { name, dtype, shape } of places) {
+      states[name] = hostTensor(dtype, shape, numbers.slice(at, at + sizeOf(shape)));
       at += sizeOf(shape);
     }
     this.#states = states;
