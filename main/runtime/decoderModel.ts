@@ -1,5 +1,6 @@
 /** A decoder from its file: graph, plan and weights, made once; sessions are opened over it. */
 import type { CpuEngine, Disposable } from "../backends/cpu/engine.ts";
+import type { LocateWeight } from "../backends/cpu/lower.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Architecture } from "../formats/gguf/architecture.ts";
 import { requireArchitecture } from "../formats/gguf/architecture.ts";
@@ -45,11 +46,8 @@ export const DEFAULT_CHUNK = 512;
 const chunkOf = (options: DecoderPlanOptions, architecture: Architecture): number =>
   Math.max(1, Math.min(options.chunk ?? DEFAULT_CHUNK, architecture.context));
 
-/**
- * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
- * `cacheType`, `chunk` and `prepare`, and on nothing else: no weight is read, no path is in it.
- */
-export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): CpuArtifact {
+/** The prepared graph of a decoder. */
+export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph {
   const architecture = requireArchitecture(file);
   const chunk = chunkOf(options, architecture);
   const built = buildModel(architecture, weightSourceOf(file), {
@@ -59,16 +57,23 @@ export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): Cp
     largestRows: chunk,
     largestCapacity: architecture.context,
   });
-  return compileArtifact(options.prepare === undefined ? built : options.prepare(built), {
-    weights: {
-      paths: [],
-      locate: (_file, name) => {
-        const { part, offset, byteLength } = file.requireTensor(name);
-        return { file: part, offset, bytes: byteLength };
-      },
-    },
-  });
+  return options.prepare === undefined ? built : options.prepare(built);
 }
+
+/** Where a model's weights are, whichever of its files holds them. */
+export const locateIn =
+  (file: GgufFile): LocateWeight =>
+  (_file, name) => {
+    const { part, offset, byteLength } = file.requireTensor(name);
+    return { file: part, offset, bytes: byteLength };
+  };
+
+/**
+ * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
+ * `cacheType`, `chunk` and `prepare`, and on nothing else: no weight is read, no path is in it.
+ */
+export const decoderArtifact = (file: GgufFile, options: DecoderPlanOptions): CpuArtifact =>
+  compileArtifact(decoderGraph(file, options), { weights: { paths: [], locate: locateIn(file) } });
 
 /** `artifact` is one that decoderArtifact made from this very header and these options. */
 export function openDecoder(
@@ -79,9 +84,13 @@ export function openDecoder(
   artifact: CpuArtifact = decoderArtifact(requireData(file), options),
 ): DecoderModel {
   requireData(file);
+  return decoderOver(file, options, loadArtifact(engine, artifact, { threads: options.threads, paths }));
+}
+
+/** Sessions in tokens over a compiled decoder, whatever the device. */
+export function decoderOver(file: GgufFile, options: DecoderPlanOptions, compiled: CompiledGraph): DecoderModel {
   const architecture = requireArchitecture(file);
   const chunk = chunkOf(options, architecture);
-  const compiled = loadArtifact(engine, artifact, { threads: options.threads, paths });
   return {
     architecture,
     compiled,
@@ -95,7 +104,7 @@ export function openDecoder(
   };
 }
 
-function requireData(file: GgufFile): GgufFile {
+export function requireData(file: GgufFile): GgufFile {
   if (file.hasData) return file;
   throw new WorkbenchError("INPUT_ARGUMENT", `[${file.name}] this model is a header without data: it cannot run`, {
     hint: "Open a file with weights.",

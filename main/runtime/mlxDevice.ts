@@ -55,6 +55,10 @@ export interface MlxDeviceOptions {
   readonly limits?: Bindings;
 }
 
+export interface MlxDevice extends Device {
+  readonly compile: (graph: Graph) => MlxCompiled;
+}
+
 export interface MlxCompiled extends CompiledGraph {
   readonly facts: MlxPlanHandle["facts"];
   readonly weights: MlxPlanHandle["weights"];
@@ -67,10 +71,7 @@ const noWeights: LocateWeight = (_file, tensor) => {
 export const mlxTitle = (engine: MlxEngine): string =>
   `MLX ${engine.version}, ${engine.device === "gpu" ? "Metal" : "its CPU build"}`;
 
-export function mlxDevice(
-  engine: MlxEngine,
-  options: MlxDeviceOptions,
-): Device & { compile: (graph: Graph) => MlxCompiled } {
+export function mlxDevice(engine: MlxEngine, options: MlxDeviceOptions): MlxDevice {
   return { id: "mlx", title: mlxTitle(engine), compile: (graph) => compileOn(engine, graph, options) };
 }
 
