@@ -2,7 +2,7 @@
 //   addon     native/build/rlx.node
 //   mlx       native/build-mlx/rlx_mlx.node, where MLX is found (MLX_DIR, .venv, Homebrew)
 //   tests     the C++ tests                                  native/build-tests
-//   sanitize  the C++ tests under ASan and UBSan             native/build-sanitize
+//   sanitize  the C++ tests and the addon, ASan and UBSan    native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
 //   coreml    native/build-coreml/rlx_coreml.node            against CoreML on a Mac, against the test double on Linux
 //   coremlSanitize  the tests of the CoreML bridge under sanitizers, against the double
@@ -35,7 +35,7 @@ export const nativeBuilds = {
   tests: { folder: "native/build-tests", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF"] },
   sanitize: {
     folder: "native/build-sanitize",
-    options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
+    options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
   },
   arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...cross] },
   coreml: {

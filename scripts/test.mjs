@@ -4,6 +4,7 @@
 // lacks is Apple hardware or the Electron runtime. `node scripts/test.mjs unit native` runs the named suites only.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { lacksSanitizedAddon, sanitizeAddon } from "../native/tests/sanitize.mjs";
 import { findChromium, findCmake, hasArm64Emulation, hasElectron, lacksDouble } from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
 import { addTallies, readCtest, readPlaywright, readVitest } from "./lib/tally.mjs";
@@ -51,6 +52,13 @@ function ctestSuite(build) {
   };
 }
 
+async function sanitizedAddonSuite() {
+  const { code, output } = await sanitizeAddon();
+  console.log(output.trim());
+  if (code === 0) return { ...none(), passed: 1 };
+  return { ...none(), failed: 1, failures: [`the addon in Node ended with ${code}`] };
+}
+
 const playwrightConfig = () =>
   ["playwright.config.ts", "e2e/playwright.config.ts"].find((path) => existsSync(join(root, path)));
 
@@ -90,6 +98,13 @@ const suites = [
   { name: "unit", act: vitestSuite("unit", "tools") },
   { name: "kernels", when: hasNativeTests, lacks: () => !findCmake() && "no CMake", act: ctestSuite("tests") },
   { name: "sanitizers", when: hasNativeTests, lacks: () => !findCmake() && "no CMake", act: ctestSuite("sanitize") },
+  {
+    name: "addon under sanitizers",
+    when: hasNativeTests,
+    lacks: lacksSanitizedAddon,
+    mayLack: process.platform !== "linux",
+    act: sanitizedAddonSuite,
+  },
   {
     name: "kernels on arm64",
     when: () => hasNativeTests() && process.arch !== "arm64",

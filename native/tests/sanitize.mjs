@@ -1,40 +1,50 @@
-// The native code under AddressSanitizer and UndefinedBehaviourSanitizer: the C++ tests of the core, then the addon in
-// Node with its life-cycle tests. Any finding ends with a non-zero code.   node native/tests/sanitize.mjs
-import { execFileSync, spawnSync } from "node:child_process";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+// The addon inside Node under AddressSanitizer and UndefinedBehaviourSanitizer: graphs on every instruction set, cancels,
+// disposals in the middle, plans that lie (main/testing/sanitizeAddon.ts). The C++ tests run under them through ctest.
+// By hand: node native/tests/sanitize.mjs
+import { execFileSync } from "node:child_process";
+import { isAbsolute, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { buildNative, nativeBuilds } from "../../scripts/buildNative.mjs";
+import { findCmake, findCompiler } from "../../scripts/lib/environment.mjs";
+import { root, runCaptured } from "../../scripts/lib/process.mjs";
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-if (process.platform !== "linux") {
-  console.log("sanitize: not run here (it preloads libasan, which is the way on Linux)");
-  process.exit(0);
+/** The compiler's own copy of a library, or undefined: it prints the bare name of what it does not have. */
+function runtimeLibrary(name) {
+  const compiler = findCompiler();
+  if (!compiler) return undefined;
+  const path = execFileSync(compiler, [`-print-file-name=${name}`], { encoding: "utf8" }).trim();
+  return isAbsolute(path) ? path : undefined;
 }
 
-function step(title, program, parameters, environment = {}) {
-  console.log(`== ${title}`);
-  const { status } = spawnSync(program, parameters, {
-    cwd: root,
-    stdio: "inherit",
-    env: { ...process.env, ...environment },
+/** Why the addon cannot run under sanitizers on this machine, or undefined. */
+export function lacksSanitizedAddon() {
+  if (process.platform !== "linux") return "Node itself has no sanitizers: they are preloaded, which is the way on Linux";
+  if (!findCmake()) return "no CMake";
+  if (!runtimeLibrary("libasan.so")) return "the compiler has no libasan.so";
+  return undefined;
+}
+
+/** Builds and runs it; gives the exit code and what was printed. */
+export async function sanitizeAddon() {
+  const problem = await buildNative("sanitize");
+  if (problem) return { code: 1, output: problem };
+  const libraries = ["libasan.so", "libubsan.so"].map(runtimeLibrary).filter((path) => path !== undefined);
+  const addon = join(root, nativeBuilds.sanitize.folder, "rlx.node");
+  return runCaptured(process.execPath, ["--import", "tsx", "main/testing/sanitizeAddon.ts", addon], {
+    env: {
+      LD_PRELOAD: libraries.join(" "),
+      // Node keeps memory until it ends, so leaks are looked for in the C++ tests only; a truncated file raises SIGBUS,
+      // which the addon answers itself.
+      ASAN_OPTIONS: "detect_leaks=0:handle_sigbus=0",
+      UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
+    },
+    timeoutMs: 600_000,
   });
-  if (status !== 0) {
-    console.error(`sanitize: ${title} ended with ${status}`);
-    process.exit(1);
-  }
 }
 
-const build = "native/build-sanitize";
-const setUp = ["-S", "native", "-B", build, "-DRLX_SANITIZE=ON", "-DRLX_TESTS=ON", "-DRLX_ADDON=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"];
-step("configure", "cmake", setUp);
-step("build", "cmake", ["--build", build, "--target", "core_tests", "rlx", "--parallel", process.env["RLX_NATIVE_JOBS"] ?? "2"]);
-const strict = { UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1", ASAN_OPTIONS: "detect_leaks=1" };
-step("core tests", join(root, build, "tests/core_tests"), [], strict);
-
-// Node itself keeps memory until it ends, so leaks are looked for in the core tests only.
-const library = (name) => execFileSync("g++", [`-print-file-name=${name}`], { encoding: "utf8" }).trim();
-step("addon in Node", process.execPath, ["--import", "tsx", "main/testing/sanitizeAddon.ts", join(root, build, "rlx.node")], {
-  LD_PRELOAD: `${library("libasan.so")} ${library("libubsan.so")}`,
-  ASAN_OPTIONS: "detect_leaks=0:handle_sigbus=0",
-  UBSAN_OPTIONS: strict.UBSAN_OPTIONS,
-});
-console.log("sanitize: clean");
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const lacks = lacksSanitizedAddon();
+  const { code, output } = lacks ? { code: 0, output: `not run here: ${lacks}` } : await sanitizeAddon();
+  console.log(output.trim());
+  process.exit(code);
+}
