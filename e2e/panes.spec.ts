@@ -68,7 +68,7 @@ test("a small window keeps room for the view, and the log holds what was done", 
     await page.keyboard.press(name.endsWith("inspector") ? "ArrowLeft" : "ArrowRight");
   }
   await page.setViewportSize({ width: 1000, height: 640 });
-  await expect.poll(() => width(page.getByRole("main"))).toBeGreaterThanOrEqual(438);
+  await expect.poll(() => width(page.getByRole("main"))).toBeGreaterThanOrEqual(518);
   const [scroll, client] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   expect(scroll).toBeLessThanOrEqual(client ?? 0);
 

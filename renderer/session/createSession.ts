@@ -12,6 +12,12 @@ import type { SessionState, SliceTools } from "./sessionSlice.ts";
 import { INITIAL_SESSION, NO_MODEL, NO_ROUTES } from "./sessionSlice.ts";
 import type { OpenSource, Selection } from "./types.ts";
 
+/** No number is shown for a context that the model cannot use. */
+export function withinContext(target: TargetSpec, model: Overview | null): TargetSpec {
+  const context = Math.min(target.context, model?.context.trained ?? Infinity);
+  return context === target.context ? target : { ...target, context };
+}
+
 export function createSession(tools: SliceTools<SessionState>): SessionState {
   const { engine, shell, set, get } = tools;
   /** Counts openings; an answer for an older one is not written. */
@@ -120,9 +126,10 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   };
 
   const show = (overview: Overview): void => {
-    set({ model: ready(overview), target: overview.target, routes: NO_ROUTES, graph: IDLE });
+    const target = withinContext(overview.target, overview);
+    set({ model: ready(overview), target, routes: NO_ROUTES, graph: IDLE });
     shell?.setDocument(overview.title, overview.file?.path ?? null);
-    loadRoutes(overview, overview.target);
+    loadRoutes(overview, target);
     void loadTargets();
   };
 
@@ -183,8 +190,9 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
       shell?.setDocument("RLX Workbench", null);
       void get().loadRecents();
     },
-    setTarget(target) {
+    setTarget(wanted) {
       const model = current(get().model);
+      const target = withinContext(wanted, model);
       set({ target, selection: { kind: "none" }, node: IDLE });
       if (model === null) return;
       loadRoutes(model, target);

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { current } from "../session/async.ts";
 import { ChoiceField, NumberField } from "../ui/fields.tsx";
+import { count } from "../ui/format.ts";
 import { Segmented } from "../ui/Segmented.tsx";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
@@ -72,12 +73,13 @@ export function TargetForm(): ReactNode {
       />
       <div className={styles["row"]}>
         <NumberField
+          whole
           label="Context"
           value={target.context}
           min={1}
           max={trained ?? 1_048_576}
           digits={7}
-          onChange={(context) => Number.isInteger(context) && change({ context })}
+          onChange={(context) => change({ context })}
         />
         <Segmented
           label="Phase"
@@ -89,6 +91,11 @@ export function TargetForm(): ReactNode {
           onChange={setPhase}
         />
       </div>
+      <p className={styles["quiet"]}>
+        {trained === null
+          ? "The file does not say for how many tokens the model was trained."
+          : `The model was trained on ${count(trained)} tokens; a longer context is not offered.`}
+      </p>
       {targets.here !== null &&
       JSON.stringify({ ...targets.here, context: target.context }) !== JSON.stringify(target) ? (
         <button

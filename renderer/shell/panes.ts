@@ -15,7 +15,7 @@ export const LIMITS: { readonly [P in Pane]: PaneLimits } = {
   log: { least: 90, most: 520 },
 };
 /** The view keeps at least this, also in the smallest window with both panes at their default widths. */
-export const LEAST_VIEW = { width: 440, height: 200 };
+export const LEAST_VIEW = { width: 520, height: 200 };
 
 const clamp = (value: number, { least, most }: PaneLimits): number => Math.min(most, Math.max(least, value));
 

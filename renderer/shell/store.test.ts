@@ -3,6 +3,7 @@ import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
+import { withinContext } from "../session/createSession.ts";
 import type { WorkbenchStore } from "./store.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { shownTabs } from "./commands.ts";
@@ -51,6 +52,43 @@ describe("the store", () => {
     const second = get().open(QWEN);
     await Promise.all([first, second]);
     expect(current(get().model)?.title).toBe("Qwen3-0.6B");
+  });
+
+  it("asks for no context beyond the trained one, neither on opening nor later", async () => {
+    const { get } = await setUp();
+    await get().open(QWEN);
+    const trained = current(get().model)?.context.trained ?? 0;
+    expect(trained).toBeGreaterThan(0);
+    const target = get().target;
+    if (target === null) throw new Error("an open model has a target");
+    get().setTarget({ ...target, context: trained * 4 });
+    expect(get().target?.context).toBe(trained);
+    const overview = current(get().model);
+    if (overview === null) throw new Error("the model is open");
+    const small = { ...overview, context: { trained: 100, chosen: 100 } };
+    expect(withinContext(target, small).context).toBe(100);
+  });
+
+  it("keeps the runs of the session and puts one back with the seed that it used", async () => {
+    const { store, get } = await setUp();
+    await get().open(QWEN);
+    get().setParameters({ temperature: 0.3 });
+    get().setDraft("first");
+    await get().send();
+    get().setParameters({ temperature: 1.5 });
+    get().clearTurns();
+    await until(store, () => get().running === null);
+    const [run] = get().runHistory;
+    expect(run).toMatchObject({ prompt: "first", parameters: { temperature: 0.3 } });
+    expect(run?.stats?.generated).toBeGreaterThan(0);
+    expect(run?.seed).not.toBeNull();
+    get().restoreRun(run?.id ?? -1);
+    expect(get().draft).toBe("first");
+    expect(get().parameters).toMatchObject({ temperature: 0.3, seed: run?.seed });
+    for (const id of [1, 2, 3]) get().toggleCompared(id);
+    expect(get().comparedRuns).toEqual([2, 3]);
+    await get().open({ kind: "offer", id: "hybrid" });
+    expect(get().runHistory).toEqual([]);
   });
 
   it("shows only the tabs that a demo graph has", async () => {

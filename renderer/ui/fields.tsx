@@ -1,7 +1,9 @@
 /** Form fields: a label and its control in one box, or stacked with a sentence below. */
 import type { CSSProperties, ReactNode } from "react";
-import { useEffect, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { cx } from "./cx.ts";
+import { count } from "./format.ts";
+import { Hint } from "./Hint.tsx";
 import styles from "./fields.module.css";
 
 export interface NumberFieldProps {
@@ -13,9 +15,34 @@ export interface NumberFieldProps {
   readonly digits?: number;
   readonly onChange: (value: number) => void;
   readonly small?: boolean;
+  /** What the number means, for those who ask. */
+  readonly hint?: string;
+  readonly whole?: boolean;
 }
 
-/** Keeps what is typed until it is a number in range; on leaving, shows what counts. */
+export interface TypedNumber {
+  /** What the field stands for now; null while nothing usable has been typed. */
+  readonly value: number | null;
+  /** The bound that took over, to be said beside the field. */
+  readonly limit: "" | "at most" | "at least";
+}
+
+/**
+ * Too much becomes the most at once, because more digits only lead further away; too little waits, because "5" is on the way
+ * to "512".
+ */
+export function typedNumber(
+  text: string,
+  { min, max, whole = false, done }: { min: number; max: number; whole?: boolean; done: boolean },
+): TypedNumber {
+  const number = Number(text);
+  if (text.trim() === "" || !Number.isFinite(number)) return { value: null, limit: "" };
+  if (number > max) return { value: max, limit: "at most" };
+  if (number < min) return { value: done ? min : null, limit: "at least" };
+  return { value: whole && !Number.isInteger(number) ? (done ? Math.round(number) : null) : number, limit: "" };
+}
+
+/** Keeps what is typed until it is a number in range; says so when a bound took over; on leaving, shows what counts. */
 export function NumberField({
   label,
   value,
@@ -25,27 +52,52 @@ export function NumberField({
   digits = 5,
   onChange,
   small = false,
+  hint,
+  whole = false,
 }: NumberFieldProps): ReactNode {
   const [draft, setDraft] = useState(String(value));
+  const [limit, setLimit] = useState<TypedNumber["limit"]>("");
+  const hintId = useId();
   useEffect(() => setDraft(String(value)), [value]);
-  const take = (text: string): void => {
-    setDraft(text);
-    const number = Number(text);
-    if (text.trim() !== "" && Number.isFinite(number) && number >= min && number <= max) onChange(number);
+  const take = (text: string, done: boolean): void => {
+    const typed = typedNumber(text, { min, max, whole, done });
+    setDraft(typed.limit === "at most" ? String(max) : text);
+    setLimit(typed.limit);
+    if (typed.value !== null && typed.value !== value) onChange(typed.value);
   };
-  return (
+  const field = (
     <label className={cx(styles["field"], small && styles["small"])} style={{ "--digits": digits } as CSSProperties}>
       <span>{label}</span>
+      {limit === "" ? null : (
+        <em role="status">
+          {limit} {count(limit === "at most" ? max : min)}
+        </em>
+      )}
       <input
         type="number"
         value={draft}
         min={min}
         max={max}
         step={step}
-        onChange={(event) => take(event.target.value)}
-        onBlur={() => setDraft(String(value))}
+        {...(hint === undefined ? {} : { "aria-describedby": hintId })}
+        onChange={(event) => take(event.target.value, false)}
+        onBlur={(event) => {
+          const { value: left } = typedNumber(event.target.value, { min, max, whole, done: true });
+          if (left !== null && left !== value) onChange(left);
+          setDraft(String(left ?? value));
+          setLimit("");
+        }}
       />
     </label>
+  );
+  if (hint === undefined) return field;
+  return (
+    <>
+      <Hint text={hint}>{field}</Hint>
+      <span id={hintId} hidden>
+        {hint}
+      </span>
+    </>
   );
 }
 

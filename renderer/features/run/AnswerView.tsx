@@ -7,7 +7,7 @@ import { count, figureText, plural } from "../../ui/format.ts";
 import { Markdown } from "../../ui/Markdown.tsx";
 import { TruthMark } from "../../ui/marks.tsx";
 import { Progress } from "../../ui/states.tsx";
-import type { Answer } from "./slice.ts";
+import type { Answer } from "./request.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 

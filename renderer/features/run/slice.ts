@@ -1,45 +1,14 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
-import type { RunDevice } from "../../../main/contract/views/engine.ts";
-import type { HybridView, RunStats, Sampling, TemplateView, TokenView } from "../../../main/contract/views/run.ts";
-import type { Truth } from "../../../main/contract/views/common.ts";
-import type { WireError } from "../../../main/diagnostics/errors.ts";
+import type { HybridView, TemplateView, TokenView } from "../../../main/contract/views/run.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, ready } from "../../session/async.ts";
 import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
-
-export interface Answer {
-  readonly text: string;
-  readonly tokens: readonly TokenView[];
-  readonly stats: RunStats | null;
-  readonly truth: Truth;
-  readonly seed: number | null;
-  /** Why it ended; null while it goes on. */
-  readonly end: string | null;
-  readonly error: WireError | null;
-}
-
-export interface Turn {
-  readonly id: number;
-  readonly prompt: string;
-  readonly answer: Answer;
-}
-
-export interface RunParameters {
-  readonly device: RunDevice;
-  readonly temperature: number;
-  readonly topK: number;
-  readonly topP: number;
-  readonly minP: number;
-  readonly repeatPenalty: number;
-  readonly seed: number | null;
-  readonly maxTokens: number;
-  readonly system: string;
-  readonly stop: string;
-}
-
-export type RunMode = "chat" | "completion";
+import type { RunRecord } from "./history.ts";
+import { KEPT_RUNS, recordOf } from "./history.ts";
+import type { Answer, RunMode, RunParameters, Turn } from "./request.ts";
+import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
 
 export interface RunSlice {
   readonly runMode: RunMode;
@@ -54,6 +23,15 @@ export interface RunSlice {
   readonly rates: readonly number[];
   readonly template: Async<TemplateView>;
   readonly hybrid: Async<HybridView>;
+  /** Runs of this session, newest first; a new conversation does not forget them. */
+  readonly runHistory: readonly RunRecord[];
+  readonly historyShown: boolean;
+  /** At most two runs that stand side by side, in the order they were chosen. */
+  readonly comparedRuns: readonly number[];
+  readonly showHistory: (on: boolean) => void;
+  readonly toggleCompared: (id: number) => void;
+  /** Puts the prompt and the parameters of a run, with the seed that it used, into the composer. */
+  readonly restoreRun: (id: number) => void;
   readonly setDraft: (text: string) => void;
   readonly setRunMode: (mode: RunMode) => void;
   readonly setParameters: (part: Partial<RunParameters>) => void;
@@ -69,60 +47,7 @@ export interface RunSlice {
 
 type State = SessionState & RunSlice;
 
-const EMPTY_ANSWER: Answer = {
-  text: "",
-  tokens: [],
-  stats: null,
-  truth: "measured",
-  seed: null,
-  end: null,
-  error: null,
-};
 const MAX_RATES = 240;
-
-export const DEFAULT_PARAMETERS: RunParameters = {
-  device: "cpu",
-  temperature: 0.7,
-  topK: 40,
-  topP: 0.95,
-  minP: 0,
-  repeatPenalty: 1,
-  seed: null,
-  maxTokens: 512,
-  system: "",
-  stop: "",
-};
-
-/** The request for the next answer: the whole conversation, or the text to go on from. */
-export function runRequest(
-  model: string,
-  mode: RunMode,
-  turns: readonly Turn[],
-  prompt: string,
-  parameters: RunParameters,
-): StreamInputOf<"run.start"> {
-  const { device, system, stop, maxTokens, ...rest } = parameters;
-  const sampling: Partial<Sampling> = rest;
-  const history = turns
-    .filter(({ answer }) => answer.error === null)
-    .flatMap((turn) => [
-      { role: "user" as const, content: turn.prompt },
-      { role: "assistant" as const, content: turn.answer.text },
-    ]);
-  const messages = [
-    ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
-    ...history,
-    { role: "user" as const, content: prompt },
-  ];
-  return {
-    model,
-    device,
-    prompt: mode === "chat" ? { kind: "chat", messages } : { kind: "completion", text: prompt },
-    sampling,
-    stop: stop.split("\n").filter((line) => line !== ""),
-    maxTokens,
-  };
-}
 
 export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlice {
   let stopping: AbortController | null = null;
@@ -134,6 +59,13 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
         turn.id === id ? { ...turn, answer: { ...turn.answer, ...part(turn.answer) } } : turn,
       ),
     });
+
+  const keep = (id: number, asked: Pick<RunRecord, "mode" | "prompt" | "parameters">): void => {
+    const { turns, runHistory } = get();
+    const answer = turns.find((turn) => turn.id === id)?.answer;
+    if (answer === undefined) return;
+    set({ runHistory: [recordOf(id, Date.now(), asked, answer), ...runHistory].slice(0, KEPT_RUNS) });
+  };
 
   const receive = async (id: number, input: StreamInputOf<"run.start">, signal: AbortSignal): Promise<void> => {
     // Tokens may come faster than the screen: they are put down once a frame.
@@ -189,6 +121,24 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     rates: [],
     template: IDLE,
     hybrid: IDLE,
+    runHistory: [],
+    historyShown: false,
+    comparedRuns: [],
+    showHistory: (historyShown) => set({ historyShown }),
+    toggleCompared(id) {
+      const { comparedRuns } = get();
+      set({
+        comparedRuns: comparedRuns.includes(id)
+          ? comparedRuns.filter((each) => each !== id)
+          : [...comparedRuns, id].slice(-2),
+      });
+    },
+    restoreRun(id) {
+      const run = get().runHistory.find((each) => each.id === id);
+      if (run === undefined) return;
+      const { mode, prompt, parameters, seed } = run;
+      set({ runMode: mode, draft: prompt, parameters: { ...parameters, seed } });
+    },
     setDraft: (draft) => set({ draft }),
     setRunMode: (runMode) => set({ runMode }),
     setParameters: (part) => set({ parameters: { ...get().parameters, ...part } }),
@@ -202,11 +152,14 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       const id = turnIds;
       const mine = new AbortController();
       stopping = mine;
-      const input = runRequest(open.model, runMode, turns, draft, parameters);
+      // The window's context length holds for runs too, unless this run asks for another.
+      const context = parameters.context ?? open.context.chosen;
+      const input = runRequest(open.model, runMode, turns, draft, { ...parameters, context });
       set({
         turns: [...turns, { id, prompt: draft, answer: EMPTY_ANSWER }],
         draft: "",
         running: { sentence: "Starting", stopping: false },
+        historyShown: false,
         chosenToken: null,
         rates: [],
       });
@@ -226,6 +179,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
         if (stopping === mine) {
           stopping = null;
           set({ running: null });
+          keep(id, { mode: runMode, prompt: draft, parameters });
         }
       }
     },
@@ -263,12 +217,16 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       set({
         turns: [],
         draft: "",
+        parameters: { ...get().parameters, context: null },
         running: null,
         chosenToken: null,
         rates: [],
         template: IDLE,
         hybrid: IDLE,
         runMode: "chat",
+        runHistory: [],
+        historyShown: false,
+        comparedRuns: [],
       });
     },
   };

@@ -1,0 +1,105 @@
+/** The run tab beyond the first answer: focus, Escape, the context that a model knows, earlier runs and their comparison. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "run-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("the composer has the focus, Escape stops, and no context is longer than the trained one", async ({ page }) => {
+  const errors = await openWindow(page, served.url);
+  await openPath(page, sampleCopy(folder, "focus.gguf"));
+  const panel = await showTab(page, "Run");
+  const composer = page.locator("#composer");
+  await expect(composer).toBeFocused();
+
+  // Those who walk along the tabs stay on them.
+  await tab(page, "Pipeline").click();
+  await page.keyboard.press("ArrowRight");
+  await expect(tab(page, "Run")).toBeFocused();
+
+  await panel.getByText("Text", { exact: true }).click();
+  await panel.getByRole("button", { name: "Sampling parameters" }).click();
+  const form = page.getByRole("dialog");
+  await expect(form).toContainText(/trained on 1.?024 tokens/);
+  const context = form.getByRole("spinbutton", { name: "Context" });
+  await expect(context).toHaveValue("1024");
+  await context.fill("9000");
+  await expect(context).toHaveValue("1024");
+  await expect(form.getByRole("status")).toContainText(/at most 1.?024/);
+  await form.getByRole("spinbutton", { name: "Most tokens" }).fill("1000");
+  await form.getByRole("spinbutton", { name: "Top-k" }).hover();
+  await expect(page.getByText("Draws only among this many of the likeliest tokens").last()).toBeVisible();
+  await picture(page, "run-parameters");
+  await page.keyboard.press("Escape");
+  await expect(form).toBeHidden();
+
+  await composer.fill("Once upon a time");
+  await page.keyboard.press("Enter");
+  await expect(panel.getByRole("button", { name: "Stop", exact: true })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
+  await expect(panel.getByRole("article")).toContainText(/[Ss]topped|[Ee]nded/);
+  await expect(composer).toBeFocused();
+  expect(errors).toEqual([]);
+});
+
+for (const [theme, width, height] of [
+  ["light", 1440, 900],
+  ["dark", 1000, 640],
+] as const)
+  test(`earlier runs come back, stand side by side and are saved, ${theme}, ${width}`, async ({ page }) => {
+    await page.setViewportSize({ width, height });
+    const errors = await openWindow(page, served.url, theme);
+    await openPath(page, sampleCopy(folder, `history-${theme}.gguf`));
+    const panel = await showTab(page, "Run");
+    const composer = page.locator("#composer");
+    for (const [prompt, temperature] of [
+      ["What is 7 x 8?", "0"],
+      ["Tell me a story.", "1.2"],
+      ["Tell me a story.", "0"],
+    ] as const) {
+      await panel.getByLabel("Temperature").fill(temperature);
+      await composer.fill(prompt);
+      await page.keyboard.press("Enter");
+      await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 60_000 });
+    }
+    await panel.getByRole("button", { name: "History, 3 runs" }).click();
+    const history = panel.getByRole("region", { name: "Earlier runs" });
+    await expect(history.getByRole("row")).toHaveCount(4);
+    const ticks = history.getByRole("checkbox");
+    await ticks.nth(0).check();
+    await ticks.nth(1).check();
+    await expect(history.locator("mark").first()).toBeVisible();
+    await expect(history).toContainText(/temperature (1\.2 → 0|0 → 1\.2)/);
+    await expect(history).toContainText(/writing.*×/s);
+    await picture(page, `${theme}-${width}-run-history`);
+    expect(await axeFindings(page)).toEqual([]);
+
+    const download = page.waitForEvent("download");
+    await history.getByRole("button", { name: "Save as JSON" }).click();
+    const saved = JSON.parse(readFileSync(await (await download).path(), "utf8")) as {
+      readonly format: string;
+      readonly runs: readonly { readonly prompt: string; readonly tokensPerSecond: number }[];
+    };
+    expect(saved.format).toBe("rlx-runs");
+    expect(saved.runs.map(({ prompt }) => prompt)).toEqual(["Tell me a story.", "Tell me a story.", "What is 7 x 8?"]);
+    expect(saved.runs.every(({ tokensPerSecond }) => tokensPerSecond > 0)).toBe(true);
+
+    await history.getByRole("button", { name: "What is 7 x 8?" }).click();
+    await expect(composer).toHaveValue("What is 7 x 8?");
+    await expect(panel.getByLabel("Seed")).not.toHaveValue("");
+    expect(errors).toEqual([]);
+  });

@@ -1,0 +1,163 @@
+/** What a run is made with: each number with what it does, none beyond what the model can take. */
+import type { ReactNode } from "react";
+import { current } from "../../session/async.ts";
+import { ChoiceField, NumberField } from "../../ui/fields.tsx";
+import { count } from "../../ui/format.ts";
+import { Hint } from "../../ui/Hint.tsx";
+import { Popover } from "../../ui/Popover.tsx";
+import { useRun } from "./useRun.ts";
+import styles from "./Run.module.css";
+
+const HINTS = {
+  temperature: "How freely the next token is drawn. 0 always takes the likeliest; 1 draws as the model weighs them.",
+  topP: "Draws only among the likeliest tokens that together have this share of the probability. 1 leaves all.",
+  topK: "Draws only among this many of the likeliest tokens. 0 leaves all.",
+  minP: "Leaves out tokens that are less likely than this share of the likeliest. 0 leaves all.",
+  repeatPenalty: "Makes tokens of the last 64 less likely again. 1 does nothing; above 1.3 most answers suffer.",
+  maxTokens: "The answer ends after this many tokens, wherever it stands.",
+  context: "How many tokens prompt and answers share. The cache for them is set aside before the run.",
+  seed: "Empty: a fresh one every time, shown with the answer. The same seed gives the same answer.",
+} as const;
+
+/** Tokens that the model can look back on, and the sentence that says why no more are offered. */
+export function contextLimit(trained: number | null): { readonly most: number; readonly sentence: string } {
+  return trained === null
+    ? { most: 1_048_576, sentence: "The file does not say for how many tokens the model was trained." }
+    : {
+        most: trained,
+        sentence: `The model was trained on ${count(trained)} tokens. A longer context is not offered: beyond it, it has never learned where a token stands.`,
+      };
+}
+
+export function Parameters(): ReactNode {
+  const p = useRun((s) => s.parameters);
+  const set = useRun((s) => s.setParameters);
+  const devices = useRun((s) => current(s.info)?.devices ?? null);
+  const trained = useRun((s) => current(s.model)?.context.trained ?? null);
+  const chosen = useRun((s) => current(s.model)?.context.chosen ?? 1);
+  const limit = contextLimit(trained);
+  const context = Math.min(p.context ?? chosen, limit.most);
+  const runnable = (devices ?? []).filter(({ available }) => available);
+  return (
+    <>
+      <NumberField
+        small
+        label="Temperature"
+        hint={HINTS.temperature}
+        value={p.temperature}
+        min={0}
+        max={5}
+        step={0.1}
+        digits={3}
+        onChange={(temperature) => set({ temperature })}
+      />
+      <Popover small label="Sampling parameters" width={320} trigger={<span>More</span>}>
+        <div className={styles["form"]}>
+          <NumberField
+            label="Top-p"
+            hint={HINTS.topP}
+            value={p.topP}
+            min={0}
+            max={1}
+            step={0.05}
+            onChange={(topP) => set({ topP })}
+          />
+          <NumberField
+            whole
+            label="Top-k"
+            hint={HINTS.topK}
+            value={p.topK}
+            min={0}
+            max={1000}
+            onChange={(topK) => set({ topK })}
+          />
+          <NumberField
+            label="Min-p"
+            hint={HINTS.minP}
+            value={p.minP}
+            min={0}
+            max={1}
+            step={0.01}
+            onChange={(minP) => set({ minP })}
+          />
+          <NumberField
+            label="Repetition penalty"
+            hint={HINTS.repeatPenalty}
+            value={p.repeatPenalty}
+            min={0.5}
+            max={2}
+            step={0.05}
+            onChange={(repeatPenalty) => set({ repeatPenalty })}
+          />
+          <NumberField
+            whole
+            label="Most tokens"
+            hint={HINTS.maxTokens}
+            value={Math.min(p.maxTokens, context)}
+            min={1}
+            max={context}
+            digits={7}
+            onChange={(maxTokens) => set({ maxTokens })}
+          />
+          <NumberField
+            whole
+            label="Context"
+            hint={HINTS.context}
+            value={context}
+            min={1}
+            max={limit.most}
+            digits={7}
+            onChange={(next) => set({ context: next })}
+          />
+          <p className={styles["limit"]}>{limit.sentence}</p>
+          {runnable.length > 1 ? (
+            <ChoiceField
+              stacked
+              label="Runs on"
+              value={p.device}
+              options={runnable.map(({ id, title }) => ({ id, title }))}
+              hint={runnable.find(({ id }) => id === p.device)?.sentence}
+              onChange={(id) => {
+                const device = runnable.find((each) => each.id === id)?.id;
+                if (device !== undefined) set({ device });
+              }}
+            />
+          ) : null}
+          <label className={styles["area"]}>
+            <span>System message</span>
+            <textarea rows={2} value={p.system} onChange={(event) => set({ system: event.target.value })} />
+          </label>
+          <label className={styles["area"]}>
+            <span>Stop at, one text a line</span>
+            <textarea rows={2} value={p.stop} onChange={(event) => set({ stop: event.target.value })} />
+          </label>
+        </div>
+      </Popover>
+      <SeedField />
+    </>
+  );
+}
+
+function SeedField(): ReactNode {
+  const seed = useRun((s) => s.parameters.seed);
+  const set = useRun((s) => s.setParameters);
+  return (
+    <Hint text={HINTS.seed}>
+      <label className={styles["seed"]}>
+        <span>Seed</span>
+        <input
+          inputMode="numeric"
+          aria-label="Seed"
+          placeholder="fresh"
+          value={seed ?? ""}
+          onChange={(event) => {
+            const text = event.target.value.trim();
+            const number = Number(text);
+            if (text === "") set({ seed: null });
+            else if (Number.isInteger(number) && number >= 0 && number <= 4_294_967_295) set({ seed: number });
+          }}
+        />
+      </label>
+    </Hint>
+  );
+}

@@ -1,0 +1,178 @@
+/** Earlier runs as a table; a click puts one back into the composer, two ticks lay two side by side. */
+import type { ReactNode } from "react";
+import { useEffect, useMemo, useRef } from "react";
+import { current } from "../../session/async.ts";
+import { Button } from "../../ui/Button.tsx";
+import { Card, Note } from "../../ui/Card.tsx";
+import { CopyButton } from "../../ui/CopyButton.tsx";
+import { cx } from "../../ui/cx.ts";
+import { figureText, plural, significant } from "../../ui/format.ts";
+import { saveText } from "../../ui/saveText.ts";
+import table from "../../ui/table.module.css";
+import type { RunRecord } from "./history.ts";
+import { changedParameters, compareSpeeds, runsJson } from "./history.ts";
+import { diffWords } from "./textDiff.ts";
+import { useRun } from "./useRun.ts";
+import styles from "./RunHistory.module.css";
+
+const clock = (at: number): string => new Date(at).toLocaleTimeString([], { hour12: false });
+
+export function RunHistory(): ReactNode {
+  const runs = useRun((s) => s.runHistory);
+  const compared = useRun((s) => s.comparedRuns);
+  const show = useRun((s) => s.showHistory);
+  // The older one stands on the left, whichever was ticked first.
+  const chosen = runs.filter(({ id }) => compared.includes(id)).sort((a, b) => a.id - b.id);
+  const [left, right] = chosen;
+  const region = useRef<HTMLDivElement>(null);
+  useEffect(() => region.current?.focus(), []);
+  return (
+    <div ref={region} className={styles["history"]} role="region" aria-label="Earlier runs" tabIndex={0}>
+      <Card title="Runs of this session" aside={plural(runs.length, "run")}>
+        <table className={cx(table["table"], table["bleed"])}>
+          <thead>
+            <tr>
+              <th>
+                <span className="visually-hidden">compare</span>
+              </th>
+              <th className={table["left"]}>when</th>
+              <th className={table["left"]}>prompt</th>
+              <th>temperature</th>
+              <th>seed</th>
+              <th>writing</th>
+              <th>first token</th>
+            </tr>
+          </thead>
+          <tbody>
+            {runs.map((run) => (
+              <HistoryRow key={run.id} run={run} ticked={compared.includes(run.id)} />
+            ))}
+          </tbody>
+        </table>
+        <div className={styles["actions"]}>
+          <SaveButtons />
+          <Button small onClick={() => show(false)}>
+            Back to the conversation
+          </Button>
+        </div>
+      </Card>
+      {left === undefined || right === undefined ? (
+        <Note>Click a prompt to run it again with its parameters and seed; tick two runs to compare them.</Note>
+      ) : (
+        <Compared left={left} right={right} />
+      )}
+    </div>
+  );
+}
+
+function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked: boolean }): ReactNode {
+  const restore = useRun((s) => s.restoreRun);
+  const show = useRun((s) => s.showHistory);
+  const toggle = useRun((s) => s.toggleCompared);
+  const { stats } = run;
+  return (
+    <tr data-ticked={ticked}>
+      <td>
+        <input
+          type="checkbox"
+          aria-label={`Compare the run of ${clock(run.at)}`}
+          checked={ticked}
+          onChange={() => toggle(run.id)}
+        />
+      </td>
+      <td className={table["left"]}>{clock(run.at)}</td>
+      <td className={cx(table["text"], styles["prompt"])}>
+        <button
+          type="button"
+          title={`Run it again: ${run.prompt}`}
+          onClick={() => {
+            restore(run.id);
+            show(false);
+          }}
+        >
+          {run.prompt}
+        </button>
+        <span>{run.errorCode ?? (run.text === "" ? run.end : run.text)}</span>
+      </td>
+      <td>{significant(run.parameters.temperature, 2)}</td>
+      <td>{run.seed ?? "–"}</td>
+      <td>{stats?.rate == null ? "–" : figureText(stats.rate)}</td>
+      <td>{stats?.firstTokenSeconds == null ? "–" : figureText(stats.firstTokenSeconds)}</td>
+    </tr>
+  );
+}
+
+function SaveButtons(): ReactNode {
+  const runs = useRun((s) => s.runHistory);
+  const overview = useRun((s) => current(s.model));
+  const info = useRun((s) => current(s.info));
+  const text = (): string =>
+    runsJson(
+      {
+        model: overview?.title ?? "",
+        headerHash: overview?.file?.headerHash ?? null,
+        machine: info === null ? "" : `${info.chip}, ${info.cpu.kernels}, ${info.osTitle}`,
+        engine: info?.version ?? "",
+      },
+      runs,
+    );
+  return (
+    <>
+      <Button small onClick={() => saveText("runs.json", text(), "application/json")}>
+        Save as JSON
+      </Button>
+      <CopyButton label="Copy as JSON" text={text} />
+    </>
+  );
+}
+
+function Compared({ left, right }: { readonly left: RunRecord; readonly right: RunRecord }): ReactNode {
+  const parts = useMemo(() => diffWords(left.text, right.text), [left.text, right.text]);
+  const changes = changedParameters(left, right);
+  const same = parts.every(({ kind }) => kind === "same");
+  return (
+    <Card
+      title={`${clock(left.at)} and ${clock(right.at)}`}
+      aside={changes.length === 0 ? "the same prompt, parameters and seed" : changes.join(", ")}
+    >
+      <div className={styles["pair"]}>
+        {([left, right] as const).map((run, i) => (
+          <div key={run.id} className={styles["side"]}>
+            <h4>{run.prompt}</h4>
+            <p>
+              {parts
+                .filter(({ kind }) => kind === "same" || kind === (i === 0 ? "left" : "right"))
+                .map(({ kind, text }, n) =>
+                  kind === "same" ? <span key={n}>{text}</span> : <mark key={n} data-side={kind} children={text} />,
+                )}
+            </p>
+          </div>
+        ))}
+      </div>
+      <table className={cx(table["table"], table["bleed"], styles["speeds"])}>
+        <thead>
+          <tr>
+            <th>speed</th>
+            <th>{clock(left.at)}</th>
+            <th>{clock(right.at)}</th>
+            <th>second to first</th>
+          </tr>
+        </thead>
+        <tbody>
+          {compareSpeeds(left.stats, right.stats).map((row) => (
+            <tr key={row.label}>
+              <td className={table["text"]}>{row.label}</td>
+              <td>{row.left === null ? "–" : figureText(row.left)}</td>
+              <td>{row.right === null ? "–" : figureText(row.right)}</td>
+              <td>{row.ratio === null ? "–" : `${significant(row.ratio)} ×`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Note>
+        {same ? "The answers are the same. " : ""}One run each, so a small difference in speed means nothing: Bench
+        repeats and gives an interval.
+      </Note>
+    </Card>
+  );
+}

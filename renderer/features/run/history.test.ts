@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import type { Figure } from "../../../main/contract/views/common.ts";
+import type { RunStats } from "../../../main/contract/views/run.ts";
+import type { RunRecord } from "./history.ts";
+import { changedParameters, compareSpeeds, runsJson } from "./history.ts";
+import { contextLimit } from "./Parameters.tsx";
+import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
+
+const figure = (value: number, unit: Figure["unit"]): Figure => ({
+  value,
+  low: null,
+  high: null,
+  unit,
+  truth: "measured",
+  basis: "",
+});
+const stats = (rate: number): RunStats => ({
+  promptTokens: 12,
+  reusedTokens: 4,
+  promptSeconds: figure(0.1, "seconds"),
+  promptRate: figure(80, "tokens/s"),
+  firstTokenSeconds: figure(0.125, "seconds"),
+  generated: 9,
+  rate: figure(rate, "tokens/s"),
+  rateNow: null,
+  contextUsed: 21,
+  contextSize: 1024,
+  cacheBytes: 4096,
+});
+const run = (part: Partial<RunRecord>): RunRecord => ({
+  id: 1,
+  at: 0,
+  mode: "chat",
+  prompt: "What is 7 x 8?",
+  parameters: DEFAULT_PARAMETERS,
+  seed: 42,
+  text: "7 x 8 = 56.",
+  stats: stats(100),
+  truth: "measured",
+  end: "The model ended its answer.",
+  errorCode: null,
+  ...part,
+});
+
+describe("two runs", () => {
+  it("are compared by their speeds, the second to the first", () => {
+    const rows = compareSpeeds(stats(100), stats(150));
+    expect(rows.map(({ label, ratio }) => [label, ratio])).toEqual([
+      ["writing", 1.5],
+      ["reading", 1],
+      ["first token after", 1],
+    ]);
+    expect(compareSpeeds(null, stats(1)).every(({ ratio }) => ratio === null)).toBe(true);
+  });
+
+  it("say what was asked for differently, and nothing when nothing was", () => {
+    expect(changedParameters(run({}), run({ id: 2 }))).toEqual([]);
+    const other = run({ seed: 7, parameters: { ...DEFAULT_PARAMETERS, temperature: 0, system: "Be brief." } });
+    expect(changedParameters(run({}), other)).toEqual(["temperature 0.7 → 0", "another system message", "seed 42 → 7"]);
+  });
+});
+
+describe("runs as JSON", () => {
+  it("hold all that is needed to do them again", () => {
+    const origin = { model: "Sample", headerHash: "ab", machine: "a chip", engine: "1.0.0" };
+    const parsed = JSON.parse(runsJson(origin, [run({})])) as { runs: unknown[]; format: string };
+    expect(parsed).toMatchObject({ format: "rlx-runs", version: 1, ...origin });
+    expect(parsed.runs[0]).toMatchObject({
+      prompt: "What is 7 x 8?",
+      parameters: { temperature: 0.7, topP: 0.95, seed: 42, maxTokens: 512 },
+      tokensPerSecond: 100,
+      firstTokenSeconds: 0.125,
+      text: "7 x 8 = 56.",
+    });
+  });
+});
+
+describe("a request", () => {
+  it("carries the context length, and leaves failed turns out of the talk", () => {
+    const failed = {
+      id: 1,
+      prompt: "lost",
+      answer: { ...EMPTY_ANSWER, error: { code: "ENGINE_LOST", message: "gone" } as const },
+    };
+    const request = runRequest("m", "chat", [failed], "Hello", { ...DEFAULT_PARAMETERS, context: 256 });
+    expect(request.context).toBe(256);
+    expect(request.prompt).toEqual({ kind: "chat", messages: [{ role: "user", content: "Hello" }] });
+  });
+});
+
+describe("the context", () => {
+  it("is never longer than the model was trained for, and the reason is said", () => {
+    expect(contextLimit(1024).most).toBe(1024);
+    expect(contextLimit(40_960).sentence).toMatch(/trained on 40.960 tokens/);
+    expect(contextLimit(null).sentence).toContain("does not say");
+  });
+});

@@ -1,0 +1,128 @@
+/** The runs of this session: what went in, what came out and how fast; two of them side by side; all of them as JSON. */
+import type { Figure } from "../../../main/contract/views/common.ts";
+import type { RunStats } from "../../../main/contract/views/run.ts";
+import type { Answer, RunMode, RunParameters } from "./request.ts";
+
+export interface RunRecord {
+  readonly id: number;
+  /** Milliseconds since 1970, when it ended. */
+  readonly at: number;
+  readonly mode: RunMode;
+  readonly prompt: string;
+  readonly parameters: RunParameters;
+  /** The seed that was used, also where a fresh one was asked for. */
+  readonly seed: number | null;
+  readonly text: string;
+  readonly stats: RunStats | null;
+  readonly truth: Answer["truth"];
+  readonly end: string;
+  readonly errorCode: string | null;
+}
+
+export const KEPT_RUNS = 100;
+
+export function recordOf(
+  id: number,
+  at: number,
+  { mode, prompt, parameters }: Pick<RunRecord, "mode" | "prompt" | "parameters">,
+  answer: Answer,
+): RunRecord {
+  const { seed, text, stats, truth, end, error } = answer;
+  return {
+    id,
+    at,
+    mode,
+    prompt,
+    parameters,
+    seed,
+    text,
+    stats,
+    truth,
+    end: end ?? "It ended without a report.",
+    errorCode: error?.code ?? null,
+  };
+}
+
+export interface ComparedRow {
+  readonly label: string;
+  readonly left: Figure | null;
+  readonly right: Figure | null;
+  /** Right to left, where both are known. */
+  readonly ratio: number | null;
+}
+
+/** The speeds of two runs. One run each: there is no interval, and the window says so. */
+export function compareSpeeds(left: RunStats | null, right: RunStats | null): readonly ComparedRow[] {
+  const row = (label: string, take: (stats: RunStats) => Figure | null): ComparedRow => {
+    const [a, b] = [left === null ? null : take(left), right === null ? null : take(right)];
+    return { label, left: a, right: b, ratio: a === null || b === null || a.value === 0 ? null : b.value / a.value };
+  };
+  return [
+    row("writing", ({ rate }) => rate),
+    row("reading", ({ promptRate }) => promptRate),
+    row("first token after", ({ firstTokenSeconds }) => firstTokenSeconds),
+  ];
+}
+
+const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
+  ["temperature", "temperature"],
+  ["topP", "top-p"],
+  ["topK", "top-k"],
+  ["minP", "min-p"],
+  ["repeatPenalty", "repetition penalty"],
+  ["maxTokens", "most tokens"],
+  ["context", "context"],
+  ["device", "device"],
+  ["system", "system message"],
+  ["stop", "stop at"],
+];
+
+/** "temperature 0.7 → 0, seed 3 → 4": what was asked for differently; empty when nothing was. */
+export function changedParameters(left: RunRecord, right: RunRecord): readonly string[] {
+  const changes = NAMES.filter(([key]) => left.parameters[key] !== right.parameters[key]).map(([key, name]) =>
+    key === "system" || key === "stop"
+      ? `another ${name}`
+      : `${name} ${left.parameters[key] ?? "as opened"} → ${right.parameters[key] ?? "as opened"}`,
+  );
+  if (left.seed !== right.seed) changes.push(`seed ${left.seed ?? "–"} → ${right.seed ?? "–"}`);
+  if (left.mode !== right.mode) changes.push(`${left.mode} → ${right.mode}`);
+  if (left.prompt !== right.prompt) changes.push("another prompt");
+  return changes;
+}
+
+export interface RunOrigin {
+  readonly model: string;
+  readonly headerHash: string | null;
+  readonly machine: string;
+  readonly engine: string;
+}
+
+/** All that is needed to do the runs again and to compare them with others: model, parameters, seeds, numbers, texts. */
+export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string {
+  const value = (figure: Figure | null): number | null => figure?.value ?? null;
+  return JSON.stringify(
+    {
+      format: "rlx-runs",
+      version: 1,
+      ...origin,
+      runs: runs.map(({ at, mode, prompt, parameters, seed, text, stats, truth, end, errorCode }) => ({
+        at: new Date(at).toISOString(),
+        mode,
+        prompt,
+        parameters: { ...parameters, seed },
+        text,
+        end,
+        error: errorCode,
+        truth,
+        promptTokens: stats?.promptTokens ?? null,
+        reusedTokens: stats?.reusedTokens ?? null,
+        generatedTokens: stats?.generated ?? null,
+        firstTokenSeconds: value(stats?.firstTokenSeconds ?? null),
+        promptTokensPerSecond: value(stats?.promptRate ?? null),
+        tokensPerSecond: value(stats?.rate ?? null),
+      })),
+    },
+    null,
+    2,
+  );
+}

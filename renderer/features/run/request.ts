@@ -1,0 +1,96 @@
+/** What the run tab asks of the engine, and what an answer is made of. */
+import type { StreamInputOf } from "../../../main/contract/contract.ts";
+import type { Truth } from "../../../main/contract/views/common.ts";
+import type { RunDevice } from "../../../main/contract/views/engine.ts";
+import type { RunStats, Sampling, TokenView } from "../../../main/contract/views/run.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+
+export interface Answer {
+  readonly text: string;
+  readonly tokens: readonly TokenView[];
+  readonly stats: RunStats | null;
+  readonly truth: Truth;
+  readonly seed: number | null;
+  /** Why it ended; null while it goes on. */
+  readonly end: string | null;
+  readonly error: WireError | null;
+}
+
+export interface Turn {
+  readonly id: number;
+  readonly prompt: string;
+  readonly answer: Answer;
+}
+
+export interface RunParameters {
+  readonly device: RunDevice;
+  readonly temperature: number;
+  readonly topK: number;
+  readonly topP: number;
+  readonly minP: number;
+  readonly repeatPenalty: number;
+  readonly seed: number | null;
+  readonly maxTokens: number;
+  /** Tokens that prompt and answers share; null: as the model was opened. */
+  readonly context: number | null;
+  readonly system: string;
+  readonly stop: string;
+}
+
+export type RunMode = "chat" | "completion";
+
+export const EMPTY_ANSWER: Answer = {
+  text: "",
+  tokens: [],
+  stats: null,
+  truth: "measured",
+  seed: null,
+  end: null,
+  error: null,
+};
+
+export const DEFAULT_PARAMETERS: RunParameters = {
+  device: "cpu",
+  temperature: 0.7,
+  topK: 40,
+  topP: 0.95,
+  minP: 0,
+  repeatPenalty: 1,
+  seed: null,
+  maxTokens: 512,
+  context: null,
+  system: "",
+  stop: "",
+};
+
+/** The request for the next answer: the whole conversation, or the text to go on from. */
+export function runRequest(
+  model: string,
+  mode: RunMode,
+  turns: readonly Turn[],
+  prompt: string,
+  parameters: RunParameters,
+): StreamInputOf<"run.start"> {
+  const { device, system, stop, maxTokens, context, ...rest } = parameters;
+  const sampling: Partial<Sampling> = rest;
+  const history = turns
+    .filter(({ answer }) => answer.error === null)
+    .flatMap((turn) => [
+      { role: "user" as const, content: turn.prompt },
+      { role: "assistant" as const, content: turn.answer.text },
+    ]);
+  const messages = [
+    ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
+    ...history,
+    { role: "user" as const, content: prompt },
+  ];
+  return {
+    model,
+    device,
+    prompt: mode === "chat" ? { kind: "chat", messages } : { kind: "completion", text: prompt },
+    sampling,
+    stop: stop.split("\n").filter((line) => line !== ""),
+    maxTokens,
+    context,
+  };
+}
