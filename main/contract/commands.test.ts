@@ -16,11 +16,13 @@ describe("commands", () => {
     expect(keyText("Mod+Shift+C", false)).toBe("Ctrl+Shift+C");
     expect(keyText("+", false)).toBe("+");
     expect(keyText("Mod+.", true)).toBe("⌘.");
+    expect(keyText("ArrowUp", false)).toBe("↑");
   });
 
   it("become Electron's accelerators", () => {
     expect(accelerator("Mod+Alt+0")).toBe("CommandOrControl+Alt+0");
     expect(accelerator("+")).toBe("Plus");
     expect(accelerator("Escape")).toBe("Esc");
+    expect(accelerator("ArrowLeft")).toBe("Left");
   });
 });

@@ -53,6 +53,14 @@ export const COMMANDS = [
   command("navigate.nextPass", "Next pass that changed something", "Navigate", ["Shift+]"], graph),
   command("navigate.nextHop", "Next hop between devices", "Navigate", ["N"], graph),
   command("navigate.previousHop", "Previous hop between devices", "Navigate", ["Shift+N"], graph),
+  command("navigate.nextChange", "Next change of the pass", "Navigate", ["J"], graph),
+  command("navigate.previousChange", "Previous change of the pass", "Navigate", ["K"], graph),
+  command("graph.passSide", "Before or after the pass", "Navigate", ["X"], graph),
+  command("graph.walkUp", "To what it reads", "Navigate", ["ArrowUp"], graph),
+  command("graph.walkDown", "To what reads it", "Navigate", ["ArrowDown"], graph),
+  command("graph.walkLeft", "To the left", "Navigate", ["ArrowLeft"], graph),
+  command("graph.walkRight", "To the right", "Navigate", ["ArrowRight"], graph),
+  command("graph.find", "Search the graph", "Navigate", ["/"], graph),
   command("graph.fit", "Fit everything", "Navigate", ["F"], graph),
   command("graph.fitSelection", "Fit the selection", "Navigate", ["Shift+F"], graph),
   command("graph.zoomIn", "Zoom in", "Navigate", ["+"], graph),
@@ -66,6 +74,8 @@ export const COMMANDS = [
   command("graph.byTime", "Colour by time", "Navigate", ["T"], graph),
   command("graph.byBytes", "Colour by bytes", "Navigate", ["B"], graph),
   command("graph.byType", "Colour by type", "Navigate", ["Y"], graph),
+  command("graph.byMeasured", "Colour by measured time", "Navigate", ["M"], graph),
+  command("graph.byError", "Colour by error of weights", "Navigate", ["E"], graph),
   command("graph.isolateAne", "Only the Neural Engine", "Navigate", ["A"], graph),
   command("graph.isolateGpu", "Only the GPU", "Navigate", ["G"], graph),
   command("graph.isolateCpu", "Only the CPU", "Navigate", ["C"], graph),
@@ -79,9 +89,10 @@ export type CommandId = (typeof COMMANDS)[number]["id"];
 /** A key as a person reads it: symbols on a Mac, words elsewhere. */
 export function keyText(keys: string, mac: boolean): string {
   const parts = keys.split(/(?<=.)\+/);
-  const symbols: { readonly [part: string]: string } = mac
-    ? { Mod: "⌘", Shift: "⇧", Alt: "⌥", Enter: "↩", Escape: "esc" }
-    : { Mod: "Ctrl", Escape: "Esc" };
+  const symbols: { readonly [part: string]: string } = {
+    ...{ ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" },
+    ...(mac ? { Mod: "⌘", Shift: "⇧", Alt: "⌥", Enter: "↩", Escape: "esc" } : { Mod: "Ctrl", Escape: "Esc" }),
+  };
   return parts.map((part) => symbols[part] ?? part).join(mac ? "" : "+");
 }
 
@@ -89,6 +100,14 @@ export function keyText(keys: string, mac: boolean): string {
 export function accelerator(keys: string): string {
   return keys
     .split(/(?<=.)\+/)
-    .map((part) => (part === "Mod" ? "CommandOrControl" : part === "Escape" ? "Esc" : part === "+" ? "Plus" : part))
+    .map((part) =>
+      part === "Mod"
+        ? "CommandOrControl"
+        : part === "Escape"
+          ? "Esc"
+          : part === "+"
+            ? "Plus"
+            : part.replace(/^Arrow/, ""),
+    )
     .join("+");
 }

@@ -68,8 +68,9 @@ function asStep(value: unknown): PlanStep | undefined {
   if (!isRecord(value)) return undefined;
   const { kernel, op, label } = value;
   const nodes = listOf(value["nodes"], asCount);
-  if (typeof kernel !== "string" || typeof op !== "string" || typeof label !== "string" || !nodes) return undefined;
-  return { kernel, op, label, nodes };
+  const sources = listOf(value["sources"], asCount);
+  if (typeof kernel !== "string" || typeof op !== "string" || typeof label !== "string") return undefined;
+  return nodes && sources ? { kernel, op, label, nodes, sources } : undefined;
 }
 
 function asInput(value: unknown): GraphInput | undefined {

@@ -40,6 +40,8 @@ export interface PlanStep {
   readonly op: string;
   /** Where in the model they stand: "blk.3/attention". */
   readonly label: string;
+  /** Operations of the model that they stand for: what other graphs of the same model know them by. */
+  readonly sources: readonly number[];
 }
 
 /** An input of a graph: all that a run needs to know of the graph that a plan was made from. */

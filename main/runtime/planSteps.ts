@@ -13,7 +13,9 @@ export function stepsOf(
     const scopes = nodes.flatMap((node) =>
       node.origins.map((origin) => (origin.scope === "" ? origin.label : origin.scope)),
     );
-    return { kernel, nodes: ids, op: ops.length === 0 ? kernel : ops.join(" + "), label: commonScope(scopes) };
+    const sources = [...new Set(nodes.flatMap((node) => node.origins.map(({ source }) => source)))];
+    const op = ops.length === 0 ? kernel : ops.join(" + ");
+    return { kernel, nodes: ids, op, label: commonScope(scopes), sources };
   });
 }
 

@@ -7,15 +7,23 @@ import type { ConnectionState } from "../../main/contract/define.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import type { EngineInfo, EngineStatus } from "../../main/contract/views/engine.ts";
+import type { WeightRow } from "../../main/contract/views/export.ts";
 import type { NodeView } from "../../main/contract/views/graph.ts";
 import type { Overview, Recent } from "../../main/contract/views/model.ts";
 import type { RouteView, TargetList } from "../../main/contract/views/route.ts";
+import type { ProfileView } from "../../main/contract/views/run.ts";
 import type { GraphModel } from "../graph/graphModel.ts";
 import type { Async } from "./async.ts";
 import { IDLE } from "./async.ts";
 import type { CommandLine } from "./command.ts";
 import type { LogEntry } from "./log.ts";
 import type { Loss, OpenSource, Selection, ShownNotice, Tab, UploadProgress } from "./types.ts";
+
+/** Errors belong to the target that the weights were mapped for. */
+export interface WeightErrors {
+  readonly target: TargetSpec;
+  readonly rows: readonly WeightRow[];
+}
 
 export interface SessionData {
   readonly connection: ConnectionState;
@@ -39,6 +47,9 @@ export interface SessionData {
   readonly tab: Tab;
   /** What the tensor table is searched for: links from elsewhere lead to a row of it. */
   readonly tensorQuery: string;
+  /** What was measured of this model: the last profile, and what each weight lost in the last export. The graph shows both. */
+  readonly profiled: ProfileView | null;
+  readonly weightErrors: WeightErrors | null;
   readonly notices: readonly ShownNotice[];
   readonly lastCommand: string | null;
   readonly log: readonly LogEntry[];
@@ -96,6 +107,8 @@ export const NO_MODEL = {
   node: IDLE,
   tab: "overview",
   tensorQuery: "",
+  profiled: null,
+  weightErrors: null,
 } as const satisfies Partial<SessionData>;
 
 export const INITIAL_SESSION: SessionData = {

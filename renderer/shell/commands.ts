@@ -110,8 +110,19 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       void get().startProfile();
     }),
     "model.phase": withGraph(() => get().setPhase(get().phase === "decode" ? "prefill" : "decode")),
-    "navigate.previousPass": withGraph(() => get().stepPass(-1)),
-    "navigate.nextPass": withGraph(() => get().stepPass(1)),
+    "navigate.previousPass": withGraph(() => (get().tab === "graph" ? get().stepStage(-1) : get().stepPass(-1))),
+    "navigate.nextPass": withGraph(() => (get().tab === "graph" ? get().stepStage(1) : get().stepPass(1))),
+    "navigate.nextChange": withGraph(() => get().nextChange(1)),
+    "navigate.previousChange": withGraph(() => get().nextChange(-1)),
+    "graph.passSide": withGraph(() => {
+      const { graphStage, setPassSide } = get();
+      if (graphStage.kind === "pass") setPassSide(graphStage.side === "after" ? "before" : "after");
+    }),
+    "graph.walkUp": withGraph(() => get().walk("up")),
+    "graph.walkDown": withGraph(() => get().walk("down")),
+    "graph.walkLeft": withGraph(() => get().walk("left")),
+    "graph.walkRight": withGraph(() => get().walk("right")),
+    "graph.find": withGraph(() => focusSearch(store)),
     "navigate.nextHop": withGraph(() => stepHop(store, 1)),
     "navigate.previousHop": withGraph(() => stepHop(store, -1)),
     "graph.fit": withGraph(() => get().requestView("fit")),
@@ -119,7 +130,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.zoomIn": withGraph(() => get().requestView("zoomIn")),
     "graph.zoomOut": withGraph(() => get().requestView("zoomOut")),
     "graph.open": withGraph(() => openSelected(store)),
-    "graph.up": withGraph(() => goUp(store)),
+    "graph.up": withGraph(() => get().goUp()),
     "graph.expandAll": withGraph(() => get().expandAll()),
     "graph.foldAll": withGraph(() => get().foldAll()),
     "graph.byDevice": withGraph(() => get().setGraphMode("device")),
@@ -127,6 +138,11 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.byTime": withGraph(() => get().setGraphMode("time")),
     "graph.byBytes": withGraph(() => get().setGraphMode("bytes")),
     "graph.byType": withGraph(() => get().setGraphMode("type")),
+    "graph.byMeasured": {
+      run: () => get().setGraphMode("measured"),
+      enabled: () => get().profiled !== null,
+    },
+    "graph.byError": { run: () => get().setGraphMode("error"), enabled: () => get().weightErrors !== null },
     "graph.isolateAne": isolate("ane"),
     "graph.isolateGpu": isolate("gpu"),
     "graph.isolateCpu": isolate("cpu"),
@@ -178,26 +194,4 @@ function stepHop(store: WorkbenchStore, step: 1 | -1): void {
 function openSelected(store: WorkbenchStore): void {
   const { selection, toggleGroup } = store.getState();
   if (selection.kind === "group") toggleGroup(selection.group);
-}
-
-/** Folds what is around the selection and selects it; at the top, selects nothing. */
-function goUp(store: WorkbenchStore): void {
-  const { selection, graph, openGroups, closeGroups, select } = store.getState();
-  const view = current(graph)?.view;
-  if (view === undefined) return;
-  const start =
-    selection.kind === "group"
-      ? openGroups.has(selection.group)
-        ? selection.group
-        : (view.groups.parent[selection.group] ?? -1)
-      : selection.kind === "node"
-        ? (view.nodes.group[selection.node] ?? -1)
-        : -1;
-  for (let group = start; group > 0; group = view.groups.parent[group] ?? -1) {
-    if (!openGroups.has(group)) continue;
-    closeGroups([group]);
-    select({ kind: "group", group });
-    return;
-  }
-  select({ kind: "none" });
 }

@@ -15,7 +15,7 @@ describe("the palette", () => {
   });
 
   it("needs every word", () => {
-    expect(titles("colour time")).toEqual(["Colour by time"]);
+    expect(titles("colour time")).toEqual(["Colour by time", "Colour by measured time"]);
     expect(titles("colour zebra")).toEqual([]);
   });
 });

@@ -7,8 +7,9 @@ import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
-import type { GraphSlice } from "../features/graph/slice.ts";
-import { createGraphSlice, followGraph } from "../features/graph/slice.ts";
+import { followGraph } from "../features/graph/followGraph.ts";
+import type { GraphSlice } from "../features/graph/graphState.ts";
+import { createGraphSlice } from "../features/graph/slice.ts";
 import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
@@ -54,6 +55,7 @@ export function createWorkbenchStore(
   });
   followModel(store);
   followPasses(store);
+  followResults(store);
   followGraph(store, layout);
   watchConnection(engine, store);
   return store;
@@ -73,6 +75,16 @@ function followModel(store: WorkbenchStore): void {
     state.resetProfile();
     state.resetExport();
     store.setState({ passes: IDLE, passesFor: "", passAt: -1, diff: IDLE, page: IDLE, passChoices: [] });
+  });
+}
+
+/** What a profile and an export have found out about single ops is shown in the graph, too. */
+function followResults(store: WorkbenchStore): void {
+  store.subscribe((state, before) => {
+    if (state.profile !== before.profile) store.setState({ profiled: current(state.profile) });
+    if (state.exportReport === before.exportReport) return;
+    const { exportReport: report, target } = state;
+    store.setState({ weightErrors: report === null || target === null ? null : { target, rows: report.weights } });
   });
 }
 

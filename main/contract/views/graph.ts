@@ -20,6 +20,10 @@ export type GraphKey = View<typeof graphKey>;
 export const NODE_FLAGS = { input: 1, output: 2, param: 4, constant: 8, state: 16, fused: 32, view: 64 } as const;
 export const GROUP_KINDS = ["model", "repeat", "block", "part"] as const;
 
+/** Ids of nodes are operation × ID_SLOTS + a count, so that several nodes may stand for one operation of the model. */
+export const ID_SLOTS = 64;
+export const sourceOf = (id: number): number => Math.floor(id / ID_SLOTS);
+
 export const graphView = z.object({
   key: graphKey,
   title: z.string(),

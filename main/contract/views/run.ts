@@ -173,7 +173,10 @@ export const profileView = z.object({
   lanes: z.array(z.object({ title: z.string(), device })),
   /** One step is a prompt chunk or one generated token; times in seconds from the start. */
   steps: z.object({ start: f64, seconds: f32, tokens: u32, decode: u8 }),
-  /** One slice is one instruction of the plan; it executes the node ids `nodes[nodeStart[i] … nodeStart[i+1]-1]`. */
+  /**
+   * One slice is one instruction of the plan. It computes the operations of the model `nodes[nodeStart[i] … nodeStart[i+1]-1]`:
+   * those that `sourceOf` gives for the nodes of a graph.
+   */
   slices: z.object({
     start: f64,
     seconds: f32,

@@ -178,7 +178,7 @@ function profileView(report: ProfileReport, roof: number, threads: number): Prof
   const nodes: number[] = [];
   for (let i = 0; i < count; i++) {
     nodeStart[i] = nodes.length;
-    nodes.push(...(report.plan[slices.instruction[i] ?? 0]?.nodes ?? []));
+    nodes.push(...(report.plan[slices.instruction[i] ?? 0]?.sources ?? []));
   }
   nodeStart[count] = nodes.length;
   const phase = (of: ProfilePhase, what: string): ProfileView["decode"] => ({

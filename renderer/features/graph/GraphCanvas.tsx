@@ -5,7 +5,7 @@
 import { ReactFlow, ReactFlowProvider, useReactFlow, useStoreApi as useFlowStore } from "@xyflow/react";
 import type { Node } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import type { KeyboardEvent, MouseEvent, ReactNode } from "react";
+import type { MouseEvent, ReactNode } from "react";
 import { useEffect, useMemo, useRef } from "react";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
@@ -18,13 +18,10 @@ import type { HopMark } from "./hops.ts";
 import { ZOOM } from "./lod.ts";
 import { Minimap } from "./Minimap.tsx";
 import type { Paint } from "./paint.ts";
-import type { Picture, ViewRequest } from "./slice.ts";
+import type { Picture, ViewRequest } from "./graphState.ts";
 import { useUnderlay } from "./useUnderlay.ts";
 import { useView } from "./useView.ts";
 import type { KeptView } from "./view.ts";
-import { revealed } from "./view.ts";
-import { neighbour } from "./walk.ts";
-import type { Direction } from "./walk.ts";
 import styles from "./Graph.module.css";
 
 export interface GraphCanvasProps {
@@ -62,13 +59,6 @@ export function GraphCanvas(props: GraphCanvasProps): ReactNode {
 const NODE_TYPES = { card: GraphCard };
 const NO_EDGES: [] = [];
 const FRAME_HEAD_HEIGHT = 40;
-const KEYS: { readonly [key: string]: Direction } = {
-  ArrowUp: "up",
-  ArrowDown: "down",
-  ArrowLeft: "left",
-  ArrowRight: "right",
-};
-
 function Canvas(props: GraphCanvasProps): ReactNode {
   const { picture, paint, hops, selectedHop, changed, cards, anchorGroup, request, pending, kept, actions } = props;
   const { scene } = picture;
@@ -125,19 +115,6 @@ function Canvas(props: GraphCanvasProps): ReactNode {
       chips.find(({ rect }) => x >= rect.x && x <= rect.x + rect.w && y >= rect.y && y <= rect.y + rect.h)?.hop ?? -1
     );
   };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const direction = KEYS[event.key];
-    if (direction === undefined || event.metaKey || event.ctrlKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const next = neighbour(scene, selectedBox, direction);
-    if (next < 0) return;
-    actions.selectBox(next);
-    const to = revealed(viewport(), size, scene, next);
-    if (to === null) return;
-    moved();
-    void flow.setViewport(to);
-  };
   const ratio = typeof devicePixelRatio === "number" ? devicePixelRatio : 1;
   return (
     <div
@@ -148,7 +125,6 @@ function Canvas(props: GraphCanvasProps): ReactNode {
       aria-label="Graph. Arrow keys walk from op to op, Enter opens a group, Escape goes up. The structure tree shows the same."
       tabIndex={0}
       data-graph-canvas="true"
-      onKeyDown={onKeyDown}
     >
       <canvas
         ref={canvas}

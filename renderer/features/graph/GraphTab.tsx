@@ -2,7 +2,6 @@
 import type { ReactNode } from "react";
 import { useCallback, useEffect, useMemo } from "react";
 import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
-import type { OverlayKind } from "../../../main/contract/views/graph.ts";
 import { oddNote, stackNote } from "../../graph/fold.ts";
 import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
@@ -12,7 +11,7 @@ import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
-import { bytes, count, fineShare } from "../../ui/format.ts";
+import { bytes, count, fineShare, seconds } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import type { CardContext } from "./cardContext.ts";
@@ -20,23 +19,32 @@ import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import { GraphCanvas } from "./GraphCanvas.tsx";
 import { changedBoxes } from "./changes.ts";
 import { hopMarks } from "./hops.ts";
-import { Legend } from "./Legend.tsx";
+import { errorText, Legend } from "./Legend.tsx";
 import { paintScene } from "./paint.ts";
-import type { Picture } from "./slice.ts";
-import { routeColumns } from "./slice.ts";
+import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
+import type { GraphMode, Picture } from "./graphState.ts";
+import { isResultMode, routeColumns } from "./graphState.ts";
 import type { KeptView } from "./view.ts";
 import { StageField } from "./StageField.tsx";
 import { selectedBox } from "./walk.ts";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
 
-const MODES: readonly { readonly id: OverlayKind; readonly text: string; readonly hint: string }[] = [
+interface ModeOption {
+  readonly id: GraphMode;
+  readonly text: string;
+  readonly hint: string;
+}
+const MODES: readonly ModeOption[] = [
   { id: "device", text: "Device", hint: "Colour by device (D)" },
   { id: "segment", text: "Segment", hint: "Colour by segment (S)" },
-  { id: "time", text: "Time", hint: "Colour by time, logarithmic (T)" },
+  { id: "time", text: "Time", hint: "Colour by estimated time, logarithmic (T)" },
   { id: "bytes", text: "Bytes", hint: "Colour by bytes, logarithmic (B)" },
   { id: "type", text: "Type", hint: "Colour by element type (Y)" },
 ];
+/** Only where there is something to show. */
+const MEASURED: ModeOption = { id: "measured", text: "Measured", hint: "Colour by the time of the last profile (M)" };
+const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by what weights lost in the last export (E)" };
 
 export function GraphTab(): ReactNode {
   const state = useGraph((s) => s.picture);
@@ -69,6 +77,9 @@ export function GraphTab(): ReactNode {
 function Bar(): ReactNode {
   const mode = useGraph((s) => s.graphMode);
   const setMode = useGraph((s) => s.setGraphMode);
+  const profiled = useGraph((s) => s.profiled !== null);
+  const exported = useGraph((s) => s.weightErrors !== null);
+  const modes = [...MODES, ...(profiled ? [MEASURED] : []), ...(exported ? [ERROR] : [])];
   const query = useGraph((s) => s.graphQuery);
   const hits = useGraph((s) => s.graphHits.length);
   const at = useGraph((s) => s.graphHitAt);
@@ -77,12 +88,12 @@ function Bar(): ReactNode {
   return (
     <div className={styles["tools"]}>
       <div className={styles["wide"]}>
-        <Segmented label="Colour by" value={mode} options={MODES} onChange={setMode} />
+        <Segmented label="Colour by" value={mode} options={modes} onChange={setMode} />
       </div>
       <label className={cx(styles["stage"], styles["narrow"])}>
         <span className="visually-hidden">Colour by</span>
-        <select value={mode} onChange={(event) => setMode(event.target.value as OverlayKind)}>
-          {MODES.map(({ id, text }) => (
+        <select value={mode} onChange={(event) => setMode(event.target.value as GraphMode)}>
+          {modes.map(({ id, text }) => (
             <option key={id} value={id}>
               {text}
             </option>
@@ -124,6 +135,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const select = useGraph((s) => s.select);
   const toggleGroup = useGraph((s) => s.toggleGroup);
   const resize = useGraph((s) => s.setCanvasSize);
+  const selectBox = useGraph((s) => s.selectBox);
   const keepView = useGraph((s) => s.keepView);
   const kept = useGraph((s) => (s.keptView?.model === picture.model ? s.keptView.view : null));
   const changes = useGraph((s) => s.stageChanges);
@@ -138,8 +150,16 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
     () => (legalRoute === null ? null : segmentsOfNodes(nodeCount, legalRoute)),
     [legalRoute, nodeCount],
   );
-  const values =
+  const profiled = useGraph((s) => s.profiled);
+  const weightErrors = useGraph((s) => s.weightErrors);
+  const phase = useGraph((s) => s.phase);
+  const result = useMemo(() => {
+    if (mode === "measured" && profiled !== null) return measuredColumn(model, profiled, phase);
+    return mode === "error" && weightErrors !== null ? weightErrorColumn(model, weightErrors.rows) : null;
+  }, [mode, model, profiled, weightErrors, phase]);
+  const asked =
     overlay !== null && overlay.kind === mode && overlay.values.length === nodeCount ? overlay.values : null;
+  const values = isResultMode(mode) ? (result?.values ?? null) : asked;
   const deviceColumn = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
   const workColumn = work !== null && work.length === nodeCount ? work : null;
   const paint = useMemo(
@@ -172,6 +192,8 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       if (mode === "segment") return (paint.segment[of] ?? -1) < 0 ? "" : `segment ${(paint.segment[of] ?? 0) + 1}`;
       if (mode === "time") return (paint.value[of] ?? 0) > 0 ? `~${fineShare(paint.value[of] ?? 0)}` : "";
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
+      if (mode === "measured") return (paint.value[of] ?? 0) > 0 ? seconds(paint.value[of] ?? 0) : "";
+      if (mode === "error") return Number.isNaN(paint.value[of] ?? Number.NaN) ? "" : errorText(paint.value[of] ?? 0);
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
       return (paint.work[of] ?? 0) >= 0.0005 ? `~${fineShare(paint.work[of] ?? 0)}` : "";
     },
@@ -211,12 +233,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   );
   const actions = useMemo(
     () => ({
-      selectBox(of: number) {
-        if (of < 0) select({ kind: "none" });
-        else if (scene.kind[of] === BOX_KINDS.op)
-          select({ kind: "node", key: model.view.key, node: scene.ref[of] ?? 0 });
-        else select({ kind: "group", group: scene.ref[of] ?? 0 });
-      },
+      selectBox,
       selectHop(index: number) {
         select({ kind: "hop", index });
       },
@@ -241,7 +258,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         return `${what}, ${where}${on === "none" ? "" : `, on ${deviceLook(on).name}`}`;
       },
     }),
-    [picture, model, scene, paint, select, toggleGroup, resize, keepView],
+    [picture, model, scene, paint, select, selectBox, toggleGroup, resize, keepView],
   );
   useEffect(() => {
     // The canvas is where single keys work: it takes the focus when nothing else has it.
@@ -263,7 +280,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         pending={pending}
         actions={actions}
       />
-      <Legend paint={paint} route={legalRoute} overlay={overlay} />
+      <Legend paint={paint} route={legalRoute} overlay={overlay} result={result} />
     </>
   );
 }

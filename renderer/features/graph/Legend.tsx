@@ -2,9 +2,10 @@
 import type { ReactNode } from "react";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
+import type { ResultColumn } from "../../graph/resultColumns.ts";
 import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
-import { bytes, count, fineShare, plural } from "../../ui/format.ts";
+import { bytes, count, fineShare, plural, seconds } from "../../ui/format.ts";
 import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
@@ -17,9 +18,13 @@ export interface LegendProps {
   readonly paint: Paint;
   readonly route: RouteView | null;
   readonly overlay: OverlayView | null;
+  readonly result: ResultColumn | null;
 }
 
-export function Legend({ paint, route, overlay }: LegendProps): ReactNode {
+/** A relative error as a share of what the weight was. */
+export const errorText = (value: number): string => (value === 0 ? "exact" : fineShare(value));
+
+export function Legend({ paint, route, overlay, result }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
   const routing = useGraph((s) => s.graphStage.kind === "legal" && s.routes[s.phase].kind === "loading");
@@ -27,7 +32,9 @@ export function Legend({ paint, route, overlay }: LegendProps): ReactNode {
   return (
     <div className={styles["legend"]}>
       <ChangeLegend />
-      {mode === "time" || mode === "bytes" ? (
+      {mode === "measured" || mode === "error" ? (
+        <Results paint={paint} result={result} />
+      ) : mode === "time" || mode === "bytes" ? (
         <Scale paint={paint} overlay={overlay} />
       ) : mode === "type" ? (
         (overlay?.legend ?? []).map((text, i, all) => (
@@ -74,6 +81,28 @@ function Scale({ paint, overlay }: { readonly paint: Paint; readonly overlay: Ov
       <i className={styles["scale"]} style={{ background: `linear-gradient(90deg, ${STOPS})` }} aria-hidden="true" />
       <span className={styles["number"]}>{text(paint.high)}</span>
       <span>{paint.mode === "time" ? "of estimated time, logarithmic" : "logarithmic"}</span>
+    </>
+  );
+}
+
+/** What was found out, where it comes from, and how much of it stands in this graph. */
+function Results({ paint, result }: { readonly paint: Paint; readonly result: ResultColumn | null }): ReactNode {
+  const profile = useGraph((s) => s.profiled);
+  const errors = useGraph((s) => s.weightErrors);
+  const phase = useGraph((s) => s.phase);
+  if (result === null) return <span>Nothing was measured.</span>;
+  const text = paint.mode === "measured" ? seconds : errorText;
+  const what =
+    paint.mode === "measured"
+      ? `of one ${phase === "decode" ? "token" : "chunk"} on this machine’s ${profile?.device.toUpperCase() ?? ""}, ${fineShare(result.covered)} of it stands on ops shown here`
+      : `relative error of weights in the package of ${errors?.target.profile ?? ""} profile; grey ops have no weight`;
+  return (
+    <>
+      <TruthMark truth={result.truth} />
+      <span className={styles["number"]}>{text(paint.low)}</span>
+      <i className={styles["scale"]} style={{ background: `linear-gradient(90deg, ${STOPS})` }} aria-hidden="true" />
+      <span className={styles["number"]}>{text(paint.high)}</span>
+      <span>{what}</span>
     </>
   );
 }

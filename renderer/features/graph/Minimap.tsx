@@ -7,7 +7,7 @@ import { readColors } from "./colors.ts";
 import type { Viewport } from "./lod.ts";
 import { worldRect } from "./lod.ts";
 import type { Paint } from "./paint.ts";
-import type { Picture } from "./slice.ts";
+import type { Picture } from "./graphState.ts";
 import { showsEverything } from "./view.ts";
 import styles from "./Graph.module.css";
 

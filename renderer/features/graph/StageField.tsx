@@ -1,7 +1,7 @@
 /** Which stage of the graph is shown: as the file builds it, after a pass, or legal for the target. */
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
-import type { StageChoice } from "./slice.ts";
+import type { StageChoice } from "./graphState.ts";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
 

@@ -3,7 +3,7 @@ import { groupName, nodeName, opName, visibleOps } from "../../graph/graphModel.
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { plural } from "../../ui/format.ts";
-import type { Picture } from "./slice.ts";
+import type { Picture } from "./graphState.ts";
 
 export function titleOf({ model, scene }: Picture, box: number): string {
   const { view } = model;

@@ -1,7 +1,7 @@
 /** What every card reads; a new object only when something in it changed. */
 import type { ChangeKind } from "./changes.ts";
 import type { Paint } from "./paint.ts";
-import type { Picture } from "./slice.ts";
+import type { Picture } from "./graphState.ts";
 
 export interface CardContext {
   readonly picture: Picture;

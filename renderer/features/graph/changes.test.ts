@@ -6,7 +6,7 @@ import { createGraphModel, opName } from "../../graph/graphModel.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { changedBoxes, changesOn, nextRegion } from "./changes.ts";
-import { stageOf } from "./slice.ts";
+import { stageOf } from "./graphState.ts";
 
 const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
 const view = decoderGraph({ ...QWEN_SHAPE, layers: 3 }, key);

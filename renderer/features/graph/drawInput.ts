@@ -5,7 +5,7 @@ import type { HopMark } from "./hops.ts";
 import type { Detail, Viewport } from "./lod.ts";
 import type { Paint } from "./paint.ts";
 import type { ChangeKind } from "./changes.ts";
-import type { Picture } from "./slice.ts";
+import type { Picture } from "./graphState.ts";
 
 export interface DrawInput {
   readonly picture: Picture;

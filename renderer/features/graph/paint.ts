@@ -2,9 +2,9 @@
  * What each box shows of its nodes: shares of work by device, the quantity of the current mode, the segment it begins in.
  * One pass over the nodes; a mode switch recomputes this and nothing else.
  */
-import type { OverlayKind } from "../../../main/contract/views/graph.ts";
 import { DEVICES } from "../../../main/contract/views/common.ts";
-import type { Picture } from "./slice.ts";
+import type { GraphMode, Picture } from "./graphState.ts";
+import { isResultMode } from "./graphState.ts";
 import { heatColor, logShare } from "./colors.ts";
 
 export interface PaintColumns {
@@ -16,7 +16,7 @@ export interface PaintColumns {
 }
 
 export interface Paint {
-  readonly mode: OverlayKind;
+  readonly mode: GraphMode;
   /** Device code that does most of the box's work. */
   readonly device: Uint8Array;
   /** Per box DEVICES.length shares that add up to one (or to zero without a route). */
@@ -25,7 +25,7 @@ export interface Paint {
   readonly work: Float32Array;
   /** Segment of the first node that has one, or -1. */
   readonly segment: Int32Array;
-  /** Sum (time, bytes) or legend number of the first node (type). */
+  /** Sum (time, bytes), largest (error), or legend number of the first node (type); NaN where nothing is known. */
   readonly value: Float32Array;
   /** Colour of the quantity; null where the device colours. */
   readonly heat: readonly (string | null)[];
@@ -33,14 +33,17 @@ export interface Paint {
   readonly high: number;
 }
 
-export function paintScene({ scene, model }: Picture, mode: OverlayKind, columns: PaintColumns): Paint {
+/** Grey, and not on the scale. */
+const NOTHING_KNOWN = "#80808066";
+
+export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: PaintColumns): Paint {
   const { boxCount } = scene;
   const kinds = DEVICES.length;
   const shares = new Float32Array(boxCount * kinds);
   const counts = new Float32Array(boxCount * kinds);
   const work = new Float32Array(boxCount);
   const segment = new Int32Array(boxCount).fill(-1);
-  const value = new Float32Array(boxCount);
+  const value = new Float32Array(boxCount).fill(isResultMode(mode) ? Number.NaN : 0);
   const seen = new Uint8Array(boxCount);
   for (let node = 0; node < model.view.nodeCount; node++) {
     const share = columns.work?.[node] ?? 0;
@@ -60,7 +63,7 @@ export function paintScene({ scene, model }: Picture, mode: OverlayKind, columns
       if ((segment[box] ?? -1) < 0) segment[box] = nodeSegment;
       if (mode === "type") {
         if (seen[box] === 0) value[box] = nodeValue;
-      } else value[box] = (value[box] ?? 0) + Math.max(0, nodeValue);
+      } else if (!Number.isNaN(nodeValue)) value[box] = together(mode, value[box] ?? 0, nodeValue);
       seen[box] = 1;
     }
   }
@@ -68,6 +71,12 @@ export function paintScene({ scene, model }: Picture, mode: OverlayKind, columns
   for (let box = 0; box < boxCount; box++) device[box] = settleShares(shares, counts, box * kinds, kinds);
   const { low, high } = rangeOf(value, scene.kind);
   return { mode, device, shares, work, segment, value, heat: heatOf(mode, value, low, high), low, high };
+}
+
+/** Times and bytes add up; of errors the largest counts. The first known number takes the place of NaN. */
+function together(mode: GraphMode, sum: number, next: number): number {
+  if (Number.isNaN(sum)) return next;
+  return mode === "error" ? Math.max(sum, next) : sum + Math.max(0, next);
 }
 
 /** Makes the shares of one box add up to one, by number of ops where no work is known; returns the largest. */
@@ -91,17 +100,17 @@ function rangeOf(value: Float32Array, kind: Uint8Array): { readonly low: number;
   const FRAME = 3;
   let [low, high] = [Infinity, 0];
   value.forEach((v, box) => {
-    if (kind[box] === FRAME || v <= 0) return;
+    if (kind[box] === FRAME || !(v > 0)) return;
     low = Math.min(low, v);
     high = Math.max(high, v);
   });
   return { low: Number.isFinite(low) ? low : 0, high };
 }
 
-function heatOf(mode: OverlayKind, value: Float32Array, low: number, high: number): readonly (string | null)[] {
+function heatOf(mode: GraphMode, value: Float32Array, low: number, high: number): readonly (string | null)[] {
   if (mode === "device" || mode === "segment") return Array.from(value, () => null);
   // A handful of types gets evenly spaced steps of the same scale.
   if (mode === "type")
     return Array.from(value, (v) => heatColor(high <= 0 ? 0.3 : 0.15 + (0.75 * v) / Math.max(1, high)));
-  return Array.from(value, (v) => heatColor(logShare(v, low, high)));
+  return Array.from(value, (v) => (Number.isNaN(v) ? NOTHING_KNOWN : heatColor(logShare(v, low, high))));
 }

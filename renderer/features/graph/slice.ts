@@ -1,111 +1,22 @@
-/**
- * The graph tab's state: which groups are open, which stage and colours are shown, search, and the laid-out scene.
- * `followGraph` lays out again whenever what it depends on changes.
- */
-import type { StoreApi } from "zustand";
-import type { Device } from "../../../main/contract/views/common.ts";
-import type { OverlayKind, OverlayView, PassDiff, PassView, Stage } from "../../../main/contract/views/graph.ts";
-import { allGroups, classify, classifyRoughly } from "../../graph/fold.ts";
+/** The graph tab's actions: what is open, which stage and colours are shown, search, walking, what a pass did. */
+import { allGroups } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { createGraphModel, groupPath, pathOf } from "../../graph/graphModel.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
 import { ROOMY } from "../../graph/layout.ts";
-import type { LayoutRoom } from "../../graph/layout.ts";
-import type { LayoutClient } from "../../graph/layoutClient.ts";
-import type { Scene } from "../../graph/scene.ts";
 import { ownOverlay } from "../../graph/ownColumns.ts";
 import { parseQuery, searchNodes } from "../../graph/search.ts";
-import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
-import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
-import type { Changes, Side } from "./changes.ts";
+import type { SliceTools } from "../../session/sessionSlice.ts";
 import { changesOn, nextRegion } from "./changes.ts";
-import type { KeptView } from "./view.ts";
+import type { GraphSlice, GraphState, StageChoice, ViewRequest } from "./graphState.ts";
+import { isResultMode, isRouteMode, roomFor, routeColumns, shownGraph, stageOf } from "./graphState.ts";
+import { neighbour, selectedBox } from "./walk.ts";
 
-/** A pass is looked at from either side: the graph that it was given, the graph that it made. */
-export type StageChoice =
-  | { readonly kind: "legal" }
-  | { readonly kind: "initial" }
-  | { readonly kind: "pass"; readonly index: number; readonly side: Side };
-
-/** Passes count from one: before the first stands the graph as built. */
-export function stageOf(choice: Exclude<StageChoice, { kind: "legal" }>): Stage {
-  if (choice.kind === "initial") return { kind: "initial" };
-  const index = choice.side === "after" ? choice.index : choice.index - 1;
-  return index < 1 ? { kind: "initial" } : { kind: "pass", index };
-}
-
-/** A scene with what it was made from: numbers in one are good only in the other. */
-export interface Picture {
-  readonly model: GraphModel;
-  readonly classes: Uint32Array;
-  readonly rough: Uint32Array;
-  readonly scene: Scene;
-  readonly serial: number;
-}
-
-/** What the viewport should do when the next picture is there. */
-export interface ViewRequest {
-  readonly kind: "top" | "fit" | "fitSelection" | "showNode" | "showGroup" | "zoomIn" | "zoomOut";
-  readonly ref: number;
-  readonly serial: number;
-}
-
-export interface GraphSlice {
-  readonly graphMode: OverlayKind;
-  readonly graphStage: StageChoice;
-  readonly stageGraph: Async<GraphModel>;
-  /** What the chosen pass did; null without one. */
-  readonly stageDiff: PassDiff | null;
-  readonly stageChanges: Changes | null;
-  readonly overlay: Async<OverlayView>;
-  readonly openGroups: ReadonlySet<number>;
-  readonly picture: Async<Picture>;
-  readonly isolated: Device | null;
-  readonly graphQuery: string;
-  readonly graphHits: readonly number[];
-  readonly graphHitAt: number;
-  readonly viewRequest: ViewRequest | null;
-  /** A group whose place on the screen must not change while it opens. */
-  readonly anchorGroup: number | null;
-  readonly passChoices: readonly Pick<PassView, "index" | "name" | "changed">[];
-  readonly graphRoom: LayoutRoom;
-  /** Where the view was when the graph was last on the screen, and of which graph. */
-  readonly keptView: { readonly model: GraphModel; readonly view: KeptView } | null;
-
-  readonly setGraphMode: (mode: OverlayKind) => void;
-  readonly setGraphStage: (stage: StageChoice) => void;
-  /** Opens the graph on what a pass did. */
-  readonly showPass: (index: number) => void;
-  readonly setPassSide: (side: Side) => void;
-  readonly nextChange: (step: 1 | -1) => void;
-  readonly toggleGroup: (group: number) => void;
-  readonly closeGroups: (groups: readonly number[]) => void;
-  readonly expandAll: () => void;
-  readonly foldAll: () => void;
-  readonly isolate: (device: Device) => void;
-  readonly setGraphQuery: (text: string) => void;
-  readonly nextHit: (step: 1 | -1) => void;
-  readonly showNode: (node: number) => void;
-  readonly showGroup: (group: number) => void;
-  readonly requestView: (kind: ViewRequest["kind"], ref?: number) => void;
-  /** The canvas tells how large it is: a small one gets narrower cards, a map the shape of the canvas. */
-  readonly setCanvasSize: (width: number, height: number) => void;
-  readonly keepView: (model: GraphModel, view: KeptView) => void;
-}
-
-/** A canvas below this in either direction is a small one. */
-const SMALL = { width: 680, height: 520 } as const;
 /** What the bars and panes around the canvas take, for a first guess before it is measured. */
 const AROUND = { width: 420, height: 150 } as const;
 
-export function roomFor(width: number, height: number, map: boolean): LayoutRoom {
-  const aspect = Math.max(0.5, Math.min(4, width / Math.max(1, height)));
-  return { compact: width < SMALL.width || height < SMALL.height, map, aspect: Math.round(aspect * 8) / 8 };
-}
-
-type State = SessionState & GraphSlice;
-
-export function createGraphSlice({ engine, set, get }: SliceTools<State>): GraphSlice {
+export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): GraphSlice {
   let serial = 0;
   let overlays = 0;
   let stages = 0;
@@ -121,18 +32,20 @@ export function createGraphSlice({ engine, set, get }: SliceTools<State>): Graph
     const state = get();
     const shown = current(shownGraph(state));
     const { target } = state;
-    if (shown === null || target === null || (state.graphStage.kind === "legal" && isRouteMode(state.graphMode))) {
+    const { graphMode: kind } = state;
+    const isHere = isResultMode(kind) || (state.graphStage.kind === "legal" && isRouteMode(kind));
+    if (shown === null || target === null || isHere) {
       set({ overlay: IDLE });
       return;
     }
-    const own = ownOverlay(shown, state.graphMode);
+    const own = ownOverlay(shown, kind);
     if (own !== null) {
       set({ overlay: ready(own) });
       return;
     }
     set({ overlay: loading(state.overlay) });
     try {
-      const overlay = await engine.call("graph.overlay", { key: shown.view.key, kind: state.graphMode, target });
+      const overlay = await engine.call("graph.overlay", { key: shown.view.key, kind, target });
       if (mine === overlays) set({ overlay: ready(overlay) });
     } catch (error) {
       if (mine === overlays) set({ overlay: failed(error) });
@@ -229,6 +142,61 @@ export function createGraphSlice({ engine, set, get }: SliceTools<State>): Graph
       const node = nextRegion(stageChanges.regions, selection.kind === "node" ? selection.node : -1, step);
       if (node !== null) get().showNode(node);
     },
+    stepStage(step) {
+      const { graphStage, passChoices } = get();
+      const choices: readonly StageChoice[] = [
+        { kind: "initial" },
+        ...passChoices.flatMap(({ index, changed }) =>
+          changed ? [{ kind: "pass", index, side: "after" } as const] : [],
+        ),
+        { kind: "legal" },
+      ];
+      const at = choices.findIndex(
+        (choice) =>
+          choice.kind === graphStage.kind &&
+          (choice.kind !== "pass" || graphStage.kind !== "pass" || choice.index === graphStage.index),
+      );
+      const next = choices[at + step];
+      if (next !== undefined) get().setGraphStage(next);
+    },
+    selectBox(box) {
+      const picture = current(get().picture);
+      if (picture === null) return;
+      const { scene, model } = picture;
+      const ref = scene.ref[box] ?? 0;
+      if (box < 0) get().select({ kind: "none" });
+      else if (scene.kind[box] === BOX_KINDS.op) get().select({ kind: "node", key: model.view.key, node: ref });
+      else get().select({ kind: "group", group: ref });
+    },
+    walk(direction) {
+      const picture = current(get().picture);
+      if (picture === null) return;
+      const next = neighbour(picture.scene, selectedBox(picture, get().selection), direction);
+      if (next < 0) return;
+      get().selectBox(next);
+      requestView("reveal", next);
+    },
+    goUp() {
+      const { selection, openGroups } = get();
+      const shown = current(shownGraph(get()));
+      if (shown === null) return;
+      const parentOf = (group: number): number => shown.view.groups.parent[group] ?? -1;
+      const start =
+        selection.kind === "group"
+          ? openGroups.has(selection.group)
+            ? selection.group
+            : parentOf(selection.group)
+          : selection.kind === "node"
+            ? (shown.view.nodes.group[selection.node] ?? -1)
+            : -1;
+      for (let group = start; group > 0; group = parentOf(group)) {
+        if (!openGroups.has(group)) continue;
+        get().closeGroups([group]);
+        get().select({ kind: "group", group });
+        return;
+      }
+      get().select({ kind: "none" });
+    },
     toggleGroup(group) {
       const openGroups = new Set(get().openGroups);
       if (!openGroups.delete(group)) openGroups.add(group);
@@ -292,103 +260,11 @@ const pathName = (model: GraphModel, group: number): string =>
     .map((each) => model.view.strings[model.view.groups.name[each] ?? 0] ?? "")
     .join("/");
 
-function openNames(state: State): ReadonlySet<string> {
+function openNames(state: GraphState): ReadonlySet<string> {
   const shown = current(shownGraph(state));
   return new Set(shown === null ? [] : [...state.openGroups].map((group) => pathName(shown, group)));
 }
 
 function groupsNamed(model: GraphModel, names: ReadonlySet<string>): ReadonlySet<number> {
   return new Set([...model.view.groups.parent.keys()].filter((group) => names.has(pathName(model, group))));
-}
-
-export const isRouteMode = (mode: OverlayKind): boolean => mode === "device" || mode === "segment";
-
-export function shownGraph(state: State): Async<GraphModel> {
-  return state.graphStage.kind === "legal" ? state.graph : state.stageGraph;
-}
-
-/** Device and work per node, when the route speaks about the graph that is shown. */
-export function routeColumns(state: State): { readonly device: Uint8Array | null; readonly work: Float32Array | null } {
-  const route = current(state.routes[state.phase]);
-  const shown = current(shownGraph(state));
-  if (state.graphStage.kind !== "legal" || route === null || shown?.view.nodeCount !== route.nodes.device.length)
-    return { device: null, work: null };
-  return { device: route.nodes.device, work: route.nodes.work };
-}
-
-/** Which groups have equal hashes, whatever these are. */
-function sameness(hashes: Uint32Array): string {
-  const numbers = new Map<number, number>();
-  return Array.from(hashes, (hash) => {
-    const known = numbers.get(hash) ?? numbers.size;
-    numbers.set(hash, known);
-    return known;
-  }).join();
-}
-
-/** Lays out again when the graph, the route or what is open changes; one layout at a time, the last wish wins. */
-export function followGraph(store: StoreApi<State>, layout: LayoutClient): () => void {
-  let serial = 0;
-  let laid: readonly unknown[] = [];
-  const run = async (): Promise<void> => {
-    const state = store.getState();
-    const shown = shownGraph(state);
-    const model = current(shown);
-    if (model === null) {
-      laid = [];
-      store.setState({ picture: shown.kind === "failed" ? shown : IDLE });
-      return;
-    }
-    const { device } = routeColumns(state);
-    const classes = classify(model, device);
-    const rough = classifyRoughly(model, device);
-    // Another target that leaves every box where it is changes colours only.
-    const asked = [model, state.openGroups, classes.join(), sameness(rough), JSON.stringify(state.graphRoom)];
-    if (state.picture.kind !== "failed" && asked.every((value, i) => value === laid[i])) return;
-    laid = asked;
-    store.setState({ picture: loading(state.picture) });
-    try {
-      const scene = await layout.layout(model, { open: state.openGroups, classes, rough }, state.graphRoom);
-      if (scene === null) return;
-      serial += 1;
-      store.setState({ picture: ready({ model, classes, rough, scene, serial }) });
-    } catch (error) {
-      store.setState({ picture: failed(error) });
-    }
-  };
-  const inputs = (state: State) => [
-    state.graph,
-    state.stageGraph,
-    state.graphStage,
-    state.openGroups,
-    state.routes[state.phase],
-    // The shape of the canvas matters to a map only.
-    JSON.stringify({ ...state.graphRoom, aspect: state.graphRoom.map ? state.graphRoom.aspect : 0 }),
-  ];
-  let before: readonly unknown[] = [];
-  return store.subscribe((state) => {
-    const now = inputs(state);
-    if (now.every((value, i) => value === before[i])) return;
-    const otherModel = before[0] !== now[0] && state.graph.kind === "idle";
-    before = now;
-    // A closed model takes what was open and searched with it.
-    if (otherModel) {
-      store.setState({
-        openGroups: new Set(),
-        graphQuery: "",
-        graphHits: [],
-        graphStage: { kind: "legal" },
-        stageGraph: IDLE,
-        stageDiff: null,
-        stageChanges: null,
-        keptView: null,
-        overlay: IDLE,
-        isolated: null,
-        graphRoom: { ...state.graphRoom, map: false },
-      });
-      return;
-    }
-    if (state.graph.kind === "loading" && state.graph.previous === null) return;
-    void run();
-  });
 }

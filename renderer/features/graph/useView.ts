@@ -3,9 +3,9 @@ import { useReactFlow } from "@xyflow/react";
 import { useCallback, useLayoutEffect, useRef } from "react";
 import type { Viewport } from "./lod.ts";
 import { fitViewport } from "./lod.ts";
-import type { Picture, ViewRequest } from "./slice.ts";
+import type { Picture, ViewRequest } from "./graphState.ts";
 import type { KeptView, Size, ViewMode } from "./view.ts";
-import { anchored, keepMiddle, requestTarget, viewportFor } from "./view.ts";
+import { anchored, keepMiddle, requestTarget, revealed, viewportFor } from "./view.ts";
 
 export interface ViewInput {
   readonly picture: Picture;
@@ -68,11 +68,16 @@ export function useView(input: ViewInput): () => void {
     const target = requestTarget(picture, request, selected);
     if (target.kind === "wait" || (pending && target.kind === "whole")) return;
     done.current = request.serial;
+    const old = mode.current;
     mode.current = target.kind === "whole" ? target.mode : "free";
     if (target.kind === "whole") void flow.setViewport(viewportFor(target.mode, picture.scene, size));
-    else if (target.kind === "zoom") void (target.by === "in" ? flow.zoomIn() : flow.zoomOut());
+    else if (target.kind === "reveal") {
+      const to = revealed(viewport(), size, picture.scene, target.box);
+      if (to === null) mode.current = old;
+      else void flow.setViewport(to);
+    } else if (target.kind === "zoom") void (target.by === "in" ? flow.zoomIn() : flow.zoomOut());
     else void flow.setViewport(fitViewport(target.rect, size.width, size.height, target.margin, target.most));
-  }, [picture, request, pending, selected, hasRoom, flow, size]);
+  }, [picture, request, pending, selected, hasRoom, flow, size, viewport]);
 
   // What was looked at is there again when the tab comes back.
   const last = useRef({ viewport, keep });

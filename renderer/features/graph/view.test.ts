@@ -6,7 +6,7 @@ import { layoutScene, ROOMY } from "../../graph/layout.ts";
 import type { LayoutRoom } from "../../graph/layout.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { worldRect } from "./lod.ts";
-import { roomFor } from "./slice.ts";
+import { roomFor } from "./graphState.ts";
 import { BAR_ROOM, fitBetweenBars, firstViewport, keepMiddle, READABLE_ZOOM, showsEverything } from "./view.ts";
 
 const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;

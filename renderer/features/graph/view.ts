@@ -7,7 +7,7 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
 import type { Viewport } from "./lod.ts";
 import { fitViewport, worldRect } from "./lod.ts";
-import type { Picture, ViewRequest } from "./slice.ts";
+import type { Picture, ViewRequest } from "./graphState.ts";
 import { boxOfGroup, nearestBoxOfGroup } from "./walk.ts";
 
 export interface Size {
@@ -108,6 +108,7 @@ export function revealed(at: Viewport, size: Size, scene: Scene, box: number): V
 export type ViewTarget =
   | { readonly kind: "wait" }
   | { readonly kind: "whole"; readonly mode: "first" | "fit" }
+  | { readonly kind: "reveal"; readonly box: number }
   | { readonly kind: "zoom"; readonly by: "in" | "out" }
   | { readonly kind: "rect"; readonly rect: Rect; readonly margin: number; readonly most: number };
 
@@ -123,6 +124,8 @@ export function requestTarget(picture: Picture, request: ViewRequest, selected: 
       return { kind: "zoom", by: "in" };
     case "zoomOut":
       return { kind: "zoom", by: "out" };
+    case "reveal":
+      return request.ref < scene.boxCount ? { kind: "reveal", box: request.ref } : { kind: "wait" };
     case "fitSelection":
       return selected < 0 ? { kind: "whole", mode: "fit" } : rect(rectOfBox(scene, selected), 120, 1.3);
     case "showGroup": {

@@ -1,6 +1,6 @@
 /** A graph as the window gets it: flat columns over node indices, one string table, the tree of groups. */
 import type { GraphKey, GraphView } from "../../../contract/views/graph.ts";
-import { GROUP_KINDS, NODE_FLAGS } from "../../../contract/views/graph.ts";
+import { GROUP_KINDS, ID_SLOTS, NODE_FLAGS } from "../../../contract/views/graph.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import type { Bindings } from "../../../ir/dim.ts";
@@ -30,7 +30,7 @@ export const nodeName = (node: Node): string => {
 
 /**
  * An id that survives passes: the first operation of the model that a node stands for, and a count where several
- * nodes stand for the same one. 64 nodes per source are room enough for any decomposition.
+ * nodes stand for the same one. ID_SLOTS nodes per operation are room enough for any decomposition.
  */
 export function stableIds(graph: Graph): Uint32Array {
   const used = new Map<number, number>();
@@ -38,7 +38,7 @@ export function stableIds(graph: Graph): Uint32Array {
     const source = node.origins[0]?.source ?? node.id;
     const nth = used.get(source) ?? 0;
     used.set(source, nth + 1);
-    return source * 64 + Math.min(nth, 63);
+    return source * ID_SLOTS + Math.min(nth, ID_SLOTS - 1);
   });
 }
 

@@ -1,0 +1,88 @@
+/** Lays out again whenever what the picture depends on changes, and forgets a model that is closed. */
+import type { StoreApi } from "zustand";
+import { classify, classifyRoughly } from "../../graph/fold.ts";
+import type { LayoutClient } from "../../graph/layoutClient.ts";
+import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
+import type { GraphState } from "./graphState.ts";
+import { isResultMode, routeColumns, shownGraph } from "./graphState.ts";
+
+/** One layout at a time; the last wish wins. */
+export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): () => void {
+  let serial = 0;
+  let laid: readonly unknown[] = [];
+  const run = async (): Promise<void> => {
+    const state = store.getState();
+    const shown = shownGraph(state);
+    const model = current(shown);
+    if (model === null) {
+      laid = [];
+      store.setState({ picture: shown.kind === "failed" ? shown : IDLE });
+      return;
+    }
+    const { device } = routeColumns(state);
+    const classes = classify(model, device);
+    const rough = classifyRoughly(model, device);
+    // Another target that leaves every box where it is changes colours only.
+    const asked = [model, state.openGroups, classes.join(), sameness(rough), roomKey(state)];
+    if (state.picture.kind !== "failed" && asked.every((value, i) => value === laid[i])) return;
+    laid = asked;
+    store.setState({ picture: loading(state.picture) });
+    try {
+      const scene = await layout.layout(model, { open: state.openGroups, classes, rough }, state.graphRoom);
+      if (scene === null) return;
+      serial += 1;
+      store.setState({ picture: ready({ model, classes, rough, scene, serial }) });
+    } catch (error) {
+      store.setState({ picture: failed(error) });
+    }
+  };
+  const inputs = (state: GraphState) => [
+    state.graph,
+    state.stageGraph,
+    state.graphStage,
+    state.openGroups,
+    state.routes[state.phase],
+    roomKey(state),
+  ];
+  let before: readonly unknown[] = [];
+  return store.subscribe((state) => {
+    const now = inputs(state);
+    if (now.every((value, i) => value === before[i])) return;
+    const otherModel = before[0] !== now[0] && state.graph.kind === "idle";
+    before = now;
+    // A closed model takes what was open and searched with it.
+    if (otherModel) {
+      store.setState({
+        openGroups: new Set(),
+        graphQuery: "",
+        graphHits: [],
+        graphStage: { kind: "legal" },
+        graphMode: isResultMode(state.graphMode) ? "device" : state.graphMode,
+        stageGraph: IDLE,
+        stageDiff: null,
+        stageChanges: null,
+        keptView: null,
+        overlay: IDLE,
+        isolated: null,
+        graphRoom: { ...state.graphRoom, map: false },
+      });
+      return;
+    }
+    if (state.graph.kind === "loading" && state.graph.previous === null) return;
+    void run();
+  });
+}
+
+/** The shape of the canvas matters to a map only. */
+const roomKey = ({ graphRoom }: GraphState): string =>
+  JSON.stringify({ ...graphRoom, aspect: graphRoom.map ? graphRoom.aspect : 0 });
+
+/** Which groups have equal hashes, whatever these are. */
+function sameness(hashes: Uint32Array): string {
+  const numbers = new Map<number, number>();
+  return Array.from(hashes, (hash) => {
+    const known = numbers.get(hash) ?? numbers.size;
+    numbers.set(hash, known);
+    return known;
+  }).join();
+}

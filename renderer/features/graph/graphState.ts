@@ -1,0 +1,123 @@
+/** What the graph tab keeps: which groups are open, which stage and colours are shown, search, the laid-out scene, requests. */
+import type { Device } from "../../../main/contract/views/common.ts";
+import type { OverlayKind, OverlayView, PassDiff, PassView, Stage } from "../../../main/contract/views/graph.ts";
+import type { GraphModel } from "../../graph/graphModel.ts";
+import type { LayoutRoom } from "../../graph/layout.ts";
+import type { Scene } from "../../graph/scene.ts";
+import type { Async } from "../../session/async.ts";
+import { current } from "../../session/async.ts";
+import type { SessionState } from "../../session/sessionSlice.ts";
+import type { Changes, Side } from "./changes.ts";
+import type { KeptView } from "./view.ts";
+import type { Direction } from "./walk.ts";
+
+/** A pass is looked at from either side: the graph that it was given, the graph that it made. */
+export type StageChoice =
+  | { readonly kind: "legal" }
+  | { readonly kind: "initial" }
+  | { readonly kind: "pass"; readonly index: number; readonly side: Side };
+
+/** Passes count from one: before the first stands the graph as built. */
+export function stageOf(choice: Exclude<StageChoice, { kind: "legal" }>): Stage {
+  if (choice.kind === "initial") return { kind: "initial" };
+  const index = choice.side === "after" ? choice.index : choice.index - 1;
+  return index < 1 ? { kind: "initial" } : { kind: "pass", index };
+}
+
+/** What the engine or the graph knows, and what was found out by a run or an export. */
+export type GraphMode = OverlayKind | "measured" | "error";
+export const isResultMode = (mode: GraphMode): mode is "measured" | "error" => mode === "measured" || mode === "error";
+
+/** A scene with what it was made from: numbers in one are good only in the other. */
+export interface Picture {
+  readonly model: GraphModel;
+  readonly classes: Uint32Array;
+  readonly rough: Uint32Array;
+  readonly scene: Scene;
+  readonly serial: number;
+}
+
+/** What the viewport should do when the next picture is there. */
+export interface ViewRequest {
+  readonly kind: "top" | "fit" | "fitSelection" | "showNode" | "showGroup" | "reveal" | "zoomIn" | "zoomOut";
+  readonly ref: number;
+  readonly serial: number;
+}
+
+export interface GraphSlice {
+  readonly graphMode: GraphMode;
+  readonly graphStage: StageChoice;
+  readonly stageGraph: Async<GraphModel>;
+  /** What the chosen pass did; null without one. */
+  readonly stageDiff: PassDiff | null;
+  readonly stageChanges: Changes | null;
+  readonly overlay: Async<OverlayView>;
+  readonly openGroups: ReadonlySet<number>;
+  readonly picture: Async<Picture>;
+  readonly isolated: Device | null;
+  readonly graphQuery: string;
+  readonly graphHits: readonly number[];
+  readonly graphHitAt: number;
+  readonly viewRequest: ViewRequest | null;
+  /** A group whose place on the screen must not change while it opens. */
+  readonly anchorGroup: number | null;
+  readonly passChoices: readonly Pick<PassView, "index" | "name" | "changed">[];
+  readonly graphRoom: LayoutRoom;
+  /** Where the view was when the graph was last on the screen, and of which graph. */
+  readonly keptView: { readonly model: GraphModel; readonly view: KeptView } | null;
+
+  readonly setGraphMode: (mode: GraphMode) => void;
+  readonly setGraphStage: (stage: StageChoice) => void;
+  /** Opens the graph on what a pass did. */
+  readonly showPass: (index: number) => void;
+  readonly setPassSide: (side: Side) => void;
+  readonly nextChange: (step: 1 | -1) => void;
+  /** From stage to stage that changed something: as built, after each pass, legal. */
+  readonly stepStage: (step: 1 | -1) => void;
+  /** Selects the neighbour of what is selected. */
+  readonly walk: (direction: Direction) => void;
+  /** Folds what is around the selection and selects it; at the top, selects nothing. */
+  readonly goUp: () => void;
+  readonly selectBox: (box: number) => void;
+  readonly toggleGroup: (group: number) => void;
+  readonly closeGroups: (groups: readonly number[]) => void;
+  readonly expandAll: () => void;
+  readonly foldAll: () => void;
+  readonly isolate: (device: Device) => void;
+  readonly setGraphQuery: (text: string) => void;
+  readonly nextHit: (step: 1 | -1) => void;
+  readonly showNode: (node: number) => void;
+  readonly showGroup: (group: number) => void;
+  readonly requestView: (kind: ViewRequest["kind"], ref?: number) => void;
+  /** The canvas tells how large it is: a small one gets narrower cards, a map the shape of the canvas. */
+  readonly setCanvasSize: (width: number, height: number) => void;
+  readonly keepView: (model: GraphModel, view: KeptView) => void;
+}
+
+/** A canvas below this in either direction is a small one. */
+const SMALL = { width: 680, height: 520 } as const;
+
+export function roomFor(width: number, height: number, map: boolean): LayoutRoom {
+  const aspect = Math.max(0.5, Math.min(4, width / Math.max(1, height)));
+  return { compact: width < SMALL.width || height < SMALL.height, map, aspect: Math.round(aspect * 8) / 8 };
+}
+
+export type GraphState = SessionState & GraphSlice;
+
+export const isRouteMode = (mode: GraphMode): boolean => mode === "device" || mode === "segment";
+
+export function shownGraph(state: GraphState): Async<GraphModel> {
+  return state.graphStage.kind === "legal" ? state.graph : state.stageGraph;
+}
+
+/** Device and work per node, when the route speaks about the graph that is shown. */
+export function routeColumns(state: GraphState): {
+  readonly device: Uint8Array | null;
+  readonly work: Float32Array | null;
+} {
+  const route = current(state.routes[state.phase]);
+  const shown = current(shownGraph(state));
+  if (state.graphStage.kind !== "legal" || route === null || shown?.view.nodeCount !== route.nodes.device.length)
+    return { device: null, work: null };
+  return { device: route.nodes.device, work: route.nodes.work };
+}

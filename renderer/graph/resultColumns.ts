@@ -1,0 +1,89 @@
+/**
+ * What was found out about this model, as columns over the nodes of a graph: the time of a profile, and what each weight lost
+ * when it was mapped for the device. NaN where nothing is known: no number is made up.
+ */
+import { sourceOf } from "../../main/contract/views/graph.ts";
+import type { Truth } from "../../main/contract/views/common.ts";
+import type { WeightRow } from "../../main/contract/views/export.ts";
+import type { ProfileView } from "../../main/contract/views/run.ts";
+import type { GraphModel } from "./graphModel.ts";
+import { nodeName, producersOf } from "./graphModel.ts";
+
+export interface ResultColumn {
+  readonly values: Float32Array;
+  /** measured: every number is a clock's · attributed: some were shared out among the ops of one instruction. */
+  readonly truth: Truth;
+  /** Share of all that was measured which stands in the column. */
+  readonly covered: number;
+}
+
+/**
+ * Seconds of one step (one token when writing, one chunk when reading). An instruction that computes several ops shares its
+ * time among them by the bytes that they read.
+ */
+export function measuredColumn(model: GraphModel, profile: ProfileView, phase: "prefill" | "decode"): ResultColumn {
+  const { view } = model;
+  const values = new Float32Array(view.nodeCount).fill(Number.NaN);
+  const { slices, steps } = profile;
+  const decode = phase === "decode" ? 1 : 0;
+  const count = steps.decode.filter((each) => each === decode).length;
+  const nodesOf = nodesBySource(model);
+  const bytes = bytesRead(model);
+  let [total, placed] = [0, 0];
+  let shared = false;
+  for (let slice = 0; slice < slices.seconds.length; slice++) {
+    if (steps.decode[slices.step[slice] ?? 0] !== decode || count === 0) continue;
+    const seconds = (slices.seconds[slice] ?? 0) / count;
+    total += seconds;
+    const nodes: number[] = [];
+    for (let i = slices.nodeStart[slice] ?? 0; i < (slices.nodeStart[slice + 1] ?? 0); i++)
+      for (const node of nodesOf.get(slices.nodes[i] ?? -1) ?? []) if (!nodes.includes(node)) nodes.push(node);
+    if (nodes.length === 0) continue;
+    placed += seconds;
+    shared ||= nodes.length > 1;
+    const weight = nodes.reduce((sum, node) => sum + (bytes[node] ?? 0), 0);
+    for (const node of nodes) {
+      const share = weight > 0 ? (bytes[node] ?? 0) / weight : 1 / nodes.length;
+      const known = values[node] ?? Number.NaN;
+      values[node] = (Number.isNaN(known) ? 0 : known) + seconds * share;
+    }
+  }
+  return { values, truth: shared ? "attributed" : "measured", covered: total > 0 ? placed / total : 0 };
+}
+
+function nodesBySource({ view, hidden }: GraphModel): ReadonlyMap<number, readonly number[]> {
+  const found = new Map<number, number[]>();
+  for (let node = 0; node < view.nodeCount; node++) {
+    if (hidden[node] === 1) continue;
+    const source = sourceOf(view.nodes.id[node] ?? 0);
+    const list = found.get(source);
+    if (list === undefined) found.set(source, [node]);
+    else list.push(node);
+  }
+  return found;
+}
+
+function bytesRead({ view }: GraphModel): Float64Array {
+  const bytes = new Float64Array(view.nodeCount);
+  for (let node = 0; node < view.nodeCount; node++)
+    for (let edge = view.edges.start[node] ?? 0; edge < (view.edges.start[node + 1] ?? 0); edge++)
+      bytes[node] = (bytes[node] ?? 0) + (view.edges.bytes[edge] ?? 0);
+  return bytes;
+}
+
+/** RMS of a weight's difference over the RMS of the weight; an op has the largest of its weights. */
+export function weightErrorColumn(model: GraphModel, rows: readonly WeightRow[]): ResultColumn {
+  const errors = new Map(rows.map(({ name, relativeRms }) => [name, relativeRms]));
+  const values = new Float32Array(model.view.nodeCount).fill(Number.NaN);
+  const seen = new Set<string>();
+  for (let node = 0; node < model.view.nodeCount; node++)
+    for (const from of producersOf(model, node)) {
+      const name = model.hidden[from] === 1 ? nodeName(model.view, from) : "";
+      const error = errors.get(name);
+      if (error === undefined) continue;
+      seen.add(name);
+      const known = values[node] ?? Number.NaN;
+      values[node] = Number.isNaN(known) ? error : Math.max(known, error);
+    }
+  return { values, truth: "exact", covered: rows.length === 0 ? 0 : seen.size / rows.length };
+}
