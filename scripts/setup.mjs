@@ -167,6 +167,12 @@ async function prepareClang() {
   return installWithApt("clang-19", "libclang-rt-19-dev");
 }
 
+/** The bridge itself on a Mac; elsewhere the same source over the double, for the tests. */
+async function buildCoreml() {
+  const { buildNative } = await import("./buildNative.mjs");
+  return buildNative("coreml");
+}
+
 /** In order. `needed`: without it nothing works; `always`: also for `npm start`. */
 const steps = [
   { name: "Node", needed: true, always: true, act: checkNode },
@@ -177,6 +183,7 @@ const steps = [
   { name: "Chromium", act: prepareChromium },
   { name: "arm64 emulation", act: prepareArm64 },
   { name: "clang", act: prepareClang },
+  { name: "CoreML bridge", always: process.platform === "darwin", act: buildCoreml },
 ];
 
 /** Runs the steps; gives what is not available with its reason. Throws when a needed step fails. */

@@ -1,7 +1,8 @@
 /**
  * Every error code of the engine. The prefix says whose problem it is:
  * INPUT_ the file or text that was given · UNSUPPORTED_ a limit of ours that we name · ENV_ this machine ·
- * IR_ an ill-typed graph · CONTRACT_ a bad message · ENGINE_ the engine process · CANCELLED the user · BUG_ us.
+ * IR_ an ill-typed graph · COREML_ Apple's framework refused or died · CONTRACT_ a bad message · ENGINE_ the engine process ·
+ * CANCELLED the user · BUG_ us.
  */
 export const ERROR_CODES = [
   "INPUT_NOT_FOUND",
@@ -34,6 +35,13 @@ export const ERROR_CODES = [
   "IR_PARSE",
   "RUN_FAILED",
   "RUN_CONTEXT_FULL",
+  "COREML_COMPILE",
+  "COREML_LOAD",
+  "COREML_PREDICT",
+  "COREML_PLAN",
+  "COREML_EXCEPTION",
+  "COREML_CRASHED",
+  "COREML_UNSAFE",
   "CONTRACT_INPUT",
   "CONTRACT_FRAME",
   "CONTRACT_UNKNOWN_METHOD",

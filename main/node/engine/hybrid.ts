@@ -1,6 +1,6 @@
 /**
- * One run of a demo graph through its parts: the CoreML parts are written as a package, read back and simulated; host parts run on
- * the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
+ * One run of a demo graph through its parts: the CoreML parts are written as a package, read back and run by the simulator or by
+ * CoreML; host parts run on the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { PartTiming } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
 import type { HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
+import type { PackageRunner } from "../../backends/coreml/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { openPackage, writePackage } from "../../backends/coreml/package.ts";
 import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
@@ -31,7 +32,20 @@ export interface HybridRun {
   readonly timings: readonly PartTiming[];
   /** ‖hybrid − reference‖ / ‖reference‖ over all outputs. */
   readonly relativeRms: number;
+  readonly truth: PackageRunner["label"];
 }
+
+/** What runs the CoreML parts, opened from the package that was written. */
+export interface OpenRunner {
+  readonly runner: PackageRunner;
+  close(): Promise<void>;
+}
+export type RunnerOpener = (packagePath: string) => Promise<OpenRunner>;
+
+const openSimulator: RunnerOpener = async (path) => {
+  const reader = packageReader(path);
+  return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
+};
 
 export async function runHybrid(
   graph: Graph,
@@ -39,20 +53,25 @@ export async function runHybrid(
   engine: CpuEngine,
   seed: number,
   signal: AbortSignal,
+  open: RunnerOpener = openSimulator,
 ): Promise<HybridRun> {
   const folder = await mkdtemp(join(tmpdir(), "rlx-hybrid-"));
   try {
     const path = join(folder, "segments.mlpackage");
     await packageRoute(route, engine, path, signal);
-    const reader = packageReader(path);
+    const opened = await open(path);
     try {
       const inputs = seededInputs(graph, seed);
-      const simulator = new Simulator(await openPackage(reader));
-      const runner = new HybridRunner({ table: opTable, route, simulator, host: hostExecutor(engine) });
-      const { outputs, timings } = await runner.run(inputs, signal);
-      return { outputs, timings, relativeRms: difference(outputs, evaluate(graph, { inputs }).outputs) };
+      const runner = new HybridRunner({
+        table: opTable,
+        route,
+        simulator: opened.runner,
+        host: hostExecutor(engine),
+      });
+      const { outputs, timings, truth } = await runner.run(inputs, signal);
+      return { outputs, timings, relativeRms: difference(outputs, evaluate(graph, { inputs }).outputs), truth };
     } finally {
-      await reader.close();
+      await opened.close();
     }
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -1,0 +1,222 @@
+// The bridge from JavaScript over the CoreML double: the sample model as a package gives the CPU engine's tokens, states and
+// batches and plans answer, every failure has its code, cancel is quick, and a child that dies is survived and remembered.
+import { setMaxListeners } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { loadDouble, noDouble } from "../../testing/coremlDouble.ts";
+import { writeTinyPackage } from "../../testing/tinyPackage.ts";
+import type { CoremlBridge, CoremlLoadOptions, DoubleControls } from "./native.ts";
+import { loadCoreml } from "./native.ts";
+import type { TrialRequest } from "./trial.ts";
+import { runTrial, TrialBook, tryOnce } from "./trial.ts";
+
+const ANE: CoremlLoadOptions = { units: "cpu-ane" };
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+    return "none";
+  } catch (error) {
+    return error instanceof WorkbenchError ? error.code : String(error);
+  }
+}
+
+describe("without CoreML", () => {
+  it.skipIf(process.platform === "darwin")("says in one sentence what is missing", () => {
+    expect(() => loadCoreml()).toThrow(/Macs only; the simulator/);
+    expect(() => loadCoreml("/nowhere/rlx_coreml.node")).toThrow(expect.objectContaining({ code: "ENV_NO_ADDON" }));
+  });
+});
+
+describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), "rlx-bridge-"));
+  const packagePath = join(folder, "tiny.mlpackage");
+  const compiled = join(folder, "tiny.mlmodelc");
+  let bridge: CoremlBridge;
+  let controls: DoubleControls;
+
+  beforeAll(async () => {
+    ({ bridge, controls } = loadDouble());
+    await writeTinyPackage(packagePath);
+    await bridge.compile(packagePath, compiled);
+  });
+  afterEach(() => controls.configure(""));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("predicts with typed arrays, and reads padded outputs by their strides", async () => {
+    const model = await bridge.load(compiled, ANE);
+    const x = Float32Array.from({ length: 2 * 200 }, (_, i) => (i % 31) - 15);
+    for (const blocking of [false, true]) {
+      const { outputs, seconds, systemSeconds } = await model.predict([{ name: "x", data: x }], { blocking });
+      const y = outputs.find((output) => output.name === "y");
+      expect(y?.shape).toEqual([2, 200]);
+      expect(y?.data).toEqual(x.map((v) => v + 1));
+      expect(seconds).toBeGreaterThanOrEqual(systemSeconds);
+    }
+    const halves = await model.predict([{ name: "x", data: x }], { keepHalf: true });
+    expect(halves.outputs[0]?.data).toBeInstanceOf(Uint16Array);
+    model.dispose();
+  });
+
+  it("keeps states: read, write, copy, and a loop of steps", async () => {
+    const model = await bridge.load(compiled, ANE);
+    const state = model.newState();
+    const x = new Float32Array(400).fill(1);
+    for (let i = 0; i < 10; i++) await model.predict([{ name: "x", data: x }], { state });
+    expect((await state.read("total")).data[0]).toBe(10);
+    const copy = await state.copy();
+    await copy.write({ name: "total", data: new Float32Array(400).fill(5) });
+    await Promise.all(Array.from({ length: 5 }, () => model.predict([{ name: "x", data: x }], { state: copy })));
+    expect((await copy.read("total")).data[399]).toBe(10);
+    expect((await state.read("total")).data[399]).toBe(10);
+    copy.dispose();
+    expect(await codeOf(state.read("nothing"))).toBe("INPUT_ARGUMENT");
+    state.dispose();
+    expect(await codeOf(state.read("total"))).toBe("HANDLE_UNKNOWN");
+    model.dispose();
+    expect(await codeOf(model.predict([{ name: "x", data: x }]))).toBe("HANDLE_UNKNOWN");
+  });
+
+  it("gives every failure its code", async () => {
+    const model = await bridge.load(compiled, ANE);
+    const x = new Float32Array(400);
+    const predict = (): Promise<unknown> => model.predict([{ name: "x", data: x }]);
+    expect(await codeOf(model.predict([]))).toBe("INPUT_ARGUMENT");
+    expect(await codeOf(model.predict([{ name: "x", data: new Float32Array(3) }]))).toBe("INPUT_ARGUMENT");
+    expect(await codeOf(model.predict([{ name: "x", shape: [-1], data: x }]))).toBe("INPUT_ARGUMENT");
+    controls.configure("predict=fail");
+    expect(await codeOf(predict())).toBe("COREML_PREDICT");
+    controls.configure("predict=throw");
+    expect(await codeOf(predict())).toBe("COREML_EXCEPTION");
+    controls.configure("predict=cancelled");
+    expect(await codeOf(predict())).toBe("CANCELLED");
+    controls.configure("load=fail");
+    expect(await codeOf(bridge.load(compiled, ANE))).toBe("COREML_LOAD");
+    controls.configure("compile=fail");
+    expect(await codeOf(bridge.compile(packagePath, join(folder, "other.mlmodelc")))).toBe("COREML_COMPILE");
+    controls.configure("os=14.0");
+    expect(await codeOf(bridge.plan(compiled, ANE))).toBe("ENV_NO_DEVICE");
+    controls.configure("");
+    expect(await codeOf(bridge.load(join(folder, "none.mlmodelc"), ANE))).toBe("INPUT_NOT_FOUND");
+    expect(await codeOf(bridge.load(compiled, { ...ANE, function: "none" }))).toBe("INPUT_ARGUMENT");
+    expect(await codeOf(predict())).toBe("none");
+    model.dispose();
+  });
+
+  it("cancels between predictions, and leaves a load that takes long", async () => {
+    const model = await bridge.load(compiled, ANE);
+    controls.configure("predict-ms=30");
+    const stop = new AbortController();
+    const x = new Float32Array(400);
+    const state = model.newState();
+    setMaxListeners(20, stop.signal);
+    const runs = Array.from({ length: 20 }, () =>
+      codeOf(model.predict([{ name: "x", data: x }], { state, signal: stop.signal })),
+    );
+    setTimeout(() => stop.abort(), 50);
+    const codes = await Promise.all(runs);
+    expect(codes[0]).toBe("none");
+    expect(codes.filter((code) => code === "CANCELLED").length).toBeGreaterThan(10);
+
+    state.dispose();
+    controls.configure("load-ms=2000");
+    const started = performance.now();
+    expect(await codeOf(bridge.load(compiled, ANE, AbortSignal.timeout(60)))).toBe("CANCELLED");
+    expect(performance.now() - started).toBeLessThan(1000);
+    model.dispose();
+  });
+
+  it("runs batches, lists functions, knows the machine, and plans", async () => {
+    const model = await bridge.load(compiled, ANE);
+    const item = (value: number) => [{ name: "x", data: new Float32Array(400).fill(value) }];
+    const batch = await model.predictBatch([item(1), item(2), item(3)]);
+    expect(batch.map(({ outputs }) => outputs[0]?.data[7])).toEqual([2, 3, 4]);
+    expect(await bridge.functionNames(compiled)).toEqual([]);
+    expect(bridge.machine()).toMatchObject({ chip: "Apple M3 Pro", ane: true, aneCores: 16, thermal: "nominal" });
+    const plan = await bridge.plan(compiled, ANE);
+    expect(plan.hasUsage).toBe(true);
+    expect(plan.ops.filter((op) => op.op === "const").every((op) => op.preferred === "")).toBe(true);
+    expect(plan.ops.some((op) => op.op === "add" && op.preferred === "ane")).toBe(true);
+    model.dispose();
+    expect(bridge.counts().handles).toBe(0);
+  });
+
+  it("loads a package from memory", async () => {
+    const model = await bridge.load(packagePath, { ...ANE, inMemory: true });
+    const made = await model.predict([{ name: "x", data: new Float32Array(400) }]);
+    expect(made.outputs[0]?.data[0]).toBe(1);
+    model.dispose();
+  });
+
+  describe("trial in a child process", () => {
+    const request = (name: string): TrialRequest => ({
+      program: join(dirname(bridge.path), "rlx-coreml-trial"),
+      packagePath,
+      compiled: join(folder, `${name}.mlmodelc`),
+      units: "cpu-ane",
+    });
+    const played = async <T>(settings: string, work: () => Promise<T>): Promise<T> => {
+      process.env["RLX_COREML_DOUBLE"] = settings;
+      try {
+        return await work();
+      } finally {
+        delete process.env["RLX_COREML_DOUBLE"];
+      }
+    };
+    const key = { model: "hash", os: "15.5", chip: "Apple M3 Pro", units: "cpu-ane", function: "" } as const;
+
+    it("tells the stages and the times", async () => {
+      const stages: string[] = [];
+      const times = await played("compile-ms=300 load-ms=20", () =>
+        runTrial({ ...request("good"), onProgress: (stage) => stages.push(stage) }),
+      );
+      expect([...new Set(stages)]).toEqual(["compile", "load", "first prediction"]);
+      expect(times.compileSeconds).toBeGreaterThan(0.29);
+      expect(times).toMatchObject({ cached: false });
+      expect(existsSync(join(folder, "good.mlmodelc"))).toBe(true);
+    });
+
+    it.each([
+      ["predict=kill", "killed by signal 9 during first prediction"],
+      ["predict=abort", "killed by signal 6 during first prediction"],
+      ["load=kill", "killed by signal 9 during the load"],
+      ["compile=kill", "killed by signal 9 during the compile"],
+    ])("survives %s and says what happened", async (settings, sentence) => {
+      const error: unknown = await played(settings, () => runTrial(request(`dies ${settings}`))).catch(
+        (e: unknown) => e,
+      );
+      expect(error).toMatchObject({ code: "COREML_CRASHED", message: `[coreml] ${sentence}` });
+    });
+
+    it("passes an error of the model on", async () => {
+      expect(await played("load=fail", () => codeOf(runTrial(request("refused"))))).toBe("COREML_LOAD");
+    });
+
+    it("ends a specialisation that hangs when it is cancelled", async () => {
+      const started = performance.now();
+      const signal = AbortSignal.timeout(300);
+      expect(await played("load=hang", () => codeOf(runTrial({ ...request("hangs"), signal })))).toBe("CANCELLED");
+      expect(performance.now() - started).toBeLessThan(2000);
+    });
+
+    it("remembers what died and what passed", async () => {
+      const book = new TrialBook(join(folder, "book"));
+      expect(await played("predict=kill", () => codeOf(tryOnce(book, key, request("again"))))).toBe("COREML_CRASHED");
+      // Not tried again, although it would pass now; another chip or other units are another matter.
+      const refused: unknown = await tryOnce(book, key, request("again")).catch((e: unknown) => e);
+      expect(refused).toMatchObject({
+        code: "COREML_UNSAFE",
+        message: expect.stringContaining("killed by signal 9 during first prediction"),
+      });
+      expect(await codeOf(tryOnce(book, { ...key, units: "cpu" }, request("again")))).toBe("none");
+      expect(
+        await played("predict=kill", () => codeOf(tryOnce(book, { ...key, units: "cpu" }, request("again")))),
+      ).toBe("none");
+      const kept = JSON.parse(readFileSync(book.path, "utf8")) as Readonly<Record<string, unknown>>;
+      expect(Object.keys(kept)).toHaveLength(2);
+    });
+  });
+});

@@ -1,0 +1,98 @@
+/**
+ * Compiled models in the data folder, under the hash of their content: the system ties what it specialises for the Neural Engine
+ * to the path, so a path never changes its content and the same content never moves. An index tells which export made which
+ * content, so that a model is exported once per target.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { access, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { MODEL_PATH, openPackage, WEIGHTS_PATH } from "../../backends/coreml/package.ts";
+import { packageReader } from "../packageDirectory.ts";
+
+export interface CompiledModel {
+  /** Hash of the content. */
+  readonly content: string;
+  readonly path: string;
+  readonly functions: readonly string[];
+  readonly userDefined: Readonly<Record<string, string>>;
+}
+
+/** What is known of an export before it is made: file identity, target, version of the program. */
+export const exportKey = (...facts: readonly string[]): string =>
+  createHash("sha256").update(JSON.stringify(facts)).digest("hex");
+
+async function hashFile(into: ReturnType<typeof createHash>, path: string, signal?: AbortSignal): Promise<void> {
+  const stream = createReadStream(path, { highWaterMark: 1 << 20, ...(signal === undefined ? {} : { signal }) });
+  for await (const chunk of stream) into.update(chunk as Uint8Array);
+}
+
+/** SHA-256 over the program and the weights of a package. */
+export async function contentOf(packagePath: string, signal?: AbortSignal): Promise<string> {
+  const hash = createHash("sha256");
+  await hashFile(hash, join(packagePath, MODEL_PATH), signal);
+  const weights = join(packagePath, WEIGHTS_PATH);
+  const { size } = await stat(weights).catch(() => ({ size: 0 }));
+  hash.update(`weights ${size}\n`);
+  if (size > 0) await hashFile(hash, weights, signal);
+  return hash.digest("hex").slice(0, 32);
+}
+
+export class CompiledModels {
+  readonly folder: string;
+
+  constructor(dataFolder: string) {
+    this.folder = join(dataFolder, "coreml");
+  }
+
+  pathOf(content: string): string {
+    return join(this.folder, `${content}.mlmodelc`);
+  }
+
+  /** The compiled model that an export made earlier, while it still exists. */
+  async find(key: string): Promise<CompiledModel | undefined> {
+    try {
+      const facts = JSON.parse(await readFile(join(this.folder, `${key}.json`), "utf8")) as Omit<CompiledModel, "path">;
+      const path = this.pathOf(facts.content);
+      await access(path);
+      return { ...facts, path };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Makes the package at a temporary place, lets `compile` turn it into the compiled model, and removes it again. */
+  async make(
+    key: string,
+    write: (path: string) => Promise<void>,
+    compile: (packagePath: string, model: CompiledModel) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<CompiledModel> {
+    await mkdir(this.folder, { recursive: true });
+    const packagePath = join(this.folder, `${key.slice(0, 16)}.${process.pid}.mlpackage`);
+    try {
+      await write(packagePath);
+      const model = await this.#describe(packagePath, signal);
+      await compile(packagePath, model);
+      const { path: _, ...facts } = model;
+      const index = join(this.folder, `${key}.json`);
+      await writeFile(`${index}.partial`, JSON.stringify(facts));
+      await rename(`${index}.partial`, index);
+      return model;
+    } finally {
+      await rm(packagePath, { recursive: true, force: true });
+    }
+  }
+
+  async #describe(packagePath: string, signal?: AbortSignal): Promise<CompiledModel> {
+    const content = await contentOf(packagePath, signal);
+    const reader = packageReader(packagePath);
+    try {
+      const opened = await openPackage(reader);
+      const functions = opened.program.functions.map((one) => one.name);
+      return { content, path: this.pathOf(content), functions, userDefined: opened.userDefined };
+    } finally {
+      await reader.close();
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * The device `coreml`: a package is made, compiled and tried out in a child process, then loaded here and run through the bridge.
+ * Decoders and hybrid graphs run over it exactly as over the simulator.
+ */
+import { dirname, join } from "node:path";
+import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { VERSION } from "../version.ts";
+import { BridgeRunner } from "./bridgeRunner.ts";
+import type { CompiledModel } from "./compiledModels.ts";
+import { CompiledModels, exportKey } from "./compiledModels.ts";
+import { evaluateForDouble } from "./double.ts";
+import type { CoremlBridge, CoremlUnit } from "./native.ts";
+import { loadCoreml } from "./native.ts";
+import type { TrialStage } from "./trial.ts";
+import { TrialBook, tryOnce } from "./trial.ts";
+
+export interface CoremlAccess {
+  /** The bridge, or the error that says what is missing. */
+  readonly bridge: () => CoremlBridge;
+  readonly models: CompiledModels;
+  readonly book: TrialBook;
+}
+
+/** `addon`: a path instead of the usual places. */
+export function coremlAccess(dataFolder: string, addon: string | null = null): CoremlAccess {
+  let bridge: CoremlBridge | undefined;
+  let failure: Error | undefined;
+  return {
+    bridge() {
+      if (failure !== undefined) throw failure;
+      try {
+        if (bridge === undefined) {
+          bridge = loadCoreml(addon);
+          if (bridge.double !== undefined) evaluateForDouble(bridge.double);
+        }
+        return bridge;
+      } catch (error) {
+        failure = error instanceof Error ? error : new Error(String(error));
+        throw failure;
+      }
+    },
+    models: new CompiledModels(dataFolder),
+    book: new TrialBook(dataFolder),
+  };
+}
+
+const UNITS: Readonly<Record<PlanTarget["units"], CoremlUnit>> = {
+  cpu: "cpu",
+  "cpu-gpu": "cpu-gpu",
+  all: "all",
+  "cpu-ane": "cpu-ane",
+};
+export const unitsOf = (target: PlanTarget): CoremlUnit => UNITS[target.units];
+
+export interface PrepareRequest {
+  readonly units: CoremlUnit;
+  /** What makes this package different from others: file identity, target. */
+  readonly facts: readonly string[];
+  readonly write: (path: string) => Promise<void>;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (stage: TrialStage, elapsedSeconds: number) => void;
+}
+
+/** The compiled model of a package, tried out: nothing of it has run in this process yet. */
+export async function prepareModel(access: CoremlAccess, request: PrepareRequest): Promise<CompiledModel> {
+  const bridge = access.bridge();
+  const { units, signal, onProgress } = request;
+  const machine = bridge.machine();
+  const attempt = async (packagePath: string, model: CompiledModel): Promise<void> => {
+    const functions = model.functions.length > 1 ? model.functions : [""];
+    for (const name of functions)
+      await tryOnce(
+        access.book,
+        { model: model.content, os: machine.os, chip: machine.chip, units, function: name },
+        {
+          program: join(dirname(bridge.path), "rlx-coreml-trial"),
+          packagePath,
+          compiled: model.path,
+          units,
+          function: name,
+          ...(signal === undefined ? {} : { signal }),
+          ...(onProgress === undefined ? {} : { onProgress }),
+        },
+      );
+    // What was tried out before and has been deleted since is compiled again; its verdict stands.
+    await bridge.compile(packagePath, model.path, signal);
+  };
+  const key = exportKey(VERSION, ...request.facts);
+  const known = await access.models.find(key);
+  if (known !== undefined) {
+    await attempt(known.path, known);
+    return known;
+  }
+  return access.models.make(key, request.write, attempt, signal);
+}
+
+export function openRunner(access: CoremlAccess, model: CompiledModel, units: CoremlUnit): BridgeRunner {
+  return new BridgeRunner(access.bridge(), { compiled: model.path, units, functions: model.functions });
+}
+
+/** Why there is no CoreML here, in one sentence; undefined where there is. */
+export function coremlMissing(access: CoremlAccess): string | undefined {
+  try {
+    access.bridge();
+    return undefined;
+  } catch (error) {
+    return error instanceof WorkbenchError ? error.message.replace("[coreml] ", "") : String(error);
+  }
+}
