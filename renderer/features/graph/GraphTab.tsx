@@ -1,8 +1,10 @@
 /** The graph tab: the canvas with its bar, search, legend and states. */
 import type { ReactNode } from "react";
 import { useCallback, useEffect, useMemo } from "react";
+import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import { oddNote, stackNote } from "../../graph/fold.ts";
+import type { GraphModel } from "../../graph/graphModel.ts";
 import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
@@ -161,6 +163,10 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
     overlay !== null && overlay.kind === mode && overlay.values.length === nodeCount ? overlay.values : null;
   const values = isResultMode(mode) ? (result?.values ?? null) : asked;
   const deviceColumn = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
+  const devices = useMemo(
+    () => legalRoute?.devices ?? (deviceColumn === null ? [] : countDevices(model, deviceColumn)),
+    [legalRoute, model, deviceColumn],
+  );
   const workColumn = work !== null && work.length === nodeCount ? work : null;
   const paint = useMemo(
     () =>
@@ -280,7 +286,19 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         pending={pending}
         actions={actions}
       />
-      <Legend paint={paint} route={legalRoute} overlay={overlay} result={result} />
+      <Legend paint={paint} route={legalRoute} overlay={overlay} result={result} devices={devices} />
     </>
+  );
+}
+
+function countDevices(
+  model: GraphModel,
+  column: ArrayLike<number>,
+): readonly { readonly device: Device; readonly ops: number }[] {
+  const counts = DEVICES.map(() => 0);
+  for (let node = 0; node < model.view.nodeCount; node++)
+    if (model.hidden[node] === 0) counts[column[node] ?? 0] = (counts[column[node] ?? 0] ?? 0) + 1;
+  return DEVICES.flatMap((device, code) =>
+    device === "none" || (counts[code] ?? 0) === 0 ? [] : [{ device, ops: counts[code] ?? 0 }],
   );
 }

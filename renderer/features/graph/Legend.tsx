@@ -1,5 +1,6 @@
 /** The legend: always there, and a filter. Devices with their counts, or the heat scale with its ends. */
 import type { ReactNode } from "react";
+import type { Device } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { ResultColumn } from "../../graph/resultColumns.ts";
@@ -19,12 +20,14 @@ export interface LegendProps {
   readonly route: RouteView | null;
   readonly overlay: OverlayView | null;
   readonly result: ResultColumn | null;
+  /** Ops by device, on the graph that is shown. */
+  readonly devices: readonly { readonly device: Device; readonly ops: number }[];
 }
 
 /** A relative error as a share of what the weight was. */
 export const errorText = (value: number): string => (value === 0 ? "exact" : fineShare(value));
 
-export function Legend({ paint, route, overlay, result }: LegendProps): ReactNode {
+export function Legend({ paint, route, overlay, result, devices }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
   const routing = useGraph((s) => s.graphStage.kind === "legal" && s.routes[s.phase].kind === "loading");
@@ -43,25 +46,21 @@ export function Legend({ paint, route, overlay, result }: LegendProps): ReactNod
             {text}
           </span>
         ))
-      ) : route === null ? (
-        <span>
-          {routing
-            ? "Finding out what runs where …"
-            : mode === "device"
-              ? "No route for this stage"
-              : "No segments for this stage"}
-        </span>
+      ) : mode === "segment" && route === null ? (
+        <span>No segments for this stage</span>
+      ) : devices.length === 0 ? (
+        <span>{routing ? "Finding out what runs where …" : "No route for this stage"}</span>
       ) : (
-        route.devices.map((row) => (
+        devices.map(({ device, ops }) => (
           <button
-            key={row.device}
+            key={device}
             type="button"
-            aria-pressed={isolated === row.device}
-            title={`Only ${deviceLook(row.device).name} (${deviceLook(row.device).letter})`}
-            onClick={() => isolate(row.device)}
+            aria-pressed={isolated === device}
+            title={`Only ${deviceLook(device).name} (${deviceLook(device).letter})`}
+            onClick={() => isolate(device)}
           >
-            <DeviceChip device={row.device}>
-              {deviceLook(row.device).short} {count(row.ops)}
+            <DeviceChip device={device}>
+              {deviceLook(device).short} {count(ops)}
             </DeviceChip>
           </button>
         ))

@@ -125,8 +125,10 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       get().setGraphStage({ kind: "pass", index, side: "after" });
     },
     setPassSide(side) {
-      const { graphStage } = get();
+      const { graphStage, selection, stageChanges } = get();
       if (graphStage.kind !== "pass" || graphStage.side === side) return;
+      const from = selection.kind === "node" ? selection.node : -1;
+      const region = stageChanges?.regions.findLastIndex((node) => node <= from) ?? -1;
       // The same groups stay open: both sides are looked at in the same place.
       const open = openNames(get());
       set({ graphStage: { ...graphStage, side }, graphHits: [], graphHitAt: -1, anchorGroup: null });
@@ -134,6 +136,9 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       void loadStage({ ...graphStage, side }).then(() => {
         const shown = current(get().stageGraph);
         if (shown !== null) set({ openGroups: groupsNamed(shown, open) });
+        // The change that was looked at is looked at from the other side.
+        const node = get().stageChanges?.regions[region];
+        if (node !== undefined) get().showNode(node);
       });
     },
     nextChange(step) {
