@@ -49,6 +49,7 @@ test("killed in the middle of a run", async ({ page }) => {
   await engineReady(page);
   const seconds = (Date.now() - at) / 1000;
   test.info().annotations.push({ type: "measured", description: `back after ${seconds.toFixed(2)} s` });
+  expect(seconds).toBeLessThan(2);
   await expect(banner).toContainText(/Lost: .+/);
   await picture(page, "engine-lost");
 

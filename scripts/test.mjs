@@ -4,10 +4,10 @@
 // lacks is Apple hardware or the Electron runtime. `node scripts/test.mjs unit native` runs the named suites only.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { lacksSanitizedAddon, sanitizeAddon } from "../native/tests/sanitize.mjs";
 import { findChromium, findCmake, hasArm64Emulation, hasElectron, lacksDouble } from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
 import { addTallies, readCtest, readPlaywright, readVitest } from "./lib/tally.mjs";
+import { lacksSanitizedAddon, sanitizeAddon } from "./sanitize.mjs";
 import { setup } from "./setup.mjs";
 
 const reports = join(root, ".cache/reports");

@@ -1,12 +1,12 @@
 // The addon inside Node under AddressSanitizer and UndefinedBehaviourSanitizer: graphs on every instruction set, cancels,
 // disposals in the middle, plans that lie (main/testing/sanitizeAddon.ts). The C++ tests run under them through ctest.
-// By hand: node native/tests/sanitize.mjs
+// By hand: node scripts/sanitize.mjs
 import { execFileSync } from "node:child_process";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { buildNative, nativeBuilds } from "../../scripts/buildNative.mjs";
-import { findCmake, findCompiler } from "../../scripts/lib/environment.mjs";
-import { root, runCaptured } from "../../scripts/lib/process.mjs";
+import { buildNative, nativeBuilds } from "./buildNative.mjs";
+import { findCmake, findCompiler } from "./lib/environment.mjs";
+import { root, runCaptured } from "./lib/process.mjs";
 
 /** The compiler's own copy of a library, or undefined: it prints the bare name of what it does not have. */
 function runtimeLibrary(name) {
@@ -18,7 +18,8 @@ function runtimeLibrary(name) {
 
 /** Why the addon cannot run under sanitizers on this machine, or undefined. */
 export function lacksSanitizedAddon() {
-  if (process.platform !== "linux") return "Node itself has no sanitizers: they are preloaded, which is the way on Linux";
+  if (process.platform !== "linux")
+    return "Node itself has no sanitizers: they are preloaded, which is the way on Linux";
   if (!findCmake()) return "no CMake";
   if (!runtimeLibrary("libasan.so")) return "the compiler has no libasan.so";
   return undefined;
