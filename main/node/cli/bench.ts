@@ -1,9 +1,8 @@
 /** `rlx bench` and `rlx profile`. */
 import { writeFile } from "node:fs/promises";
 import type { ProfileView } from "../../contract/views/run.ts";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
-import type { CommonOptions } from "./main.ts";
 import { figureText, table } from "./output.ts";
 
 interface MeasureOptions extends CommonOptions {

@@ -59,6 +59,16 @@ export interface TargetOptions {
   readonly context?: string;
 }
 
+/** Options that many commands know. */
+export interface CommonOptions extends TargetOptions {
+  readonly json?: boolean;
+  readonly sample?: boolean;
+  readonly headerOnly?: boolean;
+  readonly deep?: boolean;
+  readonly demo?: boolean;
+  readonly phase?: "prefill" | "decode";
+}
+
 /** The target of the options; what is not given comes from the engine's initial one. */
 export async function targetOf(command: Command, options: TargetOptions): Promise<TargetSpec> {
   const list = await command.client.call("targets.list", {}, { signal: command.signal });

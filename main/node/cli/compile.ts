@@ -1,8 +1,7 @@
 /** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
 import { resolve } from "node:path";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf, unfinished } from "./client.ts";
-import type { CommonOptions } from "./main.ts";
 import { bytesText, figureText, table } from "./output.ts";
 
 interface CompileOptions extends CommonOptions {

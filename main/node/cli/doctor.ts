@@ -1,7 +1,6 @@
 /** `rlx doctor`: what this machine has, what is missing and how to get it. */
 import type { Engine } from "../engine/engine.ts";
-import type { Command, ModelChoice } from "./client.ts";
-import type { CommonOptions } from "./main.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import type { Output } from "./output.ts";
 
 const MARKS = { ok: "✓", info: "·", warning: "!", missing: "✗" } as const;

@@ -2,9 +2,8 @@
 import type { Stage } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf, wholeNumber } from "./client.ts";
-import type { CommonOptions } from "./main.ts";
 import { figureText, table } from "./output.ts";
 
 interface GraphOptions extends CommonOptions {

@@ -1,8 +1,7 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
 import type { Overview } from "../../contract/views/model.ts";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
-import type { CommonOptions } from "./main.ts";
 import { bytesText, figureText, table } from "./output.ts";
 
 interface InspectOptions extends CommonOptions {

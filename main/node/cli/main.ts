@@ -5,18 +5,9 @@
 import { CommanderError, Option, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../version.ts";
-import type { Command, ModelChoice, TargetOptions } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import { createOutput } from "./output.ts";
-
-export interface CommonOptions extends TargetOptions {
-  readonly json?: boolean;
-  readonly sample?: boolean;
-  readonly headerOnly?: boolean;
-  readonly deep?: boolean;
-  readonly demo?: boolean;
-  readonly phase?: "prefill" | "decode";
-}
 
 type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
 

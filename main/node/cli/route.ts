@@ -2,10 +2,9 @@
 import type { RouteView } from "../../contract/views/route.ts";
 import { deviceOf } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
-import type { CommonOptions } from "./main.ts";
 import { bytesText, figureText, table } from "./output.ts";
 
 interface RouteOptions extends CommonOptions {

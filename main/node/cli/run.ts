@@ -4,9 +4,8 @@ import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
-import type { CommonOptions } from "./main.ts";
 import { figureText, INTERRUPTED } from "./output.ts";
 
 interface SamplingOptions extends CommonOptions {

@@ -2,9 +2,8 @@
 import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../engine/openModel.ts";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, wholeNumber } from "./client.ts";
-import type { CommonOptions } from "./main.ts";
 import { table } from "./output.ts";
 import { readText } from "./run.ts";
 
