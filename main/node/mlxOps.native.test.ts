@@ -172,6 +172,26 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)("random graphs, %s", (mod
   }, 180_000);
 });
 
+// On a CPU each kernel of joined calls costs a run of a C++ compiler, so a few graphs stand for all.
+test.skipIf(missing !== undefined)(
+  "traces whose element-wise calls are joined give the same",
+  async () => {
+    if (typeof found === "string") throw new Error(found);
+    found.setFusion(true);
+    try {
+      for (const seed of [3, 11, 42]) {
+        const { graph, inputs } = randomCase(seed);
+        const { graph: legal } = compile(graph, { backend: "mlx" });
+        const weights = weightFile(legal, (name, type) => tensorBytes(inputs.param!(name, type)));
+        await compare(legal, "compiled", inputs, weights).finally(() => weights.remove());
+      }
+    } finally {
+      found.setFusion(found.device === "gpu");
+    }
+  },
+  120_000,
+);
+
 test.skipIf(missing !== undefined)("the addon has exactly the functions that the plan writer knows", () => {
   expect(typeof found === "string" ? [] : [...found.functions].sort()).toEqual([...MLX_FUNCTIONS].sort());
 });
