@@ -24,8 +24,8 @@ export interface LegendProps {
   readonly devices: readonly { readonly device: Device; readonly ops: number }[];
 }
 
-/** A relative error as a share of what the weight was. */
-export const errorText = (value: number): string => (value === 0 ? "exact" : fineShare(value));
+/** A relative error, as the report of the export writes it. */
+export const errorText = (value: number): string => (value === 0 ? "exact" : value.toExponential(1));
 
 export function Legend({ paint, route, overlay, result, devices }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);

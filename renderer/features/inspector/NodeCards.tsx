@@ -1,11 +1,15 @@
 /** The cards of one op: why it runs here, its shapes, its cost, its weights, its MIL. */
 import type { ReactNode } from "react";
+import { useMemo } from "react";
 import type { NodeView, Placement } from "../../../main/contract/views/graph.ts";
+import { measuredColumn } from "../../graph/resultColumns.ts";
+import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, plural, shape } from "../../ui/format.ts";
+import { bytes, plural, seconds, shape } from "../../ui/format.ts";
 import { DeviceChip, FigureText, TruthMark } from "../../ui/marks.tsx";
 import styles from "./Inspector.module.css";
 
@@ -18,6 +22,12 @@ export interface NodeCardsProps {
 
 export function NodeCards({ node, onNode, onMil, onTensor }: NodeCardsProps): ReactNode {
   const { placement, mil, routed } = node;
+  const errors = useSession((state) => state.weightErrors);
+  const lossOf = (tensor: string): readonly (readonly [string, string])[] => {
+    const row = errors?.rows.find(({ name }) => name === tensor);
+    if (row === undefined) return [];
+    return [["error in the last export", row.relativeRms === 0 ? "none" : row.relativeRms.toExponential(1)]];
+  };
   return (
     <>
       {placement === null ? (
@@ -62,16 +72,7 @@ export function NodeCards({ node, onNode, onMil, onTensor }: NodeCardsProps): Re
         )}
         <Note>{node.summary}</Note>
       </Card>
-      {node.cost.length === 0 ? null : (
-        <Card
-          title={node.key.phase === "decode" ? "Cost, one token" : "Cost, one chunk"}
-          aside={<TruthMark truth={node.cost[0]?.value.truth ?? "predicted"} />}
-        >
-          <Facts
-            rows={node.cost.map(({ label, value }) => [label, <FigureText key={label} figure={value} />] as const)}
-          />
-        </Card>
-      )}
+      <CostCard node={node} />
       {node.weights.length === 0 ? null : (
         <Card title="Weights">
           {node.weights.map((weight) => (
@@ -84,6 +85,7 @@ export function NodeCards({ node, onNode, onMil, onTensor }: NodeCardsProps): Re
                   [weight.type, shape(weight.shape)],
                   ["in the file", bytes(weight.bytes)],
                   ...(weight.lowered === null ? [] : ([["on the device", weight.lowered]] as const)),
+                  ...lossOf(weight.tensor),
                 ]}
               />
             </div>
@@ -105,6 +107,39 @@ export function NodeCards({ node, onNode, onMil, onTensor }: NodeCardsProps): Re
         </Card>
       )}
     </>
+  );
+}
+
+/** What it costs on the target by our rules, and what it took here when it was profiled. */
+function CostCard({ node }: { readonly node: NodeView }): ReactNode {
+  const profile = useSession((state) => state.profiled);
+  const model = useSession((state) => (node.key.stage.kind === "legal" ? current(state.graph) : null));
+  const { phase } = node.key;
+  const measured = useMemo(
+    () => (profile === null || model === null ? null : measuredColumn(model, profile, phase)),
+    [profile, model, phase],
+  );
+  const here = measured?.values[node.node] ?? Number.NaN;
+  if (node.cost.length === 0) return null;
+  return (
+    <Card
+      title={phase === "decode" ? "Cost, one token" : "Cost, one chunk"}
+      aside={<TruthMark truth={node.cost[0]?.value.truth ?? "predicted"} />}
+    >
+      <Facts
+        rows={[
+          ...node.cost.map(({ label, value }) => [label, <FigureText key={label} figure={value} />] as const),
+          ...(measured === null || Number.isNaN(here)
+            ? []
+            : [
+                [
+                  `time here, ${measured.truth}`,
+                  `${measured.truth === "measured" ? "" : "~"}${seconds(here)}`,
+                ] as const,
+              ]),
+        ]}
+      />
+    </Card>
   );
 }
 

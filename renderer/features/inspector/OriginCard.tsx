@@ -29,7 +29,7 @@ export function OriginCard({ node, links }: { readonly node: NodeView; readonly 
           const run = action(step, i);
           return (
             <li key={i} style={{ paddingLeft: Math.min(depth, 6) * 9 }}>
-              {depth === 0 ? "" : <span aria-hidden="true">└ </span>}
+              {depth === 0 ? null : <span aria-hidden="true">└</span>}
               {run === null ? (
                 words(step)
               ) : (

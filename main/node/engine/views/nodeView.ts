@@ -234,7 +234,9 @@ function milOf({ route, became }: NodeViewInput): readonly MilLine[] {
   return lines;
 }
 
-/** "matmul, softmax, matmul": repeats of one after the other are counted. */
+const MOST_NAMES = 6;
+
+/** "matmul, softmax, matmul": repeats of one after the other are counted, and a long list is cut. */
 export function operationNames(types: readonly string[]): string {
   const runs: { readonly type: string; count: number }[] = [];
   for (const type of types) {
@@ -242,7 +244,9 @@ export function operationNames(types: readonly string[]): string {
     if (last?.type === type) last.count++;
     else runs.push({ type, count: 1 });
   }
-  return runs.map(({ type, count }) => (count === 1 ? type : `${type} ×${count}`)).join(", ");
+  const names = runs.map(({ type, count }) => (count === 1 ? type : `${type} ×${count}`));
+  const rest = runs.slice(MOST_NAMES).reduce((sum, { count }) => sum + count, 0);
+  return names.slice(0, MOST_NAMES).join(", ") + (rest === 0 ? "" : ` and ${rest} more`);
 }
 
 /** GGUF tensor → operation as built → each pass → this node → MIL → segment. */

@@ -5,6 +5,7 @@ import { demoGraph } from "../../../models/demo.ts";
 import { opTable } from "../../../ops/index.ts";
 import { graphView, stableIds } from "./graphView.ts";
 import { groupTree, scopeOf } from "./groups.ts";
+import { operationNames } from "./nodeView.ts";
 import { sameDeviceOrder } from "./routeView.ts";
 
 const node = (id: number, scope: string, inputs: readonly number[], dtype: "f32" | "q8_0" = "f32"): Node => ({
@@ -88,3 +89,9 @@ describe("the graph's view", () => {
 });
 
 it("devices have one order in the engine and in the contract", () => expect(sameDeviceOrder).toBe(true));
+
+it("names the operators of an op in order, counts repeats and cuts a long list", () => {
+  expect(operationNames(["matmul", "softmax", "matmul"])).toBe("matmul, softmax, matmul");
+  expect(operationNames(["mul", "mul", "add"])).toBe("mul ×2, add");
+  expect(operationNames(["a", "b", "c", "d", "e", "f", "g", "g", "h"])).toBe("a, b, c, d, e, f and 3 more");
+});
