@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { Inspector } from "../features/inspector/Inspector.tsx";
 import { PassInspector } from "../features/pipeline/PassInspector.tsx";
 import { ProfileInspector } from "../features/profile/ProfileInspector.tsx";
+import { WhereCard } from "../features/profile/WhereCard.tsx";
 import { RunInspector } from "../features/run/RunInspector.tsx";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./InspectorPanel.module.css";
@@ -24,7 +25,10 @@ export function InspectorPanel(): ReactNode {
     // Reachable by keyboard, because it scrolls.
     <aside className={styles["inspector"]} aria-label="Inspector" tabIndex={0}>
       {tab === "run" ? (
-        <RunInspector />
+        <>
+          <RunInspector />
+          <WhereCard />
+        </>
       ) : tab === "profile" ? (
         <ProfileInspector />
       ) : tab === "pipeline" ? (

@@ -8,11 +8,12 @@ import { Button } from "../../ui/Button.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { NumberField } from "../../ui/fields.tsx";
-import { count, figureText, plural, seconds, share, significant } from "../../ui/format.ts";
+import { count, figureText, fineShare, plural, seconds, share, significant } from "../../ui/format.ts";
 import { DeviceChip, Meter, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
+import { roofOf } from "./breakdown.ts";
 import type { ProfileSlice } from "./slice.ts";
 import { Timeline } from "./Timeline.tsx";
 import styles from "./Profile.module.css";
@@ -66,22 +67,27 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
   const running = useProfile((s) => s.profile.kind === "loading");
   const start = useProfile((s) => s.startProfile);
   const stop = useProfile((s) => s.stopProfile);
+  const most = useProfile((s) => Math.max(1, Math.floor((current(s.model)?.context.trained ?? 16_384) / 2)));
   return (
     <div className={styles["settings"]}>
       <NumberField
+        whole
         label="Prompt tokens"
+        hint="How many random tokens are read first, all with the clock on."
         value={settings.promptTokens}
         min={1}
-        max={8192}
-        onChange={(promptTokens) => Number.isInteger(promptTokens) && set({ promptTokens })}
+        max={Math.min(8192, most)}
+        onChange={(promptTokens) => set({ promptTokens })}
       />
       <NumberField
+        whole
         label="Tokens to write"
+        hint="How many tokens are then written one by one."
         value={settings.generateTokens}
         min={1}
-        max={1024}
+        max={Math.min(1024, most)}
         digits={4}
-        onChange={(generateTokens) => Number.isInteger(generateTokens) && set({ generateTokens })}
+        onChange={(generateTokens) => set({ generateTokens })}
       />
       {profile === null ? (
         <span className={styles["space"]} />
@@ -155,6 +161,12 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             </tbody>
           </table>
         </div>
+        {part.rows.some((row) => roofOf(row).kind === "cache") ? (
+          <p className={styles["below"]}>
+            From cache: read faster than this machine reads memory, because these weights are small enough to stay in
+            the processor’s cache from token to token. The roof is memory’s, so no share of it is given.
+          </p>
+        ) : null}
       </section>
     </>
   );
@@ -169,6 +181,7 @@ function Row({
   readonly tokens: number;
   readonly hasDevices: boolean;
 }): ReactNode {
+  const roof = roofOf(row);
   return (
     <tr>
       <td className={table["text"]}>{row.op}</td>
@@ -179,13 +192,17 @@ function Row({
       ) : null}
       <td>{count(row.count / tokens)}</td>
       <td>{seconds(row.seconds / tokens)}</td>
-      <td>{share(row.share)}</td>
-      <td>{row.bandwidth === null ? "–" : row.bandwidth < 1e7 ? "< 0.01" : significant(row.bandwidth / 1e9)}</td>
+      <td>{fineShare(row.share)}</td>
+      <td>{row.bandwidth === null || roof.kind === "none" ? "–" : significant(row.bandwidth / 1e9)}</td>
       <td className={styles["roof"]}>
-        {row.roofShare === null ? null : (
+        {roof.kind === "none" ? null : roof.kind === "cache" ? (
+          <span className={styles["cache"]} title={`${significant(roof.value)} × what memory gives`}>
+            from cache
+          </span>
+        ) : (
           <div className={styles["meter"]}>
-            <Meter value={row.roofShare} label="Share of the roof" />
-            <span>{share(row.roofShare)}</span>
+            <Meter value={roof.value} label="Share of the roof" />
+            <span>{share(roof.value)}</span>
           </div>
         )}
       </td>

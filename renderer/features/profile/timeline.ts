@@ -143,3 +143,11 @@ export function rulerStep(span: number, marks: number): number {
   const first = [1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10;
   return first * power;
 }
+
+/** The chosen step with two neighbours to each side, or everything. */
+export function rangeAround({ steps }: ProfileView, step: number, whole: TimeRange): TimeRange {
+  if (step < 0) return whole;
+  const first = Math.max(0, step - 2);
+  const last = Math.min(steps.start.length - 1, step + 3);
+  return { from: steps.start[first] ?? whole.from, to: (steps.start[last] ?? whole.to) + (steps.seconds[last] ?? 0) };
+}

@@ -69,7 +69,8 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
   const restore = useRun((s) => s.restoreRun);
   const show = useRun((s) => s.showHistory);
   const toggle = useRun((s) => s.toggleCompared);
-  const { stats } = run;
+  const rate = run.stats?.rate ?? null;
+  const first = run.stats?.firstTokenSeconds ?? null;
   return (
     <tr data-ticked={ticked}>
       <td>
@@ -96,8 +97,8 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
       </td>
       <td>{significant(run.parameters.temperature, 2)}</td>
       <td>{run.seed ?? "–"}</td>
-      <td>{stats?.rate == null ? "–" : figureText(stats.rate)}</td>
-      <td>{stats?.firstTokenSeconds == null ? "–" : figureText(stats.firstTokenSeconds)}</td>
+      <td>{rate === null ? "–" : figureText(rate)}</td>
+      <td>{first === null ? "–" : figureText(first)}</td>
     </tr>
   );
 }
@@ -143,7 +144,13 @@ function Compared({ left, right }: { readonly left: RunRecord; readonly right: R
               {parts
                 .filter(({ kind }) => kind === "same" || kind === (i === 0 ? "left" : "right"))
                 .map(({ kind, text }, n) =>
-                  kind === "same" ? <span key={n}>{text}</span> : <mark key={n} data-side={kind} children={text} />,
+                  kind === "same" ? (
+                    <span key={n}>{text}</span>
+                  ) : (
+                    <mark key={n} data-side={kind}>
+                      {text}
+                    </mark>
+                  ),
                 )}
             </p>
           </div>

@@ -1,0 +1,54 @@
+/** Where one token goes, from the last recording: beside the profile, and beside a run. */
+import type { ReactNode } from "react";
+import { useMemo } from "react";
+import { current } from "../../session/async.ts";
+import { sliceHook } from "../../session/context.tsx";
+import { Card, Note } from "../../ui/Card.tsx";
+import { fineShare, plural, seconds } from "../../ui/format.ts";
+import { Meter, TruthMark } from "../../ui/marks.tsx";
+import type { PartName } from "./breakdown.ts";
+import { tokenParts } from "./breakdown.ts";
+import type { ProfileSlice } from "./slice.ts";
+import styles from "./Profile.module.css";
+
+const useProfile = sliceHook<ProfileSlice>();
+
+const NAMES: { readonly [P in PartName]: string } = {
+  weights: "products with weights",
+  attention: "attention and cache",
+  rest: "norms and the rest",
+  drawing: "drawing the token",
+  between: "JavaScript between tokens",
+};
+const MEANING: { readonly [P in PartName]: string } = {
+  weights: "Linear layers and the embedding: they read every weight once for each token.",
+  attention: "Attention over the cache, and appending to it.",
+  rest: "Norms, rope tables, sums.",
+  drawing: "Sampling from the last layer's output, and the start and end of the step.",
+  between: "From the end of one step to the start of the next. A run asks for the next step ahead and mostly hides it.",
+};
+
+export function WhereCard(): ReactNode {
+  const profile = useProfile((s) => current(s.profile));
+  const where = useMemo(() => (profile === null ? null : tokenParts(profile)), [profile]);
+  if (profile === null || where === null || where.parts.length === 0) return null;
+  return (
+    <Card title="Where one token goes" aside={<TruthMark truth={profile.truth} />}>
+      <dl className={styles["where"]}>
+        {where.parts.map(({ part, seconds: each, share }) => (
+          <div key={part} title={MEANING[part]}>
+            <dt>{NAMES[part]}</dt>
+            <dd>{seconds(each)}</dd>
+            <dd>{fineShare(share)}</dd>
+            <dd>
+              <Meter value={share} label={NAMES[part]} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <Note>
+        Mean of {plural(where.tokens, "token")}, {seconds(where.seconds)} each.
+      </Note>
+    </Card>
+  );
+}

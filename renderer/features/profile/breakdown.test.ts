@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { partOf, roofOf, tokenParts } from "./breakdown.ts";
+
+/** A prompt of one step, then two tokens of 10 ms with 2 ms between them. */
+const strings = ["", "rms_norm + qkv_linear", "rope_append + attention_cached", "iota"];
+const steps = {
+  start: new Float64Array([0, 0.1, 0.112]),
+  seconds: new Float32Array([0.09, 0.01, 0.01]),
+  tokens: new Uint32Array([64, 1, 1]),
+  decode: new Uint8Array([0, 1, 1]),
+};
+const slices = {
+  start: new Float64Array([0, 0.1, 0.106, 0.108, 0.112, 0.118, 0.12]),
+  seconds: new Float32Array([0.09, 0.006, 0.002, 0.001, 0.006, 0.002, 0.001]),
+  lane: new Uint8Array(7),
+  step: new Uint32Array([0, 1, 1, 1, 2, 2, 2]),
+  op: new Uint32Array([1, 1, 2, 3, 1, 2, 3]),
+  label: new Uint32Array(7),
+  bytes: new Float64Array(7),
+  nodeStart: new Uint32Array(8),
+  nodes: new Uint32Array(0),
+};
+
+describe("where a token goes", () => {
+  it("adds up to the token, with the time between tokens beside it", () => {
+    const { tokens, seconds, parts } = tokenParts({ steps, slices, strings });
+    expect(tokens).toBe(2);
+    const of = Object.fromEntries(parts.map(({ part, seconds: each }) => [part, each]));
+    expect(of["weights"]).toBeCloseTo(0.006, 6);
+    expect(of["attention"]).toBeCloseTo(0.002, 6);
+    expect(of["rest"]).toBeCloseTo(0.001, 6);
+    expect(of["drawing"]).toBeCloseTo(0.001, 6);
+    expect(of["between"]).toBeCloseTo(0.002, 6);
+    expect(seconds).toBeCloseTo(0.012, 6);
+    expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
+  });
+
+  it("has nothing to say without a written token", () => {
+    const prompt = { ...steps, decode: new Uint8Array(3) };
+    expect(tokenParts({ steps: prompt, slices, strings }).parts).toEqual([]);
+  });
+
+  it("sorts fused instructions by what dominates them", () => {
+    expect(["linear_add", "rms_norm + gated_linear", "gather"].map(partOf)).toEqual(["weights", "weights", "weights"]);
+    expect(partOf("rope_append + attention_cached")).toBe("attention");
+    expect(["add", "iota", "rope_table"].map(partOf)).toEqual(["rest", "rest", "rest"]);
+  });
+});
+
+describe("the roof", () => {
+  const row = { roofShare: 0.87, bytes: 8e6, count: 8 };
+  it("is a share up to all of it, and the cache beyond", () => {
+    expect(roofOf(row)).toEqual({ kind: "share", value: 0.87 });
+    expect(roofOf({ ...row, roofShare: 2.4 })).toEqual({ kind: "cache", value: 2.4 });
+  });
+  it("says nothing of an instruction that reads next to nothing", () => {
+    expect(roofOf({ roofShare: 0.001, bytes: 64, count: 16 })).toEqual({ kind: "none" });
+    expect(roofOf({ ...row, roofShare: null })).toEqual({ kind: "none" });
+  });
+});

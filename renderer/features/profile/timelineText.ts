@@ -1,0 +1,37 @@
+/** Steps and slices in words, for the line under the timeline and for those who cannot see it. */
+import type { ProfileView } from "../../../main/contract/views/run.ts";
+import { bytes, seconds } from "../../ui/format.ts";
+
+export function stepAt({ steps }: ProfileView, time: number): number {
+  for (let i = 0; i < steps.start.length; i++) {
+    const start = steps.start[i] ?? 0;
+    if (time >= start && time <= start + (steps.seconds[i] ?? 0)) return i;
+  }
+  return -1;
+}
+
+export function stepTitle({ steps }: ProfileView, step: number): string {
+  if (steps.decode[step] !== 1) return `prompt, ${steps.tokens[step] ?? 0} tokens`;
+  let n = 0;
+  for (let i = 0; i <= step; i++) n += steps.decode[i] === 1 ? 1 : 0;
+  return `token ${n}`;
+}
+
+export function describeStep(profile: ProfileView, step: number): string {
+  return step < 0 || step >= profile.steps.start.length
+    ? ""
+    : `${stepTitle(profile, step)}: ${seconds(profile.steps.seconds[step] ?? 0)}`;
+}
+
+export function describeSlice({ slices, strings }: ProfileView, slice: number): string {
+  if (slice < 0 || slice >= slices.start.length) return "";
+  const read = slices.bytes[slice] ?? 0;
+  const length = slices.seconds[slice] ?? 0;
+  const label = strings[slices.label[slice] ?? 0] ?? "";
+  return [
+    `${strings[slices.op[slice] ?? 0] ?? ""}${label === "" || label === strings[slices.op[slice] ?? 0] ? "" : ` ${label}`}: ${seconds(length)}`,
+    read > 0 && length > 0 ? `${bytes(read)} at ${bytes(read / length)}/s` : "",
+  ]
+    .filter((part) => part !== "")
+    .join(", ");
+}
