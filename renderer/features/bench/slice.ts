@@ -1,4 +1,5 @@
 /** Benchmarks: what is asked for, samples as they come, and the results of this session, newest first. */
+import type { Overview } from "../../../main/contract/views/model.ts";
 import type { BenchItem } from "../../../main/contract/views/run.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
@@ -16,16 +17,27 @@ export interface BenchSettings {
 export type BenchSample = Extract<BenchItem, { kind: "sample" }>;
 export type BenchResult = Extract<BenchItem, { kind: "done" }>;
 
+/** A result with what it is a result of. They outlive the model, so that two models can be compared. */
+export interface BenchEntry {
+  readonly id: number;
+  readonly at: number;
+  readonly model: string;
+  readonly settings: BenchSettings;
+  readonly result: BenchResult;
+}
+
+export const modelName = ({ title, variant }: Pick<Overview, "title" | "variant">): string =>
+  [title, variant].filter((part) => part !== "").join(" ");
+
 export interface BenchSlice {
   readonly benchSettings: BenchSettings;
   readonly benchRunning: { readonly sentence: string; readonly since: number } | null;
   readonly benchSamples: readonly BenchSample[];
-  readonly benchResults: readonly {
-    readonly id: number;
-    readonly at: number;
-    readonly settings: BenchSettings;
-    readonly result: BenchResult;
-  }[];
+  /** Newest first. */
+  readonly benchResults: readonly BenchEntry[];
+  /** At most two results that stand side by side. */
+  readonly comparedBench: readonly number[];
+  readonly toggleComparedBench: (id: number) => void;
   readonly benchError: WireError | null;
   readonly setBench: (part: Partial<BenchSettings>) => void;
   readonly startBench: () => Promise<void>;
@@ -43,7 +55,16 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
     benchRunning: null,
     benchSamples: [],
     benchResults: [],
+    comparedBench: [],
     benchError: null,
+    toggleComparedBench(id) {
+      const { comparedBench } = get();
+      set({
+        comparedBench: comparedBench.includes(id)
+          ? comparedBench.filter((each) => each !== id)
+          : [...comparedBench, id].slice(-2),
+      });
+    },
     setBench: (part) => set({ benchSettings: { ...get().benchSettings, ...part } }),
     async startBench() {
       const open = current(get().model);
@@ -71,7 +92,10 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
           } else {
             ids += 1;
             set({
-              benchResults: [{ id: ids, at: Date.now(), settings, result: item }, ...get().benchResults].slice(0, 20),
+              benchResults: [
+                { id: ids, at: Date.now(), model: modelName(open), settings, result: item },
+                ...get().benchResults,
+              ].slice(0, 40),
             });
           }
         }
@@ -89,7 +113,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
     resetBench() {
       stopping?.abort();
       stopping = null;
-      set({ benchRunning: null, benchSamples: [], benchResults: [], benchError: null });
+      set({ benchRunning: null, benchSamples: [], benchError: null });
     },
   };
 }

@@ -1,0 +1,81 @@
+/** What is measured: how many tokens, how often, on what. */
+import type { ReactNode } from "react";
+import { current } from "../../session/async.ts";
+import { Button } from "../../ui/Button.tsx";
+import { ChoiceField, NumberField } from "../../ui/fields.tsx";
+import { useBench } from "./useBench.ts";
+import styles from "./Bench.module.css";
+
+export function BenchSettingsRow(): ReactNode {
+  const settings = useBench((s) => s.benchSettings);
+  const set = useBench((s) => s.setBench);
+  const running = useBench((s) => s.benchRunning !== null);
+  const start = useBench((s) => s.startBench);
+  const stop = useBench((s) => s.stopBench);
+  const devices = useBench((s) => current(s.info)?.devices ?? null);
+  const most = useBench((s) => Math.max(1, (current(s.model)?.context.trained ?? 65_537) - 1));
+  const runnable = (devices ?? []).filter(({ available }) => available);
+  return (
+    <div className={styles["settings"]}>
+      <NumberField
+        whole
+        label="Prompt tokens"
+        hint="How many tokens are read at once (pp). 0 leaves the test out."
+        value={settings.promptTokens}
+        min={0}
+        max={most}
+        onChange={(promptTokens) => set({ promptTokens })}
+      />
+      <NumberField
+        whole
+        label="Tokens to write"
+        hint="How many tokens are written one by one (tg). 0 leaves the test out."
+        value={settings.generateTokens}
+        min={0}
+        max={most}
+        onChange={(generateTokens) => set({ generateTokens })}
+      />
+      <NumberField
+        whole
+        label="Repeats"
+        hint="How often each test is done. Five or more give an interval worth the name."
+        value={settings.repeats}
+        min={1}
+        max={100}
+        digits={3}
+        onChange={(repeats) => set({ repeats })}
+      />
+      <NumberField
+        whole
+        label="Warm-up"
+        hint="Runs before the first repeat that are not counted: they fill caches and wake the processor."
+        value={settings.warmup}
+        min={0}
+        max={20}
+        digits={2}
+        onChange={(warmup) => set({ warmup })}
+      />
+      {runnable.length > 1 ? (
+        <ChoiceField
+          label="On"
+          value={settings.device}
+          options={runnable.map(({ id, title }) => ({ id, title }))}
+          onChange={(id) => {
+            const device = runnable.find((each) => each.id === id)?.id;
+            if (device !== undefined) set({ device });
+          }}
+        />
+      ) : null}
+      <span className={styles["space"]} />
+      {running ? (
+        <Button look="primary" onClick={stop}>
+          Stop
+        </Button>
+      ) : (
+        <Button look="primary" onClick={() => void start()}>
+          Measure
+        </Button>
+      )}
+    </div>
+  );
+}

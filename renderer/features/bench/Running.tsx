@@ -1,0 +1,53 @@
+/** A benchmark while it goes on: each repeat as it comes. */
+import type { ReactNode } from "react";
+import { Card } from "../../ui/Card.tsx";
+import { seconds, significant } from "../../ui/format.ts";
+import { Progress } from "../../ui/states.tsx";
+import { Dots } from "./Dots.tsx";
+import type { BenchSample } from "./slice.ts";
+import { TEST_NAMES, useBench } from "./useBench.ts";
+import styles from "./Bench.module.css";
+
+export function Running(): ReactNode {
+  const running = useBench((s) => s.benchRunning);
+  const samples = useBench((s) => s.benchSamples);
+  const settings = useBench((s) => s.benchSettings);
+  const tests = (settings.promptTokens > 0 ? 1 : 0) + (settings.generateTokens > 0 ? 1 : 0);
+  const total = tests * (settings.repeats + settings.warmup);
+  return (
+    <Card title="Measuring" aside={`${samples.length} of ${total}`}>
+      <Progress
+        sentence={running?.sentence ?? ""}
+        fraction={total === 0 ? null : samples.length / total}
+        elapsedSeconds={null}
+      />
+      <div className={styles["pair"]}>
+        <Live test="pp" samples={samples} />
+        <Live test="tg" samples={samples} />
+      </div>
+    </Card>
+  );
+}
+
+function Live({ test, samples }: { readonly test: "pp" | "tg"; readonly samples: readonly BenchSample[] }): ReactNode {
+  const own = samples.filter((sample) => sample.test === test);
+  const last = own.at(-1);
+  return (
+    <div className={styles["test"]}>
+      <span>{TEST_NAMES[test]}</span>
+      <strong>{last === undefined ? "–" : significant(last.rate)}</strong>
+      <Dots
+        rates={own.filter(({ warmup }) => !warmup).map((sample) => sample.rate)}
+        warmups={own.filter(({ warmup }) => warmup).map((sample) => sample.rate)}
+        interval={null}
+      />
+      <em>
+        {last === undefined
+          ? "waiting"
+          : last.warmup
+            ? "warming up, not counted"
+            : `repeat took ${seconds(last.seconds)}`}
+      </em>
+    </div>
+  );
+}

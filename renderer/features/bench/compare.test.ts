@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import type { BenchTest } from "../../../main/contract/views/run.ts";
+import { benchDifferences, compareBench, ratioOfMedians } from "./compare.ts";
+import { comparisonJson, comparisonMarkdown, resultMarkdown } from "./benchText.ts";
+import type { BenchEntry } from "./slice.ts";
+
+function test(name: "pp" | "tg", samples: readonly number[]): BenchTest {
+  const value = [...samples].sort((a, b) => a - b)[samples.length >> 1] ?? 0;
+  return {
+    test: name,
+    tokens: name === "pp" ? 512 : 128,
+    samples: [...samples],
+    rate: { value, low: value * 0.9, high: value * 1.1, unit: "tokens/s", truth: "measured", basis: "" },
+    mean: value,
+    stddev: 1,
+  };
+}
+function entry(id: number, tg: readonly number[], part: Partial<BenchEntry> = {}): BenchEntry {
+  return {
+    id,
+    at: 0,
+    model: "Sample Q8_0",
+    settings: { device: "cpu", promptTokens: 512, generateTokens: 128, repeats: tg.length, warmup: 1 },
+    result: {
+      kind: "done",
+      device: "cpu",
+      truth: "measured",
+      tests: [test("pp", [900, 1000, 1100]), test("tg", tg)],
+      machine: "a chip",
+      threads: 2,
+      kernels: "avx2",
+      notes: [],
+      json: "[]",
+    },
+    ...part,
+  };
+}
+
+describe("the ratio of two results", () => {
+  it("is that of the medians, within an interval that holds it", () => {
+    const ratio = ratioOfMedians([100, 101, 99, 100, 102], [150, 151, 149, 152, 150]);
+    expect(ratio.value).toBeCloseTo(1.5, 10);
+    expect(ratio.low).toBeLessThanOrEqual(1.5);
+    expect(ratio.high).toBeGreaterThanOrEqual(1.5);
+    expect(ratio.high - ratio.low).toBeLessThan(0.1);
+    expect(ratioOfMedians([1, 2, 3], [2, 3, 4])).toEqual(ratioOfMedians([1, 2, 3], [2, 3, 4]));
+  });
+
+  it("names a winner only when the interval leaves 1 out", () => {
+    const steady = [100, 101, 99, 100, 102];
+    const said = (other: readonly number[]): string | undefined =>
+      compareBench(entry(1, steady), entry(2, other)).find((each) => each.test === "tg")?.sentence;
+    expect(said([150, 151, 149, 152, 150])).toMatch(/^The second is 1\.50 × as fast\.$/);
+    expect(said([50, 51, 49, 50, 50])).toMatch(/2\.00 × slower/);
+    expect(said([80, 130, 100, 101, 90])).toMatch(/^No difference/);
+    expect(said([150, 150])).toMatch(/nothing can be said/);
+  });
+
+  it("says what else differs", () => {
+    expect(benchDifferences(entry(1, [1]), entry(2, [2]))).toEqual([]);
+    expect(benchDifferences(entry(1, [1]), entry(2, [2], { model: "Other Q4_K_M" }))).toEqual([
+      "model Sample Q8_0 → Other Q4_K_M",
+    ]);
+  });
+});
+
+describe("results as text", () => {
+  const [left, right] = [entry(1, [100, 101, 99]), entry(2, [150, 151, 149])];
+  it("are tables with as many cells in each row", () => {
+    for (const text of [resultMarkdown(left), comparisonMarkdown(left, right)]) {
+      const rows = text.split("\n").filter((line) => line.startsWith("|"));
+      expect(rows.length).toBeGreaterThanOrEqual(4);
+      expect(new Set(rows.map((row) => row.split("|").length)).size).toBe(1);
+    }
+    expect(resultMarkdown(left)).toContain("| tg128 | 100 | 90.0 – 110 | 3 |");
+    expect(comparisonMarkdown(left, right)).toMatch(/\| tg128 \| 100 \| 150 \| 1\.50 /);
+  });
+
+  it("or JSON with the samples, so that others can compute their own interval", () => {
+    const parsed = JSON.parse(comparisonJson(left, right)) as { tests: { ratio: number; left: number[] }[] };
+    expect(parsed.tests[1]).toMatchObject({ ratio: 1.5, left: [100, 101, 99] });
+  });
+});
