@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import type {
   CpuEngine,
   EngineCounts,
+  KernelNote,
   PlanHandle,
   RunRequest,
   RunResult,
@@ -20,13 +21,14 @@ import type { Started } from "./nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/binding/addon.cpp. */
-const ABI = 1;
+const ABI = 2;
 
 /** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
   readonly abi: number;
   kernels(): readonly string[];
   isas(): readonly string[];
+  kernelNotes(isa?: string): readonly KernelNote[];
   counts(): EngineCounts;
   openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
   readWeights(weights: number, file: number, offset: number, target: Uint8Array): void;
@@ -130,6 +132,7 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
     isa: isa ?? isas.at(-1) ?? "scalar",
     isas,
     kernels: native.kernels(),
+    notes: native.kernelNotes(isa),
     counts: () => native.counts(),
     openWeights: (paths) =>
       guarded(() => {

@@ -140,6 +140,32 @@ describe("handles", () => {
   });
 });
 
+test("sessions that were lost without dispose are collected before many of them pile up", async () => {
+  const builder = new GraphBuilder(opTable, "cache");
+  const g = typedBuilder(builder);
+  const cache = builder.state("cache", tensor("f32", [1, 8192, 1024]));
+  builder.output("y", g.add([builder.input("x", tensor("f32", [1])), builder.input("z", tensor("f32", [1]))]));
+  builder.setState("cache", cache);
+  const compiled = cpuDevice(engine, { threads: 1 }).compile(builder.finish());
+  let most = 0;
+  for (let i = 0; i < 120; i++) {
+    compiled.open();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    most = Math.max(most, engine.counts().sessions);
+  }
+  expect(most).toBeLessThan(80);
+  compiled.dispose();
+});
+
+test("says how its kernels run, for each instruction set", () => {
+  for (const isa of engine.isas) {
+    const { notes } = loadAddon({ isa });
+    expect(notes.map(({ kernels }) => kernels.split(" ")[0])).toEqual(expect.arrayContaining(["matmul", "attention"]));
+    expect(notes.every(({ how }) => how.length > 3)).toBe(true);
+  }
+  expect(new Set(engine.isas.map((isa) => JSON.stringify(loadAddon({ isa }).notes))).size).toBe(engine.isas.length);
+});
+
 describe("files that change", () => {
   const changed = async (change: (file: string) => void): Promise<unknown> => {
     const file = weightsFile(`changing-${Math.random()}.bin`);

@@ -124,11 +124,20 @@ export interface EngineCounts {
   readonly jobs: number;
 }
 
+/** How some kernels are run with the instruction set in use. */
+export interface KernelNote {
+  /** "matmul q4_k q5_k q6_k" */
+  readonly kernels: string;
+  /** "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd" */
+  readonly how: string;
+}
+
 export interface CpuEngine {
   /** The instruction set in use, and all that this machine can run. */
   readonly isa: string;
   readonly isas: readonly string[];
   readonly kernels: readonly string[];
+  readonly notes: readonly KernelNote[];
   counts(): EngineCounts;
   openWeights(paths: readonly string[]): WeightsHandle;
   loadPlan(bytes: Uint8Array, weights: WeightsHandle | null): PlanHandle;

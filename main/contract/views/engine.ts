@@ -76,6 +76,8 @@ export const doctorReport = z.object({
       state: z.enum(["ok", "warning", "missing", "info"]),
       sentence: z.string(),
       hint: z.string().nullable(),
+      /** What stands behind the sentence, a line each. */
+      details: z.array(z.string()).optional(),
     }),
   ),
 });

@@ -19,6 +19,7 @@ export async function doctor(
   output.value(report);
   for (const check of report.checks) {
     output.line(`${MARKS[check.state]} ${check.title}: ${check.sentence}`);
+    for (const detail of check.details ?? []) output.line(`    ${detail}`);
     if (check.hint !== null) output.line(`  → ${check.hint}`);
   }
   return report.checks.some((check) => check.state === "missing") ? 1 : 0;

@@ -3,6 +3,7 @@ import { availableParallelism, cpus } from "node:os";
 import { contract } from "../../contract/contract.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts";
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { VERSION } from "../version.ts";
 import type { CpuAccess } from "./devices.ts";
 import { deviceList } from "./devices.ts";
@@ -62,6 +63,12 @@ export function infoHandlers(
 
 type Check = DoctorReport["checks"][number];
 
+/** Which kernels are used, and why these. */
+const kernelSentence = ({ isa, isas }: CpuEngine): string =>
+  isas.length === 1
+    ? `Loaded; ${isa} kernels, the only ones that this build and this processor have in common.`
+    : `Loaded; ${isa} kernels, the widest of those that this build and this processor have in common (${isas.join(", ")}).`;
+
 async function cacheCheck(store: DiskStore | undefined): Promise<Check> {
   const check = { id: "cache", title: "Compile cache", state: "info" } as const;
   if (store === undefined)
@@ -86,8 +93,9 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
             id: "addon",
             title: "Native engine",
             state: "ok",
-            sentence: `Loaded; kernels for ${parts.cpu.engine().isas.join(", ")}, using ${parts.cpu.engine().isa}.`,
+            sentence: kernelSentence(parts.cpu.engine()),
             hint: null,
+            details: parts.cpu.engine().notes.map(({ kernels, how }) => `${kernels}: ${how}`),
           }
         : { id: "addon", title: "Native engine", state: "missing", sentence: missing.sentence, hint: missing.hint },
       {

@@ -17,7 +17,7 @@ namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/addon.ts holds the same number.
-constexpr int kAbi = 1;
+constexpr int kAbi = 2;
 
 Engine& engine_of(const Napi::CallbackInfo& info) { return *info.Env().GetInstanceData<Engine>(); }
 
@@ -51,6 +51,22 @@ Napi::Value instruction_sets(const Napi::CallbackInfo& info) {
   Napi::Array result = Napi::Array::New(info.Env());
   for (size_t i = 0; i < count; i++) result.Set(result.Length(), kernels::isa_name(found[i]));
   return result;
+}
+
+// (isa?) → [{kernels, how}]: how the table of an instruction set, the best one unless named, runs its kernels.
+Napi::Value notes(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const kernels::KernelNote* found = nullptr;
+    const size_t count = kernels::kernel_notes(kernels_named(info[0]).isa, &found);
+    Napi::Array result = Napi::Array::New(info.Env());
+    for (size_t i = 0; i < count; i++) {
+      Napi::Object note = Napi::Object::New(info.Env());
+      note.Set("kernels", found[i].kernel);
+      note.Set("how", found[i].how);
+      result.Set(result.Length(), note);
+    }
+    return result;
+  });
 }
 
 Napi::Value counts(const Napi::CallbackInfo& info) {
@@ -106,6 +122,17 @@ Napi::Value load_plan(const Napi::CallbackInfo& info) {
   });
 }
 
+// The system gives a session's pages as they are touched, so what it reserves is an upper bound, and a large cache that is
+// never filled would make the collector run for nothing: a session counts as at most this.
+constexpr size_t kMostAccounted = 16u << 20;
+
+Napi::Value session_handle(Napi::Env env, Engine& engine, std::shared_ptr<Session> session) {
+  const size_t bytes = std::min(session->reserved_bytes(), kMostAccounted);
+  const double handle = engine.handles.add(std::move(session));
+  engine.account(env, handle, bytes);
+  return Napi::Number::New(env, handle);
+}
+
 Napi::Value open_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);
@@ -116,7 +143,7 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
     if (session.threads < 1 || session.threads > 1024) reject("threads", "1 to 1024");
     session.kernels = &kernels_named(options.Get("isa"));
     session.symbols = sizes_of(options.Get("symbols"), "symbols");
-    return Napi::Number::New(info.Env(), engine.handles.add(std::make_shared<Session>(plan, std::move(session))));
+    return session_handle(info.Env(), engine, std::make_shared<Session>(plan, std::move(session)));
   });
 }
 
@@ -144,7 +171,7 @@ Napi::Value fork_session(const Napi::CallbackInfo& info) {
     const auto copy = std::make_shared<std::shared_ptr<Session>>();
     return engine.submit(
         info.Env(), [session, positions, copy](Job&) { *copy = session->fork(positions); },
-        [&engine, copy](Napi::Env env) { return Napi::Number::New(env, engine.handles.add(*copy)); });
+        [&engine, copy](Napi::Env env) { return session_handle(env, engine, *copy); });
   });
 }
 
@@ -195,7 +222,7 @@ Napi::Value cancel(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value dispose(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] { return Napi::Boolean::New(info.Env(), engine_of(info).handles.remove(number_of(info[0], "handle"))); });
+  return guarded(info.Env(), [&] { return Napi::Boolean::New(info.Env(), engine_of(info).dispose(info.Env(), number_of(info[0], "handle"))); });
 }
 
 // ------------------------------------------------------------------------------------------- conversions
@@ -257,6 +284,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   };
   add("kernels", kernel_list);
   add("isas", instruction_sets);
+  add("kernelNotes", notes);
   add("counts", counts);
   add("openWeights", open_weights);
   add("readWeights", read_weights);

@@ -71,6 +71,20 @@ void Engine::settle(Napi::Env env, double id) {
   }
 }
 
+void Engine::account(Napi::Env env, double handle, size_t bytes) {
+  const auto size = static_cast<int64_t>(bytes);
+  Napi::MemoryManagement::AdjustExternalMemory(env, size);
+  accounted_[handle] = size;
+}
+
+bool Engine::dispose(Napi::Env env, double handle) {
+  if (const auto found = accounted_.find(handle); found != accounted_.end()) {
+    Napi::MemoryManagement::AdjustExternalMemory(env, -found->second);
+    accounted_.erase(found);
+  }
+  return handles.remove(handle);
+}
+
 bool Engine::cancel(double id) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return false;
