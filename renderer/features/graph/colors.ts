@@ -71,6 +71,12 @@ export function heatColor(share: number): string {
   return `rgb(${mix(0)} ${mix(1)} ${mix(2)})`;
 }
 
+const STEPS = 127;
+const PALETTE = Array.from({ length: STEPS + 1 }, (_, i) => heatColor(i / STEPS));
+/** The nearest of 128 colours: thousands of boxes share their strings, which canvas reads only once. */
+export const heatStep = (share: number): string =>
+  PALETTE[Math.round(Math.min(1, Math.max(0, share)) * STEPS)] ?? heatColor(share);
+
 /** Position of a value on a logarithmic scale from `low` to `high`. */
 export function logShare(value: number, low: number, high: number): number {
   if (value <= 0 || high <= 0) return 0;

@@ -9,10 +9,10 @@ import type { Scene } from "../../graph/scene.ts";
 import { titleOf } from "./boxWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { drawChips, drawEdges, drawStubs } from "./drawEdges.ts";
-import type { DrawInput } from "./drawInput.ts";
+import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { px } from "./drawInput.ts";
 
-export function drawUnderlay(context: CanvasRenderingContext2D, input: DrawInput): void {
+export function drawUnderlay(context: DrawContext, input: DrawInput): void {
   const { scene } = input.picture;
   for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrame(context, input, box);
   drawEdges(context, input);
@@ -30,12 +30,12 @@ export function drawUnderlay(context: CanvasRenderingContext2D, input: DrawInput
 const isDimmed = (input: DrawInput, box: number): boolean =>
   input.isolated > 0 && (input.paint.shares[box * DEVICES.length + input.isolated] ?? 0) === 0;
 
-function roundRect(context: CanvasRenderingContext2D, scene: Scene, box: number, radius: number): void {
+function roundRect(context: DrawContext, scene: Scene, box: number, radius: number): void {
   context.beginPath();
   context.roundRect(scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0, scene.h[box] ?? 0, radius);
 }
 
-function drawFrame(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+function drawFrame(context: DrawContext, input: DrawInput, box: number): void {
   const { picture, colors, detail } = input;
   const { scene } = picture;
   roundRect(context, scene, box, 12);
@@ -49,7 +49,7 @@ function drawFrame(context: CanvasRenderingContext2D, input: DrawInput, box: num
 }
 
 /** After the edges, so that no line runs through the words. */
-function drawFrameTitle(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+function drawFrameTitle(context: DrawContext, input: DrawInput, box: number): void {
   const { picture, colors, detail } = input;
   const { scene } = picture;
   if ((detail !== "boxes" && detail !== "names") || input.mounted.has(box)) return;
@@ -73,7 +73,7 @@ function fillOf(input: DrawInput, box: number, device: number): CanvasPattern | 
   return name === "none" ? input.colors.lineStrong : input.colors.device[name];
 }
 
-function drawBox(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+function drawBox(context: DrawContext, input: DrawInput, box: number): void {
   const { picture, paint, colors, detail } = input;
   const { scene } = picture;
   context.globalAlpha = isDimmed(input, box) ? 0.3 : 1;
@@ -105,7 +105,7 @@ function drawBox(context: CanvasRenderingContext2D, input: DrawInput, box: numbe
 }
 
 /** From afar: a tile in the colours of what runs in it, left to right by share. */
-function drawTile(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+function drawTile(context: DrawContext, input: DrawInput, box: number): void {
   const { picture, paint } = input;
   const { scene } = picture;
   const [x, y, w, h] = [scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0, scene.h[box] ?? 0];
@@ -127,7 +127,7 @@ function drawTile(context: CanvasRenderingContext2D, input: DrawInput, box: numb
   context.fillRect(x, y, w, h);
 }
 
-function drawStackLip(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+function drawStackLip(context: DrawContext, input: DrawInput, box: number): void {
   const { scene } = input.picture;
   const [x, y, w] = [scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0];
   context.strokeStyle = input.colors.lineStrong;
@@ -143,7 +143,7 @@ function drawStackLip(context: CanvasRenderingContext2D, input: DrawInput, box: 
 const MAP_LABEL = 10;
 
 /** On a map, blocks are numbered where there is room for the number. */
-function drawMapLabels(context: CanvasRenderingContext2D, input: DrawInput): void {
+function drawMapLabels(context: DrawContext, input: DrawInput): void {
   const { picture, colors } = input;
   const { scene } = picture;
   const size = px(input, MAP_LABEL);
@@ -164,7 +164,7 @@ function drawMapLabels(context: CanvasRenderingContext2D, input: DrawInput): voi
 }
 
 /** What a pass did to a box: its colour around it; near enough to read, the cards carry the sign. */
-function drawChange(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+function drawChange(context: DrawContext, input: DrawInput, box: number): void {
   const kind = input.changed.get(box);
   if (kind === undefined || (input.mounted.has(box) && input.detail !== "tiles")) return;
   const { scene } = input.picture;
@@ -184,7 +184,7 @@ function drawChange(context: CanvasRenderingContext2D, input: DrawInput, box: nu
   context.fillText(CHANGE_SIGNS[kind], x + w - 18, y + h / 2 + 6);
 }
 
-function drawRing(context: CanvasRenderingContext2D, input: DrawInput, box: number): void {
+function drawRing(context: DrawContext, input: DrawInput, box: number): void {
   if (input.mounted.has(box) && box === input.selectedBox) return;
   roundRect(context, input.picture.scene, box, 8);
   context.strokeStyle = input.colors.select;

@@ -4,7 +4,7 @@ import type { Rect } from "../../graph/gridIndex.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { EDGE_KINDS, STUB_HEIGHT } from "../../graph/scene.ts";
 import type { Scene } from "../../graph/scene.ts";
-import type { DrawInput } from "./drawInput.ts";
+import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { px } from "./drawInput.ts";
 
 /** Edge widths by what they carry: one pixel to four, by the logarithm of the bytes. */
@@ -16,7 +16,7 @@ export function edgeWidth(bytes: number): number {
 /** Corners of edges that go round other boxes. */
 const CORNER = 14;
 
-function tracePath(context: CanvasRenderingContext2D, scene: Scene, edge: number): void {
+function tracePath(context: DrawContext, scene: Scene, edge: number): void {
   const { points } = scene;
   const from = (scene.edgeStart[edge] ?? 0) * 2;
   const to = (scene.edgeStart[edge + 1] ?? 0) * 2;
@@ -32,7 +32,7 @@ function tracePath(context: CanvasRenderingContext2D, scene: Scene, edge: number
   }
 }
 
-export function drawEdges(context: CanvasRenderingContext2D, input: DrawInput): void {
+export function drawEdges(context: DrawContext, input: DrawInput): void {
   const { picture, colors, detail, selectedBox, hops } = input;
   const { scene } = picture;
   const floor = px(input, 0.8);
@@ -76,7 +76,7 @@ export function drawEdges(context: CanvasRenderingContext2D, input: DrawInput): 
   }
 }
 
-export function drawStubs(context: CanvasRenderingContext2D, input: DrawInput): void {
+export function drawStubs(context: DrawContext, input: DrawInput): void {
   const { picture, colors, detail, selectedBox } = input;
   const { scene, model } = picture;
   const inView = new Set(input.boxes);
@@ -136,7 +136,7 @@ export function placeChips(
 
 export const chipFont = (font: string): string => `11px ${font}`;
 
-export function drawChips(context: CanvasRenderingContext2D, input: DrawInput): void {
+export function drawChips(context: DrawContext, input: DrawInput): void {
   const { picture, colors } = input;
   context.font = chipFont(colors.font);
   context.textAlign = "center";

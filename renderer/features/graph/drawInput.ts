@@ -7,6 +7,9 @@ import type { Paint } from "./paint.ts";
 import type { ChangeKind } from "./changes.ts";
 import type { Picture } from "./graphState.ts";
 
+/** The screen, or a picture that is shown on it later. */
+export type DrawContext = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+
 export interface DrawInput {
   readonly picture: Picture;
   readonly paint: Paint;

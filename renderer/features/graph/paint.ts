@@ -5,7 +5,7 @@
 import { DEVICES } from "../../../main/contract/views/common.ts";
 import type { GraphMode, Picture } from "./graphState.ts";
 import { isResultMode } from "./graphState.ts";
-import { heatColor, logShare } from "./colors.ts";
+import { heatStep, logShare } from "./colors.ts";
 
 export interface PaintColumns {
   readonly device: ArrayLike<number> | null;
@@ -111,6 +111,6 @@ function heatOf(mode: GraphMode, value: Float32Array, low: number, high: number)
   if (mode === "device" || mode === "segment") return Array.from(value, () => null);
   // A handful of types gets evenly spaced steps of the same scale.
   if (mode === "type")
-    return Array.from(value, (v) => heatColor(high <= 0 ? 0.3 : 0.15 + (0.75 * v) / Math.max(1, high)));
-  return Array.from(value, (v) => (Number.isNaN(v) ? NOTHING_KNOWN : heatColor(logShare(v, low, high))));
+    return Array.from(value, (v) => heatStep(high <= 0 ? 0.3 : 0.15 + (0.75 * v) / Math.max(1, high)));
+  return Array.from(value, (v) => (Number.isNaN(v) ? NOTHING_KNOWN : heatStep(logShare(v, low, high))));
 }

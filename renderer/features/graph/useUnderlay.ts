@@ -6,16 +6,20 @@ import { useStoreApi as useFlowStore } from "@xyflow/react";
 import type { RefObject } from "react";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createGridIndex } from "../../graph/gridIndex.ts";
-import type { GridIndex } from "../../graph/gridIndex.ts";
+import type { GridIndex, Rect } from "../../graph/gridIndex.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { onThemeChange } from "../../ui/theme.ts";
 import { readColors } from "./colors.ts";
 import { drawUnderlay } from "./draw.ts";
-import type { DrawInput } from "./drawInput.ts";
+import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { createPatterns } from "./drawInput.ts";
 import type { CardWindow, Detail, Viewport } from "./lod.ts";
 import { cardWindow, detailAt, hasCards, stillInside, worldRect } from "./lod.ts";
+import { createTileCache } from "./tileCache.ts";
 import type { Size } from "./view.ts";
+
+/** A stretched map is drawn anew when the view has rested for this long. */
+const REST_MS = 120;
 
 export type UnderlayInput = Pick<
   DrawInput,
@@ -73,34 +77,51 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
   );
 
   const { picture, paint, hops, selectedBox, selectedHop, hitBoxes, changed, isolated } = input;
+  const tiles = useMemo(() => {
+    // A map is good for one look of one picture.
+    void [picture, paint, look, hops, selectedBox, selectedHop, hitBoxes, changed, isolated];
+    return createTileCache();
+  }, [picture, paint, look, hops, selectedBox, selectedHop, hitBoxes, changed, isolated]);
+  const rest = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const again = useRef<() => void>(() => undefined);
   const draw = useCallback((): void => {
     const context = canvas.current?.getContext("2d");
     if (context === null || context === undefined || size.width === 0) return;
     const at = viewport();
     const ratio = devicePixelRatio;
-    const view = worldRect(at, size.width, size.height);
     const shown = latest.current.mounted;
+    const detail = shown.window === null && hasCards(detailAt(at.zoom)) ? "names" : detailAt(at.zoom);
+    const render = (on: DrawContext, from: Viewport, view: Rect): void =>
+      drawUnderlay(on, {
+        picture,
+        paint,
+        ...look,
+        viewport: from,
+        detail,
+        view,
+        boxes: boxIndex.query(view),
+        edges: edgeIndex.query(view),
+        mounted: new Set(shown.window?.boxes ?? []),
+        hops,
+        selectedBox,
+        selectedHop,
+        hitBoxes,
+        changed,
+        isolated,
+      });
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, size.width * ratio, size.height * ratio);
+    clearTimeout(rest.current);
+    if (detail === "tiles") {
+      if (tiles.show(context, at, size, ratio, render) === "stretched")
+        rest.current = setTimeout(() => {
+          tiles.refresh();
+          again.current();
+        }, REST_MS);
+      return;
+    }
     context.setTransform(at.zoom * ratio, 0, 0, at.zoom * ratio, at.x * ratio, at.y * ratio);
-    const detail = shown.window === null && hasCards(detailAt(at.zoom)) ? "names" : detailAt(at.zoom);
-    drawUnderlay(context, {
-      picture,
-      paint,
-      ...look,
-      viewport: at,
-      detail,
-      view,
-      boxes: boxIndex.query(view),
-      edges: edgeIndex.query(view),
-      mounted: new Set(shown.window?.boxes ?? []),
-      hops,
-      selectedBox,
-      selectedHop,
-      hitBoxes,
-      changed,
-      isolated,
-    });
+    render(context, at, worldRect(at, size.width, size.height));
   }, [
     canvas,
     picture,
@@ -116,6 +137,7 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     edgeIndex,
     size,
     viewport,
+    tiles,
   ]);
 
   const frame = useRef(0);
@@ -127,6 +149,8 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
       draw();
     });
   }, [draw, updateWindow, viewport]);
+  again.current = requestDraw;
+  useEffect(() => () => clearTimeout(rest.current), []);
   useEffect(() => {
     requestDraw();
     let before = flowStore.getState().transform;
