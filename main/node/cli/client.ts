@@ -117,10 +117,13 @@ export function decimal(name: string, text: string, low: number, high: number): 
   );
 }
 
-const DEVICES = ["cpu", "coreml-sim", "coreml"] as const;
+const DEVICES = ["cpu", "mlx", "coreml-sim", "coreml"] as const;
 
 export function deviceOption(text: string): (typeof DEVICES)[number] {
   const found = DEVICES.find((device) => device === text);
   if (found !== undefined) return found;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --device: got ${shown(text)}, expected cpu, coreml-sim or coreml`);
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --device: got ${shown(text)}, expected cpu, mlx, coreml-sim or coreml`,
+  );
 }

@@ -93,7 +93,7 @@ const forTarget = (command: Program): Program =>
 const onDevice = (command: Program): Program =>
   command
     .option("--threads <n>", "CPU threads; all without it")
-    .addOption(preset("--device <id>", "cpu, coreml-sim or coreml", "cpu"));
+    .addOption(preset("--device <id>", "cpu, mlx, coreml-sim or coreml", "cpu"));
 
 const sampling = (command: Program): Program =>
   onDevice(
@@ -191,6 +191,7 @@ withText(
 )
   .option("--ids <list>", "token ids, separated by commas")
   .option("--threads <n>", "CPU threads; all without it")
+  .addOption(preset("--device <id>", "cpu or mlx", "cpu"))
   .addOption(preset("--cache <type>", "type of the cache: f16 or f32", "f16"))
   .addOption(preset("--chunk <n>", "tokens handled at once", "512"))
   .action(run(async () => (await import("./score.ts")).score));

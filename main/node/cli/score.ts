@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { openModel, wholeNumber } from "./client.ts";
+import { deviceOption, openModel, wholeNumber } from "./client.ts";
 import { table } from "./output.ts";
 import { readText } from "./run.ts";
 
@@ -17,6 +17,7 @@ interface TextOptions extends CommonOptions {
 interface ScoreOptions extends TextOptions {
   readonly ids?: string;
   readonly threads?: string;
+  readonly device: string;
   readonly cache: string;
   readonly chunk: string;
 }
@@ -69,7 +70,11 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
     );
   if (options.cache !== "f16" && options.cache !== "f32")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${options.cache}, expected f16 or f32`);
+  const device = deviceOption(options.device);
+  if (device !== "cpu" && device !== "mlx")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx score] --device: got ${device}, expected cpu or mlx`);
   const lease = await command.engine.decoders.lease(model, {
+    device,
     context: tokens.length + 1,
     threads: options.threads === undefined ? availableParallelism() : wholeNumber("threads", options.threads, 1, 1024),
     cacheType: options.cache,

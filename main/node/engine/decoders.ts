@@ -9,10 +9,13 @@ import type { DecoderModel } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { PlanCache } from "../planCache.ts";
 import { openCachedDecoder } from "../planCache.ts";
+import type { MlxAccess } from "./mlxAccess.ts";
 import type { OpenModel } from "./openModel.ts";
 import { pathsOf } from "./openModel.ts";
 
 export interface DecoderChoice {
+  /** The CPU engine without it. */
+  readonly device?: "cpu" | "mlx";
   readonly context?: number | null;
   readonly threads?: number | null;
   readonly cacheType?: "f16" | "f32";
@@ -37,6 +40,7 @@ interface Held {
 
 export interface DecoderParts {
   readonly engine: () => CpuEngine;
+  readonly mlx: MlxAccess;
   readonly prepare: (graph: Graph) => Graph;
   /** Where plans are kept; absent when they are not. */
   readonly plans: PlanCache | undefined;
@@ -45,19 +49,29 @@ export interface DecoderParts {
 }
 
 export function createDecoders(parts: DecoderParts): Decoders {
+  // MLX's attention wants one element type: a cache of another would be widened in every step.
+  const cacheTypeOf = (choice: DecoderChoice): "f16" | "f32" =>
+    choice.cacheType ?? (choice.device === "mlx" ? "f32" : "f16");
+  const keyOf = (choice: DecoderChoice): string =>
+    `${choice.device ?? "cpu"} ${cacheTypeOf(choice)} ${choice.chunk ?? 0}`;
+
   const decoderOf = (model: OpenModel, threads: number, choice: DecoderChoice): Promise<DecoderModel> =>
-    model.cachedLater(`decoder ${choice.cacheType ?? "f16"} ${choice.chunk ?? 0}`, async () => {
+    model.cachedLater(`decoder ${keyOf(choice)}`, async () => {
       const paths = pathsOf(model);
       if (!paths)
         throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here", {
           hint: "Open a file with weights, or name its folder.",
         });
-      const options = {
-        threads,
-        prepare: parts.prepare,
-        cacheType: choice.cacheType ?? "f16",
+      const plan = {
+        cacheType: cacheTypeOf(choice),
         ...(choice.chunk === undefined ? {} : { chunk: choice.chunk }),
       };
+      if (choice.device === "mlx") {
+        const decoder = parts.mlx.open(model.requireFile("run"), paths, plan);
+        model.onDispose(() => decoder.dispose());
+        return decoder;
+      }
+      const options = { ...plan, threads, prepare: parts.prepare };
       const { decoder } = await openCachedDecoder(
         parts.engine(),
         model.requireFile("run"),
@@ -74,14 +88,11 @@ export function createDecoders(parts: DecoderParts): Decoders {
       const threads = choice.threads ?? parts.defaultThreads;
       const decoder = await decoderOf(model, threads, choice);
       const context = Math.min(choice.context ?? parts.defaultContext, decoder.architecture.context);
-      const held = model.cached(
-        `session ${choice.cacheType ?? "f16"} ${choice.chunk ?? 0} ${threads} ${context}`,
-        (): Held => {
-          const session = decoder.open({ context, threads });
-          model.onDispose(() => session.dispose());
-          return { session, busy: false };
-        },
-      );
+      const held = model.cached(`session ${keyOf(choice)} ${threads} ${context}`, (): Held => {
+        const session = decoder.open({ context, threads });
+        model.onDispose(() => session.dispose());
+        return { session, busy: false };
+      });
       if (held.busy)
         throw new WorkbenchError("HANDLE_BUSY", "[run] this model is answering already", {
           hint: "Stop the answer, or wait for its end.",

@@ -3,6 +3,7 @@ import type { DeviceInfo, RunDevice } from "../../contract/views/engine.ts";
 import type { Ability } from "../../contract/views/common.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
+import type { MlxAccess } from "./mlxAccess.ts";
 import { cannot } from "./views/overviewView.ts";
 
 export interface CpuAccess {
@@ -42,7 +43,12 @@ const COREML_SENTENCE =
     ? "The bridge to CoreML is not part of this version; the simulator runs the same package here."
     : "CoreML exists on Macs only; the simulator runs the same package here.";
 
-export function deviceList(cpu: CpuAccess): readonly DeviceInfo[] {
+/** What MLX is here, or what is missing. */
+export const mlxSentence = (mlx: MlxAccess): string =>
+  mlx.missing() ??
+  `${mlx.title()}: ${mlx.engine().device === "gpu" ? "runs on this Mac's GPU." : "for checking; MLX is fast on a Mac's GPU."}`;
+
+export function deviceList(cpu: CpuAccess, mlx: MlxAccess): readonly DeviceInfo[] {
   const missing = cpu.missing();
   return [
     {
@@ -63,18 +69,20 @@ export function deviceList(cpu: CpuAccess): readonly DeviceInfo[] {
       sentence: "Reads the package back from disk and runs its program in TypeScript: for checking, not for speed.",
     },
     { id: "coreml", title: "CoreML", available: false, sentence: COREML_SENTENCE },
+    { id: "mlx", title: "MLX", available: mlx.missing() === undefined, sentence: mlxSentence(mlx) },
   ];
 }
 
 /** Which devices can do a thing; what cannot says why. */
 export function requireDevice(device: RunDevice, what: string): void {
-  if (device === "cpu") return;
+  // MLX says itself what is missing when it is asked for.
+  if (device === "cpu" || device === "mlx") return;
   if (device === "coreml")
     throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] ${COREML_SENTENCE}`, {
       hint: "Choose coreml-sim to run the package in the simulator, or cpu.",
     });
   if (device === "coreml-sim") return;
   throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] the device ${device} is not part of this version`, {
-    hint: "Choose cpu or coreml-sim.",
+    hint: "Choose cpu, mlx or coreml-sim.",
   });
 }

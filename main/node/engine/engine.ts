@@ -30,6 +30,7 @@ import { infoHandlers, statusOf } from "./infoHandlers.ts";
 import { inspectHandlers } from "./inspectHandlers.ts";
 import { createJobs } from "./jobs.ts";
 import { measureHandlers } from "./measureHandlers.ts";
+import { mlxAccess } from "./mlxAccess.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { createModelStore } from "./modelStore.ts";
 import { createOffers } from "./offers.ts";
@@ -108,6 +109,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   };
   const jobs = createJobs(tell);
   const cpu = cpuAccess(() => loadAddon({ path: settings.addon }));
+  const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch });
   const recents = createRecents(folder);
   const uploads = createUploads();
   const offers = createOffers();
@@ -117,6 +119,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   const plans = place === undefined ? undefined : diskStore(place);
   const decoders = createDecoders({
     engine: cpu.engine,
+    mlx,
     prepare: prepareForCpu(settings),
     plans: planCache(settings, plans, build),
     defaultThreads,
@@ -145,7 +148,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
 
   const handlers: EngineHandlers = {
     calls: {
-      ...infoHandlers({ cpu, jobs, offers, dataFolder: folder, writable, plans }),
+      ...infoHandlers({ cpu, mlx, jobs, offers, dataFolder: folder, writable, plans }),
       ...inspectHandlers({ store, recents, uploads, initialTarget: initial, engineMissing: cpu.missing }),
       ...graphHandlers(store, initial),
       ...routeHandlers(store, initial),
@@ -155,7 +158,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs, cpu, initialTarget: initial }),
-      ...measureHandlers({ store, decoders, cpu, jobs, defaultThreads, roof }),
+      ...measureHandlers({ store, decoders, cpu, mlx, jobs, defaultThreads, roof }),
       ...exporting.streams,
     },
   };

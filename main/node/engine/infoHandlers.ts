@@ -6,14 +6,16 @@ import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts"
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { VERSION } from "../version.ts";
 import type { CpuAccess } from "./devices.ts";
-import { deviceList } from "./devices.ts";
+import { deviceList, mlxSentence } from "./devices.ts";
 import type { Jobs } from "./jobs.ts";
 import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "./machineInfo.ts";
 import type { DiskStore } from "../diskStore.ts";
+import type { MlxAccess } from "./mlxAccess.ts";
 import type { Offers } from "./offers.ts";
 
 export interface InfoParts {
   readonly cpu: CpuAccess;
+  readonly mlx: MlxAccess;
   readonly jobs: Jobs;
   readonly offers: Offers;
   readonly dataFolder: string;
@@ -52,7 +54,7 @@ export function infoHandlers(
         },
         memory: { totalBytes: totalBytes(), freeBytes: freeBytes() },
         readBandwidth: null,
-        devices: [...deviceList(parts.cpu)],
+        devices: [...deviceList(parts.cpu, parts.mlx)],
         offers: [...parts.offers.list()],
       };
     },
@@ -116,10 +118,16 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
         id: "coreml",
         title: "CoreML",
         state: "info",
-        sentence: deviceList(parts.cpu).find((device) => device.id === "coreml")?.sentence ?? "",
+        sentence: deviceList(parts.cpu, parts.mlx).find((device) => device.id === "coreml")?.sentence ?? "",
         hint: null,
       },
-      { id: "mlx", title: "MLX", state: "info", sentence: "The MLX backend is not part of this version.", hint: null },
+      {
+        id: "mlx",
+        title: "MLX",
+        state: parts.mlx.missing() === undefined ? "ok" : "info",
+        sentence: mlxSentence(parts.mlx),
+        hint: null,
+      },
       sample
         ? {
             id: "sample",

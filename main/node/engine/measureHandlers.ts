@@ -1,4 +1,4 @@
-/** Benchmarks and profiles of real runs on the CPU engine. */
+/** Benchmarks and profiles of real runs, on the CPU engine or on MLX. */
 import { availableParallelism } from "node:os";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
@@ -15,6 +15,7 @@ import { figure } from "./forecast.ts";
 import type { Jobs } from "./jobs.ts";
 import { llamaBenchJson } from "./llamaBench.ts";
 import { chipTitle, freeBytes } from "./machineInfo.ts";
+import type { MlxAccess } from "./mlxAccess.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { StringTable } from "./views/strings.ts";
@@ -23,6 +24,7 @@ export interface MeasureParts {
   readonly store: ModelStore;
   readonly decoders: Decoders;
   readonly cpu: CpuAccess;
+  readonly mlx: MlxAccess;
   readonly jobs: Jobs;
   readonly defaultThreads: number;
   /** Bytes per second that this machine reads, measured once and kept. */
@@ -32,7 +34,7 @@ export interface MeasureParts {
 export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["streams"], "bench.run" | "profile.run"> {
   return {
     async *"bench.run"(input, { signal }) {
-      requireCpu(input.device, "bench");
+      const device = measurable(input.device, "bench");
       const started = performance.now();
       const model = parts.store.get(input.model);
       const job = parts.jobs.start("bench", model.description.title);
@@ -40,7 +42,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
         const needed = Math.max(input.promptTokens, input.generateTokens, 1) + 1;
-        const lease = await parts.decoders.lease(model, { context: needed, threads });
+        const lease = await parts.decoders.lease(model, { device, context: needed, threads });
         try {
           const began = new Date();
           const steps = during<BenchSample, readonly Measured[]>((emit) =>
@@ -53,15 +55,14 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             next = await steps.next();
           }
           const tests = next.value;
-          const cpu = parts.cpu.engine();
           yield {
             kind: "done",
             device: input.device,
             truth: "measured",
             tests: tests.map(testView),
             machine: chipTitle(),
-            threads,
-            kernels: cpu.isa,
+            threads: lease.session.threads,
+            kernels: device === "cpu" ? parts.cpu.engine().isa : parts.mlx.title(),
             notes: notes(tests),
             json: llamaBenchJson({ model, tests, threads, began, machine: chipTitle() }),
           };
@@ -73,7 +74,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       }
     },
     async *"profile.run"(input, { signal }) {
-      requireCpu(input.device, "profile");
+      const device = measurable(input.device, "profile");
       const started = performance.now();
       const model = parts.store.get(input.model);
       const job = parts.jobs.start("profile", model.description.title);
@@ -81,6 +82,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
         const lease = await parts.decoders.lease(model, {
+          device,
           context: input.promptTokens + input.generateTokens + 1,
           threads,
         });
@@ -100,7 +102,10 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             yield phaseItem("record", "Recording", started, next.value);
             next = await steps.next();
           }
-          yield { kind: "done", profile: profileView(next.value, roof, threads) };
+          yield {
+            kind: "done",
+            profile: profileView(next.value, { roof, threads, device, lane: laneOf(parts, device, threads) }),
+          };
         } finally {
           lease.release();
         }
@@ -111,12 +116,27 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
   };
 }
 
-function requireCpu(device: Parameters<typeof requireDevice>[0], what: string): void {
+function measurable(device: Parameters<typeof requireDevice>[0], what: string): "cpu" | "mlx" {
   requireDevice(device, what);
-  if (device !== "cpu")
-    throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] a simulator's speed says nothing of the device it simulates`, {
-      hint: "Measure on cpu.",
-    });
+  if (device === "cpu" || device === "mlx") return device;
+  throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] a simulator's speed says nothing of the device it simulates`, {
+    hint: "Measure on cpu or mlx.",
+  });
+}
+
+/** Where the instructions of a profile ran. */
+function laneOf(parts: MeasureParts, device: "cpu" | "mlx", threads: number): Lane {
+  if (device === "cpu") return { title: `CPU, ${threads} threads`, device: "cpu" };
+  return { title: parts.mlx.title(), device: parts.mlx.engine().device };
+}
+type Lane = ProfileView["lanes"][number];
+
+/** What a profile was measured on. */
+interface Place {
+  readonly roof: number;
+  readonly threads: number;
+  readonly device: "cpu" | "mlx";
+  readonly lane: Lane;
 }
 
 function testView(test: Measured): BenchTest {
@@ -154,11 +174,11 @@ function notes(tests: readonly Measured[]): string[] {
   return found;
 }
 
-function rowView(row: ProfilePhase["rows"][number], roof: number): ProfileRow {
+function rowView(row: ProfilePhase["rows"][number], roof: number, { device }: Lane): ProfileRow {
   const reads = row.bytes > 0 && row.seconds > 0;
   return {
     op: row.op,
-    device: "cpu",
+    device,
     count: row.count,
     seconds: row.seconds,
     share: row.share,
@@ -168,7 +188,7 @@ function rowView(row: ProfilePhase["rows"][number], roof: number): ProfileRow {
   };
 }
 
-function profileView(report: ProfileReport, roof: number, threads: number): ProfileView {
+function profileView(report: ProfileReport, { roof, threads, device, lane }: Place): ProfileView {
   const strings = new StringTable();
   const { slices } = report;
   const ops = Uint32Array.from(report.titles, (title) => strings.add(title.op));
@@ -188,16 +208,16 @@ function profileView(report: ProfileReport, roof: number, threads: number): Prof
       "measured",
       `per token, over ${of.tokens} ${what}`,
     ),
-    rows: of.rows.map((row) => rowView(row, roof)),
+    rows: of.rows.map((row) => rowView(row, roof, lane)),
   });
   return {
-    device: "cpu",
+    device,
     truth: "measured",
     machine: chipTitle(),
-    sentence: profileSentence(report, roof),
+    sentence: `${profileSentence(report, roof)}${device === "mlx" ? " MLX evaluated each call on its own to time it: a plain run joins them and is faster." : ""}`,
     roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
     strings: strings.strings,
-    lanes: [{ title: `CPU, ${threads} threads`, device: "cpu" }],
+    lanes: [lane],
     steps: {
       start: Float64Array.from(report.runs, (run) => run.start),
       seconds: Float32Array.from(report.runs, (run) => run.seconds),

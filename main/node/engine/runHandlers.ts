@@ -71,8 +71,8 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
       yield phaseItem("prepare", "Preparing the model", started);
       const prompt = promptOf(model, input.prompt);
       const lease =
-        input.device === "cpu"
-          ? await parts.decoders.lease(model, input)
+        input.device === "cpu" || input.device === "mlx"
+          ? await parts.decoders.lease(model, { ...input, device: input.device })
           : await simulatedLease(parts, model, input, signal);
       try {
         const { ids } = prompt;

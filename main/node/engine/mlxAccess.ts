@@ -1,0 +1,55 @@
+/** The MLX engine of this machine, or why there is none, looked for once; and how the workbench opens decoders on it. */
+import type { MlxMode } from "../../backends/mlx/engine.ts";
+import { compile } from "../../compiler/compile.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { DecoderModel } from "../../runtime/decoderModel.ts";
+import { openMlxDecoder } from "../../runtime/mlxDecoder.ts";
+import type { MlxEngine } from "../../runtime/mlxDevice.ts";
+import { mlxTitle } from "../../runtime/mlxDevice.ts";
+import { findMlxEngine } from "../mlxAddon.ts";
+
+export interface MlxAccess {
+  /** A sentence when it is missing. */
+  readonly missing: () => string | undefined;
+  /** "MLX 0.32.4, its CPU build". */
+  readonly title: () => string;
+  /** Throws ENV_NO_DEVICE. */
+  readonly engine: () => MlxEngine;
+  readonly open: (
+    file: GgufFile,
+    paths: readonly string[],
+    options: { readonly cacheType: "f16" | "f32"; readonly chunk?: number },
+  ) => DecoderModel;
+}
+
+export interface MlxSettings {
+  readonly mode: MlxMode;
+  readonly dispatch: DispatchPolicy;
+}
+
+export function mlxAccess({ mode, dispatch }: MlxSettings, find: () => MlxEngine | string = findMlxEngine): MlxAccess {
+  let known: MlxEngine | string | undefined;
+  const get = (): MlxEngine | string => (known ??= find());
+  const engine = (): MlxEngine => {
+    const found = get();
+    if (typeof found === "string")
+      throw new WorkbenchError("ENV_NO_DEVICE", found, { hint: "Choose cpu, or build the MLX engine." });
+    return found;
+  };
+  return {
+    engine,
+    missing: () => {
+      const found = get();
+      return typeof found === "string" ? found : undefined;
+    },
+    title: () => mlxTitle(engine()),
+    open: (file, paths, options) =>
+      openMlxDecoder(engine(), file, paths, {
+        ...options,
+        mode,
+        prepare: (graph) => compile(graph, { backend: "mlx", dispatch }).graph,
+      }),
+  };
+}
