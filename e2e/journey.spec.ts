@@ -48,6 +48,9 @@ test("from a dropped file to an exported package", async ({ page }) => {
   test.setTimeout(300_000);
   const errors = await openWindow(page, served.url);
   await expect(page.getByText("Drop a GGUF here")).toBeVisible();
+  // What has no data says so, instead of a size of nothing.
+  await expect(page.getByRole("button", { name: /Header only, 1B/ })).toContainText("no weights");
+  await expect(page.getByRole("main")).not.toContainText(/(^|\s)0\s?B\b/);
   await picture(page, "1-start");
 
   await test.step("a drop opens the overview, and sending makes it run", async () => {
@@ -124,7 +127,15 @@ test("from a dropped file to an exported package", async ({ page }) => {
     await expect(panel.getByText("Writing tokens").first()).toBeVisible();
     await expect(panel.getByRole("button", { name: "Measure" })).toBeVisible({ timeout: 60_000 });
     await expect(panel).toContainText(/\d\st\/s/);
+    await panel.getByRole("button", { name: "Measure" }).click();
+    await expect(panel.getByRole("checkbox")).toHaveCount(2, { timeout: 60_000 });
+    for (const tick of await panel.getByRole("checkbox").all()) await tick.check();
+    const comparison = panel.getByRole("region", { name: /against/ });
+    await expect(comparison).toContainText("95 % interval");
+    await expect(comparison).toContainText(/The second is|No difference/);
+    await expect(comparison.getByRole("button", { name: "Copy as Markdown" })).toBeVisible();
     await picture(page, "6-bench");
+    expect(await axeFindings(page)).toEqual([]);
   });
 
   await test.step("a profile names the ops that took the time", async () => {
@@ -133,7 +144,15 @@ test("from a dropped file to an exported package", async ({ page }) => {
     await expect(panel.getByRole("region", { name: "By operation, table" })).toContainText("linear", {
       timeout: 60_000,
     });
+    const where = page.getByRole("region", { name: "Where one token goes" });
+    await expect(where).toContainText("products with weights");
+    await expect(where).toContainText("JavaScript between tokens");
+    // No share above all of it: what is faster than memory comes from the cache, and is called so.
+    const shares = (await panel.getByRole("row").allInnerTexts()).flatMap((row) => row.match(/\b\d+(?=\s?%)/g) ?? []);
+    expect(shares.length).toBeGreaterThan(5);
+    expect(shares.filter((share) => Number(share) > 100)).toEqual([]);
     await picture(page, "7-profile");
+    expect(await axeFindings(page)).toEqual([]);
   });
 
   await test.step("the package is written, reported, and accepted by the validator", async () => {

@@ -55,6 +55,7 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
       loss: {
         sentence: "The engine stopped. It is being started again.",
         lost: jobs,
+        jobs: (status?.jobs ?? []).map(({ kind }) => kind),
         over: false,
       },
     });
@@ -77,6 +78,7 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
           ? "The engine stopped and was started again; the model is open again."
           : "The engine stopped and was started again.",
         lost: loss.lost,
+        jobs: loss.jobs,
         over: true,
       },
     });

@@ -1,4 +1,5 @@
 /** What the whole window shares: the tabs, the selection, and how a model came to be open. */
+import type { Job } from "../../main/contract/views/engine.ts";
 import type { GraphKey } from "../../main/contract/views/graph.ts";
 
 export const TABS = ["overview", "tensors", "graph", "pipeline", "run", "bench", "profile", "export"] as const;
@@ -33,6 +34,8 @@ export interface ShownNotice {
 export interface Loss {
   readonly sentence: string;
   readonly lost: readonly string[];
+  /** What kind of work that was, so that it can be started again. */
+  readonly jobs: readonly Job["kind"][];
   /** The engine is there again; the sentence stays until it has been read. */
   readonly over: boolean;
 }

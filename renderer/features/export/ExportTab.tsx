@@ -138,8 +138,10 @@ function Outcome(): ReactNode {
   const report = useExport((s) => s.exportReport);
   const error = useExport((s) => s.exportError);
   const said = useExport((s) => s.exportSaid);
+  const start = useExport((s) => s.startExport);
   if (running) return <Running />;
-  if (error !== null) return <ErrorNote title="The package was not written" error={error} />;
+  if (error !== null)
+    return <ErrorNote title="The package was not written" error={error} onRetry={() => void start()} />;
   if (report !== null) return <Report report={report} />;
   return said === "" ? null : (
     <p role="status" className={styles["said"]}>

@@ -26,6 +26,7 @@ export function CompareCard(): ReactNode {
   const ask = useSession((state) => state.askComparison);
   const setTarget = useSession((state) => state.setTarget);
   const [wanted, setWanted] = useState(false);
+  const [tries, setTries] = useState(0);
   const [state, setState] = useState<Async<RouteComparison>>(IDLE);
   useEffect(() => {
     if (!wanted || model === null || target === null) return undefined;
@@ -39,7 +40,7 @@ export function CompareCard(): ReactNode {
     return () => {
       live = false;
     };
-  }, [wanted, model, target, phase, ask]);
+  }, [wanted, model, target, phase, ask, tries]);
   const rows = current(state)?.rows ?? null;
   return (
     <Card
@@ -47,7 +48,9 @@ export function CompareCard(): ReactNode {
       aside={rows === null ? undefined : <TruthMark truth={rows[0]?.truth ?? "predicted"} />}
       className={styles["wide"]}
     >
-      {state.kind === "failed" ? <ErrorNote title="The units could not be compared" error={state.error} /> : null}
+      {state.kind === "failed" ? (
+        <ErrorNote title="The units could not be compared" error={state.error} onRetry={() => setTries((n) => n + 1)} />
+      ) : null}
       {!wanted ? (
         <div className={styles["row"]}>
           <Button small onClick={() => setWanted(true)}>

@@ -23,6 +23,7 @@ export function MetadataCard({ model }: { readonly model: string }): ReactNode {
   const [query, setQuery] = useState("");
   const [limit, setLimit] = useState(PAGE);
   const [page, setPage] = useState<Async<MetadataPage>>(IDLE);
+  const [tries, setTries] = useState(0);
   const [shown, setShown] = useState<MetadataRow | null>(null);
   const asked = useDeferredValue(query);
   useEffect(() => {
@@ -35,7 +36,7 @@ export function MetadataCard({ model }: { readonly model: string }): ReactNode {
     return () => {
       live = false;
     };
-  }, [askMetadata, model, asked, limit]);
+  }, [askMetadata, model, asked, limit, tries]);
   const rows = current(page);
   return (
     <Card title="Every key" className={styles["wide"]}>
@@ -54,7 +55,9 @@ export function MetadataCard({ model }: { readonly model: string }): ReactNode {
               : `${count(rows.matched)} of ${plural(rows.total, "key")}`}
         </span>
       </div>
-      {page.kind === "failed" ? <ErrorNote title="The metadata could not be read" error={page.error} /> : null}
+      {page.kind === "failed" ? (
+        <ErrorNote title="The metadata could not be read" error={page.error} onRetry={() => setTries((n) => n + 1)} />
+      ) : null}
       {rows === null ? null : (
         <table className={cx(table["table"], styles["meta"])}>
           <thead>

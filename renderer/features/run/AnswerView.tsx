@@ -19,6 +19,7 @@ export const AnswerView = memo(function AnswerView({
   readonly answer: Answer;
 }): ReactNode {
   const certainty = useRun((s) => s.certainty);
+  const resend = useRun((s) => s.resend);
   const running = useRun((s) => (answer.end === null ? s.running : null));
   return (
     <div className={styles["answer"]}>
@@ -30,7 +31,9 @@ export const AnswerView = memo(function AnswerView({
           {answer.end === null ? <i className={styles["cursor"]} aria-hidden="true" /> : null}
         </div>
       )}
-      {answer.error === null ? null : <ErrorNote title="The run failed" error={answer.error} />}
+      {answer.error === null ? null : (
+        <ErrorNote title="The run failed" error={answer.error} onRetry={() => void resend(id)} />
+      )}
       <Foot answer={answer} />
     </div>
   );

@@ -38,6 +38,8 @@ export interface RunSlice {
   readonly setCertainty: (on: boolean) => void;
   readonly chooseToken: (at: { readonly turn: number; readonly token: number } | null) => void;
   readonly send: () => Promise<void>;
+  /** Takes a turn that failed out of the talk and asks again. */
+  readonly resend: (id: number) => Promise<void>;
   readonly stop: () => void;
   readonly clearTurns: () => void;
   readonly loadTemplate: () => Promise<void>;
@@ -182,6 +184,13 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
           keep(id, { mode: runMode, prompt: draft, parameters });
         }
       }
+    },
+    async resend(id) {
+      const { turns, running } = get();
+      const turn = turns.find((each) => each.id === id);
+      if (turn === undefined || running !== null) return;
+      set({ turns: turns.filter((each) => each !== turn), draft: turn.prompt });
+      await get().send();
     },
     stop() {
       const { running } = get();

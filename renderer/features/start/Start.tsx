@@ -94,6 +94,9 @@ function Item({
   );
 }
 
+/** Its size, or why it has none: "0 B" would look like a fault. */
+export const offerSize = ({ bytes: size }: Pick<Offer, "bytes">): string => (size > 0 ? bytes(size) : "no weights");
+
 function Offers(): ReactNode {
   const offers = useSession((state) => current(state.info)?.offers ?? null);
   const open = useSession((state) => state.open);
@@ -109,12 +112,7 @@ function Offers(): ReactNode {
               className={styles["item"]}
               onClick={() => void open({ kind: "offer", id: offer.id })}
             >
-              <Item
-                glyph={GLYPHS[offer.kind]}
-                title={offer.title}
-                sentence={offer.sentence}
-                aside={offer.bytes > 0 ? bytes(offer.bytes) : ""}
-              />
+              <Item glyph={GLYPHS[offer.kind]} title={offer.title} sentence={offer.sentence} aside={offerSize(offer)} />
             </button>
           ))}
     </section>

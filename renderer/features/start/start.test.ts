@@ -1,0 +1,9 @@
+import { describe, expect, it } from "vitest";
+import { offerSize } from "./Start.tsx";
+
+describe("the size of an offer", () => {
+  it("is never nothing: what has no data says so", () => {
+    expect(offerSize({ bytes: 2_830_000 })).toMatch(/^2\.83.MB$/);
+    expect(offerSize({ bytes: 0 })).toBe("no weights");
+  });
+});
