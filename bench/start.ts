@@ -1,7 +1,7 @@
 // From the start of `rlx run` to its first written character, with the compile cache and without, interleaved. Prints JSON.
 //   node scripts/build.mjs cli && npx tsx bench/start.ts [--file MODEL.gguf] [--repeats 10] [--threads 2] [--cli out/cli/rlx.js]
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,6 +46,7 @@ try {
   // The first pair fills the page cache and the compile cache.
   for (let i = 0; i <= Number(options.repeats); i++) {
     const [without, with_] = [await firstByte("off"), await firstByte(cache)];
+    if (readdirSync(cache).length !== 1) throw new Error("this build keeps no plan: build it with scripts/build.mjs");
     if (i === 0) continue;
     cold.push(without);
     warm.push(with_);
