@@ -62,7 +62,16 @@ test("killed in the middle of a run", async ({ page }) => {
   await expect(panel.getByRole("article").last()).toContainText(/\d\st\/s/);
   await panel.getByRole("button", { name: "Stop", exact: true }).click();
   await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
-  await banner.getByRole("button", { name: "Understood" }).click();
+  // What was lost can be asked again from the banner, and from the turn that failed.
+  await expect(panel.getByRole("alert")).toContainText("ENGINE_LOST");
+  await expect(panel.getByRole("button", { name: "Try again" })).toBeVisible();
+  await expect(banner.getByRole("button", { name: "Copy details" })).toBeVisible();
+  await expect(banner.getByRole("button", { name: "Understood" })).toBeVisible();
+  await banner.getByRole("button", { name: "Ask again" }).click();
   await expect(banner).toBeHidden();
+  await expect(panel.getByRole("article").last()).toContainText("Once upon a time");
+  await expect(panel.getByRole("article").last()).toContainText(/\d\st\/s/);
+  await page.keyboard.press("Escape");
+  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
   expect(errors).toEqual([]);
 });
