@@ -40,7 +40,7 @@ import {
   uploadChunk,
   uploadStarted,
 } from "./views/model.ts";
-import { routeComparison, routeView, targetList } from "./views/route.ts";
+import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import {
   benchInput,
   benchItem,
@@ -151,6 +151,8 @@ export const contract = {
       z.object({ model: modelId, phase, targets: z.array(targetSpec).min(1).max(16) }),
       routeComparison,
     ),
+    /** What CoreML itself plans on this machine, beside the prediction; exports and compiles the model when that was not done. */
+    "route.planned": call(z.object({ model: modelId, target: targetSpec, phase }), plannedRoute),
 
     "chat.template": call(
       z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null) }),

@@ -21,6 +21,8 @@ export interface Settings {
   readonly coremlUnits: CoremlUnits;
   /** Bake weights to f16 on export instead of keeping them packed. */
   readonly coremlHostDequant: boolean;
+  /** A CoreML addon instead of the one built on this Mac; elsewhere the only way to have one. */
+  readonly coremlAddon: string | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
   readonly mlxMode: MlxMode;
   /** Overrides the folder of caches, recents and calibration. */
@@ -70,6 +72,7 @@ export const VARIABLES = {
   dispatchReport: flag("RLX_DISPATCH_REPORT"),
   coremlUnits: oneOf("RLX_COREML_UNITS", COREML_UNITS, "cpu-ane"),
   coremlHostDequant: flag("RLX_COREML_HOST_DEQUANT"),
+  coremlAddon: path("RLX_COREML_ADDON"),
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
   home: path("RLX_HOME"),
   cache: path("RLX_CACHE", "a path, or off"),
@@ -99,6 +102,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     dispatchReport: read(VARIABLES.dispatchReport),
     coremlUnits: read(VARIABLES.coremlUnits),
     coremlHostDequant: read(VARIABLES.coremlHostDequant),
+    coremlAddon: read(VARIABLES.coremlAddon),
     mlxMode: read(VARIABLES.mlxMode),
     home: read(VARIABLES.home),
     cache: read(VARIABLES.cache),

@@ -89,3 +89,38 @@ export const routeComparison = z.object({
   ),
 });
 export type RouteComparison = View<typeof routeComparison>;
+
+/** One operator of the system's compute plan beside our prediction. */
+export const plannedOp = z.object({
+  /** Node of the legal graph; -1 for plumbing such as casts. */
+  node: z.number(),
+  op: z.string(),
+  output: z.string(),
+  predicted: device,
+  planned: device,
+  /** Share of the whole by the plan. */
+  cost: z.number(),
+  rule: z.string(),
+  sentence: z.string(),
+});
+/** CoreML's own plan for the machine at hand, joined to the predicted route. */
+export const plannedRoute = z.object({
+  /** planned; simulated when a test double plays the system. */
+  truth,
+  target: targetSpec,
+  targetTitle: z.string(),
+  phase,
+  machine: z.string(),
+  /** Why there are no devices, only operators; null when there is a plan. */
+  refusal: z.string().nullable(),
+  sentence: z.string(),
+  ops: z.number(),
+  joined: z.number(),
+  agreeing: z.number(),
+  shares: z.array(z.object({ device, predicted: z.number(), planned: z.number() })),
+  firstDifference: plannedOp.nullable(),
+  differences: z.array(plannedOp),
+  /** Device codes per node of the legal graph. */
+  nodes: z.object({ predicted: u8, planned: u8 }),
+});
+export type PlannedRoute = View<typeof plannedRoute>;

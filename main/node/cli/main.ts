@@ -143,7 +143,18 @@ forTarget(
 )
   .option("--expect <rule>", "exit with 1 unless the share of the work holds, e.g. ane>=0.9")
   .option("--ops", "every op with its device and reason")
+  .option("--planned", "beside what CoreML plans on this Mac, where they differ first")
   .action(run(async () => (await import("./route.ts")).route));
+
+forTarget(
+  add(
+    "assert-residency",
+    "exit with 1 unless CoreML plans enough of a model on the Neural Engine of this Mac",
+    "rlx assert-residency model.gguf --min-ane 0.9",
+  ),
+)
+  .addOption(preset("--min-ane <share>", "least share of the plan's cost", "0.9"))
+  .action(run(async () => (await import("./planned.ts")).assertResidency));
 
 forTarget(add("segments", "where the program is cut, and the bytes that cross", "rlx segments --demo")).action(
   run(async () => (await import("./route.ts")).segments),

@@ -6,10 +6,12 @@ import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 import { bytesText, figureText, table } from "./output.ts";
+import { planned } from "./planned.ts";
 
 interface RouteOptions extends CommonOptions {
   readonly expect?: string;
   readonly ops?: boolean;
+  readonly planned?: boolean;
 }
 
 async function routeView(command: Command, choice: ModelChoice, options: CommonOptions): Promise<RouteView> {
@@ -22,6 +24,7 @@ async function routeView(command: Command, choice: ModelChoice, options: CommonO
 }
 
 export async function route(command: Command, choice: ModelChoice, options: RouteOptions): Promise<number> {
+  if (options.planned === true) return planned(command, choice, options);
   const expectation = options.expect === undefined ? undefined : parseExpectation(options.expect);
   const view = await routeView(command, choice, options);
   const { output } = command;

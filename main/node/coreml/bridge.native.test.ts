@@ -171,7 +171,7 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
     it("tells the stages and the times", async () => {
       const stages: string[] = [];
       const times = await played("compile-ms=300 load-ms=20", () =>
-        runTrial({ ...request("good"), onProgress: (stage) => stages.push(stage) }),
+        runTrial({ ...request("good"), onProgress: ({ stage }) => stages.push(stage) }),
       );
       expect([...new Set(stages)]).toEqual(["compile", "load", "first prediction"]);
       expect(times.compileSeconds).toBeGreaterThan(0.29);

@@ -12,7 +12,7 @@ import { CompiledModels, exportKey } from "./compiledModels.ts";
 import { evaluateForDouble } from "./double.ts";
 import type { CoremlBridge, CoremlUnit } from "./native.ts";
 import { loadCoreml } from "./native.ts";
-import type { TrialStage } from "./trial.ts";
+import type { TrialProgress } from "./trial.ts";
 import { TrialBook, tryOnce } from "./trial.ts";
 
 export interface CoremlAccess {
@@ -59,7 +59,7 @@ export interface PrepareRequest {
   readonly facts: readonly string[];
   readonly write: (path: string) => Promise<void>;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (stage: TrialStage, elapsedSeconds: number) => void;
+  readonly onProgress?: (progress: TrialProgress) => void;
 }
 
 /** The compiled model of a package, tried out: nothing of it has run in this process yet. */

@@ -20,6 +20,7 @@ import { runHybrid } from "../engine/hybrid.ts";
 import { routeOf } from "../engine/routes.ts";
 import { loadAddon } from "../addon.ts";
 import { openDecoder } from "../../runtime/decoderModel.ts";
+import type { TrialProgress } from "./trial.ts";
 import { coremlAccess, openRunner, prepareModel, unitsOf } from "./device.ts";
 
 const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
@@ -69,7 +70,7 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
           units: unitsOf(target),
           facts: [file.identity, JSON.stringify(target)],
           write: async (path: string) => void (await exportModel(model, target, { path, engine, signal })),
-          onProgress: (stage: string) => void stages.add(stage),
+          onProgress: ({ stage }: TrialProgress) => void stages.add(stage),
         };
         const compiled = await prepareModel(access, request);
         expect([...stages]).toEqual(["compile", "load", "first prediction"]);

@@ -12,7 +12,7 @@ import type { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
 import { openRunner, prepareModel, unitsOf } from "./device.ts";
-import type { TrialStage } from "./trial.ts";
+import type { TrialProgress } from "./trial.ts";
 
 export interface CoremlSession {
   readonly session: DecoderSession;
@@ -26,7 +26,7 @@ export interface SessionRequest {
   /** Reads weights for the export. */
   readonly engine: CpuEngine;
   readonly signal: AbortSignal;
-  readonly onProgress?: (stage: TrialStage, elapsedSeconds: number) => void;
+  readonly onProgress?: (progress: TrialProgress) => void;
 }
 
 /** Tokens of one run of the prompt. */

@@ -12,6 +12,16 @@ import type { CoremlUnit } from "./native.ts";
 export type TrialStage = "compile" | "load" | "first prediction";
 const STAGES: readonly string[] = ["compile", "load", "first prediction"] satisfies readonly TrialStage[];
 
+export interface TrialProgress {
+  readonly stage: TrialStage;
+  readonly elapsedSeconds: number;
+}
+export const TRIAL_SENTENCES: Readonly<Record<TrialStage, string>> = {
+  compile: "CoreML compiles the package",
+  load: "The system specialises the model for its units",
+  "first prediction": "First prediction, in a process that may die",
+};
+
 export interface TrialTimes {
   readonly cached: boolean;
   readonly compileSeconds: number;
@@ -28,7 +38,7 @@ export interface TrialRequest {
   readonly units: CoremlUnit;
   readonly function?: string;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (stage: TrialStage, elapsedSeconds: number) => void;
+  readonly onProgress?: (progress: TrialProgress) => void;
 }
 
 const PROGRESS_EVERY_MS = 250;
@@ -65,7 +75,7 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
     let stage: TrialStage = "compile";
     let result: Line | undefined;
     let [pending, said] = ["", ""];
-    const tell = (): void => onProgress?.(stage, (performance.now() - started) / 1000);
+    const tell = (): void => onProgress?.({ stage, elapsedSeconds: (performance.now() - started) / 1000 });
     const timer = setInterval(tell, PROGRESS_EVERY_MS);
     // Specialising cannot be interrupted politely: only the end of its process ends it.
     const stop = (): void => void child.kill("SIGKILL");

@@ -3,6 +3,8 @@ import type { DeviceInfo, RunDevice } from "../../contract/views/engine.ts";
 import type { Ability } from "../../contract/views/common.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
+import type { CoremlAccess } from "../coreml/device.ts";
+import { coremlMissing } from "../coreml/device.ts";
 import type { MlxAccess } from "./mlxAccess.ts";
 import { cannot } from "./views/overviewView.ts";
 
@@ -38,17 +40,22 @@ export function cpuAccess(load: () => CpuEngine): CpuAccess {
   };
 }
 
-const COREML_SENTENCE =
-  process.platform === "darwin"
-    ? "The bridge to CoreML is not part of this version; the simulator runs the same package here."
-    : "CoreML exists on Macs only; the simulator runs the same package here.";
-
 /** What MLX is here, or what is missing. */
 export const mlxSentence = (mlx: MlxAccess): string =>
   mlx.missing() ??
   `${mlx.title()}: ${mlx.engine().device === "gpu" ? "runs on this Mac's GPU." : "for checking; MLX is fast on a Mac's GPU."}`;
 
-export function deviceList(cpu: CpuAccess, mlx: MlxAccess): readonly DeviceInfo[] {
+/** What CoreML is here, or what is missing. */
+export function coremlSentence(coreml: CoremlAccess): string {
+  const missing = coremlMissing(coreml);
+  if (missing !== undefined) return missing;
+  const bridge = coreml.bridge();
+  if (bridge.double !== undefined) return "A test double of CoreML: the simulator computes, nothing is measured.";
+  const { chip, os, ane } = bridge.machine();
+  return `${chip}, macOS ${os}, ${ane ? "with" : "without"} a Neural Engine.`;
+}
+
+export function deviceList(cpu: CpuAccess, mlx: MlxAccess, coreml: CoremlAccess): readonly DeviceInfo[] {
   const missing = cpu.missing();
   return [
     {
@@ -68,20 +75,20 @@ export function deviceList(cpu: CpuAccess, mlx: MlxAccess): readonly DeviceInfo[
       available: true,
       sentence: "Reads the package back from disk and runs its program in TypeScript: for checking, not for speed.",
     },
-    { id: "coreml", title: "CoreML", available: false, sentence: COREML_SENTENCE },
+    {
+      id: "coreml",
+      title: "CoreML",
+      available: coremlMissing(coreml) === undefined,
+      sentence: coremlSentence(coreml),
+    },
     { id: "mlx", title: "MLX", available: mlx.missing() === undefined, sentence: mlxSentence(mlx) },
   ];
 }
 
 /** Which devices can do a thing; what cannot says why. */
 export function requireDevice(device: RunDevice, what: string): void {
-  // MLX says itself what is missing when it is asked for.
-  if (device === "cpu" || device === "mlx") return;
-  if (device === "coreml")
-    throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] ${COREML_SENTENCE}`, {
-      hint: "Choose coreml-sim to run the package in the simulator, or cpu.",
-    });
-  if (device === "coreml-sim") return;
+  // MLX and CoreML say themselves what is missing when they are asked for.
+  if (device === "cpu" || device === "mlx" || device === "coreml" || device === "coreml-sim") return;
   throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] the device ${device} is not part of this version`, {
     hint: "Choose cpu, mlx or coreml-sim.",
   });

@@ -26,6 +26,8 @@ import { cpuAccess } from "./devices.ts";
 import { exportHandlers } from "./exportHandlers.ts";
 import { graphHandlers } from "./graphHandlers.ts";
 import { hybridHandlers } from "./hybridHandlers.ts";
+import { coremlAccess } from "../coreml/device.ts";
+import { plannedHandler } from "../coreml/plannedHandler.ts";
 import { infoHandlers, statusOf } from "./infoHandlers.ts";
 import { inspectHandlers } from "./inspectHandlers.ts";
 import { createJobs } from "./jobs.ts";
@@ -110,6 +112,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   const jobs = createJobs(tell);
   const cpu = cpuAccess(() => loadAddon({ path: settings.addon }));
   const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch });
+  const coreml = coremlAccess(folder, settings.coremlAddon);
   const recents = createRecents(folder);
   const uploads = createUploads();
   const offers = createOffers();
@@ -148,16 +151,17 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
 
   const handlers: EngineHandlers = {
     calls: {
-      ...infoHandlers({ cpu, mlx, jobs, offers, dataFolder: folder, writable, plans }),
+      ...infoHandlers({ cpu, mlx, coreml, jobs, offers, dataFolder: folder, writable, plans }),
       ...inspectHandlers({ store, recents, uploads, initialTarget: initial, engineMissing: cpu.missing }),
       ...graphHandlers(store, initial),
       ...routeHandlers(store, initial),
-      ...hybridHandlers(store, cpu, jobs),
+      ...hybridHandlers(store, cpu, jobs, coreml),
+      ...plannedHandler({ store, coreml, cpu }),
       ...exporting.calls,
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
     },
     streams: {
-      "run.start": runHandler({ store, decoders, jobs, cpu, initialTarget: initial }),
+      "run.start": runHandler({ store, decoders, jobs, cpu, coreml, initialTarget: initial }),
       ...measureHandlers({ store, decoders, cpu, mlx, jobs, defaultThreads, roof }),
       ...exporting.streams,
     },

@@ -79,7 +79,7 @@ export async function runHybrid(
 }
 
 /** The CoreML parts of a route as one package: one function each. */
-async function packageRoute(route: Route, engine: CpuEngine, path: string, signal: AbortSignal): Promise<void> {
+export async function packageRoute(route: Route, engine: CpuEngine, path: string, signal: AbortSignal): Promise<void> {
   const { lowered } = route;
   if (!lowered) throw new WorkbenchError("UNSUPPORTED_OP", "[hybrid] CoreML can run no part of this graph");
   const noFile = (tensor: string): Promise<Uint8Array> =>

@@ -1,7 +1,12 @@
 /** The hybrid run of a demo graph as the window gets it. */
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { HybridView } from "../../contract/views/run.ts";
+import { cp } from "node:fs/promises";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { CoremlAccess } from "../coreml/device.ts";
+import { contentOf } from "../coreml/compiledModels.ts";
+import { openRunner, prepareModel, unitsOf } from "../coreml/device.ts";
+import type { RunnerOpener } from "./hybrid.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { CpuAccess } from "./devices.ts";
 import { figure } from "./forecast.ts";
@@ -15,9 +20,10 @@ export function hybridHandlers(
   store: ModelStore,
   cpu: CpuAccess,
   jobs: Jobs,
+  coreml: CoremlAccess,
 ): Pick<EngineHandlers["calls"], "hybrid.run"> {
   return {
-    "hybrid.run": async ({ model, target, seed }, { signal }): Promise<HybridView> => {
+    "hybrid.run": async ({ model, device, target, seed }, { signal }): Promise<HybridView> => {
       const open = store.get(model);
       if (open.kind !== "demo-graph")
         throw new WorkbenchError("INPUT_ARGUMENT", "[hybrid] only the demo graph runs part by part", {
@@ -26,7 +32,14 @@ export function hybridHandlers(
       const job = jobs.start("hybrid", "demo graph");
       try {
         const route = await routeOf(open, target, "decode", signal);
-        const run = await runHybrid(route.graph, route, cpu.engine(), seed, signal);
+        const run = await runHybrid(
+          route.graph,
+          route,
+          cpu.engine(),
+          seed,
+          signal,
+          device === "coreml" ? onCoreml(coreml, route, signal) : undefined,
+        );
         return hybridView(route, run, target);
       } finally {
         job.end();
@@ -35,11 +48,23 @@ export function hybridHandlers(
   };
 }
 
+/** The parts' package on CoreML: copied to where compiled models live, because the one given here is temporary. */
+function onCoreml(coreml: CoremlAccess, route: Route, signal: AbortSignal): RunnerOpener {
+  const units = unitsOf(route.target);
+  return async (path) => {
+    const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
+    const facts = [await contentOf(path, signal)];
+    const compiled = await prepareModel(coreml, { units, facts, write, signal });
+    const runner = openRunner(coreml, compiled, units);
+    return { runner, close: () => runner.dispose() };
+  };
+}
+
 function hybridView(route: Route, run: HybridRun, target: HybridView["target"]): HybridView {
   return {
-    truth: "simulated",
+    truth: run.truth,
     target,
-    sentence: `${run.timings.length} parts: ${run.timings.filter((part) => part.side === "coreml").length} simulated, ${run.timings.filter((part) => part.side === "host").length} on the host.`,
+    sentence: `${run.timings.length} parts: ${run.timings.filter((part) => part.side === "coreml").length} ${run.truth === "measured" ? "on CoreML" : "simulated"}, ${run.timings.filter((part) => part.side === "host").length} on the host.`,
     segments: run.timings.map((timing) => {
       const segments = route.segments.filter((segment) => segment.part === timing.part);
       return {
@@ -49,8 +74,10 @@ function hybridView(route: Route, run: HybridRun, target: HybridView["target"]):
         seconds: figure(
           timing.seconds,
           "seconds",
-          timing.side === "host" ? "measured" : "simulated",
-          timing.side === "host" ? "on this machine" : "the simulator's own time, not the device's",
+          timing.side === "host" ? "measured" : run.truth,
+          timing.side === "host" || run.truth === "measured"
+            ? "on this machine"
+            : "the simulator's own time, not the device's",
         ),
         bytesIn: timing.bytesIn,
         bytesOut: timing.bytesOut,
@@ -75,7 +102,7 @@ function hybridView(route: Route, run: HybridRun, target: HybridView["target"]):
         "measured",
         "root mean square of the difference over that of the reference",
       ),
-      sentence: `The parts together differ from the reference by ${(run.relativeRms * 100).toPrecision(2)} % (f16 arithmetic in the simulated parts).`,
+      sentence: `The parts together differ from the reference by ${(run.relativeRms * 100).toPrecision(2)} % (f16 arithmetic in the CoreML parts).`,
     },
   };
 }

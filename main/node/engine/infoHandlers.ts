@@ -6,16 +6,18 @@ import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts"
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { VERSION } from "../version.ts";
 import type { CpuAccess } from "./devices.ts";
-import { deviceList, mlxSentence } from "./devices.ts";
+import { coremlSentence, deviceList, mlxSentence } from "./devices.ts";
+import type { CoremlAccess } from "../coreml/device.ts";
+import type { MlxAccess } from "./mlxAccess.ts";
 import type { Jobs } from "./jobs.ts";
 import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "./machineInfo.ts";
 import type { DiskStore } from "../diskStore.ts";
-import type { MlxAccess } from "./mlxAccess.ts";
 import type { Offers } from "./offers.ts";
 
 export interface InfoParts {
   readonly cpu: CpuAccess;
   readonly mlx: MlxAccess;
+  readonly coreml: CoremlAccess;
   readonly jobs: Jobs;
   readonly offers: Offers;
   readonly dataFolder: string;
@@ -54,7 +56,7 @@ export function infoHandlers(
         },
         memory: { totalBytes: totalBytes(), freeBytes: freeBytes() },
         readBandwidth: null,
-        devices: [...deviceList(parts.cpu, parts.mlx)],
+        devices: [...deviceList(parts.cpu, parts.mlx, parts.coreml)],
         offers: [...parts.offers.list()],
       };
     },
@@ -118,7 +120,7 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
         id: "coreml",
         title: "CoreML",
         state: "info",
-        sentence: deviceList(parts.cpu, parts.mlx).find((device) => device.id === "coreml")?.sentence ?? "",
+        sentence: coremlSentence(parts.coreml),
         hint: null,
       },
       {

@@ -399,6 +399,8 @@ function createHandlers({ layers = 28 }: FakeOptions): Handlers<Contract> {
           };
         }),
       }),
+      "route.planned": () =>
+        Promise.reject(new Error("CoreML exists on Macs only; the simulator runs the same package here.")),
       "chat.template": () => ({
         present: true,
         sentence: "A ChatML template with tools, 4 KB.",

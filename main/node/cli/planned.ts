@@ -1,0 +1,48 @@
+/** `rlx route --planned` and `rlx assert-residency`: CoreML's own plan for this machine beside the prediction. */
+import type { PlannedRoute } from "../../contract/views/route.ts";
+import type { Command, CommonOptions, ModelChoice } from "./client.ts";
+import { decimal, openModel, targetOf } from "./client.ts";
+import { phaseOf } from "./graph.ts";
+import { table } from "./output.ts";
+
+async function plannedRoute(command: Command, choice: ModelChoice, options: CommonOptions): Promise<PlannedRoute> {
+  const { model } = await openModel(command, choice);
+  const target = await targetOf(command, options);
+  return command.client.call("route.planned", { model, target, phase: phaseOf(options) }, { signal: command.signal });
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+
+export async function planned(command: Command, choice: ModelChoice, options: CommonOptions): Promise<number> {
+  const view = await plannedRoute(command, choice, options);
+  const { output } = command;
+  output.value(view);
+  output.line(`${view.sentence} (${view.truth})`);
+  output.line();
+  const rows = view.shares.map((row) => [row.device.toUpperCase(), percent(row.predicted), percent(row.planned)]);
+  output.line(table(["device", "predicted", "planned"], rows, new Set([1, 2])));
+  if (view.differences.length > 0) {
+    const list = view.differences.map((op) => [op.output, op.op, op.predicted, op.planned, percent(op.cost), op.rule]);
+    output.line(`\n${table(["operator", "", "predicted", "planned", "cost", "rule"], list, new Set([4]))}`);
+  }
+  if (view.joined < view.ops) output.line(`\n${view.ops - view.joined} of ${view.ops} operators are not in the plan.`);
+  return 0;
+}
+
+/** Ends with 1 unless the Neural Engine has at least this share of the plan's cost. */
+export async function assertResidency(
+  command: Command,
+  choice: ModelChoice,
+  options: CommonOptions & { readonly minAne: string },
+): Promise<number> {
+  const least = decimal("min-ane", options.minAne, 0, 1);
+  const view = await plannedRoute(command, choice, options);
+  const share = view.shares.find((row) => row.device === "ane")?.planned ?? 0;
+  const held = view.refusal === null && share >= least;
+  command.output.value({ share, least, held, truth: view.truth, machine: view.machine, refusal: view.refusal });
+  command.output.line(
+    `${view.machine}: ${percent(share)} on the Neural Engine, at least ${percent(least)} wanted (${view.truth})`,
+  );
+  if (!held) process.stderr.write(`${view.refusal ?? view.sentence}\n`);
+  return held ? 0 : 1;
+}

@@ -1,0 +1,113 @@
+// The device `coreml` behind the contract, over the double: generation, the hybrid graph, the plan beside the prediction, and the
+// sentence where there is no CoreML. Checked against the CPU engine and the simulator.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { StreamItemOf } from "../../contract/contract.ts";
+import { createClient } from "../../contract/client.ts";
+import { contract } from "../../contract/contract.ts";
+import type { EngineClient } from "../../contract/contract.ts";
+import { createPortPair } from "../../contract/port.ts";
+import { doublePath, noDouble } from "../../testing/coremlDouble.ts";
+import { createEngine } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
+import { readSettings } from "../settings.ts";
+
+const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
+
+function engineWith(environment: Readonly<Record<string, string>>): {
+  readonly engine: Engine;
+  readonly client: EngineClient;
+} {
+  const engine = createEngine({ settings: readSettings(environment) });
+  const [window, served] = createPortPair();
+  const client = createClient(contract, window, { checkOutputs: true });
+  engine.connect(served);
+  return { engine, client };
+}
+
+describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
+  const home = mkdtempSync(join(tmpdir(), "rlx-coreml-engine-"));
+  let engine: Engine;
+  let client: EngineClient;
+  beforeAll(() => {
+    ({ engine, client } = engineWith({ RLX_HOME: home, RLX_COREML_ADDON: doublePath, RLX_COREML_UNITS: "all" }));
+  });
+  afterAll(async () => {
+    await engine.dispose();
+    rmSync(home, { recursive: true, force: true });
+  });
+  const opened = async (id: string): Promise<string> =>
+    (await client.call("model.open", { source: { kind: "offer", id } })).model;
+
+  it("is in the list of devices, as what it is", async () => {
+    const { devices } = await client.call("engine.info", {});
+    expect(devices.find((device) => device.id === "coreml")).toMatchObject({
+      available: true,
+      sentence: expect.stringContaining("double"),
+    });
+  });
+
+  it("writes a text, telling compile, load and first run", { timeout: 120_000 }, async () => {
+    const model = await opened("sample");
+    const write = async (device: "cpu" | "coreml"): Promise<{ items: StreamItemOf<"run.start">[]; ids: number[] }> => {
+      const items: StreamItemOf<"run.start">[] = [];
+      const prompt = { kind: "completion", text: "Once upon a time" } as const;
+      const input = { model, device, prompt, maxTokens: 8, context: 64, sampling: { temperature: 0, seed: 1 } };
+      for await (const item of client.stream("run.start", input)) items.push(item);
+      return { items, ids: items.flatMap((item) => (item.kind === "token" ? [item.token.id] : [])) };
+    };
+    const cpu = await write("cpu");
+    const coreml = await write("coreml");
+    expect(coreml.ids).toHaveLength(8);
+    expect(coreml.ids).toEqual(cpu.ids);
+    expect(coreml.items.find((item) => item.kind === "start")).toMatchObject({ device: "coreml", truth: "simulated" });
+    const phases = coreml.items.flatMap((item) => (item.kind === "phase" ? [item.name] : []));
+    expect(phases).toEqual(expect.arrayContaining(["compile", "load", "first prediction"]));
+  });
+
+  it("runs the hybrid graph as the simulator does", { timeout: 60_000 }, async () => {
+    const model = await opened("demo-hybrid");
+    const run = (device: "coreml" | "coreml-sim") =>
+      client.call("hybrid.run", { model, device, target: TARGET, seed: 3 });
+    const [coreml, simulated] = [await run("coreml"), await run("coreml-sim")];
+    expect(coreml.outputs).toEqual(simulated.outputs);
+    expect(coreml.segments.map((segment) => segment.index)).toEqual(simulated.segments.map((segment) => segment.index));
+  });
+
+  it("lays the plan beside the prediction and names the first difference", { timeout: 60_000 }, async () => {
+    for (const id of ["sample", "demo-hybrid"]) {
+      const model = await opened(id);
+      const view = await client.call("route.planned", { model, target: TARGET, phase: "decode" });
+      expect(view.truth).toBe("simulated");
+      expect(view.refusal).toBeNull();
+      expect(view.joined).toBe(view.ops);
+      expect(view.ops).toBeGreaterThan(5);
+      expect(view.shares.reduce((sum, row) => sum + row.planned, 0)).toBeCloseTo(1, 6);
+      const differing = view.firstDifference;
+      expect(view.agreeing === view.ops).toBe(differing === null);
+      if (differing !== null)
+        expect(view.sentence).toContain(`predicted ${differing.predicted}, planned ${differing.planned}`);
+    }
+  });
+});
+
+describe.skipIf(process.platform === "darwin")("without CoreML", () => {
+  it("says so in one sentence, and starts nothing", async () => {
+    const home = mkdtempSync(join(tmpdir(), "rlx-no-coreml-"));
+    const { engine, client } = engineWith({ RLX_HOME: home });
+    const { devices } = await client.call("engine.info", {});
+    expect(devices.find((device) => device.id === "coreml")).toMatchObject({
+      available: false,
+      sentence: "CoreML exists on Macs only; the simulator runs the same package here.",
+    });
+    const { model } = await client.call("model.open", { source: { kind: "offer", id: "demo-hybrid" } });
+    await expect(client.call("route.planned", { model, target: TARGET, phase: "decode" })).rejects.toMatchObject({
+      code: "ENV_NO_DEVICE",
+    });
+    expect(existsSync(join(home, "coreml"))).toBe(false);
+    await engine.dispose();
+    rmSync(home, { recursive: true, force: true });
+  });
+});
