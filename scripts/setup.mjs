@@ -167,6 +167,13 @@ async function prepareClang() {
   return installWithApt("clang-19", "libclang-rt-19-dev");
 }
 
+/** Over the MLX that is in .venv or comes from Homebrew. */
+async function buildMlx() {
+  const { buildNative, nativeBuilds } = await import("./buildNative.mjs");
+  if (!existsSync(join(root, nativeBuilds.mlx.output))) say("building the MLX engine (about a minute)");
+  return buildNative("mlx");
+}
+
 /** The bridge itself on a Mac; elsewhere the same source over the double, for the tests. */
 async function buildCoreml() {
   const { buildNative } = await import("./buildNative.mjs");
@@ -179,6 +186,7 @@ const steps = [
   { name: "npm packages", needed: true, always: true, act: installPackages },
   { name: "native engine", always: true, act: buildEngine },
   { name: "Python oracles", act: preparePython },
+  { name: "MLX engine", act: buildMlx },
   { name: "llama.cpp", act: preparePeers },
   { name: "Chromium", act: prepareChromium },
   { name: "arm64 emulation", act: prepareArm64 },
