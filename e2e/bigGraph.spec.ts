@@ -1,6 +1,6 @@
 /**
- * A real graph of more than 10 000 ops in the window. What is asserted here is structure: how many elements there are, however
- * much of the graph is shown. Times are measured by bench/window.ts.
+ * The graph in the window, small and large. What is asserted here is structure: what is on the screen, what covers what, what
+ * keys do, and how many elements there are however much of the graph is shown. Times are measured by bench/window.ts.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,6 +24,210 @@ test.beforeAll(async () => {
 test.afterAll(async () => {
   await served.stop();
   rmSync(folder, { recursive: true, force: true });
+});
+
+interface Seen {
+  readonly canvas: { readonly left: number; readonly top: number; readonly right: number; readonly bottom: number };
+  readonly cards: readonly {
+    readonly left: number;
+    readonly top: number;
+    readonly right: number;
+    readonly bottom: number;
+  }[];
+  readonly toolsBottom: number;
+  readonly toolsHeight: number;
+  readonly zoom: number;
+}
+
+/** Where the cards are, in relation to the canvas and to the bar above it. */
+const look = (page: Page): Promise<Seen> =>
+  page.evaluate(() => {
+    const rect = (element: Element | null) => {
+      const { left, top, right, bottom } = element?.getBoundingClientRect() ?? new DOMRect();
+      return { left, top, right, bottom };
+    };
+    const search = rect(document.querySelector("#graph-search"));
+    const modes = rect(
+      [...document.querySelectorAll('[aria-label="Colour by"], label:has(select)')].find(
+        (each) => each.getBoundingClientRect().height > 0,
+      ) ?? null,
+    );
+    const viewport = document.querySelector<HTMLElement>(".react-flow__viewport");
+    return {
+      canvas: rect(document.querySelector("[data-graph-canvas]")),
+      cards: [...document.querySelectorAll(".react-flow__node")].map(rect),
+      toolsBottom: Math.max(search.bottom, modes.bottom),
+      toolsHeight: Math.max(search.bottom, modes.bottom) - Math.min(search.top, modes.top),
+      zoom: new DOMMatrix(viewport?.style.transform).a,
+    };
+  });
+
+/** Every card lies on the canvas and below the bar, which is one row; near enough to be read. */
+async function expectWhole(page: Page, cards: number): Promise<void> {
+  await expect.poll(async () => (await look(page)).cards.length).toBe(cards);
+  await expect
+    .poll(async () => {
+      const { canvas, cards: all, toolsBottom } = await look(page);
+      return all.filter(
+        (card) =>
+          card.left < canvas.left || card.right > canvas.right || card.top < toolsBottom || card.bottom > canvas.bottom,
+      );
+    })
+    .toEqual([]);
+  const { zoom, toolsHeight } = await look(page);
+  expect(zoom).toBeGreaterThanOrEqual(0.7);
+  expect(toolsHeight).toBeLessThan(44);
+}
+
+/** Cards of the folded graph: three inputs, positions, embedding, blocks (one or two boxes), norm and head. */
+const FOLDED = { sample: 9, deep: 9 } as const;
+
+async function openGraph(page: Page, offer: RegExp): Promise<string[]> {
+  const errors = await openWindow(page, served.url);
+  await page.getByRole("button", { name: offer }).first().click();
+  await showTab(page, "Graph");
+  await expect(page.locator(".react-flow__node").first()).toBeVisible({ timeout: 60_000 });
+  // The legend's buttons come with the route.
+  await expect(page.getByTitle("Only Neural Engine (A)")).toBeVisible({ timeout: 60_000 });
+  return errors;
+}
+
+for (const size of [
+  { width: 1000, height: 640 },
+  { width: 1440, height: 900 },
+]) {
+  test(`the folded graph is seen whole, as cards, in ${size.width}×${size.height}, and again in another size`, async ({
+    page,
+  }) => {
+    await page.setViewportSize(size);
+    const errors = await openGraph(page, /sample/i);
+    await expectWhole(page, FOLDED.sample);
+    await picture(page, `graph-${size.width}`);
+    await page.setViewportSize({ width: 1180, height: 700 });
+    await expectWhole(page, FOLDED.sample);
+    // A view that the user has moved is left alone.
+    const canvas = page.locator("[data-graph-canvas]");
+    const box = await canvas.boundingBox();
+    if (box === null) throw new Error("the canvas has no box");
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.wheel(0, 260);
+    const before = await look(page);
+    await page.setViewportSize({ width: 1180, height: 760 });
+    await expect.poll(async () => (await look(page)).canvas.bottom).toBeGreaterThan(before.canvas.bottom);
+    await expect.poll(async () => (await look(page)).zoom).toBe(before.zoom);
+    expect((await look(page)).cards[0]?.top).not.toBe(before.canvas.top);
+    expect(errors).toEqual([]);
+  });
+}
+
+test("the graph is walked, opened, searched and fitted by keys alone", async ({ page }) => {
+  await openGraph(page, /sample/i);
+  const canvas = page.locator("[data-graph-canvas]");
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  // A key first: what is reached by keys shows that it has the focus.
+  await page.getByLabel("Search the graph").focus();
+  await page.keyboard.type("x");
+  await page.keyboard.press("Escape");
+  await canvas.evaluate((element: HTMLElement) => element.focus());
+  expect(await canvas.evaluate((element) => getComputedStyle(element).outlineStyle)).toBe("solid");
+  // From an input down to what reads it, to the blocks.
+  for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowDown");
+  await expect(page.locator("[aria-live=polite]").filter({ hasText: /norm|head|block/ })).not.toHaveCount(0);
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowUp");
+  await expect(inspector.getByRole("heading", { level: 2 })).toContainText("block");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("button", { name: /^Fold block/ })).toHaveCount(1);
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("button", { name: /^Fold block/ })).toHaveCount(0);
+  const zoom = (await look(page)).zoom;
+  await page.keyboard.press("+");
+  await expect.poll(async () => (await look(page)).zoom).toBeGreaterThan(zoom);
+  await page.keyboard.press("f");
+  await expectWhole(page, FOLDED.sample);
+  await page.keyboard.press("/");
+  await expect(page.getByLabel("Search the graph")).toBeFocused();
+  // All of these stand in the list of shortcuts.
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+/");
+  for (const title of [
+    "To what it reads",
+    "Open the selected group",
+    "Up one level",
+    "Search the graph",
+    "Fit everything",
+  ])
+    await expect(page.getByRole("dialog").getByText(title)).toBeVisible();
+});
+
+test("a hop has the same numbers on its way through the window", async ({ page }) => {
+  await openGraph(page, /sample/i);
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  const row = inspector.getByRole("button", { name: /values?, / }).last();
+  const text = (await row.textContent()) ?? "";
+  const [, values, bytes, seconds] = /(\d+) values?, ([\d.]+\s*[KM]?B).*?(~[\d.]+\s*[µm]?s)/.exec(text) ?? [];
+  await row.click();
+  await expect(inspector.getByRole("heading", { level: 2 })).toContainText("Hop");
+  for (const number of [values, bytes, seconds])
+    await expect(inspector.getByText(number ?? "?", { exact: true }).first()).toBeVisible();
+  await inspector.getByRole("button", { name: "segment 3" }).click();
+  await expect(
+    inspector.getByRole("button", { name: `${values ?? ""} values, ${bytes ?? ""}, ${seconds ?? ""}` }),
+  ).toBeVisible();
+});
+
+test("a pass is seen in the graph from both sides, change by change", async ({ page }) => {
+  await openGraph(page, /sample/i);
+  await showTab(page, "Pipeline");
+  await page.getByRole("option", { name: /fuse swiglu/ }).click();
+  await page.getByRole("button", { name: "Show in the graph" }).click();
+  await expect(page.getByText(/^\D*4 changed/)).toBeVisible();
+  await expect(page.getByRole("img", { name: "changed" })).toHaveCount(1);
+  await page.locator("[data-graph-canvas]").focus();
+  await page.keyboard.press("j");
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  await expect(inspector.getByText("swiglu", { exact: true }).first()).toBeVisible();
+  await picture(page, "graph-pass-after");
+  await page.keyboard.press("x");
+  await expect(page.getByRole("img", { name: "removed" })).not.toHaveCount(0);
+  await picture(page, "graph-pass-before");
+  await page.getByRole("button", { name: "Next change ›" }).click();
+  await expect(inspector.getByRole("heading", { level: 2 })).toContainText("blk.1");
+});
+
+test("an op leads to its tensor, to its pass and to its lines of MIL", async ({ page }) => {
+  await openGraph(page, /sample/i);
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  await page.getByLabel("Search the graph").fill("op:attention_cached layer:1");
+  await page.keyboard.press("Enter");
+  await expect(inspector.getByText("value cache")).toBeVisible();
+  await inspector.getByRole("button", { name: /^MIL .*softmax|^MIL .*matmul/ }).click();
+  await expect(page.getByRole("tab", { name: "Pipeline" })).toHaveAttribute("aria-selected", "true");
+  await expect(page.getByText("blk_1_attention_attention", { exact: false }).first()).toBeVisible();
+  await showTab(page, "Graph");
+  await page.getByLabel("Search the graph").fill("op:linear layer:2");
+  await page.keyboard.press("Enter");
+  const tensor = inspector.getByRole("button", { name: /^blk\.2\..*\.weight$/ }).first();
+  const name = (await tensor.textContent()) ?? "?";
+  await tensor.click();
+  await expect(page.getByRole("tab", { name: "Tensors" })).toHaveAttribute("aria-selected", "true");
+  await expect(page.getByLabel("Search the tensors")).toHaveValue(name);
+});
+
+test("time is coloured as measured only once something was measured", async ({ page }) => {
+  await openGraph(page, /sample/i);
+  await expect(page.getByRole("radio", { name: "Measured" })).toHaveCount(0);
+  await showTab(page, "Profile");
+  await page
+    .getByRole("button", { name: /^Record/ })
+    .first()
+    .click();
+  await expect(page.getByText("GB/s").first()).toBeVisible({ timeout: 60_000 });
+  await showTab(page, "Graph");
+  await page.getByRole("radio", { name: "Measured" }).click();
+  await expect(page.getByText(/of one token on this machine’s CPU, (9\d|100)/)).toBeVisible();
+  await expect(page.getByRole("radio", { name: "Error" })).toHaveCount(0);
+  await picture(page, "graph-measured");
 });
 
 async function expectFew(page: Page, what: string): Promise<void> {
@@ -51,6 +255,11 @@ test("400 blocks fold, open, are walked and searched within the budget of elemen
   await page.keyboard.press("Shift+E");
   await page.waitForTimeout(3000);
   await expectFew(page, "every op shown");
+  // All of it is in view, at a zoom at which blocks have their numbers: a strip would need ten times less.
+  const { zoom } = await look(page);
+  expect(zoom).toBeGreaterThan(0.008);
+  expect(zoom).toBeLessThan(0.12);
+  await expect(page.locator('[class*="minimap"]').first()).toBeHidden();
   await picture(page, "big-everything");
 
   const box = await canvas.boundingBox();

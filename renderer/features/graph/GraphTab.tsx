@@ -9,13 +9,13 @@ import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
-import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
 import { bytes, count, fineShare, seconds } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
+import { useSize } from "../../ui/useSize.ts";
 import type { CardContext } from "./cardContext.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import { GraphCanvas } from "./GraphCanvas.tsx";
@@ -76,9 +76,13 @@ export function GraphTab(): ReactNode {
   );
 }
 
+/** What a button for each mode needs, and the stage and the search beside them; with less, one choice holds the modes. */
+const ROOM = { mode: 66, others: 310 } as const;
+
 function Bar(): ReactNode {
   const mode = useGraph((s) => s.graphMode);
   const setMode = useGraph((s) => s.setGraphMode);
+  const [tools, { width }] = useSize<HTMLDivElement>();
   const profiled = useGraph((s) => s.profiled !== null);
   const exported = useGraph((s) => s.weightErrors !== null);
   const modes = [...MODES, ...(profiled ? [MEASURED] : []), ...(exported ? [ERROR] : [])];
@@ -88,20 +92,21 @@ function Bar(): ReactNode {
   const setQuery = useGraph((s) => s.setGraphQuery);
   const nextHit = useGraph((s) => s.nextHit);
   return (
-    <div className={styles["tools"]}>
-      <div className={styles["wide"]}>
+    <div ref={tools} className={styles["tools"]}>
+      {width >= ROOM.others + ROOM.mode * modes.length ? (
         <Segmented label="Colour by" value={mode} options={modes} onChange={setMode} />
-      </div>
-      <label className={cx(styles["stage"], styles["narrow"])}>
-        <span className="visually-hidden">Colour by</span>
-        <select value={mode} onChange={(event) => setMode(event.target.value as GraphMode)}>
-          {modes.map(({ id, text }) => (
-            <option key={id} value={id}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </label>
+      ) : (
+        <label className={styles["stage"]}>
+          <span className="visually-hidden">Colour by</span>
+          <select value={mode} onChange={(event) => setMode(event.target.value as GraphMode)}>
+            {modes.map(({ id, text }) => (
+              <option key={id} value={id}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       <StageField />
       <div className={styles["search"]}>
         <SearchField
