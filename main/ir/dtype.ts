@@ -87,3 +87,17 @@ export function plainDType(type: ElementType, who: string): DType {
     });
   return type;
 }
+
+const DTYPE_KINDS = {
+  floats: isFloat,
+  numbers: (type: ElementType) => isFloat(type) || isInteger(type),
+  "numbers or bool": (type: ElementType) => isFloat(type) || isInteger(type) || type === "bool",
+} as const;
+
+/** The plain dtype where it is one of a kind, or an IR_TYPE error that names who asked. */
+export function dtypeAmong(kind: keyof typeof DTYPE_KINDS, type: ElementType, who: string): DType {
+  const dtype = plainDType(type, who);
+  if (!DTYPE_KINDS[kind](dtype))
+    throw new WorkbenchError("IR_TYPE", `[${who}] operand: got ${dtype}, expected ${kind}`, { hint: "Insert a cast." });
+  return dtype;
+}

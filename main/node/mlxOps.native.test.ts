@@ -148,9 +148,14 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)("ops, %s", (mode) => {
       });
       if (reason !== undefined) reasons.push(reason);
     }
-    // Everything but what says that it cannot has run.
+    // Everything but what says that it cannot has run; what has an entry is refused for its element type only.
     if (op.backends.mlx.kind === "unsupported") expect(reasons).toHaveLength(op.samples.length);
-    else expect(reasons).toEqual([]);
+    else {
+      expect(
+        reasons.filter((reason) => !/MLX.* (float32|floats|numbers|int32)\b.* (f64|i32|i64)$/.test(reason)),
+      ).toEqual([]);
+      expect(reasons.length).toBeLessThan(op.samples.length);
+    }
   });
 });
 

@@ -108,7 +108,8 @@ def run(x):
   ),
   custom: "np.where(np.abs(x0) > 0.1, x0 - np.copysign(0.1, x0), 0)",
   dequantize: "x0",
-  div: "x0 / x1",
+  // Whole numbers divide towards zero.
+  div: "x0 / x1 if x0.dtype.kind == 'f' else np.trunc(x0 / x1).astype(x0.dtype)",
   erf: "scipy.special.erf(x0)",
   exp: unary("exp"),
   expand: "np.broadcast_to(x0, s)",

@@ -55,7 +55,9 @@ export function sampleTensor(
   const type = bindType(input.type, bindings);
   const shape = staticShape(type, "sample");
   const dtype = hostDType(type);
-  const data = numbersFor(input.fill, sizeOf(shape), variant);
+  // A complex number is two.
+  const data = numbersFor(input.fill, sizeOf(shape) * (dtype === "c64" ? 2 : 1), variant);
+  if (dtype === "c64") return hostTensor(dtype, shape, data.map(Math.fround));
   return hostTensor(dtype, shape, isFloat(dtype) && dtype !== "f64" ? data.map((x) => roundToFloat(x, dtype)) : data);
 }
 

@@ -1,7 +1,7 @@
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
-import { plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -22,7 +22,7 @@ import {
 import { sizeValue } from "../families/constants.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at, broadcastData } from "../families/host.ts";
-import { normal, values } from "../families/samples.ts";
+import { normal, values, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -68,7 +68,7 @@ function inferAttention([q, k, v, mask]: InputsOf<"3-4", TensorType>, attrs: Att
       "IR_SHAPE",
       `[attention] bias: got ${formatType(mask)}, expected ${q.dtype}[${full.join(",")}]`,
     );
-  return tensor(plainDType(q.dtype, "attention"), [batch, heads, rows, v.shape[3] ?? 0]);
+  return tensor(dtypeAmong("floats", q.dtype, "attention"), [batch, heads, rows, v.shape[3] ?? 0]);
 }
 
 function reference([q, k, v, mask]: InputsOf<"3-4", HostTensor>, attrs: AttentionAttrs): HostTensor {
@@ -191,7 +191,7 @@ export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
     coreml: decomposed(decompose),
     mlx: { kind: "native", emit: mlxAttention, when: mlxTakesAttention },
   },
-  samples: [
+  samples: withDoubles([
     {
       title: "no mask, odd sizes",
       inputs: [normal(1, [1, 3, 5, 4]), normal(2, [1, 3, 7, 4]), normal(3, [1, 3, 7, 2])],
@@ -223,5 +223,5 @@ export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
       inputs: [normal(13, [1, 2, 3, 4]), normal(14, [1, 2, 5, 4]), normal(15, [1, 2, 5, 4]), normal(16, [1, 2, 3, 5])],
       attrs: { scale: 1, softcap: 2, mask: "bias" },
     },
-  ],
+  ]),
 });

@@ -3,7 +3,7 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
-import { plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
@@ -22,7 +22,7 @@ import {
 import { eachItem } from "../families/batching.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
-import { normal, scalarInput } from "../families/samples.ts";
+import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -104,7 +104,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
     const [tokens, heads, size] = q.shape;
     const [kvHeads, capacity, keySize] = k.shape;
     const [, , valueSize = 0] = v.shape;
-    plainDType(k.dtype, "attention_cached");
+    dtypeAmong("floats", k.dtype, "attention_cached");
     const fits =
       q.shape.length === 3 &&
       k.shape.length === 3 &&
@@ -119,7 +119,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
         `[attention_cached] got ${[q, k, v, past].map(formatType).join(", ")}; expected [T,H,D], [Hkv,capacity,D], [Hkv,capacity,Dv], i32[]`,
       );
     groupOf("attention_cached", heads, kvHeads);
-    return tensor(plainDType(q.dtype, "attention_cached"), [tokens ?? 0, heads ?? 0, valueSize]);
+    return tensor(dtypeAmong("floats", q.dtype, "attention_cached"), [tokens ?? 0, heads ?? 0, valueSize]);
   },
   reference: ([q, k, v, past], attrs) => {
     const [tokens = 0, heads = 0, size = 0] = q.shape;
@@ -179,7 +179,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
     }),
     mlx: { kind: "native", emit: mlxCachedAttention, when: mlxTakesAttention },
   },
-  samples: [
+  samples: withDoubles([
     sample("one token", 1, [1, 2, 2, 5, 4, 3], { scale: 0.5 }),
     sample("grouped heads, symbolic", 4, ["T", 6, 2, 9, 3, 2], { scale: 0.6 }, { bindings: { T: 4 } }),
     sample("first tokens, odd sizes", 7, [3, 3, 1, 3, 5, 0], { scale: 0.4 }),
@@ -196,5 +196,5 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
       attrs: { scale: 0.5 },
       differentiable: false,
     },
-  ],
+  ]),
 });

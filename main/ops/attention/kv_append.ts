@@ -14,7 +14,7 @@ import { eachItem } from "../families/batching.ts";
 import { filledLike } from "../families/constants.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
-import { normal, scalarInput } from "../families/samples.ts";
+import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 
 /** cache [heads, capacity, size], fresh [T, heads, size], past i32[]. */
 export function inferAppend(
@@ -83,7 +83,7 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
     ),
     mlx: { kind: "native", emit: (e, [cache, fresh, past]) => e.append(cache, fresh, past) },
   },
-  samples: [
+  samples: withDoubles([
     { title: "one token", inputs: [normal(1, [2, 5, 3]), normal(2, [1, 2, 3]), scalarInput(3)], attrs: {} },
     {
       title: "several, symbolic",
@@ -107,5 +107,5 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
       attrs: {},
       differentiable: false,
     },
-  ],
+  ]),
 });

@@ -4,6 +4,7 @@ import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
+import { dtypeAmong } from "../../ir/dtype.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Op, VjpContext } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
@@ -12,7 +13,7 @@ import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import type { RopeStyle } from "../families/rotary.ts";
 import { joinHalves, splitHalves } from "../families/rotary.ts";
-import { normal } from "../families/samples.ts";
+import { normal, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export interface RopeAttrs {
@@ -27,6 +28,7 @@ export function inferRope(
   [x, cos, sin]: readonly [TensorType, TensorType, TensorType],
   dims: number,
 ): TensorType {
+  dtypeAmong("floats", x.dtype, who);
   const [tokens, , size] = x.shape;
   if (x.shape.length !== 3 || typeof size !== "number" || size < dims || dims % 2 !== 0)
     throw new WorkbenchError(
@@ -107,7 +109,7 @@ export const rope: Op<"rope", RopeAttrs, 3> = defineOp({
     coreml: decomposed(turn),
     mlx: mlxCall("rope", { attrs: ({ dims, style }) => ({ dims, pairs: style === "pairs" }) }),
   },
-  samples: [
+  samples: withDoubles([
     {
       title: "halves, odd number of heads",
       inputs: [normal(1, [3, 3, 8]), normal(2, [3, 4]), normal(3, [3, 4])],
@@ -129,5 +131,5 @@ export const rope: Op<"rope", RopeAttrs, 3> = defineOp({
       inputs: [normal(10, [2, 3, 7]), normal(11, [2, 2]), normal(12, [2, 2])],
       attrs: { dims: 4, style: "pairs" },
     },
-  ],
+  ]),
 });

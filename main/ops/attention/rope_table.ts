@@ -13,7 +13,7 @@ import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
 import { ropeFrequencies } from "../families/ropeFrequencies.ts";
-import { integers, uniform, values } from "../families/samples.ts";
+import { integers, uniform, values, withDoubles } from "../families/samples.ts";
 
 export type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
 
@@ -126,7 +126,7 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defin
     }),
     mlx: mlxCall("rope_tables", { takes: "any", attrs: (attrs) => ({ ...ropeFrequencies(attrs) }) }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "plain", inputs: [values([0, 1, 2, 100], [4], "i32")], attrs: plain },
     {
       title: "linear, symbolic",
@@ -152,5 +152,5 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defin
       inputs: [values([0, 3, 9], [3], "i32"), uniform(2, [4], 1, 8)],
       attrs: { ...plain, base: 500000 },
     },
-  ],
+  ]),
 });

@@ -3,14 +3,14 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
-import { plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { COMPARABLE, cpuKernel } from "../families/cpu.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 
 export type CompareOp = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
 export interface CompareAttrs {
@@ -50,7 +50,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
   outputs: "one",
   attributes: { op: attr.oneOf(["eq", "ne", "lt", "le", "gt", "ge"]) },
   infer: ([a, b]) => {
-    if (plainDType(a.dtype, "compare") !== plainDType(b.dtype, "compare"))
+    if (dtypeAmong("numbers or bool", a.dtype, "compare") !== dtypeAmong("numbers or bool", b.dtype, "compare"))
       throw new WorkbenchError(
         "IR_TYPE",
         `[compare] operand types differ: got ${a.dtype} and ${b.dtype}, expected one dtype`,
@@ -78,7 +78,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
     ),
     mlx: mlxCall(({ op }) => MLX[op], { takes: "comparable" }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "less, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: { op: "lt" } },
     {
       title: "equal whole numbers, broadcast",
@@ -99,5 +99,5 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
       inputs: [integers(13, [6], 0, 1, "bool"), integers(14, [6], 0, 1, "bool")],
       attrs: { op: "eq" },
     },
-  ],
+  ]),
 });

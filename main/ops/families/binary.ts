@@ -6,7 +6,7 @@ import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { ElementType } from "../../ir/dtype.ts";
-import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong, isFloat, isInteger } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -16,7 +16,7 @@ import type { Batching, Lowering, Sample, VjpContext } from "../defineOp.ts";
 import { scalarLike } from "./constants.ts";
 import { NUMBERS, cpuKernel } from "./cpu.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
-import { integers, normal, uniform } from "./samples.ts";
+import { integers, normal, uniform, withDoubles } from "./samples.ts";
 import { unbroadcast } from "./unbroadcast.ts";
 
 type Two<T> = readonly [T, T];
@@ -25,7 +25,7 @@ type Two<T> = readonly [T, T];
 export const inferBinary =
   (who: string) =>
   ([a, b]: Two<TensorType>): TensorType => {
-    if (plainDType(a.dtype, who) !== plainDType(b.dtype, who))
+    if (dtypeAmong("numbers", a.dtype, who) !== dtypeAmong("numbers", b.dtype, who))
       throw new WorkbenchError(
         "IR_TYPE",
         `[${who}] operand types differ: got ${a.dtype} and ${b.dtype}, expected one dtype`,
@@ -82,16 +82,16 @@ export function selectGradient(
   return [unbroadcast(g, g.mul([ct, share(a, b)]), a), unbroadcast(g, g.mul([ct, share(b, a)]), b)];
 }
 
-export const binarySamples: readonly Sample<NoAttrs>[] = [
+export const binarySamples: readonly Sample<NoAttrs>[] = withDoubles([
   { title: "same shape, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: {} },
   { title: "broadcast both ways", inputs: [normal(3, [4, 1, 3]), normal(4, [2, 1])], attrs: {} },
   { title: "symbolic rows", inputs: [normal(5, ["T", 7]), normal(6, [7])], attrs: {}, bindings: { T: 3 } },
   { title: "scalar operand", inputs: [normal(7, [5]), normal(8, [])], attrs: {} },
   { title: "whole numbers", inputs: [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], attrs: {} },
-];
+]);
 
 /** As above with operands away from zero and from each other, for ops with a pole or a kink. */
-export const positiveBinarySamples: readonly Sample<NoAttrs>[] = [
+export const positiveBinarySamples: readonly Sample<NoAttrs>[] = withDoubles([
   { title: "same shape, odd sizes", inputs: [uniform(1, [3, 5], 0.5, 3), uniform(2, [3, 5], 0.5, 3)], attrs: {} },
   { title: "broadcast both ways", inputs: [uniform(3, [4, 1, 3], 0.5, 3), uniform(4, [2, 1], 0.5, 3)], attrs: {} },
   {
@@ -100,4 +100,5 @@ export const positiveBinarySamples: readonly Sample<NoAttrs>[] = [
     attrs: {},
     bindings: { T: 3 },
   },
-];
+  { title: "whole numbers", inputs: [integers(7, [2, 3], 1, 9), integers(8, [3], 1, 4)], attrs: {} },
+]);

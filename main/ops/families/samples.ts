@@ -1,8 +1,9 @@
 /** Short spellings for sample inputs. */
 import type { DType, ElementType } from "../../ir/dtype.ts";
+import { isFloat } from "../../ir/dtype.ts";
 import type { Shape } from "../../ir/dim.ts";
 import { tensor } from "../../ir/type.ts";
-import type { SampleInput } from "../defineOp.ts";
+import type { Sample, SampleInput } from "../defineOp.ts";
 
 export const normal = (seed: number, shape: Shape, scale = 1, offset = 0): SampleInput => ({
   type: tensor("f32", shape),
@@ -27,3 +28,13 @@ export const weight = (seed: number, shape: Shape, dtype: ElementType = "f32"): 
   fill: { kind: "normal", seed, scale: 0.5 },
 });
 export const scalarInput = (value: number, dtype: DType = "i32"): SampleInput => values([value], [], dtype);
+
+/** The samples, and the first of them once more in float64: what is exact in the reference, and for backends without it a refusal. */
+export const withDoubles = <Attrs>(samples: readonly [Sample<Attrs>, ...Sample<Attrs>[]]): readonly Sample<Attrs>[] => {
+  const [first] = samples;
+  const inputs = first.inputs.map(({ type, fill }): SampleInput => ({
+    fill,
+    type: tensor(isFloat(type.dtype) ? "f64" : type.dtype, type.shape),
+  }));
+  return [...samples, { ...first, title: `${first.title}, float64`, inputs }];
+};

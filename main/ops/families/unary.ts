@@ -1,23 +1,17 @@
 /** What element-wise unary ops share: inference, reference loop, samples. */
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
-import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong } from "../../ir/dtype.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Sample } from "../defineOp.ts";
 import { mapTensor } from "./host.ts";
-import { integers, normal, uniform, values } from "./samples.ts";
+import { integers, normal, uniform, values, withDoubles } from "./samples.ts";
 
 export const inferUnary =
   (who: string, takes: "floats" | "numbers" = "floats") =>
   ([x]: readonly [TensorType]): TensorType => {
-    const dtype = plainDType(x.dtype, who);
-    if (!isFloat(dtype) && !(takes === "numbers" && isInteger(dtype)))
-      throw new WorkbenchError("IR_TYPE", `[${who}] operand: got ${dtype}, expected ${takes}`, {
-        hint: "Insert a cast.",
-      });
-    return tensor(dtype, x.shape);
+    return tensor(dtypeAmong(takes, x.dtype, who), x.shape);
   };
 
 export const referenceUnary =
@@ -33,27 +27,27 @@ export const logistic = (x: number): number => {
   return x >= 0 ? 1 / (1 + e) : e / (1 + e);
 };
 
-export const realSamples: readonly Sample<NoAttrs>[] = [
+export const realSamples: readonly Sample<NoAttrs>[] = withDoubles([
   { title: "odd sizes", inputs: [normal(1, [3, 5])], attrs: {} },
   { title: "far from zero", inputs: [values([-20, -6, -3, -1, -0.25, 0.25, 1, 3, 6, 20])], attrs: {} },
   { title: "symbolic rows", inputs: [normal(2, ["T", 7])], attrs: {}, bindings: { T: 3 } },
   { title: "scalar", inputs: [normal(3, [])], attrs: {} },
-];
+]);
 
 export const numberSamples: readonly Sample<NoAttrs>[] = [
   ...realSamples,
   { title: "whole numbers", inputs: [integers(4, [2, 7], -9, 9)], attrs: {} },
 ];
 
-export const positiveSamples: readonly Sample<NoAttrs>[] = [
+export const positiveSamples: readonly Sample<NoAttrs>[] = withDoubles([
   { title: "odd sizes", inputs: [uniform(1, [3, 5], 0.1, 4)], attrs: {} },
   { title: "small and large", inputs: [values([0.01, 0.5, 1, 2, 100, 10000])], attrs: {} },
   { title: "symbolic rows", inputs: [uniform(2, ["T", 7], 0.1, 4)], attrs: {}, bindings: { T: 3 } },
-];
+]);
 
 /** For steps: ties are not differentiable. */
-export const stepSamples: readonly Sample<NoAttrs>[] = [
+export const stepSamples: readonly Sample<NoAttrs>[] = withDoubles([
   { title: "odd sizes", inputs: [normal(1, [3, 5], 3)], attrs: {}, differentiable: false },
   { title: "ties", inputs: [values([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3])], attrs: {}, differentiable: false },
   { title: "symbolic rows", inputs: [normal(2, ["T", 7], 3)], attrs: {}, bindings: { T: 3 }, differentiable: false },
-];
+]);

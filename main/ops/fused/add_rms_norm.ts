@@ -7,7 +7,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import { referenceBinary } from "../families/binary.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { inferNorm } from "../families/norm.ts";
-import { normal } from "../families/samples.ts";
+import { normal, withDoubles } from "../families/samples.ts";
 import type { RmsNormAttrs } from "../norm/rms_norm.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -50,7 +50,7 @@ export const add_rms_norm: Op<"add_rms_norm", RmsNormAttrs, 3, "many"> = defineO
     coreml: decomposed(decompose),
     mlx: decomposed(decompose),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5]), normal(3, [5])], attrs: { eps: 1e-5 } },
     {
       title: "symbolic",
@@ -59,5 +59,5 @@ export const add_rms_norm: Op<"add_rms_norm", RmsNormAttrs, 3, "many"> = defineO
       bindings: { T: 2 },
     },
     { title: "a vector", inputs: [normal(7, [9]), normal(8, [9]), normal(9, [9])], attrs: { eps: 1e-3 } },
-  ],
+  ]),
 });

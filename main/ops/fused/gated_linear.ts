@@ -6,7 +6,7 @@ import type { Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, weight } from "../families/samples.ts";
+import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { swiglu } from "./swiglu.ts";
 
@@ -38,7 +38,7 @@ export const gated_linear: Op<"gated_linear", NoAttrs, 3> = defineOp({
     coreml: decomposed(decompose),
     mlx: decomposed(decompose),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5]), normal(3, [7, 5])], attrs: {} },
     {
       title: "symbolic",
@@ -51,5 +51,5 @@ export const gated_linear: Op<"gated_linear", NoAttrs, 3> = defineOp({
       inputs: [normal(7, [2, 256]), weight(8, [3, 256], "q4_k"), weight(9, [3, 256], "q6_k")],
       attrs: {},
     },
-  ],
+  ]),
 });

@@ -7,7 +7,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import { referenceBinary } from "../families/binary.ts";
 import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, weight } from "../families/samples.ts";
+import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 const plus = referenceBinary((a, b) => a + b);
@@ -39,7 +39,7 @@ export const linear_add: Op<"linear_add", NoAttrs, "3-4"> = defineOp({
     coreml: decomposed(decompose),
     mlx: decomposed(decompose),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5]), normal(3, [3, 7])], attrs: {} },
     {
       title: "bias, symbolic",
@@ -48,5 +48,5 @@ export const linear_add: Op<"linear_add", NoAttrs, "3-4"> = defineOp({
       bindings: { T: 3 },
     },
     { title: "packed weight", inputs: [normal(8, [2, 64]), weight(9, [5, 64], "q4_0"), normal(10, [2, 5])], attrs: {} },
-  ],
+  ]),
 });

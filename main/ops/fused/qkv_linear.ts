@@ -5,7 +5,7 @@ import type { InputsOf, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, weight } from "../families/samples.ts";
+import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** The three products with their biases. */
@@ -41,7 +41,7 @@ export const qkv_linear: Op<"qkv_linear", NoAttrs, "4-7", "many"> = defineOp({
     coreml: decomposed(decompose),
     mlx: decomposed(decompose),
   },
-  samples: [
+  samples: withDoubles([
     {
       title: "odd sizes",
       inputs: [normal(1, [3, 5]), normal(2, [6, 5]), normal(3, [3, 5]), normal(4, [3, 5])],
@@ -71,5 +71,5 @@ export const qkv_linear: Op<"qkv_linear", NoAttrs, "4-7", "many"> = defineOp({
       ],
       attrs: {},
     },
-  ],
+  ]),
 });

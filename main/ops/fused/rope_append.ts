@@ -11,7 +11,7 @@ import { appendRows, inferAppend } from "../attention/kv_append.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import { inferNorm } from "../families/norm.ts";
-import { normal, scalarInput } from "../families/samples.ts";
+import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -68,7 +68,7 @@ export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = d
     coreml: decomposed(decompose),
     mlx: decomposed(decompose),
   },
-  samples: [
+  samples: withDoubles([
     {
       title: "one token, halves",
       inputs: [
@@ -114,5 +114,5 @@ export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = d
       ],
       attrs: { dims: 4, style: "pairs", eps: 1e-5 },
     },
-  ],
+  ]),
 });

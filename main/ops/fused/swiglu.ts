@@ -9,7 +9,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import { inferBinary } from "../families/binary.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
-import { normal, values } from "../families/samples.ts";
+import { normal, values, withDoubles } from "../families/samples.ts";
 import { inferUnary, logistic } from "../families/unary.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -41,9 +41,9 @@ export const swiglu: Op<"swiglu", NoAttrs, 2> = defineOp({
     coreml: decomposed(decompose),
     mlx: mlxCall("swiglu"),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: {} },
     { title: "symbolic rows", inputs: [normal(3, ["T", 7]), normal(4, ["T", 7])], attrs: {}, bindings: { T: 3 } },
     { title: "far from zero", inputs: [values([-20, -1, 1, 20]), normal(5, [4])], attrs: {} },
-  ],
+  ]),
 });

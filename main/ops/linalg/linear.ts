@@ -9,7 +9,7 @@ import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { FLOATS, WEIGHTS, cpuKernel } from "../families/cpu.ts";
 import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, weight } from "../families/samples.ts";
+import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** All axes but the last as one. */
@@ -45,7 +45,7 @@ export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
     coreml: milNative((e, [x, w, bias]) => milLinear(e, x, w, bias)),
     mlx: mlxCall("linear"),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5])], attrs: {} },
     {
       title: "bias, symbolic rows",
@@ -63,5 +63,5 @@ export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
       bindings: { T: 2 },
     },
     { title: "half weight", inputs: [normal(15, [2, 7]), weight(16, [3, 7], "f16")], attrs: {}, differentiable: false },
-  ],
+  ]),
 });

@@ -11,7 +11,7 @@ import { milPlain } from "../families/coreml.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import { inferNorm, lastAxis } from "../families/norm.ts";
-import { normal, values } from "../families/samples.ts";
+import { normal, values, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export interface LayerNormAttrs {
@@ -68,7 +68,7 @@ export const layer_norm: Op<"layer_norm", LayerNormAttrs, "2-3"> = defineOp({
     }),
     mlx: mlxCall("layer_norm", { attrs: ({ eps }) => ({ eps }), when: withoutDouble("layer_norm") }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5]), normal(3, [5])], attrs: { eps: 1e-5 } },
     {
       title: "no beta, symbolic",
@@ -82,5 +82,5 @@ export const layer_norm: Op<"layer_norm", LayerNormAttrs, "2-3"> = defineOp({
       attrs: { eps: 1e-2 },
     },
     { title: "a vector far from zero", inputs: [normal(6, [9], 1, 50), normal(7, [9])], attrs: { eps: 1e-5 } },
-  ],
+  ]),
 });

@@ -10,7 +10,7 @@ import { scalarLike } from "../families/constants.ts";
 import { milPlain } from "../families/coreml.ts";
 import { at } from "../families/host.ts";
 import { cpuFloats, inferNorm, lastAxis, milRms } from "../families/norm.ts";
-import { normal, values } from "../families/samples.ts";
+import { normal, values, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -78,7 +78,7 @@ export const rms_norm: Op<"rms_norm", RmsNormAttrs, "2-3"> = defineOp({
     }),
     mlx: mlxCall("rms_norm", { attrs: ({ eps }) => ({ eps }), when: withoutDouble("rms_norm") }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5], 0.3, 1)], attrs: { eps: 1e-5 } },
     {
       title: "heads, symbolic",
@@ -99,5 +99,5 @@ export const rms_norm: Op<"rms_norm", RmsNormAttrs, "2-3"> = defineOp({
       attrs: { eps: 1e-5 },
       differentiable: false,
     },
-  ],
+  ]),
 });

@@ -1,7 +1,7 @@
 import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
-import { plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
@@ -9,7 +9,7 @@ import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { at, boundShape, forEachLine } from "../families/host.ts";
-import { integers, normal, values } from "../families/samples.ts";
+import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
 export interface ArgmaxAttrs {
   readonly axis: number;
@@ -22,7 +22,7 @@ export const argmax: Op<"argmax", ArgmaxAttrs, 1> = defineOp({
   outputs: "one",
   attributes: { axis: attr.int() },
   infer: ([x], { axis }) => {
-    plainDType(x.dtype, "argmax");
+    dtypeAmong("numbers", x.dtype, "argmax");
     const along = normalizeAxis(axis, x.shape.length, "argmax");
     return tensor(
       "i32",
@@ -59,11 +59,11 @@ export const argmax: Op<"argmax", ArgmaxAttrs, 1> = defineOp({
       attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "argmax") }),
     }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "last axis, odd sizes", inputs: [normal(1, [3, 5])], attrs: { axis: -1 } },
     { title: "first axis", inputs: [normal(2, [5, 3])], attrs: { axis: 0 } },
     { title: "symbolic rows", inputs: [normal(3, ["T", 7])], attrs: { axis: 1 }, bindings: { T: 3 } },
     { title: "ties: the first", inputs: [values([1, 4, 2, 4, 4])], attrs: { axis: 0 } },
     { title: "whole numbers", inputs: [integers(4, [2, 9], -99, 99)], attrs: { axis: 1 } },
-  ],
+  ]),
 });

@@ -8,7 +8,7 @@ import { defineOp } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { at, forEachLine } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";
 
 export interface CumsumAttrs {
@@ -74,7 +74,7 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
       }),
     }),
   },
-  samples: [
+  samples: withDoubles([
     {
       title: "last axis, odd sizes",
       inputs: [normal(1, [3, 5])],
@@ -97,5 +97,5 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
       attrs: { axis: 1, exclusive: true, reverse: true },
     },
     { title: "whole numbers", inputs: [integers(5, [7], -9, 9)], attrs: { axis: 0, exclusive: false, reverse: false } },
-  ],
+  ]),
 });

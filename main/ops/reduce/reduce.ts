@@ -13,7 +13,7 @@ import { defineOp } from "../defineOp.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
-import { integers, normal, uniform, values } from "../families/samples.ts";
+import { integers, normal, uniform, values, withDoubles } from "../families/samples.ts";
 
 export type ReduceKind = "sum" | "mean" | "max" | "min" | "prod";
 export interface ReduceAttrs {
@@ -168,7 +168,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
       attrs: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
     }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "sum of a middle axis, odd sizes", inputs: [normal(1, [3, 5, 7])], attrs: { kind: "sum", axes: [1] } },
     {
       title: "mean, kept, symbolic",
@@ -198,5 +198,5 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
     },
     { title: "sum of whole numbers", inputs: [integers(7, [3, 4], -9, 9)], attrs: { kind: "sum", axes: [0] } },
     { title: "no axes: a copy", inputs: [normal(8, [3])], attrs: { kind: "sum", axes: [] } },
-  ],
+  ]),
 });

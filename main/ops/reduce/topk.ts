@@ -2,7 +2,7 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
-import { plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { at, boundShape } from "../families/host.ts";
-import { integers, normal, values } from "../families/samples.ts";
+import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
 export interface TopkAttrs {
   readonly k: number;
@@ -24,7 +24,7 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
   outputs: "many",
   attributes: { k: attr.int(1) },
   infer: ([x], { k }) => {
-    const dtype = plainDType(x.dtype, "topk");
+    const dtype = dtypeAmong("numbers", x.dtype, "topk");
     const size = x.shape.at(-1);
     if (size === undefined || (typeof size === "number" && k > size))
       throw new WorkbenchError("IR_SHAPE", `[topk] k: got ${k} of ${formatType(x)}, expected at most the last size`);
@@ -67,11 +67,11 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     coreml: milNative((e, [x], { k }) => e.ops("topk", { x, k, axis: -1, ascending: false }, 2)),
     mlx: mlxCall("topk", { takes: "numbers", attrs: ({ k }) => ({ k }) }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "three of seven", inputs: [normal(1, [3, 7])], attrs: { k: 3 } },
     { title: "all, symbolic rows", inputs: [normal(2, ["T", 5])], attrs: { k: 5 }, bindings: { T: 2 } },
     { title: "one", inputs: [normal(3, [9])], attrs: { k: 1 } },
     { title: "ties: the first", inputs: [values([1, 4, 2, 4, 4])], attrs: { k: 2 }, differentiable: false },
     { title: "whole numbers", inputs: [integers(4, [2, 9], -999, 999)], attrs: { k: 4 } },
-  ],
+  ]),
 });

@@ -2,14 +2,14 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
-import { dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong, dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { roundToFloat } from "../../ir/roundFloat.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
-import { integers, normal, values } from "../families/samples.ts";
+import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
 export interface CastAttrs {
   readonly to: DType;
@@ -50,8 +50,8 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
   outputs: "one",
   attributes: { to: attr.dtype() },
   infer: ([x], { to }) => {
-    plainDType(x.dtype, "cast");
-    return tensor(to, x.shape);
+    dtypeAmong("numbers or bool", x.dtype, "cast");
+    return tensor(dtypeAmong("numbers or bool", to, "cast"), x.shape);
   },
   reference: ([x], { to }) =>
     hostTensor(to, x.shape, widens(x.dtype, to) ? x.data : x.data.map((v) => castNumber(v, x.dtype, to))),
@@ -79,7 +79,7 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
         to === "c64" ? "MLX's cast to complex numbers adds an imaginary part, which an element here cannot hold" : true,
     }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "float to whole number truncates", inputs: [values([-2.7, -0.5, 0, 0.5, 1.9, 7])], attrs: { to: "i32" } },
     { title: "whole number to float, odd sizes", inputs: [integers(1, [3, 5], -9, 9)], attrs: { to: "f32" } },
     {
@@ -93,5 +93,5 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
     { title: "bool to float", inputs: [integers(3, [6], 0, 1, "bool")], attrs: { to: "f32" } },
     { title: "saturates", inputs: [values([1e30, -1e30, 300])], attrs: { to: "i32" } },
     { title: "same dtype", inputs: [normal(4, [4])], attrs: { to: "f32" } },
-  ],
+  ]),
 });

@@ -13,7 +13,7 @@ import { defineOp } from "../defineOp.ts";
 import { asBatched, shiftAxis } from "../families/batching.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 
 export interface ConcatAttrs {
   readonly axis: number;
@@ -93,7 +93,7 @@ export const concat: Op<"concat", ConcatAttrs, "variadic"> = defineOp({
       attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "concat") }),
     }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "two, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 2])], attrs: { axis: 1 } },
     {
       title: "three along the first axis",
@@ -112,5 +112,5 @@ export const concat: Op<"concat", ConcatAttrs, "variadic"> = defineOp({
       attrs: { axis: -2 },
     },
     { title: "one operand", inputs: [integers(10, [4], -9, 9)], attrs: { axis: 0 } },
-  ],
+  ]),
 });

@@ -12,7 +12,7 @@ import { alignRank } from "../families/batching.ts";
 import { milExpand } from "../families/coreml.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
 import { boundShape, broadcastData } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export interface ExpandAttrs {
@@ -50,11 +50,11 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
     }),
     mlx: mlxCall("broadcast", { takes: "any" }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "a unit axis, odd sizes", inputs: [normal(1, [3, 1, 5])], attrs: { shape: [3, 7, 5] } },
     { title: "axes in front, symbolic", inputs: [normal(2, [5])], attrs: { shape: ["T", 3, 5] }, bindings: { T: 2 } },
     { title: "scalar", inputs: [normal(3, [])], attrs: { shape: [2, 3] } },
     { title: "truth values", inputs: [integers(4, [1, 4], 0, 1, "bool")], attrs: { shape: [3, 4] } },
     { title: "nothing to stretch", inputs: [normal(5, [2, 3])], attrs: { shape: [2, 3] } },
-  ],
+  ]),
 });

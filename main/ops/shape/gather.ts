@@ -9,7 +9,7 @@ import { defineOp } from "../defineOp.ts";
 import { runEach, shiftAxis } from "../families/batching.ts";
 import { MOVABLE, WEIGHTS, cpuKernel } from "../families/cpu.ts";
 import { at, axisWalk, indexWithin } from "../families/host.ts";
-import { integers, normal, weight } from "../families/samples.ts";
+import { integers, normal, weight, withDoubles } from "../families/samples.ts";
 
 export interface GatherAttrs {
   readonly axis: number;
@@ -90,7 +90,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       },
     },
   },
-  samples: [
+  samples: withDoubles([
     { title: "rows, repeated index", inputs: [normal(1, [5, 3]), integers(2, [4], 0, 4)], attrs: { axis: 0 } },
     {
       title: "middle axis, matrix of indices",
@@ -111,5 +111,5 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       attrs: { axis: 0 },
       differentiable: false,
     },
-  ],
+  ]),
 });

@@ -15,7 +15,7 @@ import { shiftAxis } from "../families/batching.ts";
 import { filled } from "../families/constants.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 
 export interface NarrowAttrs {
   readonly axis: number;
@@ -100,7 +100,7 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
       attrs: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node.inputs[0]), "narrow"), start }),
     }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "middle, odd sizes", inputs: [normal(1, [3, 7, 2])], attrs: { axis: 1, start: 2, length: 3 } },
     { title: "last axis, to the end", inputs: [normal(2, [3, 5])], attrs: { axis: -1, start: 3, length: 2 } },
     {
@@ -116,5 +116,5 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
       bindings: { T: 2 },
     },
     { title: "whole numbers", inputs: [integers(5, [9], -9, 9)], attrs: { axis: 0, start: 8, length: 1 } },
-  ],
+  ]),
 });

@@ -11,7 +11,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, takesTypes } from "../families/cpu.ts";
 import { boundShape } from "../families/host.ts";
-import { normal } from "../families/samples.ts";
+import { normal, withDoubles } from "../families/samples.ts";
 
 export interface ReshapeAttrs {
   readonly shape: Shape;
@@ -52,13 +52,19 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
     }),
     mlx: mlxCall("reshape", { takes: "any" }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "split an axis", inputs: [normal(1, [3, 10])], attrs: { shape: [3, 2, 5] } },
     {
       title: "merge heads, symbolic",
       inputs: [normal(2, ["T", 3, 5])],
       attrs: { shape: ["T", 15] },
       bindings: { T: 2 },
+    },
+    {
+      title: "complex numbers",
+      inputs: [{ type: tensor("c64", [2, 6]), fill: { kind: "normal", seed: 9 } }],
+      attrs: { shape: [3, 4] },
+      differentiable: false,
     },
     {
       title: "symbol moves into a product",
@@ -68,5 +74,5 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
     },
     { title: "to a scalar", inputs: [normal(4, [1, 1])], attrs: { shape: [] } },
     { title: "unit axes come and go", inputs: [normal(5, [1, 7])], attrs: { shape: [7, 1, 1] } },
-  ],
+  ]),
 });

@@ -2,7 +2,7 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
-import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong, isFloat, isInteger } from "../../ir/dtype.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, sameShape, staticShape, tensor } from "../../ir/type.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 
 export interface ScatterAddAttrs {
   /** Axis of the result that the indices name; the axes of the indices stand there in the updates. */
@@ -41,7 +41,10 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
         "IR_SHAPE",
         `[scatter_add] updates ${formatType(updates)} do not hold the axes of ${formatType(indices)} at axis ${axis}`,
       );
-    return tensor(plainDType(updates.dtype, "scatter_add"), resultShape(updates.shape, indices.shape, attrs));
+    return tensor(
+      dtypeAmong("numbers", updates.dtype, "scatter_add"),
+      resultShape(updates.shape, indices.shape, attrs),
+    );
   },
   reference: ([updates, indices], { axis }, [type]) => {
     const shape = boundShape(type, "scatter_add");
@@ -85,7 +88,7 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
           : `MLX adds at indices in floats and int32 on every device, these updates are ${updates.dtype}`,
     },
   },
-  samples: [
+  samples: withDoubles([
     { title: "rows, repeated index", inputs: [normal(1, [4, 3]), integers(2, [4], 0, 2)], attrs: { axis: 0, size: 5 } },
     {
       title: "symbolic number of updates",
@@ -104,5 +107,10 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
       attrs: { axis: 0, size: "T" },
       bindings: { T: 2 },
     },
-  ],
+    {
+      title: "long whole numbers",
+      inputs: [integers(9, [4, 3], -9, 9, "i64"), integers(10, [4], 0, 2)],
+      attrs: { axis: 0, size: 3 },
+    },
+  ]),
 });

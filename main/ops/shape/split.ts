@@ -14,7 +14,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
 import { filledLike } from "../families/constants.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
-import { normal } from "../families/samples.ts";
+import { normal, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export interface SplitAttrs {
@@ -88,7 +88,7 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
       attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "split") }),
     }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "three unequal parts", inputs: [normal(1, [3, 7])], attrs: { axis: 1, sizes: [4, 1, 2] } },
     {
       title: "symbolic other axis",
@@ -102,5 +102,5 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
       attrs: { axis: 0, sizes: ["T", "T"] },
       bindings: { T: 2 },
     },
-  ],
+  ]),
 });

@@ -9,7 +9,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
 import { stridedCopy } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 
 export interface TransposeAttrs {
   /** Axis i of the result is axis perm[i] of the operand. */
@@ -54,7 +54,7 @@ export const transpose: Op<"transpose", TransposeAttrs, 1> = defineOp({
     ),
     mlx: mlxCall("transpose", { takes: "any", attrs: ({ perm }) => ({ perm }) }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "matrix, odd sizes", inputs: [normal(1, [3, 5])], attrs: { perm: [1, 0] } },
     {
       title: "heads to the front, symbolic",
@@ -65,5 +65,5 @@ export const transpose: Op<"transpose", TransposeAttrs, 1> = defineOp({
     { title: "cycle of four axes", inputs: [normal(3, [2, 3, 4, 5])], attrs: { perm: [3, 0, 2, 1] } },
     { title: "whole numbers", inputs: [integers(4, [2, 7], -9, 9)], attrs: { perm: [1, 0] } },
     { title: "nothing moves", inputs: [normal(5, [2, 3])], attrs: { perm: [0, 1] } },
-  ],
+  ]),
 });

@@ -12,7 +12,7 @@ import { milExpand } from "../families/coreml.ts";
 import { scalarLike } from "../families/constants.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { integers, normal } from "../families/samples.ts";
+import { integers, normal, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 const shapeOfAll = (shapes: readonly TensorType["shape"][]): TensorType["shape"] =>
@@ -71,7 +71,7 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
     }),
     mlx: mlxCall("where", { takes: "any" }),
   },
-  samples: [
+  samples: withDoubles([
     {
       title: "odd sizes",
       inputs: [integers(1, [3, 5], 0, 1, "bool"), normal(2, [3, 5]), normal(3, [3, 5])],
@@ -93,5 +93,5 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
       inputs: [integers(10, [7], 0, 1, "bool"), integers(11, [7], -5, 5), integers(12, [1], 0, 9)],
       attrs: {},
     },
-  ],
+  ]),
 });

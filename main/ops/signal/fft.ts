@@ -8,7 +8,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp, unsupported } from "../defineOp.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
-import { normal, values } from "../families/samples.ts";
+import { normal, values, withDoubles } from "../families/samples.ts";
 
 export type FftNorm = "backward" | "forward" | "ortho";
 export interface FftAttrs {
@@ -78,7 +78,7 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
       when: withoutDouble("fft"),
     }),
   },
-  samples: [
+  samples: withDoubles([
     { title: "odd length", inputs: [normal(1, [3, 10])], attrs: { inverse: false, norm: "backward" } },
     { title: "power of two, inverse", inputs: [normal(2, [2, 16])], attrs: { inverse: true, norm: "backward" } },
     {
@@ -90,5 +90,5 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
     { title: "inverse, forward norm", inputs: [normal(4, [14])], attrs: { inverse: true, norm: "forward" } },
     { title: "forward norm", inputs: [normal(5, [1, 6])], attrs: { inverse: false, norm: "forward" } },
     { title: "one number", inputs: [values([3, -2])], attrs: { inverse: false, norm: "backward" } },
-  ],
+  ]),
 });

@@ -13,7 +13,7 @@ import { decomposed, defineOp, unsupported } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
-import { normal } from "../families/samples.ts";
+import { normal, withDoubles } from "../families/samples.ts";
 import { logistic } from "../families/unary.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -206,7 +206,7 @@ export const lstm: Op<"lstm", LstmAttrs, "4-6", "many"> = defineOp({
     ),
     mlx: mlxCall("lstm", { attrs: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }) }),
   },
-  samples: [
+  samples: withDoubles([
     {
       title: "one layer, odd sizes",
       inputs: [normal(1, [2, 3, 5]), normal(2, [12, 5], 0.5), normal(3, [12, 3], 0.5), normal(4, [12], 0.5)],
@@ -235,5 +235,5 @@ export const lstm: Op<"lstm", LstmAttrs, "4-6", "many"> = defineOp({
       attrs: { hidden: 2, layers: 1, bidirectional: false },
       bindings: { B: 2 },
     },
-  ],
+  ]),
 });
