@@ -254,6 +254,7 @@ const COMMANDS = [
   "graph",
   "passes",
   "route",
+  "assert-residency",
   "segments",
   "compile",
   "run",
@@ -270,7 +271,7 @@ describe("help", () => {
   it("lists every command", async () => {
     const { code, out, err } = await command("--help");
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    const listed = [...out.matchAll(/^ {2}(\w+)(?:\|\w+)? \[/gm)].map(([, name]) => name);
+    const listed = [...out.matchAll(/^ {2}([\w-]+)(?:\|\w+)? \[/gm)].map(([, name]) => name);
     expect(listed).toEqual([...COMMANDS, "help"]);
   });
 

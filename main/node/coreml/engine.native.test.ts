@@ -67,6 +67,16 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     expect(phases).toEqual(expect.arrayContaining(["compile", "load", "first prediction"]));
   });
 
+  it("measures whole steps, and says that it has no times of single operations", { timeout: 60_000 }, async () => {
+    const model = await opened("sample");
+    const input = { model, device: "coreml", promptTokens: 4, generateTokens: 2, repeats: 1, warmup: 0 } as const;
+    const items: StreamItemOf<"bench.run">[] = [];
+    for await (const item of client.stream("bench.run", input)) items.push(item);
+    expect(items.at(-1)).toMatchObject({ kind: "done", device: "coreml", truth: "simulated", kernels: "CoreML" });
+    const profile = client.stream("profile.run", { model, device: "coreml" })[Symbol.asyncIterator]();
+    await expect(profile.next()).rejects.toMatchObject({ code: "ENV_NO_DEVICE" });
+  });
+
   it("runs the hybrid graph as the simulator does", { timeout: 60_000 }, async () => {
     const model = await opened("demo-hybrid");
     const run = (device: "coreml" | "coreml-sim") =>

@@ -162,7 +162,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs, cpu, coreml, initialTarget: initial }),
-      ...measureHandlers({ store, decoders, cpu, mlx, jobs, defaultThreads, roof }),
+      ...measureHandlers({ store, decoders, cpu, mlx, coreml, initialTarget: initial, jobs, defaultThreads, roof }),
       ...exporting.streams,
     },
   };

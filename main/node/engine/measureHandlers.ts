@@ -1,5 +1,8 @@
-/** Benchmarks and profiles of real runs, on the CPU engine or on MLX. */
+/** Benchmarks and profiles of real runs, on the CPU engine or on MLX; benchmarks on CoreML too. */
 import { availableParallelism } from "node:os";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { CoremlAccess } from "../coreml/device.ts";
+import { coremlLease, coremlTruth } from "../coreml/lease.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -25,6 +28,8 @@ export interface MeasureParts {
   readonly decoders: Decoders;
   readonly cpu: CpuAccess;
   readonly mlx: MlxAccess;
+  readonly coreml: CoremlAccess;
+  readonly initialTarget: TargetSpec;
   readonly jobs: Jobs;
   readonly defaultThreads: number;
   /** Bytes per second that this machine reads, measured once and kept. */
@@ -34,7 +39,7 @@ export interface MeasureParts {
 export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["streams"], "bench.run" | "profile.run"> {
   return {
     async *"bench.run"(input, { signal }) {
-      const device = measurable(input.device, "bench");
+      const device = input.device === "coreml" ? "coreml" : measurable(input.device, "bench");
       const started = performance.now();
       const model = parts.store.get(input.model);
       const job = parts.jobs.start("bench", model.description.title);
@@ -42,7 +47,10 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
         const needed = Math.max(input.promptTokens, input.generateTokens, 1) + 1;
-        const lease = await parts.decoders.lease(model, { device, context: needed, threads });
+        const lease =
+          device === "coreml"
+            ? yield* coremlLease(parts, model, needed, signal)
+            : await parts.decoders.lease(model, { device, context: needed, threads });
         try {
           const began = new Date();
           const steps = during<BenchSample, readonly Measured[]>((emit) =>
@@ -58,16 +66,16 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
           yield {
             kind: "done",
             device: input.device,
-            truth: "measured",
+            truth: device === "coreml" ? coremlTruth(parts.coreml) : "measured",
             tests: tests.map(testView),
             machine: chipTitle(),
             threads: lease.session.threads,
-            kernels: device === "cpu" ? parts.cpu.engine().isa : parts.mlx.title(),
+            kernels: kernelsOf(parts, device),
             notes: notes(tests),
             json: llamaBenchJson({ model, tests, threads, began, machine: chipTitle() }),
           };
         } finally {
-          lease.release();
+          await lease.release();
         }
       } finally {
         job.end();
@@ -119,9 +127,18 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
 function measurable(device: Parameters<typeof requireDevice>[0], what: string): "cpu" | "mlx" {
   requireDevice(device, what);
   if (device === "cpu" || device === "mlx") return device;
+  if (device === "coreml")
+    throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] CoreML tells no times of single operations`, {
+      hint: "`rlx route --planned` has its shares of cost; `rlx bench --device coreml` the times of whole steps.",
+    });
   throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] a simulator's speed says nothing of the device it simulates`, {
     hint: "Measure on cpu or mlx.",
   });
+}
+
+function kernelsOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
+  if (device === "cpu") return parts.cpu.engine().isa;
+  return device === "mlx" ? parts.mlx.title() : "CoreML";
 }
 
 /** Where the instructions of a profile ran. */

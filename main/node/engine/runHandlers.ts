@@ -16,11 +16,7 @@ import type { OpenModel } from "./openModel.ts";
 import type { CpuAccess } from "./devices.ts";
 import { requireDevice } from "./devices.ts";
 import type { CoremlAccess } from "../coreml/device.ts";
-import type { CoremlSession } from "../coreml/session.ts";
-import { openCoremlSession } from "../coreml/session.ts";
-import type { TrialProgress } from "../coreml/trial.ts";
-import { TRIAL_SENTENCES } from "../coreml/trial.ts";
-import { during } from "./during.ts";
+import { coremlLease, coremlTruth } from "../coreml/lease.ts";
 import { planTarget } from "./routes.ts";
 import { openSimulated } from "./simulated.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
@@ -48,29 +44,6 @@ async function simulatedLease(
   const target = { ...parts.initialTarget, context: Math.min(input.context ?? SIMULATED_CONTEXT, SIMULATED_CONTEXT) };
   const simulated = await openSimulated(model, planTarget(model, target, "decode"), parts.cpu.engine(), signal);
   return { session: simulated.session, release: () => simulated.dispose() };
-}
-
-/** A session on CoreML; what happens until the first token can take minutes and is told. */
-async function* coremlLease(
-  parts: RunParts,
-  model: OpenModel,
-  input: RunInput,
-  signal: AbortSignal,
-  since: number,
-): AsyncGenerator<PhaseItem, { readonly session: DecoderSession; release(): Promise<void> }> {
-  const context = input.context ?? parts.initialTarget.context;
-  const target = planTarget(model, { ...parts.initialTarget, context }, "decode");
-  const steps = during<TrialProgress, CoremlSession>((emit) =>
-    openCoremlSession(parts.coreml, { model, target, engine: parts.cpu.engine(), signal, onProgress: emit }),
-  );
-  let next = await steps.next();
-  while (next.done !== true) {
-    const { stage, elapsedSeconds } = next.value;
-    yield phaseItem(stage, `${TRIAL_SENTENCES[stage]}, ${Math.round(elapsedSeconds)} s`, since);
-    next = await steps.next();
-  }
-  const { session, dispose } = next.value;
-  return { session, release: dispose };
 }
 
 /** Positions a simulated run has: it is for checking, not for long talks. */
@@ -104,7 +77,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
         input.device === "cpu" || input.device === "mlx"
           ? await parts.decoders.lease(model, { ...input, device: input.device })
           : input.device === "coreml"
-            ? yield* coremlLease(parts, model, input, signal, started)
+            ? yield* coremlLease(parts, model, input.context, signal)
             : await simulatedLease(parts, model, input, signal);
       try {
         const { ids } = prompt;
@@ -137,8 +110,8 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
 
 /** How the speed of a run is known: a simulator's says nothing of the device. */
 function truthOf(parts: RunParts, device: RunInput["device"]): "measured" | "simulated" {
-  const simulated = device === "coreml-sim" || (device === "coreml" && parts.coreml.bridge().double !== undefined);
-  return simulated ? "simulated" : "measured";
+  if (device === "coreml") return coremlTruth(parts.coreml);
+  return device === "coreml-sim" ? "simulated" : "measured";
 }
 
 async function* itemsOf(
