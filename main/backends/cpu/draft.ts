@@ -49,6 +49,8 @@ export class PlanDraft {
   readonly outputs: { readonly name: string; value: number }[] = [];
   readonly states: { readonly name: string; readonly value: number; next: number }[] = [];
   readonly inputs: { readonly name: string; readonly value: number }[] = [];
+  /** Values by buffer. */
+  readonly #members = new Map<number, number[]>();
 
   newBuffer(kind: BufferKind): number {
     this.buffers.push(kind);
@@ -58,6 +60,7 @@ export class PlanDraft {
   newValue(type: TensorType, buffer: number = this.newBuffer({ kind: "temp" })): DraftValue {
     const value = { id: this.values.length, type, buffer };
     this.values.push(value);
+    this.#membersOf(buffer).push(value.id);
     return value;
   }
 
@@ -77,10 +80,20 @@ export class PlanDraft {
     return kind;
   }
 
-  /** Moves a value to another buffer (it becomes the same memory). */
+  /** Moves a value to another buffer, with all views of it (it becomes the same memory). */
   rebase(id: number, buffer: number): void {
     const old = this.bufferOf(id);
-    for (const value of this.values) if (value.buffer === old) this.values[value.id] = { ...value, buffer };
+    if (old === buffer) return;
+    const moved = this.#membersOf(old);
+    for (const member of moved) this.values[member] = { ...this.valueAt(member), buffer };
+    this.#membersOf(buffer).push(...moved);
+    this.#members.delete(old);
+  }
+
+  #membersOf(buffer: number): number[] {
+    const found = this.#members.get(buffer) ?? [];
+    this.#members.set(buffer, found);
+    return found;
   }
 }
 

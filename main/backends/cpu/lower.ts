@@ -150,6 +150,10 @@ export function settle(draft: PlanDraft): void {
 }
 
 function aliasInPlace(draft: PlanDraft): void {
+  const uses = usesOf(draft);
+  // Brought up to date as buffers become one: to look at all instructions again for each cache takes seconds for deep models.
+  const lastReader = uses.readers.map((readers) => readers.at(-1) ?? -1);
+  const kept = [...uses.kept];
   draft.instructions.forEach((instruction, at) => {
     for (const pair of inPlace(instruction.kernel)) {
       const from = instruction.inputs[pair.input] ?? -1;
@@ -161,11 +165,14 @@ function aliasInPlace(draft: PlanDraft): void {
       // A state may be overwritten only by its own next value; a temporary by anyone; other memory never.
       const allowed =
         kind.kind === "temp" || (state !== undefined && draft.bufferOf(state.next) === draft.bufferOf(to));
-      const uses = usesOf(draft);
-      const readLater = (uses.readers[buffer] ?? []).some((reader) => reader > at);
-      const keptOtherwise = kind.kind === "temp" && uses.kept[buffer] === true;
-      if (allowed && !readLater && !keptOtherwise) draft.rebase(to, buffer);
-      else if (instruction.kernel === "attention_block")
+      const readLater = (lastReader[buffer] ?? -1) > at;
+      const keptOtherwise = kind.kind === "temp" && kept[buffer] === true;
+      if (allowed && !readLater && !keptOtherwise) {
+        const gone = draft.bufferOf(to);
+        lastReader[buffer] = Math.max(lastReader[buffer] ?? -1, lastReader[gone] ?? -1);
+        kept[buffer] ||= kept[gone] === true;
+        draft.rebase(to, buffer);
+      } else if (instruction.kernel === "attention_block")
         throw new WorkbenchError(
           "BUG_INVARIANT",
           "[cpu] an attention block was made over caches that it cannot update in place",
