@@ -48,9 +48,9 @@ export interface Compiled {
   readonly report: DispatchReport;
   /** Nodes of `graph` that the backend cannot run. */
   readonly blocked: ReadonlyMap<number, string>;
-  /** Undefined where a symbol has neither size nor limit. */
+  /** Undefined where a symbol has neither size nor limit; worked out when it is asked for. */
   readonly memory: GraphMemory | undefined;
-  /** Stands for everything that the result depends on. */
+  /** Stands for everything that the result depends on; worked out when it is asked for. */
   readonly key: string;
 }
 
@@ -81,8 +81,12 @@ export function compile(graph: Graph, options: CompileOptions): Compiled {
       return legalised.report;
     },
     blocked,
-    memory: memoryOf(legal),
-    key: compileKey(graph, options),
+    get memory() {
+      return memoryOf(legal);
+    },
+    get key() {
+      return compileKey(graph, options);
+    },
   };
 }
 
