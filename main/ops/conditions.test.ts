@@ -24,7 +24,7 @@ type When = (node: NodeInfo<AttrRecord>) => true | string;
 const entries = (Object.values(OPS) as unknown as readonly AnyOp[]).flatMap((op) =>
   BACKENDS.flatMap((backend) => {
     const entry = op.backends[backend];
-    const when = entry?.kind === "native" ? (entry.when as When | undefined) : undefined;
+    const when = entry?.kind === "native" ? entry.when : undefined;
     return when === undefined ? [] : [{ name: `${op.name} on ${backend}`, op, backend, when }];
   }),
 );
