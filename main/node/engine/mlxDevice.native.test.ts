@@ -6,6 +6,7 @@ import { deviceList, cpuAccess } from "./devices.ts";
 import type { Harness } from "./engineHarness.ts";
 import { engineHarness } from "./engineHarness.ts";
 import { loadAddon } from "../addon.ts";
+import { coremlAccess } from "../coreml/device.ts";
 import { mlxAccess } from "./mlxAccess.ts";
 
 const found = findMlxEngine();
@@ -15,7 +16,7 @@ describe("without MLX", () => {
   const access = mlxAccess({ mode: "lazy", dispatch: "prefer-native" }, () => "MLX is not here.");
 
   test("the list says so, and whoever asks for it is told what to do", () => {
-    const [entry] = deviceList(cpuAccess(loadAddon), access).filter(({ id }) => id === "mlx");
+    const [entry] = deviceList(cpuAccess(loadAddon), access, coremlAccess("unused")).filter(({ id }) => id === "mlx");
     expect(entry).toEqual({ id: "mlx", title: "MLX", available: false, sentence: "MLX is not here." });
     expect(() => access.engine()).toThrow(expect.objectContaining({ code: "ENV_NO_DEVICE" }));
   });
