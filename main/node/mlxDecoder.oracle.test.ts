@@ -78,10 +78,16 @@ async function dequantised(path: string): Promise<string> {
   return exact;
 }
 
-async function withMlx<T>(path: string, mode: MlxMode, work: (model: MlxDecoderModel) => Promise<T>): Promise<T> {
+async function withMlx<T>(
+  path: string,
+  mode: MlxMode,
+  work: (model: MlxDecoderModel) => Promise<T>,
+  fastRope = false,
+): Promise<T> {
   const file = await openGguf(await openFileSource(path));
   const model = openMlxDecoder(mlx, file, [path], {
     mode,
+    fastRope,
     cacheType: "f32",
     chunk: LENGTH,
     prepare: (graph) => compile(graph, { backend: "mlx", verify: true }).graph,
@@ -147,6 +153,20 @@ describe.skipIf(missing !== undefined)("plain files", () => {
         for (const chunk of mode === "eager" ? [LENGTH] : [LENGTH, 17, 1])
           expect(worstGap(await rowsOf(model, chunk), wanted), `${mode}, ${chunk} at once`).toBeLessThan(1e-4);
       });
+  });
+});
+
+describe.skipIf(missing !== undefined)("MLX's own rotary kernel", () => {
+  test.each(FAMILIES)("%s: the same log-probabilities to 1e-4", async (family) => {
+    const { path } = made(family, "f32");
+    const wanted = await withCpu(path, (model) => rowsOf(model, LENGTH));
+    const work = async (model: MlxDecoderModel): Promise<void> => {
+      const kernels = model.compiled.steps.map((step) => step.kernel);
+      expect(kernels).toContain("rope_fast");
+      expect(kernels).not.toContain("rope_tables");
+      for (const chunk of [LENGTH, 17, 1]) expect(worstGap(await rowsOf(model, chunk), wanted)).toBeLessThan(1e-4);
+    };
+    await withMlx(path, "compiled", work, true);
   });
 });
 

@@ -8,6 +8,7 @@ import { mlxDevice } from "./mlxDevice.ts";
 
 export interface MlxDecoderOptions extends DecoderPlanOptions {
   readonly mode: MlxMode;
+  readonly fastRope?: boolean;
 }
 
 export interface MlxDecoderModel extends DecoderModel {
@@ -21,7 +22,11 @@ export function openMlxDecoder(
   options: MlxDecoderOptions,
 ): MlxDecoderModel {
   const graph = decoderGraph(requireData(file), options);
-  const device = mlxDevice(engine, { mode: options.mode, weights: { paths, locate: locateIn(file) } });
+  const device = mlxDevice(engine, {
+    mode: options.mode,
+    weights: { paths, locate: locateIn(file) },
+    ...(options.fastRope === undefined ? {} : { fastRope: options.fastRope }),
+  });
   const compiled = device.compile(graph);
   return { ...decoderOver(file, options, compiled), compiled };
 }

@@ -53,6 +53,8 @@ export interface MlxDeviceOptions {
   /** Absent for graphs without weights from files. */
   readonly weights?: { readonly paths: readonly string[]; readonly locate: LocateWeight };
   readonly limits?: Bindings;
+  /** By default on a GPU only. */
+  readonly fastRope?: boolean;
 }
 
 export interface MlxDevice extends Device {
@@ -76,7 +78,10 @@ export function mlxDevice(engine: MlxEngine, options: MlxDeviceOptions): MlxDevi
 }
 
 function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): MlxCompiled {
-  const plan = compileMlx(graph, mlxRules, options.weights?.locate ?? noWeights, options.limits);
+  const plan = compileMlx(graph, mlxRules, options.weights?.locate ?? noWeights, {
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    fastRope: options.fastRope ?? engine.device === "gpu",
+  });
   const inputs = inputsOf(graph);
   const weights = options.weights === undefined ? null : engine.openWeights(options.weights.paths);
   try {

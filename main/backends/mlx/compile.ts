@@ -5,6 +5,7 @@ import type { Graph } from "../../ir/graph.ts";
 import type { MlxDraft } from "./draft.ts";
 import type { MlxRules } from "./emitter.ts";
 import type { LocateWeight } from "./lower.ts";
+import { fastRope } from "./patterns/fastRope.ts";
 import { lower } from "./lower.ts";
 import { writePlan } from "./planWriter.ts";
 
@@ -16,8 +17,21 @@ export interface MlxPlan {
   readonly weightBytes: number;
 }
 
-export function compileMlx(graph: Graph, rules: MlxRules, locate: LocateWeight, limits: Bindings = {}): MlxPlan {
+export interface MlxCompileOptions {
+  /** Largest size of each symbol, over the limits that the graph itself has. */
+  readonly limits?: Bindings;
+  /** Rotary turns by MLX's own kernel, which a GPU has: its angles are f32. */
+  readonly fastRope?: boolean;
+}
+
+export function compileMlx(
+  graph: Graph,
+  rules: MlxRules,
+  locate: LocateWeight,
+  { limits = {}, fastRope: turns = false }: MlxCompileOptions = {},
+): MlxPlan {
   const draft = lower(graph, rules, locate);
+  if (turns) fastRope(draft);
   return {
     bytes: writePlan(draft, { ...graph.symbolLimits, ...limits }),
     steps: draft.calls.map(({ name, nodes }) => ({ kernel: name, nodes })),

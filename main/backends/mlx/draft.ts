@@ -42,9 +42,18 @@ export interface DraftAppend {
   readonly state: string | undefined;
 }
 
+/** A sub-graph of `if` and `while`: it sees its arguments only. */
+export interface DraftBody {
+  readonly arguments: readonly MlxValue[];
+  readonly calls: readonly DraftCall[];
+  readonly results: readonly MlxValue[];
+}
+
 export class MlxDraft {
   readonly leaves: DraftLeaf[] = [];
-  readonly calls: DraftCall[] = [];
+  calls: DraftCall[] = [];
+  /** Sub-graphs; body i of a call's attributes is bodies[i - 1], because 0 is the graph itself. */
+  readonly bodies: DraftBody[] = [];
   readonly appends: DraftAppend[] = [];
   /** Inputs whose whole numbers must be below a size. */
   readonly limits = new Map<string, number>();
@@ -59,6 +68,30 @@ export class MlxDraft {
     this.leaves.push({ value, leaf });
     this.#leafOf.set(value.id, leaf);
     return value;
+  }
+
+  /** Makes a sub-graph over arguments of these types; answers its number for the attributes of `if` and `while`. */
+  addBody(
+    types: readonly TensorType[],
+    make: (
+      call: (
+        name: MlxFunction,
+        inputs: readonly MlxValue[],
+        outputs: readonly TensorType[],
+        attrs?: MlxAttrs,
+      ) => readonly MlxValue[],
+      values: readonly MlxValue[],
+    ) => readonly MlxValue[],
+  ): number {
+    const values = types.map((type) => ({ id: this.#values++, type }));
+    const calls: DraftCall[] = [];
+    const results = make((name, inputs, outputs, attrs = {}) => {
+      const made = outputs.map((type) => ({ id: this.#values++, type }));
+      calls.push({ name, inputs: inputs.map((input) => input.id), outputs: made, attrs, nodes: [] });
+      return made;
+    }, values);
+    this.bodies.push({ arguments: values, calls, results });
+    return this.bodies.length;
   }
 
   leafOf(value: MlxValue): Leaf | undefined {

@@ -9,7 +9,7 @@ import { DTYPES, PACKED_TYPES } from "../../ir/dtype.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { byteLength, staticShape } from "../../ir/type.ts";
-import type { DraftLeaf, Leaf, MlxDraft } from "./draft.ts";
+import type { DraftBody, DraftLeaf, Leaf, MlxDraft } from "./draft.ts";
 import type { MlxAttr } from "./emitter.ts";
 import { growingSymbol } from "./lower.ts";
 
@@ -147,7 +147,11 @@ export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBu
     body.u32(tables.size(append.tokens));
     body.u32(tables.size(append.capacity));
   }
-  writeGraph(body, tables, draft, [...inputs, ...states, ...weights, ...constants]);
+  const leaves = [...inputs, ...states, ...weights, ...constants];
+  const results = [...draft.outputs.map(({ value }) => value), ...draft.states.map(({ next }) => next)];
+  const main = { arguments: leaves.map(({ value }) => value), calls: draft.calls, results };
+  body.u32(1 + draft.bodies.length);
+  for (const graph of [main, ...draft.bodies]) writeGraph(body, tables, graph);
   body.u32(draft.outputs.length);
   for (const output of draft.outputs) {
     body.u32(tables.name(output.name));
@@ -199,18 +203,17 @@ function positionAxis(draft: MlxDraft, type: TensorType, name: string): number {
   return draft.appends.some((append) => append.state === name) ? 1 : NONE;
 }
 
-/** One graph; its arguments are the leaves in the order in which the runner has them. */
-function writeGraph(out: ByteWriter, tables: Tables, draft: MlxDraft, leaves: readonly DraftLeaf[]): void {
-  const place = new Map<number, number>(leaves.map(({ value }, i) => [value.id, i]));
+/** One graph: its arguments come first, then the results of its calls in order. */
+function writeGraph(out: ByteWriter, tables: Tables, graph: DraftBody): void {
+  const place = new Map<number, number>(graph.arguments.map(({ id }, i) => [id, i]));
   const placed = (id: number): number => {
     const index = place.get(id);
     invariant(index !== undefined, `plan value ${id} has no place`);
     return index;
   };
-  out.u32(1);
-  out.u32(leaves.length);
-  out.u32(draft.calls.length);
-  for (const call of draft.calls) {
+  out.u32(graph.arguments.length);
+  out.u32(graph.calls.length);
+  for (const call of graph.calls) {
     out.u32(tables.name(call.name));
     out.u32(call.inputs.length);
     for (const id of call.inputs) out.u32(placed(id));
@@ -223,9 +226,8 @@ function writeGraph(out: ByteWriter, tables: Tables, draft: MlxDraft, leaves: re
     out.u32(attrs.length);
     for (const [key, value] of attrs) writeAttribute(out, tables, key, value);
   }
-  const results = [...draft.outputs.map(({ value }) => value), ...draft.states.map(({ next }) => next)];
-  out.u32(results.length);
-  for (const { id } of results) out.u32(placed(id));
+  out.u32(graph.results.length);
+  for (const { id } of graph.results) out.u32(placed(id));
 }
 
 function writeAttribute(out: ByteWriter, tables: Tables, key: string, value: MlxAttr): void {
