@@ -39,6 +39,7 @@ import {
   tensorPage,
   uploadChunk,
   uploadStarted,
+  weightErrors,
 } from "./views/model.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import {
@@ -83,6 +84,7 @@ export const contract = {
       }),
       overview,
     ),
+    "model.weightErrors": call(ofModel, weightErrors),
     "model.metadata": call(z.object({ model: modelId, query: z.string().max(200).default(""), ...page }), metadataPage),
     "model.metadataValue": call(
       z.object({ model: modelId, key: z.string().min(1).max(65_535), ...page }),

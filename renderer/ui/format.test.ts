@@ -3,6 +3,7 @@ import type { Figure } from "../../main/contract/views/common.ts";
 import {
   bytes,
   count,
+  errorShare,
   figureText,
   fineShare,
   parameters,
@@ -125,5 +126,11 @@ describe("figures", () => {
     expect(plain(quantity(60e9, "bytes/s"))).toBe("60 GB/s");
     expect(plain(quantity(4.6, "bits"))).toBe("4.60 bits");
     expect(quantity(1.19, "ratio")).toBe("1.19");
+  });
+
+  it("writes small errors as what they are", () => {
+    expect(plain(errorShare(0))).toBe("exact");
+    expect(plain(errorShare(0.000213))).toBe("0.021 %");
+    expect(plain(errorShare(1e-9))).toBe("< 0.0001 %");
   });
 });

@@ -86,6 +86,13 @@ export function fineShare(value: number): string {
   return percent >= 9.95 || percent < 0.05 ? share(value) : percent.toFixed(1) + THIN + "%";
 }
 
+/** A relative error: "exact", "0.021 %", "3.4 %". Small errors are what it is for. */
+export function errorShare(value: number): string {
+  if (value === 0) return "exact";
+  if (value < 1e-6) return `<${THIN}0.0001${THIN}%`;
+  return significant(value * 100, 2) + THIN + "%";
+}
+
 export const rate = (value: number): string => `${significant(value)}${THIN}t/s`;
 export const bandwidth = (value: number): string => bytes(value) + "/s";
 

@@ -72,6 +72,12 @@ export const profileChoice = z.object({
 });
 export type ProfileChoice = View<typeof profileChoice>;
 
+/** Relative error of the weights under each profile, from sampled rows; no rows where there is no data to look at. */
+export const weightErrors = z.object({
+  rows: z.array(z.object({ profile: z.enum(["gpu", "ane", "exact"]), error: figure, sentence: z.string() })),
+});
+export type WeightErrors = View<typeof weightErrors>;
+
 export const overview = z.object({
   model: modelId,
   kind: z.enum(["model", "header-only", "demo-graph"]),

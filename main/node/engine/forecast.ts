@@ -48,9 +48,9 @@ export const figure = (
 });
 
 const grouped = (n: number): string => String(Math.round(n)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
-/** "18 GB", "4.3 GB", "67 MB", "1.6 MB", "12 kB". */
+/** "18 GB", "4.3 GB", "67 MB", "1.6 MB", "12 KB". */
 export function bytesText(bytes: number): string {
-  const [unit, name] = bytes >= 1e9 ? [1e9, "GB"] : bytes >= 1e6 ? [1e6, "MB"] : [1e3, "kB"];
+  const [unit, name] = bytes >= 1e9 ? [1e9, "GB"] : bytes >= 1e6 ? [1e6, "MB"] : [1e3, "KB"];
   const value = bytes / unit;
   return `${value.toFixed(value < 10 ? 1 : 0)} ${name}`;
 }

@@ -168,6 +168,7 @@ function createHandlers({ layers = 28 }: FakeOptions): Handlers<Contract> {
         if (opened === null) throw new WorkbenchError("HANDLE_UNKNOWN", "[model] no such model");
         return { ...opened, target: target ?? opened.target };
       },
+      "model.weightErrors": () => ({ rows: [] }),
       "model.metadata": ({ query, offset, limit }) => {
         const all = [
           ["general.architecture", "string", "qwen3"],

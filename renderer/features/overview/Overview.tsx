@@ -9,7 +9,8 @@ import { CopyButton } from "../../ui/CopyButton.tsx";
 import { AbilityCard } from "./AbilityCard.tsx";
 import { CompareCard } from "./CompareCard.tsx";
 import { FitCard, SpeedCard } from "./forecastCards.tsx";
-import { FactsCard, MixCard, ProfilesCard } from "./fileCards.tsx";
+import { FactsCard, MixCard } from "./fileCards.tsx";
+import { ProfilesCard } from "./ProfilesCard.tsx";
 import { MetadataCard } from "./MetadataCard.tsx";
 import { RouteCard } from "./RouteCard.tsx";
 import styles from "./Overview.module.css";
@@ -27,7 +28,7 @@ export function Overview(): ReactNode {
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
         {overview.canGraph.ok ? <CompareCard key={`compare ${overview.model}`} /> : null}
-        {overview.profiles.length === 0 ? null : <ProfilesCard profiles={overview.profiles} />}
+        {overview.profiles.length === 0 ? null : <ProfilesCard overview={overview} />}
         <FactsCard overview={overview} />
         {overview.file === null ? null : <MetadataCard key={overview.model} model={overview.model} />}
       </div>

@@ -1,12 +1,9 @@
-/** What the file holds: quantisation by bytes, the profiles it could be exported in, and the facts of the architecture. */
+/** What the file holds: quantisation by bytes, and the facts of the architecture. */
 import type { CSSProperties, ReactNode } from "react";
 import { Fragment } from "react";
-import type { Overview, ProfileChoice } from "../../../main/contract/views/model.ts";
+import type { Overview } from "../../../main/contract/views/model.ts";
 import { Card, Note } from "../../ui/Card.tsx";
-import { cx } from "../../ui/cx.ts";
-import { bytes, plural, share, significant } from "../../ui/format.ts";
-import { FigureText, TruthMark } from "../../ui/marks.tsx";
-import table from "../../ui/table.module.css";
+import { bytes, plural, share } from "../../ui/format.ts";
 import styles from "./Overview.module.css";
 
 /** Ink from strong to faint: devices keep their colours to themselves. */
@@ -43,39 +40,6 @@ export function MixCard({ overview }: { readonly overview: Overview }): ReactNod
         ))}
       </div>
       {overview.mixSentence === null ? null : <Note>{overview.mixSentence}</Note>}
-    </Card>
-  );
-}
-
-export function ProfilesCard({ profiles }: { readonly profiles: readonly ProfileChoice[] }): ReactNode {
-  return (
-    <Card title="As a Core ML package" aside={<TruthMark truth="predicted" />} className={styles["wide"]}>
-      <table className={cx(table["table"], table["bleed"])}>
-        <thead>
-          <tr>
-            <th>profile</th>
-            <th className={table["left"]}>chosen for</th>
-            <th>size</th>
-            <th>× file</th>
-            <th>weight error</th>
-            <th className={table["left"]}>what it means</th>
-          </tr>
-        </thead>
-        <tbody>
-          {profiles.map((row) => (
-            <tr key={row.profile}>
-              <td>{row.title}</td>
-              <td className={table["left"]}>{row.chosenFor ?? "–"}</td>
-              <td>
-                <FigureText figure={row.bytes} />
-              </td>
-              <td>{significant(row.ratioToFile)}</td>
-              <td>{row.error === null ? "–" : <FigureText figure={row.error} />}</td>
-              <td className={table["text"]}>{row.sentence}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
     </Card>
   );
 }

@@ -49,7 +49,7 @@ export function millions(parameters: number): string {
 
 export function diskSize(bytes: number): string {
   if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(2)} GB`;
-  return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(bytes >= 1e8 ? 0 : 1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`;
+  return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(bytes >= 1e8 ? 0 : 1)} MB` : `${(bytes / 1e3).toFixed(1)} KB`;
 }
 
 export function fileOverview(input: FileOverviewInput): Overview {
@@ -146,9 +146,16 @@ function whatItIs(
 function mixSentence(description: ModelDescription): string | null {
   const [most, second] = description.mix;
   if (!most) return null;
-  const share = (value: number): string => `${Math.round(value * 100)} %`;
+  // Rounding must not turn almost everything into all of it, nor a little into nothing.
+  const share = (value: number): string =>
+    value > 0.99 && value < 1
+      ? "more than 99 %"
+      : value < 0.01 && value > 0
+        ? "less than 1 %"
+        : `${Math.round(value * 100)} %`;
   if (!second) return `Everything is ${most.type.toUpperCase()}.`;
-  return `${share(most.share)} of the bytes are ${most.type.toUpperCase()}, ${share(second.share)} ${second.type.toUpperCase()}.`;
+  const sentence = `${share(most.share)} of the bytes are ${most.type.toUpperCase()}, ${share(second.share)} ${second.type.toUpperCase()}.`;
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
 function tokenizerFacts(description: ModelDescription): Fact[] {

@@ -1,0 +1,51 @@
+/** The errors of the sampled rows against what rounding to f16 costs by its definition, and against the sample's export. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openGguf } from "../../formats/gguf/open.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { headerOnlyModel, LLAMA_1B } from "../../models/headerOnly.ts";
+import { writeTinyGguf } from "../../testing/tinyGguf.ts";
+import { openFileSource } from "../fileByteSource.ts";
+import { weightErrors } from "./weightErrors.ts";
+
+const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "errors-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const errorsOf = async (file: GgufFile): Promise<Record<string, number>> =>
+  Object.fromEntries((await weightErrors(file)).rows.map(({ profile, error }) => [profile, error.value]));
+
+describe("the error of each weight profile", () => {
+  it("of f32 weights is nothing in f32, and a rounding to f16 otherwise", async () => {
+    const path = join(folder, "tiny.gguf");
+    await writeTinyGguf(path);
+    const found = await errorsOf(await openGguf(await openFileSource(path)));
+    expect(found["exact"]).toBe(0);
+    // Half a unit of an 11-bit significand, spread evenly: 2^-12 / √3 relative to the number at the worst place of its binade.
+    for (const profile of ["ane", "gpu"]) {
+      expect(found[profile]).toBeGreaterThan(1e-4);
+      expect(found[profile]).toBeLessThan(2 ** -11 / Math.sqrt(3));
+    }
+  });
+
+  it("of the packed sample says what was converted to what", async () => {
+    const file = await openGguf(await openFileSource(sample));
+    const { rows } = await weightErrors(file);
+    const ane = rows.find(({ profile }) => profile === "ane");
+    expect(ane?.error.value).toBeGreaterThan(1e-4);
+    expect(ane?.error.value).toBeLessThan(3e-4);
+    expect(ane?.sentence).toMatch(/Q8_0 to fp16: 0\.02\d? %/);
+    expect(rows.find(({ profile }) => profile === "exact")?.error.value).toBeLessThan(1e-7);
+    expect(rows.find(({ profile }) => profile === "gpu")?.sentence).toMatch(/Q8_0 to int8, fp16 scale per 32/);
+  });
+
+  it("of a header without data is not guessed", async () => {
+    expect(await weightErrors(await headerOnlyModel(LLAMA_1B))).toEqual({ rows: [] });
+  });
+});
