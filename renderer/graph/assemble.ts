@@ -50,7 +50,8 @@ export function assemble(
   whole: LocalSize,
 ): Scene {
   const boxCount = lifted.boxes.kind.length;
-  const [x, y, w, h] = [
+  const [x, y, w, h, axes] = [
+    new Float32Array(boxCount),
     new Float32Array(boxCount),
     new Float32Array(boxCount),
     new Float32Array(boxCount),
@@ -67,6 +68,7 @@ export function assemble(
       const lip = lifted.boxes.kind[box] === BOX_KINDS.stack ? STACK_LIP : 0;
       const centre = axis + (local.x[i] ?? 0);
       const at = top + (local.y[i] ?? 0);
+      axes[box] = centre;
       x[box] = centre - size.left;
       y[box] = at + lip;
       w[box] = size.left + size.right;
@@ -119,6 +121,7 @@ export function assemble(
     y,
     w,
     h,
+    axis: axes,
     boxOfNode: lifted.boxOfNode,
     edgeCount: edges.length,
     edgeStart,

@@ -3,7 +3,8 @@
  *   1. rank by longest path; sources move down to their first consumer
  *   2. edges over more than LONG_SPAN ranks are cut (the caller draws stubs); the others get a bend in each rank they cross
  *   3. four barycentre sweeps with program order as tie-break, then swaps of neighbours that remove crossings
- *   4. x by pool-adjacent-violators: the nearest placement to each node's neighbours that keeps the order and the gaps
+ *   4. x by pool-adjacent-violators: the nearest placement to each node's neighbours that keeps the order and the gaps;
+ *      then the bends of each edge onto one line where there is room
  * Members are numbered in program order; IN and OUT are the frame's own ports, at its top and bottom centre.
  */
 import type { Layers, LocalEdge, LocalLayout, LocalSize } from "./layers.ts";
@@ -11,6 +12,7 @@ import { IN, LONG_SPAN, OUT } from "./layers.ts";
 import { orderRanks } from "./orderRanks.ts";
 import { placeX } from "./placeX.ts";
 import { rankMembers } from "./rankMembers.ts";
+import { straighten } from "./straighten.ts";
 
 /** Between ranks, where nothing else is asked for. */
 export const GAP_Y = 36;
@@ -97,6 +99,7 @@ export function layoutLayered(
   const x = placeX(layers);
   const spineEnd = layers.ranks.at(-1)?.[0];
   const axis = hasIn ? (x[inNode] ?? 0) : hasOut ? (x[outNode] ?? 0) : spineEnd === undefined ? 0 : (x[spineEnd] ?? 0);
+  straighten(layers, x, bendsOf, axis);
   for (let node = 0; node < x.length; node++) x[node] = (x[node] ?? 0) - axis;
 
   const { top, bottom, height } = rankRows(layers, gapY);

@@ -84,6 +84,17 @@ describe("one frame", () => {
     expect(Math.abs(bend[2]! - x[1]!)).toBeGreaterThanOrEqual(50);
   });
 
+  it("leads a long edge past everything on one line", () => {
+    const wide = { ...box, left: 120, right: 120 };
+    const { routes } = layoutLayered(
+      [box, wide, box, wide, box, box],
+      [...chain(6), { from: 0, to: 5 }, { from: 0, to: 3 }],
+    );
+    const bends = [...routes[5]!].filter((_, i) => i % 2 === 0).slice(1, -1);
+    expect(bends.length).toBe(8);
+    expect(new Set(bends.map((at) => at.toFixed(3))).size).toBe(1);
+  });
+
   it("cuts edges that are too long and takes those against program order out of the ranking", () => {
     const { cut, back, routes } = layoutLayered(
       Array.from({ length: 12 }, () => box),

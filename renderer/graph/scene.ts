@@ -11,6 +11,8 @@ export interface Scene {
   readonly y: Float32Array;
   readonly w: Float32Array;
   readonly h: Float32Array;
+  /** Where edges come in and leave; a frame with more on one side has it off its middle. */
+  readonly axis: Float32Array;
   readonly boxOfNode: Int32Array;
 
   readonly edgeCount: number;

@@ -8,6 +8,7 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { titleOf } from "./boxWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
+import { hasCards } from "./lod.ts";
 import { drawChips, drawEdges, drawStubs } from "./drawEdges.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { px } from "./drawInput.ts";
@@ -48,19 +49,36 @@ function drawFrame(context: DrawContext, input: DrawInput, box: number): void {
   context.stroke();
 }
 
+/** The words at the head of an open frame take about this much. */
+const HEAD_WORDS = 420;
+
 /** After the edges, so that no line runs through the words. */
 function drawFrameTitle(context: DrawContext, input: DrawInput, box: number): void {
-  const { picture, colors, detail } = input;
+  const { picture, colors, detail, view } = input;
   const { scene } = picture;
-  if ((detail !== "boxes" && detail !== "names") || input.mounted.has(box)) return;
-  // From afar a frame's name is written as large as its width allows.
-  const size = detail === "names" ? 16 : Math.min(30, (scene.w[box] ?? 0) / 12);
+  if (detail === "tiles") return;
+  const [left, top, width] = [scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0];
+  // A name that has gone out of the view to the left stays at the edge; the element above has to be gone altogether.
+  const out = left + (hasCards(detail) ? HEAD_WORDS : px(input, 8)) < view.x;
   const text = groupName(picture.model.view, scene.ref[box] ?? 0);
-  const [x, y] = [(scene.x[box] ?? 0) + 16, (scene.y[box] ?? 0) + size + 8];
+  if (hasCards(detail)) {
+    if (!out) return;
+    context.font = `600 12px ${colors.font}`;
+    const room = left + width - view.x;
+    if (room > context.measureText(text).width + 60)
+      drawTitle(context, input, text, view.x + px(input, 12), top + 24, 12);
+    return;
+  }
+  // From afar a frame's name is written as large as its width allows.
+  const size = detail === "names" ? 16 : Math.min(30, width / 12);
   context.font = `600 ${size}px ${colors.font}`;
-  context.fillStyle = colors.panel;
+  drawTitle(context, input, text, (out ? view.x : left) + 16, top + size + 8, size);
+}
+
+function drawTitle(context: DrawContext, input: DrawInput, text: string, x: number, y: number, size: number): void {
+  context.fillStyle = input.colors.panel;
   context.fillRect(x - 4, y - size, context.measureText(text).width + 8, size * 1.3);
-  context.fillStyle = colors.ink;
+  context.fillStyle = input.colors.ink;
   context.fillText(text, x, y);
 }
 

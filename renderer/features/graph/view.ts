@@ -67,14 +67,13 @@ export function keepMiddle(at: Viewport, before: Size, now: Size): Viewport {
   return { zoom: at.zoom, x: at.x + (now.width - before.width) / 2, y: at.y + (now.height - before.height) / 2 };
 }
 
-/** What was opened stays where it was, moved sideways only as far as needed to see all of it. Null: it is not there. */
+/** What was opened stays where it was, its edges in one line, moved sideways only as far as needed to see all of it. Null: it is not there. */
 export function anchored(old: Picture, picture: Picture, group: number, at: Viewport, size: Size): Viewport | null {
   const [from, to] = [anchorBox(old, group), anchorBox(picture, group)];
   if (from < 0 || to < 0) return null;
   const { scene } = picture;
-  const middle = (of: Scene, box: number): number => (of.x[box] ?? 0) + (of.w[box] ?? 0) / 2;
   const wide = scene.kind[to] === BOX_KINDS.frame ? (scene.w[to] ?? 0) * at.zoom : 0;
-  const x = at.x + (middle(old.scene, from) - middle(scene, to)) * at.zoom;
+  const x = at.x + ((old.scene.axis[from] ?? 0) - (scene.axis[to] ?? 0)) * at.zoom;
   const left = (scene.x[to] ?? 0) * at.zoom + x;
   const shift =
     wide === 0 || wide > size.width - 32 ? 0 : Math.max(0, 16 - left) - Math.max(0, left + wide - size.width + 16);

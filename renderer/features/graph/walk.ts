@@ -37,7 +37,7 @@ export function neighbour(scene: Scene, box: number, direction: Direction): numb
   if (box < 0) return scene.boxCount > 0 ? 0 : -1;
   const candidates =
     direction === "up" || direction === "down" ? linked(scene, box, direction) : beside(scene, box, direction);
-  const centre = (of: number): number => (scene.x[of] ?? 0) + (scene.w[of] ?? 0) / 2;
+  const centre = (of: number): number => scene.axis[of] ?? 0;
   let best = -1;
   for (const candidate of candidates)
     if (best < 0 || Math.abs(centre(candidate) - centre(box)) < Math.abs(centre(best) - centre(box))) best = candidate;

@@ -109,14 +109,14 @@ function placementOf({ route, routed, target }: NodeViewInput): Placement | null
   if (code === 0) return null;
   const device = ROUTE_DEVICES[code] ?? "none";
   const findings = findingsOf(route, routed);
-  const rule = route.nodes.rule[routed] ?? "";
+  const { rule, reason } = route.verdicts[route.nodes.verdict[routed] ?? 0] ?? { rule: "", reason: "" };
   const segment = route.segments.find((s) => s.nodes.includes(routed));
   return {
     device,
     truth: "predicted",
     target,
     supported: device === "host" ? ["host"] : [...findings.supported],
-    sentence: route.nodes.reason[routed] ?? "",
+    sentence: reason,
     rules: findings.rules.map(({ id, verdict, sentence }) => ({
       id,
       verdict,
@@ -272,6 +272,7 @@ function originOf(input: NodeViewInput, node: Node, mil: readonly MilLine[]): Or
     });
   const { routed, route } = input;
   const segment = routed === undefined ? undefined : route?.segments.find((s) => s.nodes.includes(routed));
-  if (segment) steps.push({ kind: "segment", text: `segment ${segment.index}: ${segment.title}`, ref: segment.index });
+  if (segment)
+    steps.push({ kind: "segment", text: `segment ${segment.index + 1}: ${segment.title}`, ref: segment.index });
   return steps;
 }
