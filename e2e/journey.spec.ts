@@ -59,6 +59,11 @@ test("from a dropped file to an exported package", async ({ page }) => {
     await expect(overview).toContainText(/qwen3/i);
     await expect(overview).toContainText("Q8_0");
     await expect(overview).toContainText("tokenizer.ggml.model");
+    // Every profile with its error, measured here: no column of dashes.
+    await expect(overview.getByRole("region", { name: "As a Core ML package" })).toContainText(
+      /Q8_0 to fp16: 0\.02\d? %/,
+    );
+    await expect(overview).not.toContainText(/\b0 % F32/);
     await picture(page, "2-overview");
   });
 
@@ -146,7 +151,7 @@ test("from a dropped file to an exported package", async ({ page }) => {
     });
     const where = page.getByRole("region", { name: "Where one token goes" });
     await expect(where).toContainText("products with weights");
-    await expect(where).toContainText("JavaScript between tokens");
+    await expect(where).toContainText("JavaScript in between");
     // No share above all of it: what is faster than memory comes from the cache, and is called so.
     const shares = (await panel.getByRole("row").allInnerTexts()).flatMap((row) => row.match(/\b\d+(?=\s?%)/g) ?? []);
     expect(shares.length).toBeGreaterThan(5);

@@ -58,6 +58,18 @@ test("panes are resized, remembered and put back", async ({ page }) => {
   expect(errors).toEqual([]);
 });
 
+test("panes that nobody touched follow the window", async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await openWindow(page, served.url);
+  await openPath(page, sampleCopy(folder, "follow.gguf"));
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  const wide = await width(inspector);
+  await page.setViewportSize({ width: 1000, height: 640 });
+  await expect.poll(() => width(inspector)).toBeLessThan(wide - 40);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await expect.poll(() => width(inspector)).toBe(wide);
+});
+
 test("a small window keeps room for the view, and the log holds what was done", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
   const errors = await openWindow(page, served.url);

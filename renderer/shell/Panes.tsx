@@ -1,6 +1,6 @@
 /** A pane that can be made wider or narrower: by its edge, or by the keys on its edge; a double click or Enter puts it back. */
 import type { ReactNode, RefObject } from "react";
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import type { LayoutChangedMeta, PanelImperativeHandle } from "react-resizable-panels";
 import { Panel, Separator } from "react-resizable-panels";
 import type { Pane } from "./panes.ts";
@@ -19,7 +19,17 @@ export interface PaneControl {
 
 export function usePane(pane: Pane): PaneControl {
   const handle = useRef<PanelImperativeHandle | null>(null);
-  const [standard] = useState(() => defaultSize(pane, innerWidth));
+  const [standard, setStandard] = useState(() => defaultSize(pane, innerWidth));
+  useEffect(() => {
+    // The default follows the window; what a person chose stays, as far as there is room.
+    const onResize = (): void => {
+      const next = defaultSize(pane, innerWidth);
+      setStandard(next);
+      if (localStorage.getItem(paneKey(pane)) === null) handle.current?.resize(next);
+    };
+    addEventListener("resize", onResize);
+    return () => removeEventListener("resize", onResize);
+  }, [pane]);
   return useMemo(
     () => ({
       pane,

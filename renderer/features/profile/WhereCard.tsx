@@ -18,7 +18,7 @@ const NAMES: { readonly [P in PartName]: string } = {
   attention: "attention and cache",
   rest: "norms and the rest",
   drawing: "drawing the token",
-  between: "JavaScript between tokens",
+  between: "JavaScript in between",
 };
 const MEANING: { readonly [P in PartName]: string } = {
   weights: "Linear layers and the embedding: they read every weight once for each token.",

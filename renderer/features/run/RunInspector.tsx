@@ -31,10 +31,15 @@ function SpeedCard(): ReactNode {
   const stats = last?.stats ?? null;
   return (
     <Card title="Tokens per second" aside={last === null ? undefined : <TruthMark truth={last.truth} />}>
-      <Sparkline
-        values={rates}
-        label={median === undefined ? "No speed yet" : `Tokens per second, median ${significant(median)}`}
-      />
+      {rates.length < 2 ? (
+        <p className={styles["noCurve"]}>
+          {stats === null
+            ? "The speed of an answer is drawn here while it comes."
+            : "The answer was too short for a curve."}
+        </p>
+      ) : (
+        <Sparkline values={rates} label={`Tokens per second, median ${significant(median ?? 0)}`} />
+      )}
       <Facts
         rows={[
           ["now", rates.length === 0 ? "–" : significant(rates.at(-1) ?? 0)],
