@@ -1,9 +1,11 @@
 /** What only Electron can show: the bridge, the protocol, the utility process. Skipped with its reason where there is no binary. */
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { _electron, expect, test } from "@playwright/test";
-import { electronBinary } from "../electronBinary.ts";
+import { electronBinary } from "../../scripts/lib/environment.mjs";
 
-const { path, exists } = electronBinary();
+const path = electronBinary();
+const exists = existsSync(path);
 const required = process.env["REQUIRE_ELECTRON"] === "1";
 
 test("the app opens, reaches its engine and keeps to itself", async () => {
