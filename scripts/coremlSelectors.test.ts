@@ -1,7 +1,7 @@
 // The nets around the CoreML bridge's API: a misspelt selector, a wrong value, a wrong argument type and a name that is not in
 // the table are each caught. Seeded one by one, because a net that was never torn proves nothing.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -101,3 +101,71 @@ describe.skipIf(missing)(`the table against headers and bridge (${missing ?? "cl
     ]);
   });
 });
+
+/** The C++ library of this machine, whose headers serve a Mac target too as long as nothing is linked. */
+const library = existsSync("/usr/include/c++")
+  ? readdirSync("/usr/include/c++").sort((a, b) => Number(b) - Number(a))[0]
+  : undefined;
+
+/** What clang says when the bridge is compiled for a Mac of 13.3: real guards, Apple's runtime, the double's declarations. */
+function compileForMac(text: string): string {
+  const name = join(folder, "mac.mm");
+  writeFileSync(name, text);
+  const linux = "/usr/include/x86_64-linux-gnu";
+  const headers = [
+    `/usr/include/c++/${library ?? ""}`,
+    `${linux}/c++/${library ?? ""}`,
+    "/usr/lib/llvm-19/lib/clang/19/include",
+    linux,
+    "/usr/include",
+  ];
+  const { status, stderr } = spawnSync(
+    findClang() ?? "clang++",
+    [
+      ...[
+        "-target",
+        "x86_64-apple-macos13.3",
+        "-std=c++20",
+        "-fsyntax-only",
+        "-fblocks",
+        "-fobjc-arc",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+      ],
+      // glibc's headers take these for granted; a Mac target does not have them.
+      ...[
+        "-U__nonnull",
+        "-D_GNU_SOURCE",
+        "-D__linux__=1",
+        "-D__ELF__=1",
+        "-nostdinc++",
+        "-Wno-nullability-completeness",
+      ],
+      ...[`-I${include}`, `-I${join(root, "native/src/coreml")}`, ...headers.flatMap((path) => ["-isystem", path])],
+      name,
+    ],
+    { encoding: "utf8" },
+  );
+  return status === 0 ? "" : stderr;
+}
+
+describe.skipIf(missing ?? (library === undefined ? "no C++ library" : undefined))(
+  `guards for older systems (${missing ?? "clang"})`,
+  () => {
+    const bridge = join(root, "native/src/coreml");
+    const read = (name: string): string => readFileSync(join(bridge, name), "utf8");
+
+    it.each(readdirSync(bridge).filter((name) => name.endsWith(".mm")))(
+      "are around everything newer than 13.3 in %s",
+      (name) => {
+        expect(compileForMac(read(name))).toBe("");
+      },
+    );
+
+    it("are missed when one is taken away", () => {
+      const seeded = read("machine.mm").replace("if (@available(macOS 14.0, *)) {", "if (true) {");
+      expect(compileForMac(seeded)).toContain("'MLAllComputeDevices' is only available on macOS 14.0 or newer");
+    });
+  },
+);

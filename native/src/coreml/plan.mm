@@ -4,7 +4,8 @@
 namespace rlx::coreml {
 namespace {
 
-NSString *usage_of_device(id<MLComputeDeviceProtocol> device) API_AVAILABLE(macos(14.4)) {
+API_AVAILABLE(macos(14.4))
+NSString *usage_of_device(id<MLComputeDeviceProtocol> device) {
   if ([device isKindOfClass:[MLNeuralEngineComputeDevice class]]) return @"ane";
   if ([device isKindOfClass:[MLGPUComputeDevice class]]) return @"gpu";
   return @"cpu";

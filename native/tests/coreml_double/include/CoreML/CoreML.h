@@ -55,14 +55,18 @@ typedef NS_ENUM(NSInteger, MLModelError) {
 };
 FOUNDATION_EXPORT NSString *const MLModelErrorDomain;
 
+API_AVAILABLE(macos(14.0))
 @protocol MLComputeDeviceProtocol <NSObject>
 @end
 @protocol MTLDevice;
+API_AVAILABLE(macos(14.0))
 @interface MLCPUComputeDevice : NSObject <MLComputeDeviceProtocol>
 @end
+API_AVAILABLE(macos(14.0))
 @interface MLGPUComputeDevice : NSObject <MLComputeDeviceProtocol>
 @property(nonatomic, readonly, strong) id<MTLDevice> metalDevice;
 @end
+API_AVAILABLE(macos(14.0))
 @interface MLNeuralEngineComputeDevice : NSObject <MLComputeDeviceProtocol>
 @property(nonatomic, readonly, assign) NSInteger totalCoreCount;
 @end
@@ -125,6 +129,7 @@ FOUNDATION_EXPORT NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void
 @property(readonly, nonatomic) MLMultiArrayDataType dataType;
 @property(readonly, nonatomic) MLMultiArrayShapeConstraint *shapeConstraint;
 @end
+API_AVAILABLE(macos(15.0))
 @interface MLStateConstraint : NSObject
 @property(readonly, nonatomic) NSArray<NSNumber *> *bufferShape;
 @property(readonly, nonatomic) MLMultiArrayDataType dataType;
@@ -145,6 +150,7 @@ FOUNDATION_EXPORT NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void
 
 // --------------------------------------------------------------------------- the model
 
+API_AVAILABLE(macos(14.4))
 @interface MLOptimizationHints : NSObject <NSCopying>
 @property(readwrite, nonatomic) MLReshapeFrequencyHint reshapeFrequency;
 @property(readwrite, nonatomic) MLSpecializationStrategy specializationStrategy API_AVAILABLE(macos(15.0));
@@ -157,6 +163,7 @@ FOUNDATION_EXPORT NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void
 @property(readwrite, nonatomic, nullable, copy) NSString *functionName API_AVAILABLE(macos(15.0));
 @end
 
+API_AVAILABLE(macos(13.0))
 @interface MLModelAsset : NSObject
 + (nullable instancetype)modelAssetWithSpecificationData:(NSData *)specificationData
                                              blobMapping:(NSDictionary<NSURL *, NSData *> *)blobMapping
@@ -166,6 +173,7 @@ FOUNDATION_EXPORT NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void
     API_AVAILABLE(macos(15.0));
 @end
 
+API_AVAILABLE(macos(15.0))
 @interface MLState : NSObject
 - (instancetype)init NS_UNAVAILABLE;
 - (void)getMultiArrayForStateNamed:(NSString *)stateName handler:(void (NS_NOESCAPE ^)(MLMultiArray *buffer))handler;
@@ -205,41 +213,51 @@ FOUNDATION_EXPORT NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void
 
 // ------------------------------------------------------------------- structure and plan
 
+API_AVAILABLE(macos(14.4))
 @interface MLModelStructureProgramValueType : NSObject
 @end
+API_AVAILABLE(macos(14.4))
 @interface MLModelStructureProgramNamedValueType : NSObject
 @property(readonly, copy, nonatomic) NSString *name;
 @property(readonly, strong, nonatomic) MLModelStructureProgramValueType *type;
 @end
 @class MLModelStructureProgramBlock;
+API_AVAILABLE(macos(14.4))
 @interface MLModelStructureProgramOperation : NSObject
 @property(readonly, copy, nonatomic) NSString *operatorName;
 @property(readonly, copy, nonatomic) NSArray<MLModelStructureProgramNamedValueType *> *outputs;
 @property(readonly, copy, nonatomic) NSArray<MLModelStructureProgramBlock *> *blocks;
 @end
+API_AVAILABLE(macos(14.4))
 @interface MLModelStructureProgramBlock : NSObject
 @property(readonly, copy, nonatomic) NSArray<NSString *> *outputNames;
 @property(readonly, copy, nonatomic) NSArray<MLModelStructureProgramOperation *> *operations;
 @end
+API_AVAILABLE(macos(14.4))
 @interface MLModelStructureProgramFunction : NSObject
 @property(readonly, strong, nonatomic) MLModelStructureProgramBlock *block;
 @end
+API_AVAILABLE(macos(14.4))
 @interface MLModelStructureProgram : NSObject
 @property(readonly, copy, nonatomic) NSDictionary<NSString *, MLModelStructureProgramFunction *> *functions;
 @end
+API_AVAILABLE(macos(14.4))
 @interface MLModelStructure : NSObject
 @property(readonly, strong, nonatomic, nullable) MLModelStructureProgram *program;
 + (void)loadContentsOfURL:(NSURL *)url
         completionHandler:(void (^)(MLModelStructure *_Nullable modelStructure, NSError *_Nullable error))handler;
 @end
 
+API_AVAILABLE(macos(14.4))
 @interface MLComputePlanDeviceUsage : NSObject
 @property(readonly, copy, nonatomic) NSArray<id<MLComputeDeviceProtocol>> *supportedComputeDevices;
 @property(readonly, strong, nonatomic) id<MLComputeDeviceProtocol> preferredComputeDevice;
 @end
+API_AVAILABLE(macos(14.4))
 @interface MLComputePlanCost : NSObject
 @property(readonly, assign, nonatomic) double weight;
 @end
+API_AVAILABLE(macos(14.4))
 @interface MLComputePlan : NSObject
 @property(readonly, strong, nonatomic) MLModelStructure *modelStructure;
 + (void)loadContentsOfURL:(NSURL *)url

@@ -20,13 +20,17 @@ typedef struct _NSZone NSZone;
 #define NS_UNAVAILABLE __attribute__((unavailable))
 #define NS_ENUM(type, name) enum name : type name; enum name : type
 #define NS_OPTIONS(type, name) enum name : type name; enum name : type
-#define API_AVAILABLE(...)
+// Means nothing to a Linux target, and everything when the bridge is checked for a Mac one (see availability in the tests).
+#define DOUBLE_SINCE_macos(version) availability(macos, introduced = version)
+#define API_AVAILABLE(since) __attribute__((DOUBLE_SINCE_##since))
 #define API_UNAVAILABLE(...)
 #define NS_SWIFT_SENDABLE
 
 // `@available(macOS 14.0, *)` asks the double which system it plays, so that older systems can be tested in one binary.
+#ifndef __APPLE__
 extern "C" bool objc_double_system_at_least(const char* version);
 #define available(platform, ...) selector(self) && objc_double_system_at_least(#platform)
+#endif
 
 NS_ASSUME_NONNULL_BEGIN
 
