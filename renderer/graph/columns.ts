@@ -95,8 +95,12 @@ function bestColumns(bands: readonly Band[], aspect: number): readonly Column[] 
   const total = (bands.at(-1)?.bottom ?? 0) - (bands[0]?.top ?? 0);
   let best: readonly Column[] = [];
   let bestScale = 0;
-  for (let n = 1; n <= Math.min(bands.length, MAX_COLUMNS); n++) {
-    const columns = fill(bands, total / n);
+  // A little more height than the mean may spare a last column with next to nothing in it.
+  const heights = Array.from({ length: Math.min(bands.length, MAX_COLUMNS) }, (_, i) => total / (i + 1)).flatMap(
+    (height) => [height, height * 1.03, height * 1.08],
+  );
+  for (const wanted of heights) {
+    const columns = fill(bands, wanted);
     const width = columns.reduce((sum, column) => sum + column.left + column.right + GUTTER, -GUTTER);
     const height = columns.reduce((most, column) => Math.max(most, column.height), 0) + 2 * TURN;
     // Among nearly equal choices, the one whose last column is as full as the others.

@@ -1,11 +1,13 @@
 /** The inspector: what is selected, or what belongs to the tab that is shown. */
 import type { ReactNode } from "react";
+import { blockNote, shownGraph } from "../features/graph/graphState.ts";
 import { Inspector } from "../features/inspector/Inspector.tsx";
 import { PassInspector } from "../features/pipeline/PassInspector.tsx";
 import { ProfileInspector } from "../features/profile/ProfileInspector.tsx";
 import { WhereCard } from "../features/profile/WhereCard.tsx";
 import { RunInspector } from "../features/run/RunInspector.tsx";
-import { useWorkbench } from "./useWorkbench.ts";
+import { current } from "../session/async.ts";
+import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
 import styles from "./InspectorPanel.module.css";
 
 export function InspectorPanel(): ReactNode {
@@ -16,6 +18,8 @@ export function InspectorPanel(): ReactNode {
   const showPass = useWorkbench((state) => state.showPass);
   const showTensor = useWorkbench((state) => state.showTensor);
   const passes = useWorkbench((state) => state.passChoices);
+  const model = useWorkbench((state) => current(shownGraph(state)));
+  const api = useWorkbenchApi();
   const setTab = useWorkbench((state) => state.setTab);
   const go = (act: () => void): void => {
     act();
@@ -45,6 +49,8 @@ export function InspectorPanel(): ReactNode {
           }}
           isPass={(name) => passes.some((each) => each.name === name && each.changed)}
           onTensor={showTensor}
+          model={model}
+          noteOf={(group) => blockNote(api.getState(), group)}
         />
       )}
     </aside>

@@ -158,21 +158,26 @@ function drawStackLip(context: DrawContext, input: DrawInput, box: number): void
   context.stroke();
 }
 
-const MAP_LABEL = 10;
+/** Pixels of a block's number on a map: as large as the block allows, not at all when it could not be read. */
+const MAP_LABEL = { least: 7, most: 10 } as const;
 
 /** On a map, blocks are numbered where there is room for the number. */
 function drawMapLabels(context: DrawContext, input: DrawInput): void {
   const { picture, colors } = input;
   const { scene } = picture;
-  const size = px(input, MAP_LABEL);
-  context.font = `600 ${size}px ${colors.font}`;
   context.textBaseline = "top";
   for (const box of input.boxes) {
     if (scene.kind[box] !== BOX_KINDS.frame || scene.depth[box] !== 0) continue;
     const text = /\d+$/.exec(titleOf(picture, box))?.[0] ?? "";
-    const [w, h] = [context.measureText(text).width, scene.h[box] ?? 0];
-    if (text === "" || w + size * 0.4 > (scene.w[box] ?? 0) || 2 * size > h) continue;
-    const [x, y] = [(scene.x[box] ?? 0) + size * 0.2, (scene.y[box] ?? 0) + size * 0.1];
+    context.font = `600 100px ${colors.font}`;
+    const perSize = context.measureText(text).width / 100;
+    const [width, height] = [(scene.w[box] ?? 0) * input.viewport.zoom, (scene.h[box] ?? 0) * input.viewport.zoom];
+    const pixels = Math.min(MAP_LABEL.most, height * 0.55, width / (perSize + 0.3));
+    if (text === "" || pixels < MAP_LABEL.least) continue;
+    const size = px(input, pixels);
+    context.font = `600 ${size}px ${colors.font}`;
+    const w = perSize * size;
+    const [x, y] = [(scene.x[box] ?? 0) + size * 0.15, (scene.y[box] ?? 0) + size * 0.1];
     context.fillStyle = colors.panel;
     context.fillRect(x - size * 0.1, y, w + size * 0.2, size * 1.1);
     context.fillStyle = colors.ink;

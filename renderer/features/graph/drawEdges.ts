@@ -45,7 +45,7 @@ export function drawEdges(context: DrawContext, input: DrawInput): void {
   for (const edge of input.edges) {
     const chosen = selectedBox >= 0 && (scene.edgeFrom[edge] === selectedBox || scene.edgeTo[edge] === selectedBox);
     if (chosen) special.push({ edge, color: colors.select });
-    else if (hops.has(edge))
+    else if (hops.has(edge) && (detail !== "tiles" || hops.get(edge)?.hop === input.selectedHop))
       special.push({ edge, color: hops.get(edge)?.hop === input.selectedHop ? colors.select : colors.ink });
     else if (detail === "tiles") continue;
     else if (scene.edgeKind[edge] === EDGE_KINDS.state) state.push(edge);

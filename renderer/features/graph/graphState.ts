@@ -1,11 +1,14 @@
 /** What the graph tab keeps: which groups are open, which stage and colours are shown, search, the laid-out scene, requests. */
 import type { Device } from "../../../main/contract/views/common.ts";
+import { deviceOf } from "../../../main/contract/views/common.ts";
 import type { OverlayKind, OverlayView, PassDiff, PassView, Stage } from "../../../main/contract/views/graph.ts";
+import { oddNote } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import type { LayoutRoom } from "../../graph/layout.ts";
 import type { Scene } from "../../graph/scene.ts";
 import type { Async } from "../../session/async.ts";
 import { current } from "../../session/async.ts";
+import { deviceLook } from "../../ui/devices.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { Changes, Side } from "./changes.ts";
 import type { KeptView } from "./view.ts";
@@ -120,4 +123,13 @@ export function routeColumns(state: GraphState): {
   if (state.graphStage.kind !== "legal" || route === null || shown?.view.nodeCount !== route.nodes.device.length)
     return { device: null, work: null };
   return { device: route.nodes.device, work: route.nodes.work };
+}
+
+/** What makes a block differ from its siblings in the picture that is shown, or "". */
+export function blockNote(state: GraphState, group: number): string {
+  const picture = current(state.picture);
+  if (picture === null || group >= picture.model.view.groups.parent.length) return "";
+  const { device } = routeColumns(state);
+  const column = device !== null && device.length === picture.model.view.nodeCount ? device : null;
+  return oddNote(picture.model, group, picture.classes, column, (code) => deviceLook(deviceOf(code)).short);
 }

@@ -5,7 +5,7 @@ import { deviceOf } from "../../../main/contract/views/common.ts";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
-import { groupName, groupNote, groupPath, nodeWeight, opName } from "../../graph/graphModel.ts";
+import { groupName, groupPath, nodeWeight, opName } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -50,8 +50,15 @@ export function summarise(model: GraphModel, group: number, route: RouteView | n
   return { ops, weights, devices, reasons, work };
 }
 
-export function GroupCards({ group }: { readonly group: number }): ReactNode {
-  const model = useSession((state) => current(state.graph));
+export interface GroupCardsProps {
+  readonly group: number;
+  /** The graph that is shown: the legal one, or that of another stage. */
+  readonly model: GraphModel | null;
+  /** What makes a block differ from its siblings, or "". */
+  readonly noteOf: (group: number) => string;
+}
+
+export function GroupCards({ group, model, noteOf }: GroupCardsProps): ReactNode {
   const route = useSession((state) => current(state.routes[state.phase]));
   const fitting = model !== null && route !== null && route.nodes.device.length === model.view.nodeCount ? route : null;
   const summary = useMemo(() => (model === null ? null : summarise(model, group, fitting)), [model, group, fitting]);
@@ -60,7 +67,7 @@ export function GroupCards({ group }: { readonly group: number }): ReactNode {
   const path = groupPath(view, group)
     .slice(1)
     .map((each) => groupName(view, each));
-  const note = groupNote(view, group);
+  const note = noteOf(group);
   const byCount = (rows: ReadonlyMap<string, number>): readonly (readonly [string, string])[] =>
     [...rows].sort((a, b) => b[1] - a[1]).map(([name, n]) => [name, String(n)] as const);
   return (

@@ -1,5 +1,6 @@
 /** What is selected. An op's first card is always "Why here?", its last the chain of where it came from. */
 import type { ReactNode } from "react";
+import type { GraphModel } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -20,6 +21,9 @@ export interface InspectorLinks {
   /** Whether a pass of that name stands in the pipeline. */
   readonly isPass: (name: string) => boolean;
   readonly onTensor: (name: string) => void;
+  /** The graph that is shown, whatever its stage. */
+  readonly model: GraphModel | null;
+  readonly noteOf: (group: number) => string;
 }
 
 export function Inspector(links: InspectorLinks): ReactNode {
@@ -28,7 +32,7 @@ export function Inspector(links: InspectorLinks): ReactNode {
     case "node":
       return <SelectedNode links={links} />;
     case "group":
-      return <GroupCards group={selection.group} />;
+      return <GroupCards group={selection.group} model={links.model} noteOf={links.noteOf} />;
     case "segment":
       return <SegmentCards index={selection.index} onNode={links.onNode} />;
     case "hop":
