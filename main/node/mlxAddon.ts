@@ -3,17 +3,17 @@
  * its absence is ENV_NO_ADDON with what to do, and nothing else of the program needs it.
  */
 import { existsSync } from "node:fs";
-import type { EngineCounts, RunRequest, RunResult, SessionBytes, SessionHandle } from "../backends/cpu/engine.ts";
+import type { EngineCounts, RunRequest, RunResult, SessionBytes } from "../backends/cpu/engine.ts";
 import type { HeldWeight, MlxMemory } from "../backends/mlx/engine.ts";
 import { MLX_FUNCTIONS } from "../backends/mlx/functions.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Disposable } from "../backends/cpu/engine.ts";
-import type { MlxEngine, MlxPlanHandle } from "../runtime/mlxDevice.ts";
+import type { MlxEngine, MlxPlanHandle, MlxSessionHandle } from "../runtime/mlxDevice.ts";
 import type { Started } from "./nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/mlx/binding.cpp. */
-const ABI = 1;
+const ABI = 2;
 
 /** What native/src/mlx/binding.cpp exports, name by name. */
 interface NativeMlx {
@@ -31,6 +31,10 @@ interface NativeMlx {
   weightReport(plan: number): Started<readonly HeldWeight[]>;
   openSession(plan: number, options: Parameters<MlxPlanHandle["openSession"]>[0]): number;
   run(session: number, request: RunRequest): Started<RunResult>;
+  runSlots(session: number, request: RunRequest): Started<void>;
+  readSlot(session: number, name: string, target: Uint8Array): void;
+  commit(session: number, request: RunRequest): Started<void>;
+  sync(session: number): Started<RunResult>;
   fork(session: number): Started<number>;
   save(session: number, positions: number): Started<Uint8Array<ArrayBuffer>>;
   restore(session: number, positions: number, state: Uint8Array): Started<void>;
@@ -83,8 +87,12 @@ function openMlx(): MlxEngine {
 function engineOver(native: NativeMlx): MlxEngine {
   const { awaited, disposer, idOf, tracked } = nativeHandles(native);
 
-  const sessionHandle = (id: number): SessionHandle => {
-    const handle: SessionHandle = tracked(id, {
+  const sessionHandle = (id: number): MlxSessionHandle => {
+    const handle: MlxSessionHandle = tracked(id, {
+      runSlots: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.runSlots(id, request), signal),
+      readSlot: (name: string, target: Uint8Array) => guarded(() => native.readSlot(id, name, target)),
+      commit: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.commit(id, request), signal),
+      sync: (signal?: AbortSignal) => awaited(() => native.sync(id), signal),
       run: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.run(id, request), signal),
       fork: async () => sessionHandle(await awaited(() => native.fork(id))),
       save: (positions: number) => awaited(() => native.save(id, positions)),

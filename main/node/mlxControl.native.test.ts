@@ -41,7 +41,7 @@ function branching(): MlxDraft {
   const [positive] = draft.addCall(1, "greater", [sum!, zero], [FLAG], {});
   const yes = draft.addBody([ROW, ONE, ONE], (call, [a, b]) => [...call("add", [a!, a!], [ROW]), b!]);
   const no = draft.addBody([ROW, ONE, ONE], (call, [a, , s]) => [...call("multiply", [a!, a!], [ROW]), s!]);
-  const [y, z] = draft.addCall(2, "if", [positive!, x, one, sum!], [ROW, ONE], { then: yes, else: no });
+  const [y, z] = draft.addCall(2, "if", [positive!, x, one, sum!], [ROW, ONE], { yes, no });
   draft.outputs.push({ name: "y", value: y! }, { name: "z", value: z! });
   return draft;
 }

@@ -1,5 +1,5 @@
 /** MLX as a device: op rules from the op table, weights mapped from their files and held in MLX's own forms. */
-import type { Disposable, EngineCounts, SessionHandle } from "../backends/cpu/engine.ts";
+import type { Disposable, EngineCounts, RunRequest, RunResult, SessionHandle } from "../backends/cpu/engine.ts";
 import { compileMlx } from "../backends/mlx/compile.ts";
 import type { MlxRules } from "../backends/mlx/emitter.ts";
 import type { HeldWeight, MlxMemory, MlxMode } from "../backends/mlx/engine.ts";
@@ -8,12 +8,31 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
 import { opOf } from "../ops/index.ts";
-import type { CompiledGraph, Device, GraphInput, GraphSession, OpenOptions } from "./device.ts";
+import type { CompiledGraph, Device, GraphInput, GraphRun, GraphSession, OpenOptions } from "./device.ts";
 import { inputsOf, symbolsOf } from "./device.ts";
 import { stepsOf } from "./planSteps.ts";
 
+export interface MlxSessionHandle extends SessionHandle {
+  fork(positions: number): Promise<MlxSessionHandle>;
+  runSlots(request: RunRequest, signal?: AbortSignal): Promise<void>;
+  readSlot(name: string, target: Uint8Array): void;
+  commit(request: RunRequest, signal?: AbortSignal): Promise<void>;
+  sync(signal?: AbortSignal): Promise<RunResult>;
+}
+
+/** What a session on MLX can do beside what every session can. */
+export interface MlxSession extends GraphSession {
+  fork(positions: number): Promise<MlxSession>;
+  /** Runs and fills the caller's own arrays with outputs: nothing is allocated for them from run to run. */
+  runSlots(request: GraphRun, slots: Readonly<Record<string, Uint8Array>>, signal?: AbortSignal): Promise<void>;
+  /** Hands a run to the device without waiting for its end; it may fetch and score, but not draw. */
+  commitNoWait(request: GraphRun, signal?: AbortSignal): Promise<void>;
+  /** Waits for all that was handed over; answers what the last of it fetched. */
+  syncPending(signal?: AbortSignal): Promise<RunResult>;
+}
+
 export interface MlxPlanHandle extends Disposable {
-  openSession(options: { readonly mode: MlxMode; readonly symbols: Bindings }): SessionHandle;
+  openSession(options: { readonly mode: MlxMode; readonly symbols: Bindings }): MlxSessionHandle;
   /** Bytes of weights in MLX's memory (0 before the first run), and how many traces were made. */
   facts(): { readonly weightBytes: number; readonly traces: number };
   /** Reads the weights, and says how each is held and how exact that is. */
@@ -62,6 +81,7 @@ export interface MlxDevice extends Device {
 }
 
 export interface MlxCompiled extends CompiledGraph {
+  readonly open: (options?: OpenOptions) => MlxSession;
   readonly facts: MlxPlanHandle["facts"];
   readonly weights: MlxPlanHandle["weights"];
 }
@@ -107,16 +127,25 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
   }
 }
 
-function sessionOver(inputs: readonly GraphInput[], handle: SessionHandle): GraphSession {
+function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): MlxSession {
+  const bound = (request: GraphRun): RunRequest => ({ ...request, symbols: symbolsOf(inputs, request) });
   return {
     // MLX decides over its own threads.
     threads: 1,
     follows: true,
     // async, so that a bad request is a rejection and never a throw
     run: async (request, signal) => {
-      const result = await handle.run({ ...request, symbols: symbolsOf(inputs, request) }, signal);
+      const result = await handle.run(bound(request), signal);
       return result;
     },
+    runSlots: async (request, slots, signal) => {
+      await handle.runSlots({ ...bound(request), fetch: Object.keys(slots) }, signal);
+      for (const [name, slot] of Object.entries(slots)) handle.readSlot(name, slot);
+    },
+    commitNoWait: async (request, signal) => {
+      await handle.commit(bound(request), signal);
+    },
+    syncPending: (signal) => handle.sync(signal),
     fork: async (positions) => sessionOver(inputs, await handle.fork(positions)),
     save: (positions) => handle.save(positions),
     restore: (positions, state) => handle.restore(positions, state),

@@ -69,7 +69,7 @@ export const MLX_FUNCTIONS = [
   "rope_fast", // dims, pairs, frequencies
   "fft", // inverse, norm
   "lstm", // hidden, layers, bidirectional
-  "if", // then, else
+  "if", // yes, no
   "while", // condition, body, most
 ] as const;
 

@@ -234,8 +234,7 @@ function writeAttribute(out: ByteWriter, tables: Tables, key: string, value: Mlx
   out.u32(tables.name(key));
   const word = typeof value === "object" && "word" in value ? value.word : undefined;
   out.u32(word === undefined ? NONE : tables.name(word));
-  const items: readonly (Dim | boolean)[] =
-    typeof value !== "object" ? [value] : "word" in value ? [] : (value as readonly Dim[]);
+  const items: readonly (Dim | boolean)[] = typeof value !== "object" ? [value] : "word" in value ? [] : value;
   out.u32(items.length);
   for (const item of items) {
     out.f64(typeof item === "string" ? 0 : Number(item));

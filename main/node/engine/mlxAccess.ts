@@ -29,6 +29,8 @@ export interface MlxSettings {
   readonly dispatch: DispatchPolicy;
 }
 
+const CPU_CHUNK = 64;
+
 export function mlxAccess({ mode, dispatch }: MlxSettings, find: () => MlxEngine | string = findMlxEngine): MlxAccess {
   let known: MlxEngine | string | undefined;
   const get = (): MlxEngine | string => (known ??= find());
@@ -47,6 +49,8 @@ export function mlxAccess({ mode, dispatch }: MlxSettings, find: () => MlxEngine
     title: () => mlxTitle(engine()),
     open: (file, paths, options) =>
       openMlxDecoder(engine(), file, paths, {
+        // A run is cancelled between evaluations: where MLX is slow, prompts are cut smaller.
+        ...(engine().device === "cpu" ? { chunk: CPU_CHUNK } : {}),
         ...options,
         mode,
         prepare: (graph) => compile(graph, { backend: "mlx", dispatch }).graph,

@@ -19,7 +19,7 @@ namespace {
 using namespace rlx::binding;
 
 // Raised when a function here changes its meaning; main/node/mlxAddon.ts holds the same number.
-constexpr int kAbi = 1;
+constexpr int kAbi = 2;
 
 Engine& engine_of(const Napi::CallbackInfo& info) { return *info.Env().GetInstanceData<Engine>(); }
 
@@ -160,6 +160,44 @@ Napi::Value run(const Napi::CallbackInfo& info) {
   });
 }
 
+Napi::Value run_slots(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    auto session = session_of(info);
+    const auto request = std::make_shared<RunRequest>(run_request(object_of(info[1], "request")));
+    return engine_of(info).submit(
+        info.Env(), [session, request](Job& job) { session->run_slots(*request, job.cancel); },
+        [](Napi::Env env) { return env.Undefined(); });
+  });
+}
+
+Napi::Value read_slot(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const Bytes target = bytes_of(info[2], "target");
+    session_of(info)->read_slot(text_of(info[1], "name"), target.data, target.size);
+    return info.Env().Undefined();
+  });
+}
+
+Napi::Value commit(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    auto session = session_of(info);
+    const auto request = std::make_shared<RunRequest>(run_request(object_of(info[1], "request")));
+    return engine_of(info).submit(
+        info.Env(), [session, request](Job& job) { session->commit(*request, job.cancel); },
+        [](Napi::Env env) { return env.Undefined(); });
+  });
+}
+
+Napi::Value sync(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    auto session = session_of(info);
+    const auto result = std::make_shared<RunResult>();
+    return engine_of(info).submit(
+        info.Env(), [session, result](Job&) { *result = session->sync(); },
+        [result](Napi::Env env) { return run_result(env, *result); });
+  });
+}
+
 Napi::Value fork_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);
@@ -254,6 +292,10 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   add("weightReport", weight_report);
   add("openSession", open_session);
   add("run", run);
+  add("runSlots", run_slots);
+  add("readSlot", read_slot);
+  add("commit", commit);
+  add("sync", sync);
   add("fork", fork_session);
   add("save", save_session);
   add("restore", restore_session);

@@ -449,7 +449,7 @@ bool is_true(array condition) {
 // Inside a trace nothing is known: both branches are made and their results chosen between.
 Arrays branch(const Invocation& c) {
   const Arrays operands = arguments_of(c, 1);
-  const auto then = static_cast<uint32_t>(c.whole("then")), otherwise = static_cast<uint32_t>(c.whole("else"));
+  const auto then = static_cast<uint32_t>(c.whole("yes")), otherwise = static_cast<uint32_t>(c.whole("no"));
   if (!c.scope.traced) return c.scope.run(is_true(c.in(0)) ? then : otherwise, operands);
   const Arrays yes = c.scope.run(then, operands), no = c.scope.run(otherwise, operands);
   Arrays result;

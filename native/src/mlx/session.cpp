@@ -209,6 +209,15 @@ struct Session::Pending {
   }
 };
 
+// A run between the making of its graph and its end.
+struct Session::Begun {
+  RunRequest request;
+  Pending pending;
+  std::vector<mx::array> wanted;
+  std::optional<int32_t> followed;
+  double began = 0;
+};
+
 Session::Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols)
     : model_(std::move(model)), mode_(mode), options_(std::move(symbols)), symbols_(model_->plan().symbols.size(), 0) {
   const Plan& plan = model_->plan();
@@ -403,7 +412,7 @@ void Session::collect(const RunRequest& request, Pending& pending, std::optional
   }
 }
 
-RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cancel) {
+Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
   const Plan& plan = model_->plan();
   if (lost_) fail(Code::run_failed, "[session] a run failed while it updated the states: start again from an empty or a saved state");
   if (plan.weights) plan.weights->check();
@@ -443,7 +452,6 @@ RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cance
   }
   for (const mx::array& state : *states_) leaves.push_back(state);
 
-  RunResult result;
   const double began = now();
   std::vector<mx::array> results;
   if (request.profile || mode_ == Mode::eager) {
@@ -463,18 +471,72 @@ RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cance
   leaves.clear();
   std::vector<mx::array> wanted = next;
   pending.add_to(wanted);
-  states_.reset();
-  lost_ = true;
-  mx::eval(std::move(wanted));
-  states_ = std::move(next);
-  lost_ = false;
-
   size_t bytes = 0;
-  for (const mx::array& state : *states_) bytes += state.nbytes();
+  for (const mx::array& state : next) bytes += state.nbytes();
   state_bytes_.store(bytes);
-  collect(request, pending, request.follow.empty() ? std::nullopt : drawn, result);
-  result.seconds = now() - began;
-  if (plan.weights) plan.weights->check();
+  states_ = std::move(next);
+  lost_ = true;
+  return {request, std::move(pending), std::move(wanted), request.follow.empty() ? std::nullopt : drawn, began};
+}
+
+RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cancel) {
+  RunResult result;
+  Begun begun = begin(request, cancel, result);
+  mx::eval(std::move(begun.wanted));
+  lost_ = false;
+  committed_.reset();
+  collect(request, begun.pending, begun.followed, result);
+  result.seconds = now() - begun.began;
+  if (model_->plan().weights) model_->plan().weights->check();
+  return result;
+}
+
+void Session::run_slots(const RunRequest& request, const std::atomic<bool>& cancel) {
+  RunResult result = run(request, cancel);
+  const std::lock_guard lock(slots_mutex_);
+  slots_.resize(result.outputs.size());
+  for (size_t i = 0; i < slots_.size(); i++) {
+    Fetched& made = result.outputs[i];
+    slots_[i].name = made.name;
+    slots_[i].bytes.assign(made.bytes.begin(), made.bytes.end());
+  }
+}
+
+void Session::read_slot(const std::string& name, uint8_t* target, size_t size) const {
+  const std::lock_guard lock(slots_mutex_);
+  for (const Fetched& slot : slots_) {
+    if (slot.name != name) continue;
+    if (slot.bytes.size() != size) fail(Code::input_argument, "[run] slot %s: got %zu bytes, expected %zu", name.c_str(), size, slot.bytes.size());
+    if (size > 0) std::memcpy(target, slot.bytes.data(), size);
+    return;
+  }
+  fail(Code::input_argument, "[run] no slot named %s was filled", name.c_str());
+}
+
+void Session::commit(const RunRequest& request, const std::atomic<bool>& cancel) {
+  if (request.sample || request.profile || !request.follow.empty())
+    fail(Code::input_argument, "[run] a run that is not waited for can neither draw a token, nor follow one, nor be timed");
+  RunResult result;
+  auto begun = std::make_shared<Begun>(begin(request, cancel, result));
+  mx::async_eval(std::exchange(begun->wanted, {}));
+  lost_ = false;
+  // Without the states: the next run may then write over them.
+  begun->pending.add_to(begun->wanted);
+  committed_ = std::move(begun);
+}
+
+RunResult Session::sync() {
+  if (!committed_) fail(Code::input_argument, "[run] nothing was handed over to wait for");
+  const std::shared_ptr<Begun> last = std::exchange(committed_, nullptr);
+  lost_ = true;
+  std::vector<mx::array> all = last->wanted;
+  if (states_) all.insert(all.end(), states_->begin(), states_->end());
+  mx::eval(std::move(all));
+  lost_ = false;
+  RunResult result;
+  collect(last->request, last->pending, std::nullopt, result);
+  result.seconds = now() - last->began;
+  if (model_->plan().weights) model_->plan().weights->check();
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,6 +65,14 @@ class Session {
   Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols);
 
   RunResult run(const RunRequest& request, const std::atomic<bool>& cancel);
+  // As run, with the fetched outputs kept here, in memory that the next such run uses again, until read_slot copies them out.
+  void run_slots(const RunRequest& request, const std::atomic<bool>& cancel);
+  // From any thread. The target has the output's size.
+  void read_slot(const std::string& name, uint8_t* target, size_t size) const;
+  // Hands a run to the device and does not wait for it. The next run may be handed over at once.
+  void commit(const RunRequest& request, const std::atomic<bool>& cancel);
+  // Waits for everything that was handed over; answers what the last of it fetched.
+  RunResult sync();
   std::shared_ptr<Session> fork() const;
   std::vector<uint8_t> save(size_t positions) const;
   void restore(size_t positions, const uint8_t* bytes, size_t size);
@@ -74,6 +83,9 @@ class Session {
 
  private:
   struct Pending;
+  struct Begun;
+
+  Begun begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
 
   std::vector<size_t> symbols_for(const RunRequest& request) const;
   void check_inputs(const RunRequest& request, const std::vector<const std::vector<uint8_t>*>& given) const;
@@ -96,6 +108,9 @@ class Session {
   size_t length_ = 0;                             // of growing caches, now
   std::atomic<size_t> state_bytes_{0};
   std::optional<int32_t> drawn_;                  // by the last run
+  std::shared_ptr<Begun> committed_;              // the last run that was not waited for
+  mutable std::mutex slots_mutex_;
+  std::vector<Fetched> slots_;
   Pages work_;                                    // the sampler's copy of a row of logits
 };
 
