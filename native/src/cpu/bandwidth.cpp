@@ -1,5 +1,6 @@
 #include "bandwidth.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <vector>
@@ -31,12 +32,19 @@ double read_bandwidth(Pool& pool, size_t threads, size_t bytes, double seconds, 
     size_t part;
     std::vector<uint64_t> sums;
     bool fill;
-  } pass{Pages(bytes), bytes / threads / 256 * 256, std::vector<uint64_t>(threads * 8), true};
+    const std::atomic<bool>& cancel;
+  } pass{Pages(bytes), bytes / threads / 256 * 256, std::vector<uint64_t>(threads * 8), true, cancel};
   const auto work = [](void* argument, size_t thread) {
     Pass& pass = *static_cast<Pass*>(argument);
     uint8_t* begin = pass.memory.data() + thread * pass.part;
-    if (pass.fill) std::memset(begin, static_cast<int>(thread + 1), pass.part);
-    else pass.sums[thread * 8] += read_all(reinterpret_cast<const uint64_t*>(begin), pass.part / 8);
+    if (pass.fill) {
+      // The first touch of this much memory takes up to half a second: too long not to look up.
+      constexpr size_t kStep = size_t{1} << 20;
+      for (size_t at = 0; at < pass.part && !pass.cancel.load(std::memory_order_relaxed); at += kStep)
+        std::memset(begin + at, static_cast<int>(thread + 1), std::min(kStep, pass.part - at));
+      return;
+    }
+    pass.sums[thread * 8] += read_all(reinterpret_cast<const uint64_t*>(begin), pass.part / 8);
   };
   pool.run(threads, work, &pass);
   pass.fill = false;
