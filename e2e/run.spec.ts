@@ -76,6 +76,13 @@ for (const [theme, width, height] of [
       await page.keyboard.press("Enter");
       await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 60_000 });
     }
+    // The navigator lists what was run; the history opens from there as from the composer.
+    const listed = page.getByRole("navigation").getByRole("region", { name: "Runs" }).getByRole("button");
+    await expect(listed).toHaveCount(3);
+    await expect(listed.first()).toContainText(/Chat, \d\d:\d\d.*t\/s/);
+    await showTab(page, "Overview");
+    await listed.first().click();
+    await panel.getByRole("button", { name: "Back to the conversation" }).click();
     await panel.getByRole("button", { name: "History, 3 runs" }).click();
     const history = panel.getByRole("region", { name: "Earlier runs" });
     await expect(history.getByRole("row")).toHaveCount(4);

@@ -1,4 +1,4 @@
-/** The navigator: the structure as a tree (what the canvas draws, for keyboard and screen reader), the passes, a filter. */
+/** The navigator: the structure as a tree (what the canvas draws, for keyboard and screen reader), the passes, past runs, a filter. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect, useMemo, useRef, useState } from "react";
@@ -9,6 +9,8 @@ import { current } from "../session/async.ts";
 import { cx } from "../ui/cx.ts";
 import { SearchField } from "../ui/fields.tsx";
 import { count, signed } from "../ui/format.ts";
+import { modelName } from "../features/bench/slice.ts";
+import { pastRuns } from "./pastRuns.ts";
 import type { TreeRow } from "./treeRows.ts";
 import { treeRows } from "./treeRows.ts";
 import { useWorkbench } from "./useWorkbench.ts";
@@ -25,6 +27,7 @@ export function Navigator(): ReactNode {
       <h3>Structure</h3>
       {canGraph ? <Structure filter={filter} /> : <p className={styles["none"]}>This file has no graph here.</p>}
       {canGraph ? <Passes /> : null}
+      <Runs />
       <div className={styles["filter"]}>
         <SearchField
           label="Filter the structure"
@@ -225,6 +228,41 @@ function Passes(): ReactNode {
         ))}
       </div>
       {quiet === 0 ? null : <p className={styles["quiet"]}>{count(quiet)} more without change</p>}
+    </section>
+  );
+}
+
+const SHOWN_RUNS = 4;
+
+function Runs(): ReactNode {
+  const runs = useWorkbench((state) => state.runHistory);
+  const results = useWorkbench((state) => state.benchResults);
+  const overview = useWorkbench((state) => current(state.model));
+  const setTab = useWorkbench((state) => state.setTab);
+  const showHistory = useWorkbench((state) => state.showHistory);
+  const list = useMemo(
+    () => (overview === null ? [] : pastRuns(runs, results, modelName(overview), SHOWN_RUNS)),
+    [runs, results, overview],
+  );
+  if (list.length === 0) return null;
+  return (
+    <section className={styles["runs"]} aria-label="Runs">
+      <h3>Runs</h3>
+      {list.map(({ key, tab, title, aside, details }) => (
+        <button
+          key={key}
+          type="button"
+          className={styles["pass"]}
+          title={details}
+          onClick={() => {
+            if (tab === "run") showHistory(true);
+            setTab(tab);
+          }}
+        >
+          <span>{title}</span>
+          <em>{aside}</em>
+        </button>
+      ))}
     </section>
   );
 }

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import type { BenchEntry } from "../features/bench/slice.ts";
+import type { RunRecord } from "../features/run/history.ts";
+import { DEFAULT_PARAMETERS } from "../features/run/request.ts";
+import { pastRuns } from "./pastRuns.ts";
+
+const run = (id: number, at: number, errorCode: string | null = null): RunRecord => ({
+  id,
+  at,
+  mode: "chat",
+  prompt: `question ${id}`,
+  parameters: DEFAULT_PARAMETERS,
+  seed: 1,
+  text: "",
+  stats: null,
+  truth: "measured",
+  end: "",
+  errorCode,
+});
+const bench = (id: number, at: number, model: string): BenchEntry => ({
+  id,
+  at,
+  model,
+  settings: { device: "cpu", promptTokens: 8, generateTokens: 8, repeats: 1, warmup: 0 },
+  result: {
+    kind: "done",
+    device: "cpu",
+    truth: "measured",
+    tests: [
+      {
+        test: "tg",
+        tokens: 8,
+        samples: [50],
+        rate: { value: 50, low: null, high: null, unit: "tokens/s", truth: "measured", basis: "" },
+        mean: 50,
+        stddev: 0,
+      },
+    ],
+    machine: "",
+    threads: 1,
+    kernels: "",
+    notes: [],
+    json: "",
+  },
+});
+
+describe("past runs", () => {
+  it("stand together, the newest first, those of other models left out", () => {
+    const list = pastRuns([run(2, 30), run(1, 10)], [bench(1, 20, "mine"), bench(2, 40, "other")], "mine", 9);
+    expect(list.map(({ key }) => key)).toEqual(["run-2", "bench-1", "run-1"]);
+    expect(list[1]?.aside).toMatch(/^50\.0.t\/s$/);
+  });
+
+  it("say that one failed, and are no more than there is room for", () => {
+    expect(pastRuns([run(1, 1, "ENGINE_LOST")], [], "mine", 3)[0]?.aside).toBe("failed");
+    expect(pastRuns([run(3, 3), run(2, 2), run(1, 1)], [], "mine", 2)).toHaveLength(2);
+  });
+});

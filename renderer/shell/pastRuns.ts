@@ -1,0 +1,50 @@
+/** What was run and measured here, for the navigator: the newest first, each with its one number. */
+import type { BenchEntry } from "../features/bench/slice.ts";
+import type { RunRecord } from "../features/run/history.ts";
+import { rate } from "../ui/format.ts";
+
+export interface PastRun {
+  readonly key: string;
+  readonly at: number;
+  readonly tab: "run" | "bench";
+  readonly title: string;
+  readonly aside: string;
+  readonly details: string;
+}
+
+const clock = (at: number): string =>
+  new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+
+/** Benchmarks of other models are left out: the navigator speaks of the model that is open. */
+export function pastRuns(
+  runs: readonly RunRecord[],
+  results: readonly BenchEntry[],
+  model: string,
+  most: number,
+): readonly PastRun[] {
+  const asked = runs.map((run): PastRun => {
+    const speed = run.stats?.rate ?? null;
+    return {
+      key: `run-${run.id}`,
+      at: run.at,
+      tab: "run",
+      title: `${run.mode === "chat" ? "Chat" : "Text"}, ${clock(run.at)}`,
+      aside: run.errorCode !== null ? "failed" : speed === null ? "–" : rate(speed.value),
+      details: run.prompt,
+    };
+  });
+  const measured = results
+    .filter((entry) => entry.model === model)
+    .map((entry): PastRun => {
+      const writing = entry.result.tests.find(({ test }) => test === "tg") ?? entry.result.tests[0];
+      return {
+        key: `bench-${entry.id}`,
+        at: entry.at,
+        tab: "bench",
+        title: `Bench, ${clock(entry.at)}`,
+        aside: writing === undefined ? "–" : rate(writing.rate.value),
+        details: entry.result.tests.map(({ test, tokens }) => `${test} ${tokens}`).join(", "),
+      };
+    });
+  return [...asked, ...measured].sort((a, b) => b.at - a.at).slice(0, most);
+}
