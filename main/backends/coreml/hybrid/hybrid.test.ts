@@ -149,7 +149,7 @@ describe("route", () => {
       if (isLeaf(node)) expect(route.nodes.device[node.id]).toBe(0);
       else {
         expect(route.nodes.device[node.id], node.op).toBeGreaterThan(0);
-        expect(route.nodes.reason[node.id]?.length ?? 0).toBeGreaterThan(10);
+        expect(route.verdicts[route.nodes.verdict[node.id] ?? 0]?.reason.length ?? 0).toBeGreaterThan(10);
       }
     }
     expect(route.nodes.work.reduce((a, b) => a + b, 0)).toBeCloseTo(1, 5);

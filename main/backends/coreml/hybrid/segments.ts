@@ -34,16 +34,22 @@ export interface RouteHop {
   readonly bytes: number;
 }
 
+/** Why a node is where it is: many nodes have the same. The first one is that of nodes without work. */
+export interface Verdict {
+  readonly rule: string;
+  readonly reason: string;
+}
+
 export interface RouteColumns {
   readonly segments: readonly RouteSegment[];
   readonly hops: readonly RouteHop[];
-  /** Columns by node id of the graph. */
+  /** Columns by node id of the graph; `verdict` is an index into `verdicts`. */
   readonly nodes: {
     readonly device: Uint8Array;
     readonly work: Float32Array;
-    readonly rule: readonly string[];
-    readonly reason: readonly string[];
+    readonly verdict: Uint32Array;
   };
+  readonly verdicts: readonly Verdict[];
   /** Cost of the whole program in the placement model's own milliseconds: for comparing targets. */
   readonly costMs: number;
 }
@@ -66,26 +72,33 @@ interface Draft {
 class NodeColumns {
   readonly device: Uint8Array;
   readonly work: Float32Array;
-  readonly rule: string[];
-  readonly reason: string[];
+  readonly verdict: Uint32Array;
+  readonly verdicts: Verdict[] = [{ rule: "", reason: "" }];
+  readonly #numbers = new Map<string, number>();
   readonly #heaviest: Float64Array;
 
   constructor(count: number) {
     this.device = new Uint8Array(count);
     this.work = new Float32Array(count);
-    this.rule = new Array<string>(count).fill("");
-    this.reason = new Array<string>(count).fill("");
+    this.verdict = new Uint32Array(count);
     this.#heaviest = new Float64Array(count).fill(-1);
   }
 
+  number({ rule, reason }: Verdict): number {
+    const text = `${rule}: ${reason}`;
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    this.#numbers.set(text, this.verdicts.length);
+    return this.verdicts.push({ rule, reason }) - 1;
+  }
+
   /** A node is where most of its work is. */
-  add(id: number, device: number, cost: number, rule: string, reason: string): void {
+  add(id: number, device: number, cost: number, verdict: number): void {
     this.work[id] = (this.work[id] as number) + cost;
     if (cost <= (this.#heaviest[id] as number)) return;
     this.#heaviest[id] = cost;
     this.device[id] = device;
-    this.rule[id] = rule;
-    this.reason[id] = reason;
+    this.verdict[id] = verdict;
   }
 }
 
@@ -109,19 +122,21 @@ export function routeColumns(made: LoweredGraph, plans: ReadonlyMap<number, Func
   }
   costMs += drafts.reduce((sum, d) => sum + (d.device === "host" ? d.cost : 0), 0);
   const total = drafts.reduce((sum, d) => sum + d.cost, 0);
-  const { device, rule, reason } = columns;
+  const { device, verdict, verdicts } = columns;
   const work = total === 0 ? columns.work : columns.work.map((w) => w / total);
   return {
     segments: drafts.map((d, i) => segmentOf(graph, d, i, total)),
     hops: hopsOf(drafts),
-    nodes: { device, work, rule, reason },
+    nodes: { device, work, verdict },
+    verdicts,
     costMs,
   };
 }
 
 function hostDraft(part: Part, columns: NodeColumns): Draft {
   const cost = (part.bytesIn + part.bytesOut) / HOST_BYTES_PER_MS;
-  for (const id of part.nodes) columns.add(id, codeOf("host"), cost / part.nodes.length, "host", part.why);
+  const verdict = columns.number({ rule: "host", reason: part.why });
+  for (const id of part.nodes) columns.add(id, codeOf("host"), cost / part.nodes.length, verdict);
   return {
     device: "host",
     part: part.index,
@@ -139,11 +154,15 @@ function coremlDrafts(
   plan: FunctionPlan,
   columns: NodeColumns,
 ): readonly Draft[] {
-  plan.ops.forEach((op, i) => {
-    const device = codeOf(op.preferred);
+  const { distinct, which } = plan;
+  const verdicts = Uint32Array.from(distinct, (op) => columns.number(op));
+  const costs = Float64Array.from(distinct, (op) => op.costMs);
+  const devices = Uint8Array.from(distinct, (op) => codeOf(op.preferred));
+  for (let i = 0; i < which.length; i++) {
+    const op = which[i] as number;
     for (let n = nodeStart[i] as number; n < (nodeStart[i + 1] as number); n++)
-      columns.add(nodes[n] as number, device, op.costMs, op.rule, op.reason);
-  });
+      columns.add(nodes[n] as number, devices[op] as number, costs[op] as number, verdicts[op] as number);
+  }
   const key = `mil${part.index}`;
   /** The run that listed a node last. */
   const listed = new Int32Array(columns.device.length).fill(-1);
@@ -152,7 +171,7 @@ function coremlDrafts(
     const own: number[] = [];
     let cost = 0;
     for (let i = run.first; i <= run.last; i++) {
-      cost += plan.ops[i]?.costMs ?? 0;
+      cost += costs[which[i] as number] as number;
       for (let n = nodeStart[i] as number; n < (nodeStart[i + 1] as number); n++) {
         const id = nodes[n] as number;
         if (columns.device[id] !== code || listed[id] === r) continue;
@@ -160,15 +179,15 @@ function coremlDrafts(
         own.push(id);
       }
     }
-    const [first, last] = [r === 0, r === plan.runs.length - 1];
+    const [isFirst, isLast] = [r === 0, r === plan.runs.length - 1];
     return {
       device: run.device,
       part: part.index,
       nodes: own.sort((a, b) => a - b),
       cost,
-      inputs: new Map([...(first ? valuesByKey("part", part.inputs) : []), ...valuesByKey(key, run.inputs)]),
-      outputs: new Map([...(last ? valuesByKey("part", part.outputs) : []), ...valuesByKey(key, run.outputs)]),
-      why: first ? part.why : run.why,
+      inputs: new Map([...(isFirst ? valuesByKey("part", part.inputs) : []), ...valuesByKey(key, run.inputs)]),
+      outputs: new Map([...(isLast ? valuesByKey("part", part.outputs) : []), ...valuesByKey(key, run.outputs)]),
+      why: isFirst ? part.why : run.why,
     };
   });
 }

