@@ -7,13 +7,13 @@ const MARKS = { ok: "✓", info: "·", warning: "!", missing: "✗" } as const;
 
 interface DoctorOptions extends CommonOptions {
   readonly clearCache?: boolean;
+  readonly verify?: boolean;
+  readonly output?: string;
 }
 
-export async function doctor(
-  { client, engine, output }: Command,
-  _model: ModelChoice,
-  options: DoctorOptions,
-): Promise<number> {
+export async function doctor(command: Command, _model: ModelChoice, options: DoctorOptions): Promise<number> {
+  const { client, engine, output } = command;
+  if (options.verify === true) return (await import("./verify.ts")).verifyMac(command, options.output);
   if (options.clearCache === true) return clearCache(engine, output);
   const report = await client.call("doctor.run", {});
   output.value(report);

@@ -234,8 +234,10 @@ program
   .command("doctor")
   .description("check this machine: addon, devices, memory, simulator")
   .option("--clear-cache", "remove the compiled plans that are kept on disk")
+  .option("--verify", "on a Mac: ask CoreML what only it can answer, and compare its plans with the predictions")
+  .option("-o, --output <folder>", "with --verify: write answers, plans and predictions there")
   .option(...JSON_OPTION)
-  .addHelpText("after", examples(["rlx doctor"]))
+  .addHelpText("after", examples(["rlx doctor", "rlx doctor --verify -o verification"]))
   .action((options: CommonOptions, command: Program) =>
     run(async () => (await import("./doctor.ts")).doctor)(undefined, options, command),
   );

@@ -26,6 +26,7 @@ import { cpuAccess } from "./devices.ts";
 import { exportHandlers } from "./exportHandlers.ts";
 import { graphHandlers } from "./graphHandlers.ts";
 import { hybridHandlers } from "./hybridHandlers.ts";
+import type { CoremlAccess } from "../coreml/device.ts";
 import { coremlAccess } from "../coreml/device.ts";
 import { plannedHandler } from "../coreml/plannedHandler.ts";
 import { infoHandlers, statusOf } from "./infoHandlers.ts";
@@ -47,6 +48,7 @@ export interface Engine extends Connectable {
   readonly decoders: Decoders;
   /** The compile cache; undefined when it is switched off. */
   readonly plans: DiskStore | undefined;
+  readonly coreml: CoremlAccess;
   dispose(): Promise<void>;
 }
 
@@ -177,6 +179,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     store,
     decoders,
     plans,
+    coreml,
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
       const watched: Port = {

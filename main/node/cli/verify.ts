@@ -1,0 +1,61 @@
+/** `rlx doctor --verify`: answers that only a Mac has, each in a line, and files to keep: answers, plans, predictions. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { PlannedRoute } from "../../contract/views/route.ts";
+import type { Answer } from "../coreml/verify.ts";
+import { verify } from "../coreml/verify.ts";
+import type { Command } from "./client.ts";
+import { openModel, targetOf } from "./client.ts";
+
+const UNITS = ["cpu-ane", "all", "cpu-gpu", "cpu"] as const;
+
+export async function verifyMac(command: Command, folder: string | undefined): Promise<number> {
+  const { engine, output, signal } = command;
+  const verification = await verify(engine.coreml, { signal, onAnswer: (answer) => show(command, answer) });
+  output.line("\nPlan and prediction of the sample model:");
+  const plans: PlannedRoute[] = [];
+  for (const units of UNITS) plans.push(await plannedFor(command, units));
+  const { chip, os } = verification.machine;
+  output.line(`\n${chip}, macOS ${os} (${verification.truth})`);
+  output.value({ ...verification, plans });
+  if (folder !== undefined) await keep(folder, verification, plans);
+  return 0;
+}
+
+function show({ output }: Command, answer: Answer): void {
+  output.line(`${answer.question}\n  ${answer.answer.toUpperCase()}. Until now: ${answer.until}`);
+  for (const finding of answer.findings) {
+    const name = finding.function === "main" ? "" : ` ${finding.function}`;
+    output.line(`    ${finding.units}${name}: ${finding.held ? "yes" : "no"}, ${finding.sentence}`);
+  }
+}
+
+async function plannedFor(command: Command, units: (typeof UNITS)[number]): Promise<PlannedRoute> {
+  const { client, output, signal } = command;
+  const { model } = await openModel(command, { file: undefined, offer: "sample" });
+  const target = await targetOf(command, { units });
+  const view = await client.call("route.planned", { model, target, phase: "decode" }, { signal });
+  output.line(`  ${units}: ${view.sentence}`);
+  return view;
+}
+
+async function keep(folder: string, verification: object, plans: readonly PlannedRoute[]): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "answers.json"), `${JSON.stringify(verification, null, 1)}\n`);
+    for (const plan of plans)
+      await writeFile(join(folder, `sample-${plan.target.units}.json`), `${JSON.stringify(plain(plan), null, 1)}\n`);
+  } catch (cause) {
+    throw new WorkbenchError("ENV_IO", `[doctor] cannot write to ${folder}`, {
+      hint: "Choose a folder that can be written to.",
+      cause,
+    });
+  }
+}
+
+/** Columns as lists of numbers: a file is read by people and scripts. */
+const plain = (plan: PlannedRoute): object => ({
+  ...plan,
+  nodes: { predicted: [...plan.nodes.predicted], planned: [...plan.nodes.planned] },
+});
