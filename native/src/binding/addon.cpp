@@ -123,7 +123,7 @@ Napi::Value load_plan(const Napi::CallbackInfo& info) {
 }
 
 // The system gives a session's pages as they are touched, so what it reserves is an upper bound, and a large cache that is
-// // never filled would make the collector run for nothing: a session counts as at most this. Weights do not count: they are
+// never filled would make the collector run for nothing: a session counts as at most this. Weights do not count: they are
 // pages of a file, which the system takes back by itself.
 constexpr size_t kMostAccounted = 16u << 20;
 
