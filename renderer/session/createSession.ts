@@ -74,9 +74,14 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   /** Routes of both phases and the graph of the current one; what is there stays until its successor comes. */
   const loadRoutes = (overview: Overview, target: TargetSpec, keepRoutes = false): void => {
     routing += 1;
-    asking.abort();
+    const before = asking;
     asking = new AbortController();
-    if (!overview.canGraph.ok) return;
+    if (overview.canGraph.ok) askInOrder(overview, target, keepRoutes);
+    // Only now: what both targets need is not begun again.
+    before.abort();
+  };
+
+  const askInOrder = (overview: Overview, target: TargetSpec, keepRoutes: boolean): void => {
     const { routes, graph, phase } = get();
     const isKept = graph.kind === "ready" && isLegalGraph(graph.value.view.key, overview.model, target, phase);
     set({

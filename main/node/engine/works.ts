@@ -14,13 +14,13 @@ const othersFirst = (): Promise<void> => new Promise((resolve) => setImmediate(r
 /** Runs work to its end, letting others have a turn between slices. */
 export async function inSlices<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   for (;;) {
-    await othersFirst();
-    throwIfCancelled(signal);
     const end = performance.now() + SLICE_MS;
     do {
       const step = steps.next();
       if (step.done === true) return step.value;
     } while (performance.now() < end);
+    await othersFirst();
+    throwIfCancelled(signal);
   }
 }
 
