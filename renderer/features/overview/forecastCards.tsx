@@ -3,11 +3,14 @@ import type { ReactNode } from "react";
 import type { FitView, SpeedView } from "../../../main/contract/views/model.ts";
 import type { SumRow } from "../../../main/contract/views/common.ts";
 import { Card, Note } from "../../ui/Card.tsx";
-import { count, rangeText } from "../../ui/format.ts";
+import { count, rangeText, THIN } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import { cx } from "../../ui/cx.ts";
 import styles from "./Overview.module.css";
+
+/** "2 B" stays on one line. */
+const unbroken = (text: string): string => text.replaceAll(/(\d) (?=[A-Z]+\b)/g, `$1${THIN}`);
 
 function SumRows({ rows, total }: { readonly rows: readonly SumRow[]; readonly total?: SumRow["value"] }): ReactNode {
   return (
@@ -17,7 +20,7 @@ function SumRows({ rows, total }: { readonly rows: readonly SumRow[]; readonly t
           <tr key={label}>
             <td className={table["text"]}>
               {label}
-              {arithmetic === null ? null : <span className={styles["arithmetic"]}>, {arithmetic}</span>}
+              {arithmetic === null ? null : <span className={styles["arithmetic"]}>, {unbroken(arithmetic)}</span>}
             </td>
             <td>
               <FigureText figure={value} />

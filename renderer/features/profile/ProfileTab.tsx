@@ -163,8 +163,8 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
         </div>
         {part.rows.some((row) => roofOf(row).kind === "cache") ? (
           <p className={styles["below"]}>
-            From cache: read faster than this machine reads memory, because these weights are small enough to stay in
-            the processor’s cache from token to token. The roof is memory’s, so no share of it is given.
+            From cache: faster than memory, because these weights are small enough to stay in the processor’s cache from
+            token to token.
           </p>
         ) : null}
       </section>
