@@ -7,6 +7,7 @@ const MARKS = { ok: "✓", info: "·", warning: "!", missing: "✗" } as const;
 
 interface DoctorOptions extends CommonOptions {
   readonly clearCache?: boolean;
+  readonly calibrate?: boolean;
   readonly verify?: boolean;
   readonly output?: string;
 }
@@ -14,6 +15,7 @@ interface DoctorOptions extends CommonOptions {
 export async function doctor(command: Command, _model: ModelChoice, options: DoctorOptions): Promise<number> {
   const { client, engine, output } = command;
   if (options.verify === true) return (await import("./verify.ts")).verifyMac(command, options.output);
+  if (options.calibrate === true) return (await import("./calibrate.ts")).calibrate(command);
   if (options.clearCache === true) return clearCache(engine, output);
   const report = await client.call("doctor.run", {});
   output.value(report);

@@ -234,6 +234,7 @@ program
   .command("doctor")
   .description("check this machine: addon, devices, memory, simulator")
   .option("--clear-cache", "remove the compiled plans that are kept on disk")
+  .option("--calibrate", "measure what each device does here, once, and say which is the best")
   .option("--verify", "on a Mac: ask CoreML what only it can answer, and compare its plans with the predictions")
   .option("-o, --output <folder>", "with --verify: write answers, plans and predictions there")
   .option(...JSON_OPTION)
