@@ -17,6 +17,7 @@ export function InspectorPanel(): ReactNode {
   const choosePass = useWorkbench((state) => state.choosePass);
   const showPass = useWorkbench((state) => state.showPass);
   const showTensor = useWorkbench((state) => state.showTensor);
+  const showSource = useWorkbench((state) => state.showSource);
   const passes = useWorkbench((state) => state.passChoices);
   const model = useWorkbench((state) => current(shownGraph(state)));
   const api = useWorkbenchApi();
@@ -49,6 +50,7 @@ export function InspectorPanel(): ReactNode {
           }}
           isPass={(name) => passes.some((each) => each.name === name && each.changed)}
           onTensor={showTensor}
+          onSource={showSource}
           model={model}
           noteOf={(group) => blockNote(api.getState(), group)}
         />

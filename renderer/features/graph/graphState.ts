@@ -91,6 +91,8 @@ export interface GraphSlice {
   readonly nextHit: (step: 1 | -1) => void;
   readonly showNode: (node: number) => void;
   readonly showGroup: (group: number) => void;
+  /** The operation of the model as the file builds it, that a node of a later stage came from. */
+  readonly showSource: (source: number) => void;
   readonly requestView: (kind: ViewRequest["kind"], ref?: number) => void;
   /** The canvas tells how large it is: a small one gets narrower cards, a map the shape of the canvas. */
   readonly setCanvasSize: (width: number, height: number) => void;

@@ -1,4 +1,5 @@
 /** The graph tab's actions: what is open, which stage and colours are shown, search, walking, what a pass did. */
+import { sourceOf } from "../../../main/contract/views/graph.ts";
 import { allGroups } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { createGraphModel, groupPath, pathOf } from "../../graph/graphModel.ts";
@@ -116,7 +117,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       void loadOverlay();
     },
     setGraphStage(graphStage) {
-      set({ graphStage, openGroups: new Set(), graphHits: [], graphHitAt: -1, anchorGroup: null });
+      set(emptyStage(graphStage));
       get().select({ kind: "none" });
       void loadStage(graphStage);
     },
@@ -245,6 +246,19 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       select(node);
       requestView("showNode", node);
     },
+    showSource(source) {
+      const find = (): boolean => {
+        const shown = get().graphStage.kind === "initial" ? current(shownGraph(get())) : null;
+        if (shown === null) return false;
+        const node = shown.view.nodes.id.findIndex((id) => sourceOf(id) === source);
+        if (node >= 0) get().showNode(node);
+        return true;
+      };
+      get().setTab("graph");
+      if (find()) return;
+      set(emptyStage({ kind: "initial" }));
+      void loadStage({ kind: "initial" }).then(find);
+    },
     showGroup(group) {
       const shown = current(shownGraph(get()));
       if (shown === null) return;
@@ -258,6 +272,10 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     requestView,
   };
 }
+
+/** Another stage has other nodes and groups: nothing of the old one is kept. */
+const emptyStage = (graphStage: StageChoice) =>
+  ({ graphStage, openGroups: new Set<number>(), graphHits: [], graphHitAt: -1, anchorGroup: null }) as const;
 
 /** Groups have other numbers in every stage; their paths are the same. */
 const pathName = (model: GraphModel, group: number): string =>

@@ -21,6 +21,8 @@ export interface InspectorLinks {
   /** Whether a pass of that name stands in the pipeline. */
   readonly isPass: (name: string) => boolean;
   readonly onTensor: (name: string) => void;
+  /** To the operation as the file builds it. */
+  readonly onSource: (source: number) => void;
   /** The graph that is shown, whatever its stage. */
   readonly model: GraphModel | null;
   readonly noteOf: (group: number) => string;

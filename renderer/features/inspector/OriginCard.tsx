@@ -15,6 +15,7 @@ export function OriginCard({ node, links }: { readonly node: NodeView; readonly 
     if (tensor !== undefined) return () => links.onTensor(tensor);
     if (kind === "pass") return links.isPass(text) ? () => links.onPass(text) : null;
     if (ref === null) return null;
+    if (kind === "source") return node.key.stage.kind === "initial" ? null : () => links.onSource(ref);
     if (kind === "mil") return () => links.onMil(ref);
     if (kind === "segment") return () => select({ kind: "segment", index: ref });
     return kind === "node" && ref !== node.node ? () => links.onNode(ref) : null;

@@ -1,0 +1,120 @@
+import { createStore } from "zustand/vanilla";
+import { describe, expect, it } from "vitest";
+import { sourceOf } from "../../../main/contract/views/graph.ts";
+import { createFakeEngine } from "../../engine/fake/fakeEngine.ts";
+import { childrenOf, groupName, opName } from "../../graph/graphModel.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
+import type { LayoutClient } from "../../graph/layoutClient.ts";
+import { layoutScene } from "../../graph/layout.ts";
+import { current } from "../../session/async.ts";
+import { createSession } from "../../session/createSession.ts";
+import { followGraph } from "./followGraph.ts";
+import type { GraphState } from "./graphState.ts";
+import { blockNote, shownGraph } from "./graphState.ts";
+import { createGraphSlice } from "./slice.ts";
+
+const inPlace: LayoutClient = { layout: async (model, state, room) => layoutScene(model, state, room) };
+
+async function setUp() {
+  const { client } = createFakeEngine({ layers: 8 });
+  const store = createStore<GraphState>()((set, get) => {
+    const tools = { engine: client, shell: null, set: (part: Partial<GraphState>) => set(part), get };
+    return { ...createSession(tools), ...createGraphSlice(tools) };
+  });
+  followGraph(store, inPlace);
+  const get = store.getState;
+  const until = async (holds: () => boolean): Promise<void> => {
+    for (const end = Date.now() + 4000; !holds();) {
+      if (Date.now() > end) throw new Error("it did not happen in time");
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await until(() => get().picture.kind === "ready" && get().routes.decode.kind === "ready");
+  return { store, get, until };
+}
+const selectedName = (state: GraphState): string => {
+  const model = current(shownGraph(state));
+  if (model === null) return "";
+  const { selection } = state;
+  if (selection.kind === "group") return groupName(model.view, selection.group);
+  return selection.kind === "node" ? opName(model.view, selection.node) : selection.kind;
+};
+
+describe("the graph's state", () => {
+  it("walks along edges, opens and goes up again", async () => {
+    const { get, until } = await setUp();
+    get().walk("down");
+    const first = selectedName(get());
+    expect(first).not.toBe("none");
+    for (let i = 0; i < 3 && !selectedName(get()).startsWith("block"); i++) get().walk("down");
+    expect(selectedName(get())).toBe("block 0");
+    expect(get().viewRequest?.kind).toBe("reveal");
+    const { selection } = get();
+    if (selection.kind !== "group") throw new Error("no group");
+    get().toggleGroup(selection.group);
+    const frames = (): number =>
+      current(get().picture)?.scene.kind.filter((kind) => kind === BOX_KINDS.frame).length ?? 0;
+    await until(() => frames() === 1);
+    // Esc on what is inside folds the block around it and selects it; once more, nothing is selected.
+    const model = current(shownGraph(get()))!;
+    const inside = [...childrenOf(model, selection.group)].find((code) => code >= 0) ?? -1;
+    get().select({ kind: "node", key: model.view.key, node: inside });
+    get().goUp();
+    expect(get().openGroups.size).toBe(0);
+    expect(selectedName(get())).toBe("block 0");
+    get().goUp();
+    expect(selectedName(get())).toBe("none");
+  });
+
+  it("steps through the stages that changed something, and back to the legal graph", async () => {
+    const { store, get, until } = await setUp();
+    store.setState({
+      passChoices: [
+        { index: 1, name: "nothing", changed: false },
+        { index: 2, name: "fuse", changed: true },
+      ],
+    });
+    get().stepStage(-1);
+    expect(get().graphStage).toEqual({ kind: "pass", index: 2, side: "after" });
+    await until(() => get().stageGraph.kind === "ready" && get().stageDiff !== null);
+    get().setPassSide("before");
+    const stageShown = (): string => JSON.stringify(current(get().stageGraph)?.view.key.stage);
+    await until(() => stageShown() === JSON.stringify({ kind: "pass", index: 1 }));
+    get().stepStage(-1);
+    expect(get().graphStage).toEqual({ kind: "initial" });
+    get().stepStage(-1);
+    expect(get().graphStage).toEqual({ kind: "initial" });
+    get().stepStage(1);
+    get().stepStage(1);
+    expect(get().graphStage).toEqual({ kind: "legal" });
+    await until(() => get().stageDiff === null);
+  });
+
+  it("leads back to the operation that a node was made from", async () => {
+    const { get, until } = await setUp();
+    const legal = current(shownGraph(get()))!;
+    const node = [...Array(legal.view.nodeCount).keys()].find((n) => opName(legal.view, n) === "attention")!;
+    const source = sourceOf(legal.view.nodes.id[node]!);
+    get().showSource(source);
+    await until(() => get().selection.kind === "node" && get().graphStage.kind === "initial");
+    const { selection } = get();
+    const shown = current(shownGraph(get()))!;
+    expect(selection.kind === "node" && sourceOf(shown.view.nodes.id[selection.node]!)).toBe(source);
+    expect(get().tab).toBe("graph");
+  });
+
+  it("breaks into columns only what was asked for as a whole, and only small canvases are compact", async () => {
+    const { get, until } = await setUp();
+    get().setCanvasSize(900, 700);
+    expect(get().graphRoom).toMatchObject({ compact: false, map: false });
+    get().expandAll();
+    expect(get().graphRoom.map).toBe(true);
+    await until(() => get().picture.kind === "ready" && (current(get().picture)?.scene.boxCount ?? 0) > 50);
+    get().setCanvasSize(580, 480);
+    expect(get().graphRoom).toMatchObject({ compact: true, map: true });
+    get().foldAll();
+    expect(get().graphRoom.map).toBe(false);
+    expect(blockNote(get(), 0)).toBe("");
+  });
+});
