@@ -52,10 +52,6 @@ export function createInbox(): PortInbox {
 /** Two ends in one process; `transform` stands for what a real wire does to a frame (a clone, an encoding). */
 export function createPortPair(transform: (frame: unknown) => unknown = (frame) => frame): readonly [Port, Port] {
   const inboxes = [createInbox(), createInbox()] as const;
-  const close = (reason: string): void => {
-    inboxes[0].end(reason);
-    inboxes[1].end(reason);
-  };
   const side = (mine: PortInbox, theirs: PortInbox): Port => ({
     send(frame) {
       if (mine.ended()) return;
@@ -64,7 +60,11 @@ export function createPortPair(transform: (frame: unknown) => unknown = (frame) 
     },
     onMessage: mine.onMessage,
     onClose: mine.onClose,
-    close,
+    close(reason) {
+      mine.end(reason);
+      // After what was sent before, as on any wire.
+      queueMicrotask(() => theirs.end(reason));
+    },
   });
   return [side(inboxes[0], inboxes[1]), side(inboxes[1], inboxes[0])];
 }

@@ -5,6 +5,7 @@ import { createClient } from "./client.ts";
 import { decodeFrame, encodeFrame } from "./codec.ts";
 import type { Handlers } from "./define.ts";
 import { call, event, stream } from "./define.ts";
+import { CONNECTION_ID } from "./frames.ts";
 import type { Port } from "./port.ts";
 import { createPortPair } from "./port.ts";
 import { serve } from "./serve.ts";
@@ -267,6 +268,7 @@ describe("the connection", () => {
     client.attach(near);
     let reason = "";
     far.onClose((why) => (reason = why));
+    await settle();
     expect(reason).toBe("the client is closed");
   });
 });
@@ -299,7 +301,10 @@ describe("a peer that does not keep the rules", () => {
     near.send(frame);
     await settle();
     expect(closed).toBe(true);
-    expect(received[0]).toEqual({ t: "hello", version: 7 });
+    expect(received).toEqual([
+      { t: "hello", version: 7 },
+      { t: "err", id: CONNECTION_ID, error: expect.objectContaining({ code: "CONTRACT_FRAME" }) as unknown },
+    ]);
   });
 
   it("cannot open requests without end", async () => {
@@ -353,11 +358,13 @@ it("keeps a port's frames until somebody listens, and tells a late listener that
   const seen: unknown[] = [];
   far.onMessage((frame) => seen.push(frame));
   expect(seen).toEqual([1, 2]);
-  near.close("done");
   near.send(3);
+  near.close("done");
+  near.send(4);
+  await settle();
   let reason = "";
   far.onClose((why) => (reason = why));
   expect(reason).toBe("done");
-  await settle();
-  expect(seen).toEqual([1, 2]);
+  // What was sent before the end arrives, nothing after it does.
+  expect(seen).toEqual([1, 2, 3]);
 });

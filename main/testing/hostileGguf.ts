@@ -2,13 +2,17 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { ErrorCode } from "../diagnostics/codes.ts";
 import type { ByteSource } from "../formats/byteSource.ts";
+import { requireArchitecture } from "../formats/gguf/architecture.ts";
 import { describeModel } from "../formats/gguf/describe.ts";
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
 import { arrayLength, elementText, previewValue } from "../formats/gguf/metadata.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import { encodeHeader } from "../formats/gguf/write.ts";
 import type { TensorShape } from "../formats/gguf/write.ts";
+import { buildModel } from "../models/buildModel.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { mutated } from "./mutateGguf.ts";
 
@@ -69,8 +73,18 @@ export interface HostileResult {
   readonly slowestMs: number;
 }
 
-export async function attack(first: number, count: number): Promise<HostileResult> {
-  const victim = victimHeader();
+export interface Attack {
+  /** The header that is damaged, and the bytes of the file it stands for. */
+  readonly victim?: { readonly bytes: Uint8Array; readonly total: number };
+  /** What is done with each file; for tests of the attack itself. */
+  readonly work?: (source: ByteSource) => Promise<unknown>;
+}
+
+export async function attack(
+  first: number,
+  count: number,
+  { victim = victimHeader(), work = touchEverything }: Attack = {},
+): Promise<HostileResult> {
   const outcomes = new Map<ErrorCode | "opened", number>();
   const faults: string[] = [];
   let slowestMs = 0;
@@ -81,7 +95,7 @@ export async function attack(first: number, count: number): Promise<HostileResul
     let outcome: ErrorCode | "opened" = "opened";
     try {
       // Most seem to have their data behind them, so that lies about sizes get further.
-      await touchEverything(sourceOf(bytes, seed % 5 === 0 ? bytes.length : victim.total));
+      await work(sourceOf(bytes, seed % 5 === 0 ? bytes.length : victim.total));
     } catch (error) {
       if (error instanceof WorkbenchError && !error.code.startsWith("BUG_") && error.hint !== undefined)
         outcome = error.code;
@@ -96,7 +110,8 @@ export async function attack(first: number, count: number): Promise<HostileResul
   return { outcomes, faults, slowestMs };
 }
 
-async function touchEverything(source: ByteSource): Promise<void> {
+/** What a user sees of any file: overview, values, tokens. */
+async function touchEverything(source: ByteSource): Promise<GgufFile> {
   const file = await openGguf(source);
   describeModel(file);
   for (const { value } of file.metadata.entries) {
@@ -107,4 +122,16 @@ async function touchEverything(source: ByteSource): Promise<void> {
   if (file.identity.length < 32) throw new Error("no identity");
   const tokenizer = createTokenizer(file);
   tokenizer.decode(tokenizer.encode("w1 w2 some text <|im_end|>"));
+  return file;
+}
+
+/** And what the engine makes of a model that it knows: its graph. */
+export async function touchModel(source: ByteSource): Promise<void> {
+  const file = await touchEverything(source);
+  buildModel(requireArchitecture(file), weightSourceOf(file), {
+    capacity: 64,
+    cacheType: "f16",
+    largestStep: 16,
+    largestRows: 1,
+  });
 }

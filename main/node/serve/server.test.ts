@@ -1,5 +1,6 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { decodeFrame, encodeFrame } from "../../contract/codec.ts";
 import { CLOSE_CODES, SOCKET_PATH, SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../contract/transport.ts";
+import { seededRandom } from "../../testing/random.ts";
 import type { Serving } from "./server.ts";
 import { startServer } from "./server.ts";
 import { fileWithin } from "./staticFiles.ts";
@@ -51,6 +53,29 @@ const refusedWith = (socket: WebSocket): Promise<number | undefined> =>
     });
     socket.on("error", () => undefined);
     socket.on("open", () => resolve(undefined));
+  });
+
+/** Opens a socket by hand, sends bytes that `ws` would not, and gives all that came until the server ended it. */
+const rawSocket = (bytes: Uint8Array): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(server.port, "127.0.0.1");
+    let answer = "";
+    socket.setEncoding("latin1").on("data", (piece: string) => {
+      if (answer === "") socket.write(bytes);
+      answer += piece;
+    });
+    socket.on("close", () => resolve(answer)).on("error", reject);
+    const lines = [
+      `GET ${SOCKET_PATH} HTTP/1.1`,
+      `Host: 127.0.0.1:${server.port}`,
+      `Origin: ${origin()}`,
+      "Upgrade: websocket",
+      "Connection: Upgrade",
+      "Sec-WebSocket-Version: 13",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+      `Sec-WebSocket-Protocol: ${protocols(server.token).join(", ")}`,
+    ];
+    socket.write(`${lines.join("\r\n")}\r\n\r\n`);
   });
 
 const nextFrame = (socket: WebSocket): Promise<unknown> =>
@@ -101,8 +126,16 @@ describe("sockets", () => {
   it("refuse a wrong token, origin, host or path", async () => {
     expect(await refusedWith(open({ token: "wrong" }))).toBe(401);
     expect(await refusedWith(open({ token: "" }))).toBe(401);
+    expect(await refusedWith(open({ token: `${server.token}x` }))).toBe(401);
+    expect(await refusedWith(open({ token: server.token.slice(1) }))).toBe(401);
+    // A token in the address does not count: addresses are kept in histories and logs.
+    expect(await refusedWith(open({ token: "wrong", path: `${SOCKET_PATH}?token=${server.token}` }))).toBe(401);
     expect(await refusedWith(open({ origin: "http://evil.example" }))).toBe(403);
     expect(await refusedWith(open({ origin: `http://127.0.0.1:${server.port + 1}` }))).toBe(403);
+    for (const foreign of ["null", origin().replace("http", "https"), `${origin()}.evil.example`, `${origin()}/`])
+      expect(await refusedWith(open({ origin: foreign })), foreign).toBe(403);
+    // No page at all: another program on this machine, which has to say what a page would.
+    expect(await refusedWith(open({ origin: "" }))).toBe(403);
     expect(await refusedWith(open({ path: "/other" }))).toBe(404);
     expect(await refusedWith(open({ host: "evil.example" }))).toBe(421);
   });
@@ -126,6 +159,60 @@ describe("sockets", () => {
     await nextFrame(socket);
     socket.send(new Uint8Array(17 << 20));
     expect((await closed(socket)).code).toBe(1009);
+  });
+
+  it("end when bytes are not WebSocket's, and leave the engine and the others alone", async () => {
+    const bystander = open();
+    await nextFrame(bystander);
+    const { pid } = server.engine;
+    const before = pid();
+    const cases: readonly (readonly [string, readonly number[]])[] = [
+      ["a frame without a mask", [0x82, 0x01, 0x00]],
+      ["reserved bits", [0xf2, 0x80, 0, 0, 0, 0]],
+      ["an unknown opcode", [0x83, 0x80, 0, 0, 0, 0]],
+      ["2^63 bytes", [0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
+      ["a continuation of nothing", [0x80, 0x80, 0, 0, 0, 0]],
+      ["a long ping", [0x89, 0xfe, 0x01, 0x00, 0, 0, 0, 0]],
+    ];
+    for (const [name, bytes] of cases)
+      expect(await rawSocket(Uint8Array.from(bytes)), name).toMatch(/^HTTP\/1\.1 101 /);
+    expect(pid()).toBe(before);
+    bystander.send(encodeFrame({ t: "req", id: 1, kind: "call", method: "echo", input: { text: "still" }, credit: 0 }));
+    expect(await nextFrame(bystander)).toEqual({ t: "res", id: 1, value: { text: "still" } });
+    bystander.terminate();
+  });
+
+  it("answer or end at any damage to a good frame, and the engine lives", async () => {
+    const good = encodeFrame({ t: "req", id: 1, kind: "call", method: "echo", input: { text: "hi" }, credit: 0 });
+    const random = seededRandom(11);
+    const before = server.engine.pid();
+    const ends = new Map<string, number>();
+    for (let i = 0; i < 120; i++) {
+      const bytes = good.slice(0, random.integer(3) === 0 ? random.integer(good.length) : good.length);
+      for (let n = 1 + random.integer(3); n > 0 && bytes.length > 0; n--)
+        bytes[random.integer(bytes.length)] = random.integer(256);
+      const socket = open();
+      await nextFrame(socket);
+      const end = Promise.race([
+        closed(socket).then(({ code }) => `closed ${code}`),
+        nextFrame(socket)
+          .then((frame) => (frame as { t: string }).t)
+          .catch(() => "closed"),
+      ]);
+      socket.send(bytes);
+      // What is no request at all, but a frame, is not answered; a good one after it is.
+      socket.send(encodeFrame({ t: "req", id: 2, kind: "call", method: "echo", input: { text: "" }, credit: 0 }));
+      const how = await end;
+      ends.set(how, (ends.get(how) ?? 0) + 1);
+      socket.terminate();
+    }
+    expect(server.engine.pid()).toBe(before);
+    // Some damage leaves a frame that is answered, some does not.
+    expect(
+      [...ends.keys()].every((end) => /^(res|err|closed|closed 4002)$/.test(end)),
+      [...ends.keys()].join(),
+    ).toBe(true);
+    expect(ends.size).toBeGreaterThan(1);
   });
 
   it("are told when the engine is lost, and get a new one within two seconds", async () => {
