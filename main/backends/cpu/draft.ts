@@ -117,6 +117,10 @@ export function usesOf(draft: PlanDraft): Uses {
   return { writers, readers, kept };
 }
 
+/** True when another state's next value is what this state's memory held before the run. */
+export const passedOn = (draft: PlanDraft, buffer: number): boolean =>
+  draft.states.some((state) => draft.bufferOf(state.next) === buffer && draft.bufferOf(state.value) !== buffer);
+
 /** The only writer of a temporary buffer, when there is exactly one. */
 export function soleWriter(uses: Uses, buffer: number): number | undefined {
   const writers = uses.writers[buffer] ?? [];

@@ -8,7 +8,7 @@ import type { Graph, Node, Value } from "../../ir/graph.ts";
 import { valueKey } from "../../ir/graph.ts";
 import { like, type TensorType } from "../../ir/type.ts";
 import type { WeightPlace } from "./draft.ts";
-import { PlanDraft, usesOf } from "./draft.ts";
+import { PlanDraft, passedOn, usesOf } from "./draft.ts";
 import type { CpuEmitter, CpuValue, KernelParams } from "./emitter.ts";
 import { inPlace, takesAnyType, writesAnyType } from "./kernelFacts.ts";
 import type { CpuKernel } from "./kernels.ts";
@@ -144,9 +144,21 @@ function emitterFor(draft: PlanDraft, node: number): CpuEmitter {
  * not yet in their state's memory are copied there at the end; outputs get memory that outlives the run.
  */
 export function settle(draft: PlanDraft): void {
+  saveOldStates(draft);
   aliasInPlace(draft);
   copyStates(draft);
   keepOutputs(draft);
+}
+
+/** Outputs that are a state's old value are copied first: at the end the state's memory holds the next one. */
+function saveOldStates(draft: PlanDraft): void {
+  for (const output of draft.outputs) {
+    const value = draft.valueAt(output.value);
+    if (draft.kindOf(value.buffer).kind !== "state") continue;
+    const saved = draft.newValue(value.type, draft.newBuffer({ kind: "own" }));
+    draft.instructions.unshift({ kernel: "copy", inputs: [value.id], outputs: [saved.id], params: {}, nodes: [] });
+    output.value = saved.id;
+  }
 }
 
 function aliasInPlace(draft: PlanDraft): void {
@@ -164,7 +176,8 @@ function aliasInPlace(draft: PlanDraft): void {
       const state = kind.kind === "state" ? draft.states.find((entry) => entry.name === kind.name) : undefined;
       // A state may be overwritten only by its own next value; a temporary by anyone; other memory never.
       const allowed =
-        kind.kind === "temp" || (state !== undefined && draft.bufferOf(state.next) === draft.bufferOf(to));
+        kind.kind === "temp" ||
+        (state !== undefined && draft.bufferOf(state.next) === draft.bufferOf(to) && !passedOn(draft, buffer));
       const readLater = (lastReader[buffer] ?? -1) > at;
       const keptOtherwise = kind.kind === "temp" && kept[buffer] === true;
       if (allowed && !readLater && !keptOtherwise) {

@@ -105,6 +105,18 @@ describe("rope_append and attention", () => {
     t.next("v.0", leaves.vc);
     expect(fused(attention(made))).toEqual(unfused);
   });
+  it("stay when another state takes an old cache over", () => {
+    const y = attention(append());
+    t.state("before", CACHE);
+    t.next("before", leaves.kc);
+    expect(fused(y)).toEqual(unfused);
+  });
+  it("become one block also when an old cache is an output, which is copied first", () => {
+    const y = attention(append());
+    t.output("old", leaves.kc);
+    expect(fused(y)).toEqual(["attention_block"]);
+    expect(t.kernels).toEqual(["copy", "attention_block"]);
+  });
   it("stay when the positions differ", () => {
     expect(fused(attention(append(), t.input("other", scalar("i32"))))).toEqual(unfused);
   });

@@ -10,7 +10,7 @@
  * Only when nothing else reads what disappears and the caches are states that are updated in place.
  */
 import type { DraftInstruction, PlanDraft, Uses } from "../draft.ts";
-import { numberParam, readOnlyBy, soleWriter, usesOf } from "../draft.ts";
+import { numberParam, passedOn, readOnlyBy, soleWriter, usesOf } from "../draft.ts";
 
 /** The open form: operands of the block, and the instructions that it replaces. */
 interface Parts {
@@ -161,7 +161,8 @@ function updatesInPlace(draft: PlanDraft, uses: Uses, cache: number, next: numbe
   const buffer = draft.bufferOf(cache);
   const kind = draft.kindOf(buffer);
   const state = kind.kind === "state" ? draft.states.find((entry) => entry.name === kind.name) : undefined;
-  if (state === undefined || draft.bufferOf(state.next) !== draft.bufferOf(next)) return false;
+  if (state === undefined || draft.bufferOf(state.next) !== draft.bufferOf(next) || passedOn(draft, buffer))
+    return false;
   const early = (uses.readers[draft.bufferOf(next)] ?? []).some((reader) => reader < at);
   return !early && !(uses.readers[buffer] ?? []).some((reader) => reader > at);
 }
