@@ -24,10 +24,10 @@ function play({ draft }: TestDraft): Record<string, string> {
     for (const id of outputs) memory.set(draft.bufferOf(id), text);
   }
   const held = (value: number): string => memory.get(draft.bufferOf(value)) ?? "?";
-  return Object.fromEntries([
-    ...draft.outputs.map(({ name, value }) => [name, held(value)]),
-    ...draft.states.map(({ name, value }) => [`next ${name}`, held(value)]),
-  ]);
+  const found: Record<string, string> = {};
+  for (const { name, value } of draft.outputs) found[name] = held(value);
+  for (const { name, value } of draft.states) found[`next ${name}`] = held(value);
+  return found;
 }
 const settled = (t: TestDraft): Record<string, string> => {
   settle(t.draft);
