@@ -6,12 +6,15 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { LocateWeight } from "../backends/cpu/lower.ts";
 import { compile } from "../compiler/compile.ts";
-import type { Graph } from "../ir/graph.ts";
+import { GraphBuilder } from "../ir/builder.ts";
+import type { Graph, Value } from "../ir/graph.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import type { TensorType } from "../ir/type.ts";
+import { tensor } from "../ir/type.ts";
 import { evaluate } from "../ops/evaluate.ts";
+import { opTable, typedBuilder } from "../ops/index.ts";
 import { compileArtifact, loadArtifact } from "../runtime/cpuDevice.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
 import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
@@ -126,4 +129,44 @@ describe.each(["llama", "qwen2", "qwen3"] as const)("tiny %s", (family) => {
         expect(kernels.includes("attention_block")).toBe(fuse && form !== forms[2]);
       }
   });
+});
+
+test("states that change places, are passed on, appended to and shown as they were: three steps equal the reference", async () => {
+  const builder = new GraphBuilder(opTable, "states");
+  const g = typedBuilder(builder);
+  builder.limitSymbol("T", 4);
+  const x = builder.input("x", tensor("f32", ["T", 1, 2]));
+  const past = builder.input("past", tensor("i32", []));
+  const names = ["a", "b", "cache", "before", "sum"] as const;
+  const state = Object.fromEntries(
+    names.map((name) => [name, builder.state(name, tensor("f32", name === "sum" ? [] : [1, 8, 2]))]),
+  ) as Record<(typeof names)[number], Value>;
+  const appended = g.kv_append([state.cache, x, past]);
+  const twice = g.kv_append([g.kv_append([state.a, x, past]), x, past]);
+  builder.setState("a", state.b);
+  builder.setState("b", twice);
+  builder.setState("cache", appended);
+  builder.setState("before", state.cache);
+  builder.setState("sum", g.add([state.sum, g.reduce([appended], { kind: "sum", axes: [0, 1, 2] })]));
+  builder.output("old", state.cache);
+  builder.output("new", appended);
+  builder.output("held", state.before);
+  builder.output("a", state.a);
+  builder.output("sum", g.mul([state.sum, state.sum]));
+  const graph = builder.finish();
+  const steps = [2, 1, 3].map((count, i) => ({
+    x: hostTensor(
+      "f32",
+      [count, 1, 2],
+      Array.from({ length: 2 * count }, (_, at) => i + at / 8),
+    ),
+    past: hostScalar("i32", [0, 2, 3][i]!),
+  }));
+  let states: Readonly<Record<string, HostTensor>> = {};
+  const want = steps.map((inputs) => {
+    const result = evaluate(graph, { inputs, states });
+    states = result.states;
+    return Object.fromEntries(Object.entries(result.outputs).map(([name, { data }]) => [name, data]));
+  });
+  for (const fuse of [false, true]) expect((await runPlan(graph, tinyParam, fuse, steps)).outputs).toEqual(want);
 });
