@@ -233,12 +233,18 @@ test("by keyboard alone: open, walk the tabs, run, stop", async ({ page }) => {
   await page.keyboard.press("Alt+5");
   await expect(tab(page, "Run")).toHaveAttribute("aria-selected", "true");
   await palette("run");
-  await page.locator("#composer").focus();
+  // Nobody has to look for where to write.
+  await expect(page.locator("#composer")).toBeFocused();
   await page.keyboard.type("Tell me a story.");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("article")).toContainText(/\w{3,}/);
   await page.keyboard.press("Control+.");
   await expect(page.getByRole("tabpanel").getByRole("button", { name: "Send" })).toBeVisible();
+  await expect(page.locator("#composer")).toBeFocused();
+  await page.keyboard.press("Control+J");
+  await expect(page.getByRole("region", { name: "Log" })).toContainText("rlx chat");
+  await page.keyboard.press("Control+J");
+  await expect(page.getByRole("region", { name: "Log" })).toBeHidden();
   await tab(page, "Run").focus();
   await page.keyboard.press("ArrowRight");
   await expect(tab(page, "Bench")).toBeFocused();

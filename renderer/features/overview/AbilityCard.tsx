@@ -8,6 +8,7 @@ import { Button } from "../../ui/Button.tsx";
 import { Card } from "../../ui/Card.tsx";
 import { bytes } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
+import { joinSentences } from "./joinSentences.ts";
 import styles from "./Overview.module.css";
 
 type No = Exclude<Ability, { ok: true }>;
@@ -19,13 +20,14 @@ export function AbilityCard({ abilities }: { readonly abilities: readonly No[] }
   return (
     <Card
       title={first.offer === "none" ? "What this allows" : "The rest of the file"}
-      aside={first.code}
+      // The code of a fault helps; a header that is only a header is none.
+      aside={first.code === "INPUT_ARGUMENT" ? undefined : first.code}
       className={styles["wide"]}
     >
       <div className={styles["ability"]}>
         <p>
           {/* The way out is the same: where it is offered, one reason is enough. */}
-          {(first.offer === "none" ? abilities : [first]).map(({ sentence }) => sentence).join(" ")}{" "}
+          {joinSentences((first.offer === "none" ? abilities : [first]).map(({ sentence }) => sentence))}{" "}
           {first.hint === null ? null : <span className={styles["arithmetic"]}>{first.hint}</span>}
         </p>
         {first.offer === "none" ? null : <FindOrSend />}
