@@ -7,6 +7,7 @@ import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
+import { plural } from "../../ui/format.ts";
 import { deviceFill } from "../../ui/patterns.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
 import type { CardContext } from "./cardContext.ts";
@@ -46,6 +47,8 @@ function BoxCard({ box, context }: Part): ReactNode {
   const heat = paint.heat[box] ?? null;
   const right = kind === BOX_KINDS.stack ? `×${stackSize(scene, model.view.groups.parent, box)}` : quantity(box);
   const change = changed.get(box);
+  const inside = context.inside.get(box);
+  const hidden = inside === undefined ? "" : `, ${plural(inside, "hop")} inside`;
   const small = (scene.h[box] ?? 0) < SMALL_HEIGHT;
   const warn = isOp ? warning(scene.ref[box] ?? 0) : null;
   return (
@@ -94,7 +97,7 @@ function BoxCard({ box, context }: Part): ReactNode {
       )}
       {small ? null : (
         <span className={styles["sub"]}>
-          <span>{subtitleOf(picture, box, isOp ? "" : context.note(box))}</span>
+          <span>{subtitleOf(picture, box, isOp ? "" : context.note(box)) + hidden}</span>
           {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
           {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
         </span>

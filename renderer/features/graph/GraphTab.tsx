@@ -11,42 +11,23 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
-import { SearchField } from "../../ui/fields.tsx";
-import { bytes, count, fineShare, seconds } from "../../ui/format.ts";
-import { Segmented } from "../../ui/Segmented.tsx";
+import { bytes, fineShare, seconds } from "../../ui/format.ts";
 import { Empty, Progress } from "../../ui/states.tsx";
-import { useSize } from "../../ui/useSize.ts";
 import type { CardContext } from "./cardContext.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
+import { GraphBar } from "./GraphBar.tsx";
 import { GraphCanvas } from "./GraphCanvas.tsx";
 import { changedBoxes } from "./changes.ts";
-import { hopMarks } from "./hops.ts";
+import { hopMarks, hopsInside } from "./hops.ts";
 import { errorText, Legend } from "./Legend.tsx";
 import { paintScene } from "./paint.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
-import type { GraphMode, Picture } from "./graphState.ts";
+import type { Picture } from "./graphState.ts";
 import { isResultMode, routeColumns } from "./graphState.ts";
 import type { KeptView } from "./view.ts";
-import { StageField } from "./StageField.tsx";
 import { selectedBox } from "./walk.ts";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
-
-interface ModeOption {
-  readonly id: GraphMode;
-  readonly text: string;
-  readonly hint: string;
-}
-const MODES: readonly ModeOption[] = [
-  { id: "device", text: "Device", hint: "Colour by device (D)" },
-  { id: "segment", text: "Segment", hint: "Colour by segment (S)" },
-  { id: "time", text: "Time", hint: "Colour by estimated time, logarithmic (T)" },
-  { id: "bytes", text: "Bytes", hint: "Colour by bytes, logarithmic (B)" },
-  { id: "type", text: "Type", hint: "Colour by element type (Y)" },
-];
-/** Only where there is something to show. */
-const MEASURED: ModeOption = { id: "measured", text: "Measured", hint: "Colour by the time of the last profile (M)" };
-const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by what weights lost in the last export (E)" };
 
 export function GraphTab(): ReactNode {
   const state = useGraph((s) => s.picture);
@@ -71,60 +52,12 @@ export function GraphTab(): ReactNode {
       ) : (
         <Shown picture={picture} />
       )}
-      <Bar />
+      <GraphBar />
     </div>
   );
 }
 
-/** What a button for each mode needs, and the stage and the search beside them; with less, one choice holds the modes. */
-const ROOM = { mode: 66, others: 310 } as const;
-
-function Bar(): ReactNode {
-  const mode = useGraph((s) => s.graphMode);
-  const setMode = useGraph((s) => s.setGraphMode);
-  const [tools, { width }] = useSize<HTMLDivElement>();
-  const profiled = useGraph((s) => s.profiled !== null);
-  const exported = useGraph((s) => s.weightErrors !== null);
-  const modes = [...MODES, ...(profiled ? [MEASURED] : []), ...(exported ? [ERROR] : [])];
-  const query = useGraph((s) => s.graphQuery);
-  const hits = useGraph((s) => s.graphHits.length);
-  const at = useGraph((s) => s.graphHitAt);
-  const setQuery = useGraph((s) => s.setGraphQuery);
-  const nextHit = useGraph((s) => s.nextHit);
-  return (
-    <div ref={tools} className={styles["tools"]}>
-      {width >= ROOM.others + ROOM.mode * modes.length ? (
-        <Segmented label="Colour by" value={mode} options={modes} onChange={setMode} />
-      ) : (
-        <label className={styles["stage"]}>
-          <span className="visually-hidden">Colour by</span>
-          <select value={mode} onChange={(event) => setMode(event.target.value as GraphMode)}>
-            {modes.map(({ id, text }) => (
-              <option key={id} value={id}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
-      <StageField />
-      <div className={styles["search"]}>
-        <SearchField
-          id="graph-search"
-          label="Search the graph"
-          placeholder="Search  op: dev: dtype: layer:"
-          value={query}
-          onChange={setQuery}
-          onEnter={(backwards) => nextHit(backwards ? -1 : 1)}
-          onEscape={() => setQuery("")}
-        />
-        <output aria-live="polite">
-          {query.trim() === "" ? "" : hits === 0 ? "nothing" : at < 0 ? count(hits) : `${at + 1} of ${count(hits)}`}
-        </output>
-      </div>
-    </div>
-  );
-}
+const NONE: ReadonlyMap<number, never> = new Map<number, never>();
 
 function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const mode = useGraph((s) => s.graphMode);
@@ -184,13 +117,14 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
     [picture, mode, deviceColumn, workColumn, segments, values],
   );
   const hops = useMemo(
-    () => (legalRoute === null || segments === null ? new Map<number, never>() : hopMarks(scene, legalRoute, segments)),
+    () => (legalRoute === null || segments === null ? NONE : hopMarks(scene, legalRoute, segments)),
     [scene, legalRoute, segments],
   );
-  const changed = useMemo(
-    () => (changes === null ? new Map<number, never>() : changedBoxes(scene, changes.nodes)),
-    [scene, changes],
+  const inside = useMemo(
+    () => (legalRoute === null || segments === null ? NONE : hopsInside(picture, legalRoute, segments)),
+    [picture, legalRoute, segments],
   );
+  const changed = useMemo(() => (changes === null ? NONE : changedBoxes(scene, changes.nodes)), [scene, changes]);
   const box = selectedBox(picture, selection);
   const hits = useMemo(
     () =>
@@ -237,10 +171,11 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       quantity,
       warning,
       note,
+      inside,
       changed,
       close: toggleGroup,
     }),
-    [box, isolated, hits, quantity, warning, note, changed, toggleGroup],
+    [box, isolated, hits, quantity, warning, note, inside, changed, toggleGroup],
   );
   const actions = useMemo(
     () => ({

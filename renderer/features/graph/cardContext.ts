@@ -17,6 +17,8 @@ export interface CardContext {
   readonly warning: (node: number) => string | null;
   /** What makes a block differ from its siblings, or blocks of a stack from each other, or "". By box. */
   readonly note: (box: number) => string;
+  /** How many hops a folded group hides. */
+  readonly inside: ReadonlyMap<number, number>;
   readonly changed: ReadonlyMap<number, ChangeKind>;
   readonly close: (group: number) => void;
 }

@@ -3,11 +3,12 @@ import { DEVICES, deviceCode } from "../../../main/contract/views/common.ts";
 import type { HopView, RouteView } from "../../../main/contract/views/route.ts";
 import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
 import { classify } from "../../graph/fold.ts";
-import { createGraphModel, groupName } from "../../graph/graphModel.ts";
+import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { hopChip } from "../../graph/hopWords.ts";
 import { layoutScene } from "../../graph/layout.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
 import { placeChips } from "./drawEdges.ts";
-import { hopMarks } from "./hops.ts";
+import { hopMarks, hopsInside } from "./hops.ts";
 
 const view = decoderGraph({ ...QWEN_SHAPE, layers: 2 }, { model: "m", stage: { kind: "initial" }, phase: "decode" });
 const model = createGraphModel(view);
@@ -42,6 +43,20 @@ describe("hops in the graph", () => {
 
   it("are drawn only where a hop of the route is", () => {
     expect(hopMarks(scene, { hops: [] } as unknown as RouteView, segments).size).toBe(0);
+  });
+
+  it("are counted where a folded group hides them", () => {
+    // Every attention runs elsewhere: folded blocks hide the way there and back.
+    const elsewhere = Int32Array.from(segments, (_, node) =>
+      opName(view, node) === "attention" ? 1 : inHead(node) ? 2 : 0,
+    );
+    const hops = [
+      { ...hop, fromSegment: 0, toSegment: 1 },
+      { ...hop, fromSegment: 1, toSegment: 0 },
+    ];
+    const found = hopsInside({ scene, model }, { hops } as unknown as RouteView, elsewhere);
+    expect([...found].map(([box, n]) => [scene.kind[box], n])).toEqual([[BOX_KINDS.stack, 2]]);
+    expect(hopsInside({ scene, model }, route, segments).size).toBe(0);
   });
 
   it("keep their chips apart", () => {

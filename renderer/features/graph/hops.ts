@@ -2,6 +2,7 @@
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import { hopChip } from "../../graph/hopWords.ts";
 import type { Scene } from "../../graph/scene.ts";
+import type { Picture } from "./graphState.ts";
 
 export interface HopMark {
   /** Index into the route's hops. */
@@ -28,4 +29,29 @@ export function hopMarks(scene: Scene, route: RouteView, segments: Int32Array): 
     if (view !== undefined) marks.set(edge, { hop, chip: hopChip(view) });
   }
   return marks;
+}
+
+/** Hops that a folded group hides: both ends are in its box. */
+export function hopsInside(
+  { scene, model }: Pick<Picture, "scene" | "model">,
+  route: RouteView,
+  segments: Int32Array,
+): ReadonlyMap<number, number> {
+  const known = new Set(route.hops.map(({ fromSegment, toSegment }) => `${fromSegment}/${toSegment}`));
+  const found = new Map<number, Set<string>>();
+  const { start, source } = model.view.edges;
+  for (let target = 0; target < model.view.nodeCount; target++) {
+    const box = scene.boxOfNode[target] ?? -1;
+    if (box < 0) continue;
+    for (let edge = start[target] ?? 0; edge < (start[target + 1] ?? 0); edge++) {
+      const from = source[edge] ?? 0;
+      if (scene.boxOfNode[from] !== box || segments[from] === segments[target]) continue;
+      const hop = `${segments[from] ?? -1}/${segments[target] ?? -1}`;
+      if (!known.has(hop)) continue;
+      const inBox = found.get(box);
+      if (inBox === undefined) found.set(box, new Set([hop]));
+      else inBox.add(hop);
+    }
+  }
+  return new Map([...found].map(([box, hops]) => [box, hops.size]));
 }

@@ -1,0 +1,76 @@
+/** The bar over the canvas: what colours the graph, which stage is shown, and the search. */
+import type { ReactNode } from "react";
+import { SearchField } from "../../ui/fields.tsx";
+import { count } from "../../ui/format.ts";
+import { Segmented } from "../../ui/Segmented.tsx";
+import { useSize } from "../../ui/useSize.ts";
+import type { GraphMode } from "./graphState.ts";
+import { StageField } from "./StageField.tsx";
+import { useGraph } from "./useGraph.ts";
+import styles from "./Graph.module.css";
+
+interface ModeOption {
+  readonly id: GraphMode;
+  readonly text: string;
+  readonly hint: string;
+}
+const MODES: readonly ModeOption[] = [
+  { id: "device", text: "Device", hint: "Colour by device (D)" },
+  { id: "segment", text: "Segment", hint: "Colour by segment (S)" },
+  { id: "time", text: "Time", hint: "Colour by estimated time, logarithmic (T)" },
+  { id: "bytes", text: "Bytes", hint: "Colour by bytes, logarithmic (B)" },
+  { id: "type", text: "Type", hint: "Colour by element type (Y)" },
+];
+/** Only where there is something to show. */
+const MEASURED: ModeOption = { id: "measured", text: "Measured", hint: "Colour by the time of the last profile (M)" };
+const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by what weights lost in the last export (E)" };
+
+/** What a button for each mode needs, and the stage and the search beside them; with less, one choice holds the modes. */
+const ROOM = { mode: 66, others: 310 } as const;
+
+export function GraphBar(): ReactNode {
+  const mode = useGraph((s) => s.graphMode);
+  const setMode = useGraph((s) => s.setGraphMode);
+  const [tools, { width }] = useSize<HTMLDivElement>();
+  const profiled = useGraph((s) => s.profiled !== null);
+  const exported = useGraph((s) => s.weightErrors !== null);
+  const modes = [...MODES, ...(profiled ? [MEASURED] : []), ...(exported ? [ERROR] : [])];
+  const query = useGraph((s) => s.graphQuery);
+  const hits = useGraph((s) => s.graphHits.length);
+  const at = useGraph((s) => s.graphHitAt);
+  const setQuery = useGraph((s) => s.setGraphQuery);
+  const nextHit = useGraph((s) => s.nextHit);
+  return (
+    <div ref={tools} className={styles["tools"]}>
+      {width >= ROOM.others + ROOM.mode * modes.length ? (
+        <Segmented label="Colour by" value={mode} options={modes} onChange={setMode} />
+      ) : (
+        <label className={styles["stage"]}>
+          <span className="visually-hidden">Colour by</span>
+          <select value={mode} onChange={(event) => setMode(event.target.value as GraphMode)}>
+            {modes.map(({ id, text }) => (
+              <option key={id} value={id}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <StageField />
+      <div className={styles["search"]}>
+        <SearchField
+          id="graph-search"
+          label="Search the graph"
+          placeholder="Search  op: dev: dtype: layer:"
+          value={query}
+          onChange={setQuery}
+          onEnter={(backwards) => nextHit(backwards ? -1 : 1)}
+          onEscape={() => setQuery("")}
+        />
+        <output aria-live="polite">
+          {query.trim() === "" ? "" : hits === 0 ? "nothing" : at < 0 ? count(hits) : `${at + 1} of ${count(hits)}`}
+        </output>
+      </div>
+    </div>
+  );
+}
