@@ -50,8 +50,9 @@ const HINT =
 /** One engine per process: MLX's memory and streams are global. */
 let loaded: MlxEngine | undefined;
 
-export function loadMlx(): MlxEngine {
-  loaded ??= openMlx();
+/** `path`: another addon than the built one, for tests; asked for first. */
+export function loadMlx(path?: string): MlxEngine {
+  loaded ??= openMlx(path);
   return loaded;
 }
 
@@ -66,8 +67,9 @@ export function findMlxEngine(): MlxEngine | string {
   }
 }
 
-function openMlx(): MlxEngine {
-  const path = addonPlaces("native/build-mlx/rlx_mlx.node", "native/rlx_mlx.node").find((place) => existsSync(place));
+function openMlx(given: string | undefined): MlxEngine {
+  const path =
+    given ?? addonPlaces("native/build-mlx/rlx_mlx.node", "native/rlx_mlx.node").find((place) => existsSync(place));
   if (path === undefined)
     throw new WorkbenchError("ENV_NO_ADDON", "[mlx] the MLX engine is not built on this machine.", { hint: HINT });
   const native = requireAddon(path, HINT) as NativeMlx;
