@@ -49,6 +49,12 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     });
   });
 
+  it("predicts for this machine until another is chosen", async () => {
+    const { here, initial } = await client.call("targets.list", {});
+    expect(here).toMatchObject({ chip: "m3", os: "macos15", units: "all" });
+    expect(initial).toEqual(here);
+  });
+
   it("writes a text, telling compile, load and first run", { timeout: 120_000 }, async () => {
     const model = await opened("sample");
     const write = async (device: "cpu" | "coreml"): Promise<{ items: StreamItemOf<"run.start">[]; ids: number[] }> => {

@@ -9,7 +9,6 @@ import { packBits } from "../../backends/coreml/mil/toProto.ts";
 import type { MilConstant, MilDtype, MilFunction, MilOperation } from "../../backends/coreml/mil/types.ts";
 import { elementCount, MIL_DTYPES, tensorType } from "../../backends/coreml/mil/types.ts";
 import { MODEL_PATH, writePackage } from "../../backends/coreml/package.ts";
-import { invariant } from "../../diagnostics/errors.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import { packageWriter } from "../packageDirectory.ts";
 import { readFile, writeFile } from "node:fs/promises";
@@ -245,9 +244,3 @@ export const experimentInput = (): Float32Array => {
   const random = seededRandom(9);
   return Float32Array.from({ length: COLUMNS }, () => Math.fround(random() * 2 - 1));
 };
-
-export function experimentOf(id: string): Experiment {
-  const found = EXPERIMENTS.find((one) => one.id === id);
-  invariant(found, `no experiment ${id}`);
-  return found;
-}

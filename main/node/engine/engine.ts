@@ -28,6 +28,7 @@ import { graphHandlers } from "./graphHandlers.ts";
 import { hybridHandlers } from "./hybridHandlers.ts";
 import type { CoremlAccess } from "../coreml/device.ts";
 import { coremlAccess } from "../coreml/device.ts";
+import { hereOf } from "../coreml/here.ts";
 import { plannedHandler } from "../coreml/plannedHandler.ts";
 import { infoHandlers, statusOf } from "./infoHandlers.ts";
 import { inspectHandlers } from "./inspectHandlers.ts";
@@ -70,9 +71,9 @@ const STATUS_EVERY_MS = 2000;
 /** Bytes and seconds of the read loop that finds the roof of a profile. */
 const ROOF = { bytes: 256 << 20, seconds: 0.5 };
 
-const initialTarget = (settings: Settings): TargetSpec => ({
-  chip: "m4",
-  os: "macos15",
+const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): TargetSpec => ({
+  chip: here?.chip ?? "m4",
+  os: here?.os ?? "macos15",
   units: UNITS[settings.coremlUnits],
   profile: settings.coremlHostDequant ? "ane" : "auto",
   context: CONTEXT,
@@ -130,7 +131,8 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     defaultThreads,
     defaultContext: CONTEXT,
   });
-  const initial = initialTarget(settings);
+  const here = hereOf(coreml);
+  const initial = initialTarget(settings, here);
   const roofs = new Map<number, Promise<number>>();
   const roof = (threads: number, signal: AbortSignal): Promise<number> => {
     const known = roofs.get(threads);
@@ -156,7 +158,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       ...infoHandlers({ cpu, mlx, coreml, jobs, offers, dataFolder: folder, writable, plans }),
       ...inspectHandlers({ store, recents, uploads, initialTarget: initial, engineMissing: cpu.missing }),
       ...graphHandlers(store, initial),
-      ...routeHandlers(store, initial),
+      ...routeHandlers(store, initial, here === undefined ? null : initial),
       ...hybridHandlers(store, cpu, jobs, coreml),
       ...plannedHandler({ store, coreml, cpu }),
       ...exporting.calls,

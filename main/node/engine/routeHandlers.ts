@@ -29,6 +29,7 @@ const PROFILES = [
 export function routeHandlers(
   store: ModelStore,
   initial: TargetSpec,
+  here: TargetSpec | null,
 ): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
   const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
     const open = store.get(model);
@@ -42,7 +43,7 @@ export function routeHandlers(
       oses: choices(SYSTEMS),
       units: choices(UNITS),
       profiles: PROFILES,
-      here: null,
+      here,
       initial,
     }),
     "route.get": ({ model, target, phase }, { signal }) => view(model, target, phase, signal),
