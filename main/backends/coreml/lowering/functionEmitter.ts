@@ -265,7 +265,7 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   #zeros(count: number): MilValue {
-    return this.constant(this.float, [count], new Float32Array(count));
+    return this.once(`zeros ${count}`, () => this.constant(this.float, [count], new Float32Array(count)));
   }
 
   #shaped(x: MilValue, shape: readonly number[]): MilValue {

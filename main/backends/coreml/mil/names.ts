@@ -29,12 +29,15 @@ export function sanitize(wish: string): string {
 
 export class NameTable {
   readonly #taken = new Set<string>();
+  /** Wishes come again and again: what they become is worked out once. */
+  readonly #bases = new Map<string, string>();
   /** Last suffix tried for a base name, so that the thousandth "mul" does not try 999 names. */
   readonly #last = new Map<string, number>();
 
   /** A free name near the wish. */
   claim(wish: string): string {
-    const base = sanitize(wish);
+    const base = this.#bases.get(wish) ?? sanitize(wish);
+    this.#bases.set(wish, base);
     let name = base;
     let suffix = this.#last.get(base) ?? 0;
     while (this.#taken.has(name)) {

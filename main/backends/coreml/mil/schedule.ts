@@ -16,7 +16,7 @@ export function indexWorkFirst(
     inputs.filter((i) => i.type.kind === "tensor" && i.type.dtype === "int32").map((i) => i.name),
   );
   const constants = new Map<string, number>();
-  const early = new Uint8Array(operations.length);
+  const early = new Set<MilOperation>();
   operations.forEach((op, at) => {
     const [output] = op.outputs;
     if (output !== undefined && (op.type === "const" || op.type.startsWith("constexpr_"))) {
@@ -24,13 +24,31 @@ export function indexWorkFirst(
       return;
     }
     if (output === undefined || isLookup(op) || op.type === "read_state" || op.type === "identity") return;
-    const operands = op.inputs.flatMap(([, bindings]) => bindings.flatMap((b) => (b.kind === "name" ? [b.name] : [])));
-    const computed = operands.filter((name) => !constants.has(name));
-    if (computed.length === 0 || !computed.every((name) => indexValues.has(name))) return;
-    early[at] = 1;
-    for (const name of operands) early[constants.get(name) ?? at] = 1;
+    if (!isIndexWork(op, indexValues, constants)) return;
+    early.add(op);
+    for (const [, bindings] of op.inputs)
+      for (const b of bindings) {
+        const constant = b.kind === "name" ? operations[constants.get(b.name) ?? -1] : undefined;
+        if (constant !== undefined) early.add(constant);
+      }
     for (const o of op.outputs) indexValues.add(o.name);
   });
-  if (!early.includes(1)) return operations;
-  return [...operations.filter((_, at) => early[at] === 1), ...operations.filter((_, at) => early[at] !== 1)];
+  if (early.size === 0) return operations;
+  return [...operations.filter((op) => early.has(op)), ...operations.filter((op) => !early.has(op))];
+}
+
+/** Whether all that is computed of its operands is index work, and something is. */
+function isIndexWork(
+  op: MilOperation,
+  indexValues: ReadonlySet<string>,
+  constants: ReadonlyMap<string, number>,
+): boolean {
+  let found = false;
+  for (const [, bindings] of op.inputs)
+    for (const b of bindings) {
+      if (b.kind !== "name") continue;
+      if (indexValues.has(b.name)) found = true;
+      else if (!constants.has(b.name)) return false;
+    }
+  return found;
 }
