@@ -2,6 +2,7 @@
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import type { GraphKey } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
+import type { RouteView } from "../../main/contract/views/route.ts";
 import { toWireError } from "../../main/diagnostics/errors.ts";
 import { createGraphModel } from "../graph/graphModel.ts";
 import { current, failed, IDLE, isCancelled, loading, ready } from "./async.ts";
@@ -28,6 +29,8 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   let uploading: AbortController | null = null;
   /** Ends the questions about a target when another is chosen: the engine stops working on them. */
   let asking = new AbortController();
+  /** Routes of the open model that were shown before: going back to one of them asks nobody. */
+  const seen = new Map<string, RouteView>();
 
   const notify: SessionState["notify"] = (notice) => {
     notices += 1;
@@ -55,7 +58,10 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
       if (mine === routing) set({ routes: { ...get().routes, [phase]: state } });
     };
     try {
-      put(ready(await engine.call("route.get", { model, target, phase }, { signal: asking.signal })));
+      const route = await engine.call("route.get", { model, target, phase }, { signal: asking.signal });
+      if (mine !== routing) return;
+      remember(seen, routeKey(target, phase), route);
+      put(ready(route));
     } catch (error) {
       put(failed(error));
     }
@@ -84,9 +90,13 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   const askInOrder = (overview: Overview, target: TargetSpec, keepRoutes: boolean): void => {
     const { routes, graph, phase } = get();
     const isKept = graph.kind === "ready" && isLegalGraph(graph.value.view.key, overview.model, target, phase);
+    const next = (of: Phase): SessionState["routes"][Phase] => {
+      const known = seen.get(routeKey(target, of));
+      return known === undefined ? loading(routes[of]) : ready(known);
+    };
     set({
       ...(isKept ? {} : { graph: loading(graph) }),
-      ...(keepRoutes ? {} : { routes: { prefill: loading(routes.prefill), decode: loading(routes.decode) } }),
+      ...(keepRoutes ? {} : { routes: { prefill: next("prefill"), decode: next("decode") } }),
     });
     void loadInOrder(overview.model, target, phase, isKept, routing);
   };
@@ -125,6 +135,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   };
 
   const closeEngineSide = (): void => {
+    seen.clear();
     const open = current(get().model);
     // The handle may be gone already with a lost engine: then there is nothing to close.
     if (open !== null) engine.call("model.close", { model: open.model }).catch(() => undefined);
@@ -283,6 +294,17 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     askComparison: (input) => engine.call("route.compare", input),
     askDoctor: () => engine.call("doctor.run", {}),
   };
+}
+
+const routeKey = (target: TargetSpec, phase: Phase): string => JSON.stringify([target, phase]);
+
+const MOST_SEEN = 16;
+
+function remember(seen: Map<string, RouteView>, key: string, route: RouteView): void {
+  seen.delete(key);
+  seen.set(key, route);
+  const [oldest] = seen.keys();
+  if (seen.size > MOST_SEEN && oldest !== undefined) seen.delete(oldest);
 }
 
 /** The legal graph follows from phase and context alone: another chip or other units leave it as it is. */
