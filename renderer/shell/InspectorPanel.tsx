@@ -30,10 +30,9 @@ export function InspectorPanel(): ReactNode {
     // Reachable by keyboard, because it scrolls.
     <aside className={styles["inspector"]} aria-label="Inspector" tabIndex={0}>
       {tab === "run" ? (
-        <>
-          <RunInspector />
+        <RunInspector>
           <WhereCard />
-        </>
+        </RunInspector>
       ) : tab === "profile" ? (
         <ProfileInspector />
       ) : tab === "pipeline" ? (

@@ -53,7 +53,8 @@ describe("the ratio of two results", () => {
     expect(said([150, 151, 149, 152, 150])).toMatch(/^The second is 1\.50 × as fast\.$/);
     expect(said([50, 51, 49, 50, 50])).toMatch(/2\.00 × slower/);
     expect(said([80, 130, 100, 101, 90])).toMatch(/^No difference/);
-    expect(said([150, 150])).toMatch(/nothing can be said/);
+    for (const few of [[150], [150, 150], [150, 151, 149], [150, 151, 149, 150]])
+      expect(said(few)).toMatch(/nothing can be said/);
   });
 
   it("says what else differs", () => {

@@ -1,6 +1,6 @@
 /** Two benchmark results: the ratio of their medians with its 95 % interval, and a sentence that says no more than that. */
 import type { BenchTest } from "../../../main/contract/views/run.ts";
-import { count, significant } from "../../ui/format.ts";
+import { plural, significant } from "../../ui/format.ts";
 import type { BenchEntry } from "./slice.ts";
 
 export interface Ratio {
@@ -45,11 +45,12 @@ export function ratioOfMedians(left: readonly number[], right: readonly number[]
   return { value: median(right) / median(left), low: at(0.025), high: at(0.975) };
 }
 
-/** Fewer repeats have an interval that is an accident. */
-const LEAST_REPEATS = 3;
+/** Of fewer repeats the bootstrap draws nearly the same medians each time: its interval would be far too narrow. */
+const LEAST_REPEATS = 5;
 
 function sentenceOf(ratio: Ratio, repeats: number): string {
-  if (repeats < LEAST_REPEATS) return `With ${count(repeats)} repeats nothing can be said: measure at least 5.`;
+  if (repeats < LEAST_REPEATS)
+    return `With ${plural(repeats, "repeat")} nothing can be said: measure at least ${LEAST_REPEATS}.`;
   if (ratio.low <= 1 && ratio.high >= 1) return "No difference that these repeats can show.";
   const [by, word] = ratio.value > 1 ? [ratio.value, "faster"] : [1 / ratio.value, "slower"];
   return `The second is ${significant(by)} × ${word === "faster" ? "as fast" : "slower"}.`;

@@ -9,13 +9,15 @@ import { Sparkline } from "../../ui/Sparkline.tsx";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
-export function RunInspector(): ReactNode {
+/** `children`: what stands below the speed, from another feature. */
+export function RunInspector({ children }: { readonly children?: ReactNode }): ReactNode {
   const isGraph = useRun((s) => current(s.model)?.kind === "demo-graph");
   if (isGraph) return <p className={styles["heading"]}>One run through the segments, compared with the reference.</p>;
   return (
     <>
       <h2 className={styles["heading"]}>Live</h2>
       <SpeedCard />
+      {children}
       <TokenCard />
       <ContextCard />
       <TemplateCard />
