@@ -7,46 +7,16 @@ import { tensorBytes } from "../ir/hostBytes.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import { bindDim } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
-import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
 import type { AnyOp, Sample } from "../ops/defineOp.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import { OPS, opOf } from "../ops/index.ts";
 import { inputName, outputName, sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
+import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
 import { loadAddon } from "./addon.ts";
 
 const engines: readonly CpuEngine[] = loadAddon().isas.map((isa) => loadAddon({ isa }));
-
-function numbers(dtype: HostTensor["dtype"], bytes: Uint8Array<ArrayBuffer>, engine: CpuEngine): Float64Array {
-  const { buffer } = bytes;
-  switch (dtype) {
-    case "f16":
-    case "bf16": {
-      const wide = new Float32Array(bytes.byteLength / 2);
-      engine.dequantize(dtype, bytes, wide);
-      return Float64Array.from(wide);
-    }
-    case "bool":
-    case "u8":
-      return Float64Array.from(bytes);
-    case "i8":
-      return Float64Array.from(new Int8Array(buffer));
-    case "i16":
-      return Float64Array.from(new Int16Array(buffer));
-    case "i32":
-      return Float64Array.from(new Int32Array(buffer));
-    case "u32":
-      return Float64Array.from(new Uint32Array(buffer));
-    case "i64":
-      return Float64Array.from(new BigInt64Array(buffer), Number);
-    case "f64":
-      return new Float64Array(buffer);
-    case "f32":
-    case "c64":
-      return Float64Array.from(new Float32Array(buffer));
-  }
-}
 
 /** Runs one sample natively; a reason when this op or node has no native rule. */
 async function runSample(engine: CpuEngine, op: AnyOp, sample: Sample<AttrRecord>): Promise<string | undefined> {
@@ -78,28 +48,13 @@ async function runSample(engine: CpuEngine, op: AnyOp, sample: Sample<AttrRecord
       const want = expected[outputName(i)]!;
       const got = result.outputs[outputName(i)]!;
       expect(got.shape).toEqual(type.shape.map((dim) => bindDim(dim, sample.bindings ?? {})));
-      expectClose(hostTensor(got.dtype, want.shape, numbers(got.dtype, got.bytes, engine)), want);
+      expectClose(hostTensor(got.dtype, want.shape, numbersOf(got.dtype, got.bytes, engine)), want);
     });
   } finally {
     session.dispose();
     compiled.dispose();
   }
   return undefined;
-}
-
-function expectClose(got: HostTensor, want: HostTensor): void {
-  expect(got.dtype).toBe(want.dtype);
-  const step = { f16: 2 ** -10, bf16: 2 ** -7 }[got.dtype as string] ?? 1e-5;
-  const exact = !["f16", "bf16", "f32", "f64", "c64"].includes(got.dtype);
-  const scale = want.data.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 1e-30);
-  want.data.forEach((x, i) => {
-    const y = got.data[i]!;
-    if (exact || !Number.isFinite(x)) expect(y, `element ${i}`).toBe(x);
-    else
-      expect(Math.abs(y - x), `element ${i}: got ${y}, expected ${x}`).toBeLessThanOrEqual(
-        step * (Math.abs(x) + scale),
-      );
-  });
 }
 
 describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s", (_isa, engine) => {

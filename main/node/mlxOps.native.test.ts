@@ -12,7 +12,6 @@ import type { PackedType } from "../ir/dtype.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
-import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import type { AnyOp, Sample } from "../ops/defineOp.ts";
 import type { EvaluationInput } from "../ops/evaluate.ts";
@@ -22,6 +21,7 @@ import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { mlxDevice } from "../runtime/mlxDevice.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
 import type { WeightFile } from "../testing/weightFile.ts";
+import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
 import { packedBytes, weightFile } from "../testing/weightFile.ts";
 import { loadAddon } from "./addon.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
@@ -30,56 +30,10 @@ const found = findMlxEngine();
 const missing = typeof found === "string" ? found : undefined;
 const cpu = loadAddon();
 
-function numbers(dtype: HostTensor["dtype"], bytes: Uint8Array<ArrayBuffer>): Float64Array {
-  const { buffer } = bytes;
-  switch (dtype) {
-    case "f16":
-    case "bf16": {
-      const wide = new Float32Array(bytes.byteLength / 2);
-      cpu.dequantize(dtype, bytes, wide);
-      return Float64Array.from(wide);
-    }
-    case "bool":
-    case "u8":
-      return Float64Array.from(bytes);
-    case "i8":
-      return Float64Array.from(new Int8Array(buffer));
-    case "i16":
-      return Float64Array.from(new Int16Array(buffer));
-    case "i32":
-      return Float64Array.from(new Int32Array(buffer));
-    case "u32":
-      return Float64Array.from(new Uint32Array(buffer));
-    case "i64":
-      return Float64Array.from(new BigInt64Array(buffer), Number);
-    case "f64":
-      return new Float64Array(buffer);
-    case "f32":
-    case "c64":
-      return Float64Array.from(new Float32Array(buffer));
-  }
-}
-
 /** Packed types without an affine form are held as f16. */
 const HALVED: readonly string[] = ["q2_k", "q3_k", "q6_k"];
 const isHalved = (graph: Graph): boolean =>
   graph.nodes.some((node) => node.op === "param" && HALVED.includes(node.outputs[0]?.dtype ?? ""));
-
-function expectClose(got: HostTensor, want: HostTensor, where: string, halved: boolean): void {
-  expect(got.dtype, where).toBe(want.dtype);
-  expect(got.shape, where).toEqual(want.shape);
-  const step = { f16: 2 ** -10, bf16: 2 ** -7 }[got.dtype as string] ?? (halved ? 2 ** -10 : 1e-5);
-  const exact = !["f16", "bf16", "f32", "f64", "c64"].includes(got.dtype);
-  const scale = want.data.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 1e-30);
-  want.data.forEach((x, i) => {
-    const y = got.data[i]!;
-    if (exact || !Number.isFinite(x)) expect(y, `${where}, element ${i}`).toBe(x);
-    else
-      expect(Math.abs(y - x), `${where}, element ${i}: got ${y}, expected ${x}`).toBeLessThanOrEqual(
-        step * (Math.abs(x) + scale),
-      );
-  });
-}
 
 /** Runs a graph on MLX and compares all outputs; twice, because a trace that is replayed must give the same. */
 async function compare(graph: Graph, mode: MlxMode, given: EvaluationInput, weights: WeightFile): Promise<void> {
@@ -98,8 +52,8 @@ async function compare(graph: Graph, mode: MlxMode, given: EvaluationInput, weig
       });
       for (const name of names) {
         const { dtype, shape, bytes } = result.outputs[name]!;
-        const value = hostTensor(dtype, shape, numbers(dtype, bytes));
-        expectClose(value, expected[name]!, `${time} run, ${name}`, isHalved(graph));
+        const value = hostTensor(dtype, shape, numbersOf(dtype, bytes, cpu));
+        expectClose(value, expected[name]!, `${time} run, ${name},`, isHalved(graph) ? 2 ** -10 : 0);
       }
     }
   } finally {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Graph } from "../ir/graph.ts";
-import type { PackedType } from "../ir/dtype.ts";
+import type { ElementType, PackedType } from "../ir/dtype.ts";
 import { blockLayout } from "../ir/dtype.ts";
 import type { TensorType } from "../ir/type.ts";
 import { seededRandom } from "./random.ts";
@@ -49,7 +49,7 @@ export function weightFile(graph: Graph, bytesOf: (name: string, type: TensorTyp
 }
 
 /** Where a block has its half-float factors. */
-const FACTORS: { readonly [P in PackedType]?: readonly number[] } = {
+export const BLOCK_FACTORS: { readonly [E in ElementType]?: readonly number[] } = {
   q4_0: [0],
   q4_1: [0, 2],
   q5_0: [0],
@@ -60,6 +60,7 @@ const FACTORS: { readonly [P in PackedType]?: readonly number[] } = {
   q4_k: [0, 2],
   q5_k: [0, 2],
   q6_k: [208],
+  iq4_nl: [0],
 };
 
 /** Random codes; factors between 2^-7 and 2^-5, so that the values stay near one. */
@@ -69,6 +70,6 @@ export function packedBytes(type: PackedType, elements: number, seed: number): U
   const bytes = new Uint8Array((elements / perBlock) * blockBytes).map(() => random.integer(256));
   const view = new DataView(bytes.buffer);
   for (let block = 0; block < bytes.length; block += blockBytes)
-    for (const at of FACTORS[type] ?? []) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
+    for (const at of BLOCK_FACTORS[type] ?? []) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
   return bytes;
 }

@@ -18,42 +18,37 @@ const environment = (extra) => ({ ...process.env, ...plain, ...extra });
 const startable = (command) =>
   command.endsWith(".cmd") ? { command: `"${command}"`, shell: true } : { command, shell: false };
 
-/** Runs a program with its output on our own terminal; resolves to the exit code (128 + n after a signal). */
-export function run(command, args, { cwd = root, env = {}, quiet = false, timeoutMs } = {}) {
-  return new Promise((done) => {
-    const { command: program, shell } = startable(command);
-    const child = spawn(program, args, {
-      cwd,
-      shell,
-      env: environment(env),
-      stdio: quiet ? ["ignore", "ignore", "ignore"] : ["ignore", "inherit", "inherit"],
-      timeout: timeoutMs,
-    });
+function start(command, args, stdio, { cwd = root, env = {}, timeoutMs }) {
+  const { command: program, shell } = startable(command);
+  return spawn(program, args, { cwd, shell, env: environment(env), stdio, timeout: timeoutMs });
+}
+
+/** The exit code of a program (143 after a signal), or 127 when it could not be started, with what `onError` is told. */
+const ending = (child, onError) =>
+  new Promise((done) => {
     child.on("error", (error) => {
-      if (!quiet) console.error(`${command}: ${error.message}`);
+      onError(error);
       done(127);
     });
     child.on("close", (code, signal) => done(code ?? (signal ? 143 : 1)));
   });
+
+/** Runs a program with its output on our own terminal; resolves to the exit code. */
+export function run(command, args, { quiet = false, ...options } = {}) {
+  const output = quiet ? "ignore" : "inherit";
+  return ending(start(command, args, ["ignore", output, output], options), (error) => {
+    if (!quiet) console.error(`${command}: ${error.message}`);
+  });
 }
 
 /** Runs a program and keeps what it prints. */
-export function runCaptured(command, args, { cwd = root, env = {}, timeoutMs } = {}) {
-  return new Promise((done) => {
-    const { command: program, shell } = startable(command);
-    const child = spawn(program, args, {
-      cwd,
-      shell,
-      env: environment(env),
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: timeoutMs,
-    });
-    let output = "";
-    child.stdout.on("data", (part) => (output += part));
-    child.stderr.on("data", (part) => (output += part));
-    child.on("error", (error) => done({ code: 127, output: error.message }));
-    child.on("close", (code, signal) => done({ code: code ?? (signal ? 143 : 1), output }));
-  });
+export async function runCaptured(command, args, options = {}) {
+  const child = start(command, args, ["ignore", "pipe", "pipe"], options);
+  let output = "";
+  child.stdout.on("data", (part) => (output += part));
+  child.stderr.on("data", (part) => (output += part));
+  const code = await ending(child, (error) => (output = error.message));
+  return { code, output };
 }
 
 /** Can this program be started at all? */

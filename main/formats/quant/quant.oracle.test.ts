@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { blockLayout } from "../../ir/dtype.ts";
 import type { ElementType } from "../../ir/dtype.ts";
+import { BLOCK_FACTORS } from "../../testing/weightFile.ts";
 import { ask, ggmlDequantize, ggmlQuantize, ggufPackageDequantize, oracleMissing } from "../../testing/oracle.ts";
 import { randomFloats, seededRandom } from "../../testing/random.ts";
 import { GGML_TYPES } from "../gguf/types.ts";
@@ -11,20 +12,6 @@ import { f32ToBf16Array, f32ToF16Array } from "./half.ts";
 const missing = oracleMissing();
 if (missing !== undefined) console.warn(`skipped: ${missing}`);
 
-/** Where the f16 fields of a block are. */
-const SCALES: Partial<Record<ElementType, readonly number[]>> = {
-  q4_0: [0],
-  q4_1: [0, 2],
-  q5_0: [0],
-  q5_1: [0, 2],
-  q8_0: [0],
-  q2_k: [80, 82],
-  q3_k: [108],
-  q4_k: [0, 2],
-  q5_k: [0, 2],
-  q6_k: [208],
-  iq4_nl: [0],
-};
 /** Zeros, subnormals, the smallest and largest normals, one, infinities, and NaNs (quiet and signalling). */
 const AWKWARD = [
   0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x3555, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
@@ -35,7 +22,7 @@ const AWKWARD = [
 function edgeBlocks(type: ElementType): Uint8Array {
   const { bytes } = blockLayout(type);
   const random = seededRandom(7);
-  const fields = SCALES[type] ?? [];
+  const fields = BLOCK_FACTORS[type] ?? [];
   const pairs = fields.length === 2 ? AWKWARD.flatMap((a) => AWKWARD.map((b) => [a, b])) : AWKWARD.map((a) => [a]);
   const blocks: Uint8Array[] = [];
   for (const scales of pairs)
@@ -71,11 +58,14 @@ describe.skipIf(missing)("unpacking as ggml does", () => {
     expectSameBits(dequantize(type, data, count), await ggmlDequantize(type, data, count));
   });
 
-  it.each(types.filter((type) => SCALES[type] !== undefined))("%s on blocks with awkward scales", async (type) => {
-    const data = edgeBlocks(type);
-    const count = (data.length / blockLayout(type).bytes) * blockLayout(type).elements;
-    expectSameBits(dequantize(type, data, count), await ggmlDequantize(type, data, count));
-  });
+  it.each(types.filter((type) => BLOCK_FACTORS[type] !== undefined))(
+    "%s on blocks with awkward scales",
+    async (type) => {
+      const data = edgeBlocks(type);
+      const count = (data.length / blockLayout(type).bytes) * blockLayout(type).elements;
+      expectSameBits(dequantize(type, data, count), await ggmlDequantize(type, data, count));
+    },
+  );
 
   it.each(["q4_k", "q5_k", "q6_k", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"] as const)(
     "%s on what ggml packed, as the gguf package does",

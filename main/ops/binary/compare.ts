@@ -25,16 +25,8 @@ const TEST: { readonly [K in CompareOp]: (a: number, b: number) => boolean } = {
   gt: (a, b) => a > b,
   ge: (a, b) => a >= b,
 };
-const MIL = {
-  eq: "equal",
-  ne: "not_equal",
-  lt: "less",
-  le: "less_equal",
-  gt: "greater",
-  ge: "greater_equal",
-} as const;
-
-const MLX = {
+/** The same names in MIL and in MLX. */
+const SPELLED = {
   eq: "equal",
   ne: "not_equal",
   lt: "less",
@@ -73,10 +65,10 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
   backends: {
     cpu: cpuKernel(({ op }) => op satisfies CpuKernel, { takes: COMPARABLE }),
     coreml: milNative(
-      (e, [x, y], { op }) => e.op(MIL[op], { x, y }),
+      (e, [x, y], { op }) => e.op(SPELLED[op], { x, y }),
       (node) => (node.inputs[0]?.dtype === "bool" ? "CoreML compares numbers only, these are bool: cast first" : true),
     ),
-    mlx: mlxCall(({ op }) => MLX[op], { takes: "comparable" }),
+    mlx: mlxCall(({ op }) => SPELLED[op], { takes: "comparable" }),
   },
   samples: withDoubles([
     { title: "less, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: { op: "lt" } },
