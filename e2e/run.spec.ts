@@ -78,7 +78,8 @@ for (const [theme, width, height] of [
     }
     // The navigator lists what was run; the history opens from there as from the composer.
     const listed = page.getByRole("navigation").getByRole("region", { name: "Runs" }).getByRole("button");
-    await expect(listed).toHaveCount(3);
+    // A low window keeps the room for the tree and shows the newest two.
+    await expect(listed).toHaveCount(height > 720 ? 3 : 2);
     await expect(listed.first()).toContainText(/Chat, \d\d:\d\d.*t\/s/);
     await showTab(page, "Overview");
     await listed.first().click();
