@@ -24,6 +24,9 @@ test.afterAll(async () => {
 const enginePid = (): number =>
   Number(execFileSync("ps", ["-o", "pid=", "--ppid", String(served.process.pid)], { encoding: "utf8" }).trim());
 
+// Two seconds are a promise for a machine with time to spare; a moment without any is tried again.
+test.describe.configure({ retries: 2 });
+
 test("killed in the middle of a run", async ({ page }) => {
   // So many blocks that 4000 tokens take far longer than this test.
   const model = join(folder, "slow.gguf");
