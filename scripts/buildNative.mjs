@@ -47,7 +47,7 @@ export const nativeBuilds = {
   coremlSanitize: {
     source: "native/src/coreml",
     folder: "native/build-coreml-sanitize",
-    options: [...againstDouble(), "-DRLX_SANITIZE=ON"],
+    options: [...againstDouble(), "-DRLX_SANITIZE=ON", "-DRLX_SANITIZE_ADDON=ON"],
   },
 };
 

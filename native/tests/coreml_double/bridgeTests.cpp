@@ -568,7 +568,15 @@ void no_growth() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  if (count == 3 && std::string(arguments[1]) == "--write-package") {
+    // For the test of the addon: x and y of 400 halves, and a state.
+    test_model::Entry entry = typed("fp16", {2, 200});
+    entry.interface.states = {feature("total", "fp16", {2, 200})};
+    files::remove_all(arguments[2]);
+    test_model::write_package(arguments[2], {entry});
+    return 0;
+  }
   runtime_tests();
   root = files::temp_directory_path() / ("rlx-coreml-tests-" + std::to_string(getpid()));
   files::create_directories(root);

@@ -9,35 +9,26 @@ Napi::Value to_error(Napi::Env env, const Failure& failure) {
   return error.Value();
 }
 
-Worker::Worker() : thread_([this] { run(); }) {}
+Worker::Worker() { std::thread(run, queue_).detach(); }
 Worker::~Worker() {
-  {
-    std::lock_guard guard(mutex_);
-    stop_ = true;
-  }
-  ready_.notify_all();
-  // The last holder may be this worker's own job.
-  if (thread_.get_id() == std::this_thread::get_id())
-    thread_.detach();
-  else
-    thread_.join();
+  std::lock_guard guard(queue_->mutex);
+  queue_->stop = true;
+  queue_->ready.notify_all();
 }
 void Worker::push(std::function<void()> work) {
-  {
-    std::lock_guard guard(mutex_);
-    queue_.push_back(std::move(work));
-  }
-  ready_.notify_one();
+  std::lock_guard guard(queue_->mutex);
+  queue_->work.push_back(std::move(work));
+  queue_->ready.notify_one();
 }
-void Worker::run() {
+void Worker::run(const std::shared_ptr<Queue>& queue) {
   for (;;) {
     std::function<void()> work;
     {
-      std::unique_lock guard(mutex_);
-      ready_.wait(guard, [this] { return stop_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      work = std::move(queue_.front());
-      queue_.pop_front();
+      std::unique_lock guard(queue->mutex);
+      queue->ready.wait(guard, [&] { return queue->stop || !queue->work.empty(); });
+      if (queue->work.empty()) return;
+      work = std::move(queue->work.front());
+      queue->work.pop_front();
     }
     work();
   }

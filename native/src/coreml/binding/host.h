@@ -17,20 +17,25 @@ namespace rlx::coreml {
 
 Napi::Value to_error(Napi::Env env, const Failure& failure);
 
-// A thread that does one thing after the other.
+// A thread that does one thing after the other. It ends by itself when the worker is gone and all is done: the last holder may be
+// a job of this very thread, and nobody waits for it on the JavaScript thread.
 class Worker {
  public:
   Worker();
   ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
   void push(std::function<void()> work);
 
  private:
-  void run();
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::deque<std::function<void()>> queue_;
-  bool stop_ = false;
-  std::thread thread_;
+  struct Queue {
+    std::mutex mutex;
+    std::condition_variable ready;
+    std::deque<std::function<void()>> work;
+    bool stop = false;
+  };
+  static void run(const std::shared_ptr<Queue>& queue);
+  std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
 };
 
 struct HeldModel {
