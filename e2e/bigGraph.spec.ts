@@ -191,7 +191,7 @@ test("a pass is seen in the graph from both sides, change by change", async ({ p
   await page.keyboard.press("x");
   await expect(page.getByRole("img", { name: "removed" })).not.toHaveCount(0);
   await picture(page, "graph-pass-before");
-  await page.getByRole("button", { name: "Next change ›" }).click();
+  await page.getByRole("button", { name: "Next change" }).click();
   await expect(inspector.getByRole("heading", { level: 2 })).toContainText("blk.1");
 });
 

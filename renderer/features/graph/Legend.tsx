@@ -31,9 +31,10 @@ export function Legend({ paint, route, overlay, result, devices }: LegendProps):
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
   const routing = useGraph((s) => s.graphStage.kind === "legal" && s.routes[s.phase].kind === "loading");
+  const stageIsPass = useGraph((s) => s.graphStage.kind === "pass" && s.stageChanges !== null);
   const { mode } = paint;
   return (
-    <div className={styles["legend"]}>
+    <div className={cx(styles["legend"], stageIsPass && styles["withChanges"])}>
       <ChangeLegend />
       {mode === "measured" || mode === "error" ? (
         <Results paint={paint} result={result} />
@@ -126,13 +127,13 @@ function ChangeLegend(): ReactNode {
       {shown.length === 0 ? <span>This pass changed nothing.</span> : null}
       {changes.regions.length === 0 ? null : (
         <>
-          <button type="button" className={styles["step"]} title="Previous change (K)" onClick={() => nextChange(-1)}>
-            ‹ Previous
-          </button>
-          <button type="button" className={styles["step"]} title="Next change (J)" onClick={() => nextChange(1)}>
-            Next change ›
-          </button>
-          <span>{plural(changes.regions.length, "region")}</span>
+          <Step label="Previous change" keys="K" onClick={() => nextChange(-1)}>
+            ‹ <span>Previous</span>
+          </Step>
+          <Step label="Next change" keys="J" onClick={() => nextChange(1)}>
+            <span>Next change</span> ›
+          </Step>
+          <span className={styles["regions"]}>{plural(changes.regions.length, "region")}</span>
         </>
       )}
     </>
@@ -143,3 +144,19 @@ const SIDES = [
   { id: "before", text: "Before", hint: "The graph that the pass was given" },
   { id: "after", text: "After", hint: "The graph that it made" },
 ] as const;
+
+interface StepProps {
+  readonly label: string;
+  readonly keys: string;
+  readonly onClick: () => void;
+  readonly children: ReactNode;
+}
+
+/** Its words go where there is no room for them; its name stays. */
+function Step({ label, keys, onClick, children }: StepProps): ReactNode {
+  return (
+    <button type="button" className={styles["step"]} title={`${label} (${keys})`} aria-label={label} onClick={onClick}>
+      {children}
+    </button>
+  );
+}
