@@ -6,7 +6,7 @@ import type { Bindings } from "./dim.ts";
 import type { Graph, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import { copyNode } from "./rewrite.ts";
-import { finish } from "./steps.ts";
+import { each, finish } from "./steps.ts";
 import type { Steps } from "./steps.ts";
 import { bindType } from "./type.ts";
 
@@ -37,15 +37,14 @@ export function* specializeInSteps(table: OpTable, graph: Graph, bindings: Bindi
     invariant(value, `value ${old.node}.${old.output} is read before it is made`);
     return value;
   };
-  for (const node of graph.nodes) {
-    if (node.id % SLICE === 0) yield;
+  yield* each(graph.nodes, SLICE, (node) => {
     const bound = {
       ...node,
       outputs: node.outputs.map((type) => bindType(type, bindings)),
       attrs: bindAttrs(table, node.op, node.attrs, bindings),
     };
     values.push(copyNode(builder, graph, bound, map));
-  }
+  });
   for (const [symbol, size] of Object.entries(graph.symbolLimits))
     if (!(symbol in bindings)) builder.limitSymbol(symbol, size);
   for (const output of graph.outputs) builder.output(output.name, map(output.value));

@@ -4,6 +4,21 @@
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
+/**
+ * The same work for each item, with a pause after every `size` of them. The work is a function of its own: engines make the
+ * body of a generator quick late, if at all.
+ */
+export function* each<T>(items: readonly T[], size: number, work: (item: T, index: number) => void): Steps<void> {
+  for (let from = 0; from < items.length; from += size) {
+    yield;
+    workOn(items, from, Math.min(items.length, from + size), work);
+  }
+}
+
+function workOn<T>(items: readonly T[], from: number, to: number, work: (item: T, index: number) => void): void {
+  for (let i = from; i < to; i++) work(items[i] as T, i);
+}
+
 /** All pieces at once. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {

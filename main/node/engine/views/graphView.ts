@@ -5,7 +5,7 @@ import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import type { Bindings } from "../../../ir/dim.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
-import { finish } from "../../../ir/steps.ts";
+import { each, finish } from "../../../ir/steps.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import type { TensorType } from "../../../ir/type.ts";
 import { bindType, byteLength, formatType } from "../../../ir/type.ts";
@@ -98,8 +98,7 @@ export function* graphViewInSteps(key: GraphKey, graph: Graph, table: OpTable, b
   const type = new Uint32Array(edgeCount);
   const bytes = new Float32Array(edgeCount);
   let edge = 0;
-  for (const node of nodes) {
-    if (node.id % SLICE === 0) yield;
+  yield* each(nodes, SLICE, (node) => {
     start[node.id] = edge;
     for (const value of node.inputs) {
       const valueType = nodes[value.node]?.outputs[value.output];
@@ -110,14 +109,11 @@ export function* graphViewInSteps(key: GraphKey, graph: Graph, table: OpTable, b
       bytes[edge] = known?.bytes ?? 0;
       edge++;
     }
-  }
+  });
   start[nodes.length] = edge;
   function* column(of: (node: Node) => number): Steps<Uint32Array> {
     const values = new Uint32Array(nodes.length);
-    for (const node of nodes) {
-      if (node.id % SLICE === 0) yield;
-      values[node.id] = of(node);
-    }
+    yield* each(nodes, SLICE, (node) => (values[node.id] = of(node)));
     return values;
   }
   const columns = {

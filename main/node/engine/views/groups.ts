@@ -4,7 +4,7 @@
  */
 import type { GROUP_KINDS } from "../../../contract/views/graph.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
-import { finish } from "../../../ir/steps.ts";
+import { each, finish } from "../../../ir/steps.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { formatType } from "../../../ir/type.ts";
 
@@ -64,8 +64,7 @@ export function* groupTreeInSteps(graph: Graph): Steps<GroupTree> {
     return groups.length - 1;
   };
   const of = new Uint32Array(graph.nodes.length);
-  for (const node of graph.nodes) {
-    if (node.id % SLICE === 0) yield;
+  yield* each(graph.nodes, SLICE, (node) => {
     let at = 0;
     scopeOf(node).forEach((part, depth) => {
       if (depth === 0 && BLOCK.test(part)) at = open(open(0, "blocks", "repeat"), part, "block");
@@ -78,7 +77,7 @@ export function* groupTreeInSteps(graph: Graph): Steps<GroupTree> {
       if (group.firstNode < 0) group.firstNode = node.id;
       group.nodeCount++;
     }
-  }
+  });
   yield* numberStructures(graph, groups, of);
   const tree = { groups, of };
   trees.set(graph, tree);
@@ -125,14 +124,13 @@ const NAMING = new Set(["name", "file", "tensor", "data"]);
 function* nodeKinds(graph: Graph): Steps<Uint32Array> {
   const numbers = new Map<string, number>();
   const kinds = new Uint32Array(graph.nodes.length);
-  for (const node of graph.nodes) {
-    if (node.id % SLICE === 0) yield;
+  yield* each(graph.nodes, SLICE, (node) => {
     const attrs = Object.entries(node.attrs).filter(([key]) => !NAMING.has(key));
     const text = `${node.op}/${node.inputs.length}${attrs.length === 0 ? "" : JSON.stringify(attrs)}${node.outputs.map(formatType).join(",")}`;
     const known = numbers.get(text) ?? numbers.size + 1;
     numbers.set(text, known);
     kinds[node.id] = known;
-  }
+  });
   return kinds;
 }
 
