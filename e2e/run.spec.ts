@@ -19,6 +19,7 @@ test.afterAll(async () => {
 });
 
 test("the composer has the focus, Escape stops, and no context is longer than the trained one", async ({ page }) => {
+  test.setTimeout(180_000);
   const errors = await openWindow(page, served.url);
   await openPath(page, sampleCopy(folder, "focus.gguf"));
   const panel = await showTab(page, "Run");
@@ -61,6 +62,8 @@ for (const [theme, width, height] of [
   ["dark", 1000, 640],
 ] as const)
   test(`earlier runs come back, stand side by side and are saved, ${theme}, ${width}`, async ({ page }) => {
+    // Three answers and two pictures of axe: minutes on a machine that does other work too.
+    test.setTimeout(240_000);
     await page.setViewportSize({ width, height });
     const errors = await openWindow(page, served.url, theme);
     await openPath(page, sampleCopy(folder, `history-${theme}.gguf`));
