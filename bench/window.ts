@@ -1,18 +1,14 @@
 // The budgets of the window on a real graph of more than 10 000 ops, in Chromium over the built `rlx serve`: opening, folding,
 // colouring, panning, searching. Prints JSON; ends with 1 when a budget is missed and --assert was given.
 //   npx tsx bench/window.ts [--repeats 5] [--assert]
-import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { chromium } from "@playwright/test";
 import type { Page } from "@playwright/test";
 import { median } from "../main/runtime/statistics.ts";
+import { goToStart, has, launch, OVERVIEW_SHOWN, serve, timed } from "./support/page.ts";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: options } = parseArgs({
   options: { repeats: { type: "string", default: "5" }, assert: { type: "boolean", default: false } },
 });
@@ -46,44 +42,6 @@ const quantile = (values: readonly number[], q: number): number => {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
 };
-
-async function serve(home: string): Promise<{ readonly url: string; readonly stop: () => void }> {
-  const child = spawn(process.execPath, ["out/cli/rlx.js", "serve", "--json"], {
-    cwd: root,
-    env: { ...process.env, RLX_HOME: home },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  // However this ends, nothing is left running.
-  process.once("exit", () => child.kill("SIGKILL"));
-  process.once("SIGTERM", () => process.exit(1));
-  const line = await new Promise<string>((resolve, reject) => {
-    createInterface({ input: child.stdout }).once("line", resolve);
-    child.once("exit", (code) => reject(new Error(`rlx serve ended with code ${code ?? "?"}`)));
-  });
-  return { url: (JSON.parse(line) as { readonly url: string }).url, stop: () => child.kill("SIGTERM") };
-}
-
-/**
- * From the first key or button of an action until a condition of the page holds, seen at a painted frame. Scripts are given as
- * text: the page's policy forbids making functions of text inside it, the debugger may.
- */
-async function timed(page: Page, act: () => Promise<unknown>, holds: string): Promise<number> {
-  await page.evaluate(`{
-    let begin;
-    const start = () => { begin ??= performance.now(); };
-    for (const type of ["pointerdown", "keydown", "input"]) addEventListener(type, start, { capture: true, once: true });
-    globalThis.measured = new Promise((resolve) => {
-      const look = () => {
-        if (begin !== undefined && (${holds})) requestAnimationFrame(() => resolve(performance.now() - begin));
-        else requestAnimationFrame(look);
-      };
-      look();
-    });
-    0;
-  }`);
-  await act();
-  return page.evaluate<number>("globalThis.measured");
-}
 
 /** The legend's device counts without spaces and signs: "ANE20002CPU6". */
 const LEGEND =
@@ -159,17 +117,10 @@ async function panFrames(page: Page): Promise<number[]> {
 }
 
 async function measure(page: Page, url: string): Promise<{ readonly [N in Name]: number }> {
-  await page.goto("about:blank");
-  await page.goto(url);
-  await page.getByRole("contentinfo").getByText("Engine ready").waitFor();
-  const has = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}) !== null`;
+  await goToStart(page, url);
   const offer = page.getByRole("button", { name: /400 blocks/ });
   await offer.waitFor();
-  const overview = await timed(
-    page,
-    () => offer.click(),
-    has("#tab-overview[aria-selected=true]") + ' && document.querySelector("#view h2, #view h3") !== null',
-  );
+  const overview = await timed(page, () => offer.click(), OVERVIEW_SHOWN);
   const foldedGraph = await timed(page, () => page.locator("#tab-graph").click(), has(".react-flow__node"));
   const recolour = await timed(
     page,
@@ -209,13 +160,7 @@ async function measure(page: Page, url: string): Promise<{ readonly [N in Name]:
 
 const home = mkdtempSync(join(tmpdir(), "rlx-bench-window-"));
 const served = await serve(home);
-const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
-  existsSync(path),
-);
-const browser = await chromium.launch({
-  ...(executablePath === undefined ? {} : { executablePath }),
-  args: ["--no-sandbox", "--disable-gpu"],
-});
+const browser = await launch();
 try {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   const runs: { readonly [N in Name]: number }[] = [];

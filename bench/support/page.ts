@@ -1,0 +1,72 @@
+// What the benchmarks of the window share: `rlx serve` in a process, Chromium, and the time from an action to what it shows.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { chromium } from "@playwright/test";
+import type { Browser, Page } from "@playwright/test";
+
+export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+export async function launch(): Promise<Browser> {
+  const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+    existsSync(path),
+  );
+  return chromium.launch({
+    ...(executablePath === undefined ? {} : { executablePath }),
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+}
+
+export async function serve(
+  home: string,
+  ...words: readonly string[]
+): Promise<{ readonly url: string; readonly stop: () => void }> {
+  const child = spawn(process.execPath, [join(root, "out/cli/rlx.js"), "serve", "--json", ...words], {
+    cwd: root,
+    env: { ...process.env, RLX_HOME: home },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  // However this ends, nothing is left running.
+  process.once("exit", () => child.kill("SIGKILL"));
+  process.once("SIGTERM", () => process.exit(1));
+  const line = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`rlx serve ended with code ${code ?? "?"}`)));
+  });
+  return { url: (JSON.parse(line) as { readonly url: string }).url, stop: () => child.kill("SIGTERM") };
+}
+
+/**
+ * From the first key or button of an action until a condition of the page holds, seen at a painted frame. Scripts are given as
+ * text: the page's policy forbids making functions of text inside it, the debugger may.
+ */
+export async function timed(page: Page, act: () => Promise<unknown>, holds: string): Promise<number> {
+  await page.evaluate(`{
+    let begin;
+    const start = () => { begin ??= performance.now(); };
+    for (const type of ["pointerdown", "keydown", "input"]) addEventListener(type, start, { capture: true, once: true });
+    globalThis.measured = new Promise((resolve) => {
+      const look = () => {
+        if (begin !== undefined && (${holds})) requestAnimationFrame(() => resolve(performance.now() - begin));
+        else requestAnimationFrame(look);
+      };
+      look();
+    });
+    0;
+  }`);
+  await act();
+  return page.evaluate<number>("globalThis.measured");
+}
+
+/** The start page of a served workbench whose engine answers. */
+export async function goToStart(page: Page, url: string): Promise<void> {
+  await page.goto("about:blank");
+  await page.goto(url);
+  await page.getByRole("contentinfo").getByText("Engine ready").waitFor();
+}
+
+/** Conditions for `timed`. */
+export const has = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}) !== null`;
+export const OVERVIEW_SHOWN = `${has("#tab-overview[aria-selected=true]")} && document.querySelector("#view h2, #view h3") !== null`;
