@@ -39,7 +39,8 @@ describe("100 000 nodes", () => {
     ["the pipeline", (graph) => runPipeline(graph, { passes: PASSES })],
   ];
   it("is what the model has", () => expect(large.nodes.length).toBeGreaterThan(100_000));
-  it.each(walks)("%s: grows with the graph, not with its square", (_, walk) => {
+  // Again when it misses: another program that wakes up during the larger of two measurements stretches that one only.
+  it.each(walks)("%s: grows with the graph, not with its square", { retry: 2 }, (_, walk) => {
     // Five times the nodes: 5 when linear, 25 when quadratic. The slack is for the garbage collector and other programs.
     const ratio =
       seconds(() => walk(large)) /
