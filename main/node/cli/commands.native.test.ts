@@ -51,7 +51,13 @@ const number = z.number();
 const text = z.string();
 const finite = z.number().refine(Number.isFinite);
 const stats = z.object({ promptTokens: number, generated: number, contextUsed: number, contextSize: number });
-const answer = z.object({ text: text, reason: z.enum(["stop", "length", "cancelled", "context-full"]), stats });
+const answer = z.object({
+  text: text,
+  device: z.literal("cpu"),
+  truth: z.literal("measured"),
+  reason: z.enum(["stop", "length", "cancelled", "context-full"]),
+  stats,
+});
 const device = z.object({ device: text, ops: number, workShare: number });
 const failure = z.object({
   error: z.object({ code: text, message: text.regex(/^\[[^\]]+\] \S/), hint: text.min(1) }),
@@ -241,11 +247,31 @@ describe("answers", () => {
     for (const { ts, dur } of slices) expect((ts ?? -1) >= 0 && (dur ?? -1) >= 0).toBe(true);
   });
 
+  it("say of a simulator's answers that they are simulated, in each form", async () => {
+    const run = 'run FILE -p "Once" -n 3 --temperature 0 --device coreml-sim';
+    const said = await command(run);
+    expect(said).toMatchObject({ code: 0 });
+    expect(said.err).toMatch(/coreml-sim, simulated: \d+ prompt tokens[^]* at ~/);
+    const timed = z.object({ truth: z.literal("simulated") });
+    const simulated = z.object({
+      device: z.literal("coreml-sim"),
+      truth: z.literal("simulated"),
+      stats: z.object({ promptSeconds: timed, promptRate: timed, rate: timed, firstTokenSeconds: timed }),
+    });
+    const machine = await command(`${run} --json`);
+    simulated.parse(JSON.parse(machine.out));
+    expect(machine.out).not.toContain("measured");
+    const talk = "chat FILE -m Hello -n 3 --device coreml-sim";
+    expect((await command(talk)).err).toMatch(/\[coreml-sim, simulated\]\n/);
+    const answers = z.object({ answers: z.array(simulated.pick({ device: true, truth: true })).length(1) });
+    answers.parse(JSON.parse((await command(`${talk} --json`)).out));
+  });
+
   it("answer every line of a piped conversation", async () => {
     const { code, out, err } = await rlx(["chat", SAMPLE, "--temperature", "0"], { home, input: "Hello\nBye\n" });
     expect(code).toBe(0);
     expect(out.trim().split("\n").length).toBe(2);
-    expect(err).toMatch(/9 prompt tokens[^]*kept/);
+    expect(err).toMatch(/cpu: 9 prompt tokens[^]*kept/);
   });
 });
 

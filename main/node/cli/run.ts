@@ -21,8 +21,11 @@ interface SamplingOptions extends CommonOptions {
   readonly device: string;
 }
 
+type Start = Extract<StreamItemOf<"run.start">, { readonly kind: "start" }>;
+
 interface Answer {
   readonly text: string;
+  readonly start: Start;
   readonly done: Extract<StreamItemOf<"run.start">, { readonly kind: "done" }>;
 }
 
@@ -49,21 +52,30 @@ function runInput(model: string, options: SamplingOptions, prompt: RunInput["pro
 }
 
 /** Streams one answer to stdout. ^C stops the answer, not the program, while one is being written. */
-async function answer(command: Command, input: RunInput, signal: AbortSignal): Promise<Answer> {
+async function answer(
+  command: Command,
+  input: RunInput,
+  signal: AbortSignal,
+  begun: (start: Start) => void = () => undefined,
+): Promise<Answer> {
   let text = "";
+  let start: Start | undefined;
   for await (const item of command.client.stream("run.start", input, { signal })) {
     if (item.kind === "phase") command.output.progress(item.sentence, item.name);
-    else if (item.kind === "token") {
+    else if (item.kind === "start") {
+      start = item;
+      begun(item);
+    } else if (item.kind === "token") {
       if (text === "") command.output.endProgress();
       text += item.token.text;
       command.output.write(item.token.text);
-    } else if (item.kind === "done") return { text, done: item };
+    } else if (item.kind === "done" && start !== undefined) return { text, start, done: item };
   }
   throw unfinished(command);
 }
 
-function statsLine(stats: RunStats): string {
-  const parts = [`${stats.promptTokens} prompt tokens`];
+function statsLine(start: Start, stats: RunStats): string {
+  const parts = [`${origin(start)}: ${stats.promptTokens} prompt tokens`];
   if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
   if (stats.promptRate) parts.push(`read at ${figureText(stats.promptRate)}`);
   parts.push(`${stats.generated} written`);
@@ -83,14 +95,15 @@ export async function complete(
       hint: 'Give one with -p "…" or --prompt-file.',
     });
   const { model } = await openModel(command, choice, "sample");
-  const { text: written, done } = await answer(
-    command,
-    runInput(model, options, { kind: "completion", text }),
-    command.signal,
-  );
+  const {
+    text: written,
+    start,
+    done,
+  } = await answer(command, runInput(model, options, { kind: "completion", text }), command.signal);
   command.output.line();
-  command.output.value({ text: written, reason: done.reason, stats: done.stats });
-  if (!command.output.json) process.stderr.write(`\n${done.sentence} ${statsLine(done.stats)}\n`);
+  const { device, truth } = start;
+  command.output.value({ text: written, device, truth, reason: done.reason, stats: done.stats });
+  if (!command.output.json) process.stderr.write(`\n${done.sentence} ${statsLine(start, done.stats)}\n`);
   return done.reason === "cancelled" ? INTERRUPTED : 0;
 }
 
@@ -120,14 +133,14 @@ async function speak(
   const answers = [];
   for (const content of said) {
     messages.push({ role: "user", content });
-    const { text, done } = await answer(
+    const { text, start, done } = await answer(
       command,
       runInput(model, options, { kind: "chat", messages: [...messages] }),
       command.signal,
     );
     command.output.line();
     messages.push({ role: "assistant", content: text });
-    answers.push({ text, reason: done.reason, stats: done.stats });
+    answers.push({ text, device: start.device, truth: start.truth, reason: done.reason, stats: done.stats });
     if (done.reason === "cancelled") break;
   }
   command.output.value({ answers, messages });
@@ -135,6 +148,7 @@ async function speak(
 }
 
 async function converse(
+      mark(command),
   command: Command,
   model: string,
   title: string,
@@ -158,11 +172,12 @@ async function converse(
       messages.push({ role: "user", content });
       answering = new AbortController();
       const signal = AbortSignal.any([answering.signal, command.signal]);
-      const said = await answer(command, runInput(model, options, { kind: "chat", messages: [...messages] }), signal);
+      const request = runInput(model, options, { kind: "chat", messages: [...messages] });
+      const said = await answer(command, request, signal, mark(command));
       answering = undefined;
       messages.push({ role: "assistant", content: said.text });
       process.stdout.write("\n");
-      process.stderr.write(`  ${statsLine(said.done.stats)}\n`);
+      process.stderr.write(`  ${statsLine(said.start, said.done.stats)}\n`);
       if (!command.signal.aborted) terminal.prompt();
     }
   } finally {

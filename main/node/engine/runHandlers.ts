@@ -22,6 +22,7 @@ import { openSimulated } from "./simulated.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 
 type RunInput = View<typeof runInput>;
+type RunTruth = "measured" | "simulated";
 type RunItem = StreamItemOf<"run.start">;
 type Done = Extract<GenerateEvent, { readonly kind: "done" }>;
 
@@ -81,11 +82,12 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
             : await simulatedLease(parts, model, input, signal);
       try {
         const { ids } = prompt;
+        const truth = truthOf(parts, input.device);
         const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
         yield {
           kind: "start",
           device: input.device,
-          truth: truthOf(parts, input.device),
+          truth,
           seed,
           promptTokens: ids.length,
           promptText: prompt.text,
@@ -98,7 +100,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
           alternatives: input.alternatives,
           signal,
         });
-        yield* itemsOf(events, model, input, started, (fraction) => job.update("writing", fraction));
+        yield* itemsOf(events, model, input, truth, started, (fraction) => job.update("writing", fraction));
       } finally {
         await lease.release();
       }
@@ -109,7 +111,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
 }
 
 /** How the speed of a run is known: a simulator's says nothing of the device. */
-function truthOf(parts: RunParts, device: RunInput["device"]): "measured" | "simulated" {
+function truthOf(parts: RunParts, device: RunInput["device"]): RunTruth {
   if (device === "coreml") return coremlTruth(parts.coreml);
   return device === "coreml-sim" ? "simulated" : "measured";
 }
@@ -118,6 +120,7 @@ async function* itemsOf(
   events: AsyncIterable<GenerateEvent>,
   model: OpenModel,
   input: RunInput,
+  truth: RunTruth,
   started: number,
   progress: (fraction: number) => void,
 ): AsyncGenerator<RunItem> {
@@ -139,14 +142,14 @@ async function* itemsOf(
       if (now - lastStats >= STATS_EVERY_SECONDS) {
         lastStats = now;
         progress(event.stats.generated / input.maxTokens);
-        yield { kind: "stats", stats: statsView(event.stats, recent) };
+        yield { kind: "stats", stats: statsView(event.stats, recent, truth) };
       }
     } else
       yield {
         kind: "done",
         reason: event.reason,
         sentence: finishSentence(event),
-        stats: statsView(event.stats, recent),
+        stats: statsView(event.stats, recent, truth),
       };
   }
 }
@@ -173,20 +176,20 @@ function finishSentence(done: Done): string {
   }
 }
 
-function statsView(stats: GenerateStats, recent: readonly number[]): RunStats {
+function statsView(stats: GenerateStats, recent: readonly number[], truth: RunTruth): RunStats {
   const fresh = stats.promptTokens - stats.reusedTokens;
   const rate = (count: number, seconds: number, basis: string): RunStats["rate"] =>
-    seconds > 0 && count > 0 ? figure(count / seconds, "tokens/s", "measured", basis) : null;
+    seconds > 0 && count > 0 ? figure(count / seconds, "tokens/s", truth, basis) : null;
   const span = (recent.at(-1) ?? 0) - (recent[0] ?? 0);
   return {
     promptTokens: stats.promptTokens,
     reusedTokens: stats.reusedTokens,
-    promptSeconds: figure(stats.promptSeconds, "seconds", "measured", "this run"),
+    promptSeconds: figure(stats.promptSeconds, "seconds", truth, "this run"),
     promptRate: rate(fresh, stats.promptSeconds, `${fresh} tokens of this prompt`),
     firstTokenSeconds:
       stats.firstTokenSeconds === undefined
         ? null
-        : figure(stats.firstTokenSeconds, "seconds", "measured", "from the question to the first token"),
+        : figure(stats.firstTokenSeconds, "seconds", truth, "from the question to the first token"),
     generated: stats.generated,
     rate: rate(stats.generated - 1, stats.generateSeconds, "this answer, from its first token on"),
     rateNow: rate(recent.length - 1, span, "the last second"),
