@@ -74,6 +74,17 @@ async function answer(
   throw unfinished(command);
 }
 
+/** Where an answer comes from: what a simulator writes and how fast says nothing of the device. */
+const origin = ({ device, truth }: Start): string => (truth === "simulated" ? `${device}, simulated` : device);
+
+/** Before answers that a simulator writes; those of a device need no mark. */
+function mark(command: Command): (start: Start) => void {
+  return (start) => {
+    command.output.endProgress();
+    if (start.truth === "simulated" && !command.output.json) process.stderr.write(`[${origin(start)}]\n`);
+  };
+}
+
 function statsLine(start: Start, stats: RunStats): string {
   const parts = [`${origin(start)}: ${stats.promptTokens} prompt tokens`];
   if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
@@ -137,6 +148,7 @@ async function speak(
       command,
       runInput(model, options, { kind: "chat", messages: [...messages] }),
       command.signal,
+      mark(command),
     );
     command.output.line();
     messages.push({ role: "assistant", content: text });
@@ -148,7 +160,6 @@ async function speak(
 }
 
 async function converse(
-      mark(command),
   command: Command,
   model: string,
   title: string,
