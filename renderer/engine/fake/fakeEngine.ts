@@ -22,9 +22,12 @@ import { fakeStreams, pause } from "./run.ts";
 
 export interface FakeOptions {
   readonly layers?: number;
+  /** Answers that a test wants otherwise: later, failed, or counted. */
+  readonly calls?: Partial<Handlers<Contract>["calls"]>;
+  readonly streams?: Partial<Handlers<Contract>["streams"]>;
 }
 
-function createHandlers({ layers = 28 }: FakeOptions): Handlers<Contract> {
+function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<Contract> {
   let opened: Overview | null = null;
   const shape = { ...QWEN_SHAPE, layers, oddLayers: [] };
   const graphOf = (key: GraphKey): GraphView =>
@@ -453,8 +456,9 @@ function createHandlers({ layers = 28 }: FakeOptions): Handlers<Contract> {
         sentence: "1.19 × this file. Every weight stays packed.",
         can: { ok: true },
       }),
+      ...calls,
     },
-    streams: fakeStreams,
+    streams: { ...fakeStreams, ...streams },
   };
 }
 

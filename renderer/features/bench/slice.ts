@@ -80,6 +80,8 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
           { model: open.model, ...settings },
           { signal: mine.signal },
         )) {
+          // What an aborted benchmark still says belongs to a model that is closed.
+          if (stopping !== mine) return;
           const running = get().benchRunning;
           if (item.kind === "phase")
             set({ benchRunning: running === null ? null : { ...running, sentence: item.sentence } });
@@ -101,7 +103,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
         }
       } catch (error) {
         const wire = toWireError(error);
-        if (wire.code !== "CANCELLED") set({ benchError: wire });
+        if (wire.code !== "CANCELLED" && stopping === mine) set({ benchError: wire });
       } finally {
         if (stopping === mine) {
           stopping = null;

@@ -85,13 +85,16 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
           { model: open.model, target, path: exportPath, overwrite: exportOverwrite },
           { signal: mine.signal },
         )) {
+          // What an aborted export still says belongs to a model that is closed.
+          if (stopping !== mine) return;
           if (item.kind === "done") {
             done = true;
             set({ exportReport: item, exportProgress: null });
           } else set({ exportProgress: item });
         }
-        if (!done) set({ exportSaid: "Cancelled. Nothing was left behind." });
+        if (!done && stopping === mine) set({ exportSaid: "Cancelled. Nothing was left behind." });
       } catch (error) {
+        if (stopping !== mine) return;
         const wire = toWireError(error);
         set(wire.code === "CANCELLED" ? { exportSaid: "Cancelled. Nothing was left behind." } : { exportError: wire });
       } finally {

@@ -9,12 +9,15 @@ import { isResultMode, routeColumns, shownGraph } from "./graphState.ts";
 /** One layout at a time; the last wish wins. */
 export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): () => void {
   let serial = 0;
+  let asks = 0;
   let laid: readonly unknown[] = [];
   const run = async (): Promise<void> => {
     const state = store.getState();
     const shown = shownGraph(state);
     const model = current(shown);
     if (model === null) {
+      // The picture of a closed model may still be on its way.
+      asks += 1;
       laid = [];
       store.setState({ picture: shown.kind === "failed" ? shown : IDLE });
       return;
@@ -26,14 +29,16 @@ export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): 
     const asked = [model, state.openGroups, classes.join(), sameness(rough), roomKey(state)];
     if (state.picture.kind !== "failed" && asked.every((value, i) => value === laid[i])) return;
     laid = asked;
+    asks += 1;
+    const mine = asks;
     store.setState({ picture: loading(state.picture) });
     try {
       const scene = await layout.layout(model, { open: state.openGroups, classes, rough }, state.graphRoom);
-      if (scene === null) return;
+      if (scene === null || mine !== asks) return;
       serial += 1;
       store.setState({ picture: ready({ model, classes, rough, scene, serial }) });
     } catch (error) {
-      store.setState({ picture: failed(error) });
+      if (mine === asks) store.setState({ picture: failed(error) });
     }
   };
   const inputs = (state: GraphState) => [

@@ -50,12 +50,14 @@ export function createProfileSlice({ engine, set, get }: SliceTools<State>): Pro
           { model: open.model, ...get().profileSettings },
           { signal: mine.signal },
         )) {
+          // What an aborted profile still says belongs to a model that is closed.
+          if (stopping !== mine) return;
           if (item.kind === "phase") set({ profilePhase: item });
           else set({ profile: ready(item.profile), profileStep: slowestStep(item.profile) });
         }
-        if (get().profile.kind === "loading") set({ profile: before });
+        if (stopping === mine && get().profile.kind === "loading") set({ profile: before });
       } catch (error) {
-        set({ profile: isCancelled(error) ? before : failed(error) });
+        if (stopping === mine) set({ profile: isCancelled(error) ? before : failed(error) });
       } finally {
         if (stopping === mine) {
           stopping = null;

@@ -1,5 +1,6 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
-import type { StreamInputOf } from "../../../main/contract/contract.ts";
+import type { StreamInputOf, StreamItemOf } from "../../../main/contract/contract.ts";
+import type { Overview } from "../../../main/contract/views/model.ts";
 import type { HybridView, TemplateView, TokenView } from "../../../main/contract/views/run.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import type { Async } from "../../session/async.ts";
@@ -55,6 +56,9 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
   let stopping: AbortController | null = null;
   let turnIds = 0;
 
+  /** An answer about a model that was closed meanwhile is dropped. */
+  const isOpen = ({ model }: Overview): boolean => current(get().model)?.model === model;
+
   const patch = (id: number, part: (answer: Answer) => Partial<Answer>): void =>
     set({
       turns: get().turns.map((turn) =>
@@ -69,7 +73,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     set({ runHistory: [recordOf(id, Date.now(), asked, answer), ...runHistory].slice(0, KEPT_RUNS) });
   };
 
-  const receive = async (id: number, input: StreamInputOf<"run.start">, signal: AbortSignal): Promise<void> => {
+  const receive = async (id: number, input: StreamInputOf<"run.start">, mine: AbortController): Promise<void> => {
     // Tokens may come faster than the screen: they are put down once a frame.
     let waiting: TokenView[] = [];
     let planned: ReturnType<typeof setTimeout> | null = null;
@@ -84,14 +88,16 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
           text: answer.text + tokens.map(({ text }) => text).join(""),
         }));
     };
-    for await (const item of engine.stream("run.start", input, { signal })) {
+    const put = (item: StreamItemOf<"run.start">): void => {
       switch (item.kind) {
         case "phase":
           set({ running: { sentence: item.sentence, stopping: get().running?.stopping ?? false } });
           break;
         case "start":
           patch(id, () => ({ truth: item.truth, seed: item.seed }));
-          set({ running: { sentence: `Reading ${item.promptTokens} tokens`, stopping: false } });
+          set({
+            running: { sentence: `Reading ${item.promptTokens} tokens`, stopping: get().running?.stopping ?? false },
+          });
           break;
         case "token":
           waiting.push(item.token);
@@ -108,8 +114,17 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
           patch(id, () => ({ stats: item.stats, end: item.sentence }));
           break;
       }
+    };
+    try {
+      for await (const item of engine.stream("run.start", input, { signal: mine.signal })) {
+        // What an aborted run still says belongs to a model that is closed.
+        if (stopping !== mine) return;
+        put(item);
+      }
+    } finally {
+      // Tokens that came before an error are shown, too.
+      flush();
     }
-    flush();
   };
 
   return {
@@ -172,7 +187,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
           : { kind: "run", prompt: draft, temperature, seed, maxTokens },
       );
       try {
-        await receive(id, input, mine.signal);
+        await receive(id, input, mine);
         patch(id, (answer) => ({ end: answer.end ?? "It ended without a report." }));
       } catch (error) {
         const wire = toWireError(error);
@@ -204,9 +219,10 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       if (open === null || open.kind === "demo-graph") return;
       try {
         const template = await engine.call("chat.template", { model: open.model });
+        if (!isOpen(open)) return;
         set({ template: ready(template), ...(template.present ? {} : { runMode: "completion" as const }) });
       } catch (error) {
-        set({ template: failed(error), runMode: "completion" });
+        if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
       }
     },
     async runHybrid() {
@@ -215,9 +231,10 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       if (open === null || target === null) return;
       set({ hybrid: { kind: "loading", previous: current(get().hybrid) } });
       try {
-        set({ hybrid: ready(await engine.call("hybrid.run", { model: open.model, target })) });
+        const hybrid = await engine.call("hybrid.run", { model: open.model, target });
+        if (isOpen(open)) set({ hybrid: ready(hybrid) });
       } catch (error) {
-        set({ hybrid: failed(error) });
+        if (isOpen(open)) set({ hybrid: failed(error) });
       }
     },
     resetRun() {

@@ -1,0 +1,161 @@
+/** Answers that come too late: what belongs to one model, target or phase never shows up under another. */
+import { describe, expect, it } from "vitest";
+import { WorkbenchError } from "../../main/diagnostics/errors.ts";
+import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
+import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
+import { fakeStreams, pause } from "../engine/fake/run.ts";
+import type { LayoutClient } from "../graph/layoutClient.ts";
+import { layoutScene } from "../graph/layout.ts";
+import { createWorkbenchStore } from "./store.ts";
+
+const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
+const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
+const OTHER = { kind: "path", path: "/models/other.gguf" } as const;
+const HYBRID = { kind: "offer", id: "hybrid" } as const;
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const end = Date.now() + 4000; !holds();) {
+    if (Date.now() > end) throw new Error("it did not happen in time");
+    await pause(5);
+  }
+}
+
+async function setUp(options: FakeOptions = {}, layout: LayoutClient = inPlace) {
+  const fake = createFakeEngine({ layers: 4, ...options });
+  const store = createWorkbenchStore(fake.client, null, layout);
+  await until(() => store.getState().info.kind === "ready");
+  return { fake, store, get: store.getState };
+}
+
+describe("another model", () => {
+  it("can be run at once, when the run before it was still being prepared", async () => {
+    const { get } = await setUp();
+    await get().open(QWEN);
+    get().setDraft("Why?");
+    const sent = get().send();
+    await until(() => get().running?.sentence === "Compiling the plan");
+    await get().open(OTHER);
+    await sent;
+    expect(get().running).toBeNull();
+    get().setParameters({ maxTokens: 3 });
+    get().setDraft("And now?");
+    await get().send();
+    expect(get().turns).toHaveLength(1);
+    expect(get().turns[0]?.answer.stats?.generated).toBe(3);
+    expect(get().runHistory).toHaveLength(1);
+  });
+
+  it("does not get the profile of the one before it", async () => {
+    const { get } = await setUp();
+    await get().open(QWEN);
+    const recorded = get().startProfile();
+    await until(() => get().profilePhase !== null);
+    await get().open(OTHER);
+    await recorded;
+    expect(get().profile.kind).toBe("idle");
+    expect(get().profiled).toBeNull();
+  });
+
+  it("does not get back the last profile of the one before it, whose next recording was stopped by closing", async () => {
+    let recordings = 0;
+    const { get } = await setUp({
+      streams: {
+        async *"profile.run"(input, context) {
+          recordings += 1;
+          if (recordings === 1) {
+            yield* fakeStreams["profile.run"](input, context);
+            return;
+          }
+          await pause(60);
+          throw new WorkbenchError("CANCELLED", "[profile] stopped");
+        },
+      },
+    });
+    await get().open(QWEN);
+    const first = get().startProfile();
+    await until(() => get().profile.kind === "ready");
+    await first;
+    const second = get().startProfile();
+    await until(() => recordings === 2);
+    await get().open(OTHER);
+    await second;
+    expect(get().profile.kind).toBe("idle");
+  });
+
+  it("says nothing about an export or a benchmark of the one before it", async () => {
+    const { get } = await setUp();
+    await get().open(QWEN);
+    await get().loadExportPlan();
+    const ended = Promise.all([get().startExport(), get().startBench()]);
+    await until(() => get().exportProgress?.kind === "progress" && get().benchSamples.length > 0);
+    await get().open(OTHER);
+    await ended;
+    expect(get().exportSaid).toBe("");
+    expect(get().exportProgress).toBeNull();
+    expect(get().benchSamples).toEqual([]);
+    expect(get().benchRunning).toBeNull();
+  });
+
+  it("does not get the errors of what the one before it was doing", async () => {
+    const failLate = async (): Promise<never> => {
+      await pause(40);
+      throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] failed late");
+    };
+    const { get } = await setUp({
+      streams: {
+        async *"bench.run"() {
+          await failLate();
+        },
+        async *"export.start"() {
+          await failLate();
+        },
+      },
+    });
+    await get().open(QWEN);
+    await get().loadExportPlan();
+    const ended = Promise.all([get().startExport(), get().startBench()]);
+    await pause(10);
+    await get().open(OTHER);
+    await ended;
+    expect(get().exportError).toBeNull();
+    expect(get().benchError).toBeNull();
+  });
+
+  it("gets neither the template nor the run through segments of the one before it", async () => {
+    const { get } = await setUp({
+      calls: {
+        "chat.template": async () => {
+          await pause(150);
+          return { present: false, sentence: "None.", source: "", rendered: null };
+        },
+      },
+    });
+    await get().open(QWEN);
+    const asked = get().loadTemplate();
+    await get().open(HYBRID);
+    await asked;
+    expect(get().template.kind).toBe("idle");
+    expect(get().runMode).toBe("chat");
+    const run = get().runHybrid();
+    await get().open(QWEN);
+    await run;
+    expect(get().hybrid.kind).toBe("idle");
+  });
+
+  it("is not drawn as the one before it, whose layout was still going on", async () => {
+    const release: (() => void)[] = [];
+    const slow: LayoutClient = {
+      async layout(model, state) {
+        await new Promise<void>((resolve) => release.push(resolve));
+        return layoutScene(model, state);
+      },
+    };
+    const { get } = await setUp({}, slow);
+    await get().open(QWEN);
+    await until(() => release.length > 0);
+    get().close();
+    for (const each of release) each();
+    await pause(20);
+    expect(get().picture.kind).toBe("idle");
+  });
+});
