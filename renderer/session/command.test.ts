@@ -1,7 +1,35 @@
 import { describe, expect, it } from "vitest";
+import { WINDOW_FLAGS } from "../../main/testing/windowFlags.ts";
+import type { CommandLine } from "./command.ts";
 import { commandText, quote } from "./command.ts";
 
 const target = { chip: "m4", os: "macos26", units: "cpu-ane", profile: "auto", context: 2048 } as const;
+
+const asked = {
+  temperature: 0.7,
+  seed: 5,
+  maxTokens: 64,
+  device: "mlx",
+  topK: 40,
+  topP: 0.95,
+  minP: 0.05,
+  repeatPenalty: 1.1,
+  context: 1024,
+  stop: "END\n\nTHE END",
+};
+/** Each kind, with everything that it can say. */
+const FULL: readonly CommandLine[] = [
+  { kind: "inspect" },
+  { kind: "graph", phase: "decode", target },
+  { kind: "route", phase: "decode", target },
+  { kind: "passes", phase: "decode", target },
+  { kind: "chat", message: "Hello", system: "Be brief", ...asked },
+  { kind: "run", prompt: "Once", ...asked },
+  { kind: "bench", promptTokens: 8, generateTokens: 4, repeats: 2 },
+  { kind: "profile", promptTokens: 8, generateTokens: 4 },
+  { kind: "export", target, path: "m.mlpackage" },
+  { kind: "doctor" },
+];
 
 describe("the command of an action", () => {
   it("names the model and the target", () => {
@@ -10,6 +38,25 @@ describe("the command of an action", () => {
     );
     expect(commandText({ kind: "export", target, path: "/tmp/My model.mlpackage" }, "m.gguf")).toContain(
       "--output '/tmp/My model.mlpackage'",
+    );
+  });
+
+  it("has the flags that the command line takes, and no other", () => {
+    const written = FULL.map((command): [string, readonly string[]] => {
+      const [, name = "", ...words] = (commandText(command, "m.gguf") ?? "").split(" ");
+      return [name, [...new Set(words.filter((word) => word.startsWith("-")))].sort()];
+    });
+    const known = Object.entries(WINDOW_FLAGS).map(([name, flags]) => [name, [...flags].sort()]);
+    expect(Object.fromEntries(written)).toEqual(Object.fromEntries(known));
+  });
+
+  it("repeats what was said and how it was asked", () => {
+    expect(commandText({ kind: "chat", message: "it's me", system: "Be brief", ...asked }, "m.gguf")).toBe(
+      `rlx chat m.gguf --message 'it'\\''s me' --system 'Be brief' --device mlx --temperature 0.7 --top-k 40 --top-p 0.95 ` +
+        "--min-p 0.05 --repeat-penalty 1.1 --seed 5 --stop END --stop 'THE END' --max-tokens 64 --context 1024",
+    );
+    expect(commandText({ kind: "chat", message: "Hi", system: " ", temperature: 0, seed: null }, "m.gguf")).toBe(
+      "rlx chat m.gguf --message Hi --temperature 0",
     );
   });
 

@@ -1,19 +1,28 @@
 /** The command line's word for what the window just did, so that it can be repeated and scripted. */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 
+/** How an answer was asked for, in the fields of the run tab's own parameters; what is not given stays the command line's. */
+interface Asked {
+  readonly temperature: number;
+  readonly seed: number | null;
+  readonly maxTokens?: number;
+  readonly device?: string;
+  readonly topK?: number;
+  readonly topP?: number;
+  readonly minP?: number;
+  readonly repeatPenalty?: number;
+  readonly context?: number | null;
+  /** Texts that end the answer, one a line. */
+  readonly stop?: string;
+}
+
 export type CommandLine =
   | { readonly kind: "inspect" }
   | { readonly kind: "graph"; readonly phase: Phase; readonly target: TargetSpec }
   | { readonly kind: "route"; readonly phase: Phase; readonly target: TargetSpec }
   | { readonly kind: "passes"; readonly phase: Phase; readonly target: TargetSpec }
-  | { readonly kind: "chat"; readonly temperature: number; readonly seed: number | null }
-  | {
-      readonly kind: "run";
-      readonly prompt: string;
-      readonly temperature: number;
-      readonly seed: number | null;
-      readonly maxTokens: number;
-    }
+  | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
+  | ({ readonly kind: "run"; readonly prompt: string } & Asked)
   | { readonly kind: "bench"; readonly promptTokens: number; readonly generateTokens: number; readonly repeats: number }
   | { readonly kind: "profile"; readonly promptTokens: number; readonly generateTokens: number }
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
@@ -28,11 +37,27 @@ function targetFlags({ chip, os, units, profile, context }: TargetSpec): readonl
   return ["--chip", chip, "--os", os, "--units", units, "--profile", profile, "--context", String(context)];
 }
 
+/** A flag and its value, or nothing where there is no value. */
+const flag = (name: string, value: string | number | null | undefined): readonly string[] =>
+  value === null || value === undefined ? [] : [name, quote(String(value))];
+
+const askedFlags = (asked: Asked): readonly string[] => [
+  ...flag("--device", asked.device),
+  ...flag("--temperature", asked.temperature),
+  ...flag("--top-k", asked.topK),
+  ...flag("--top-p", asked.topP),
+  ...flag("--min-p", asked.minP),
+  ...flag("--repeat-penalty", asked.repeatPenalty),
+  ...flag("--seed", asked.seed),
+  ...(asked.stop ?? "").split("\n").flatMap((text) => (text === "" ? [] : flag("--stop", text))),
+  ...flag("--max-tokens", asked.maxTokens),
+  ...flag("--context", asked.context),
+];
+
 /** `argument`: what stands for the model, as the overview says; null when the command line cannot reach it. */
 export function commandText(command: CommandLine, argument: string | null): string | null {
   if (command.kind === "doctor") return "rlx doctor";
   if (argument === null) return null;
-  const seed = (value: number | null): readonly string[] => (value === null ? [] : ["--seed", String(value)]);
   const rest = (): readonly string[] => {
     switch (command.kind) {
       case "inspect":
@@ -42,24 +67,20 @@ export function commandText(command: CommandLine, argument: string | null): stri
       case "passes":
         return ["--phase", command.phase, ...targetFlags(command.target)];
       case "chat":
-        return ["--temp", String(command.temperature), ...seed(command.seed)];
-      case "run":
         return [
-          "--prompt",
-          quote(command.prompt),
-          "--temp",
-          String(command.temperature),
-          ...seed(command.seed),
-          "-n",
-          String(command.maxTokens),
+          ...flag("--message", command.message),
+          ...(command.system === undefined || command.system.trim() === "" ? [] : flag("--system", command.system)),
+          ...askedFlags(command),
         ];
+      case "run":
+        return [...flag("--prompt", command.prompt), ...askedFlags(command)];
       case "bench":
         return [
           "--pp",
           String(command.promptTokens),
           "--tg",
           String(command.generateTokens),
-          "--repeat",
+          "--repeats",
           String(command.repeats),
         ];
       case "profile":

@@ -14,6 +14,7 @@ import { CHIPS } from "../../backends/coreml/plan/target.ts";
 import type { Ended } from "../../testing/rlxProcess.ts";
 import { CLI_BUNDLE, rlx, startRlx } from "../../testing/rlxProcess.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
+import { WINDOW_FLAGS } from "../../testing/windowFlags.ts";
 import { INTERRUPTED } from "./output.ts";
 
 const SAMPLE = "assets/models/rlx-sample.gguf";
@@ -311,6 +312,16 @@ describe("help", () => {
     for (const option of options) expect(option).toMatch(/^ {2}(-\w, )?--[\w-]+( [<[]\w+[>\]])? {2,}\S|^ {10,}\S/);
   });
 
+  it.concurrent.each(Object.entries(WINDOW_FLAGS))(
+    "of %s has the flags that the window writes down",
+    async (name, flags) => {
+      const { out } = await command(`${name} --help`);
+      const taken = [...out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag]) => flag);
+      expect(taken.length).toBeGreaterThan(1);
+      for (const flag of flags) expect(taken).toContain(flag);
+    },
+  );
+
   it("names the chips that there are", async () => {
     const named = /chip to predict for: (.*)\n/.exec((await command("route --help")).out)?.[1];
     expect(named?.split(/, | or /)).toEqual(CHIPS.map(({ id }) => id));
@@ -499,5 +510,16 @@ describe.skipIf(!existsSync("/usr/bin/script"))("a conversation on a terminal (n
     }
     type("\r");
     expect(await ended).toEqual({ code: 0, screen: expect.not.stringContaining("MaxListeners") as string });
+  });
+
+  it("goes on after a ^C while the simulator is still being prepared", async () => {
+    const { type, shows, ended } = terminal("chat --sample --device coreml-sim -n 2");
+    await shows(/> /);
+    type("the\r");
+    await shows(/Preparing the model/);
+    type("\x03");
+    await shows(/> [^]*Preparing the model[^]*\n[^]*> /);
+    type("\r");
+    expect(await ended).toEqual({ code: 0, screen: expect.not.stringContaining("prompt tokens") as string });
   });
 });

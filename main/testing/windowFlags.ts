@@ -1,0 +1,30 @@
+/**
+ * The flags of the command lines that the window writes down. Two tests hold to this list: what the window writes is in it
+ * (renderer/session/command.test.ts), and what is in it the command line takes (main/node/cli/commands.native.test.ts).
+ */
+const TARGET = ["--chip", "--os", "--units", "--profile", "--context"];
+const SAMPLING = [
+  "--device",
+  "--temperature",
+  "--top-k",
+  "--top-p",
+  "--min-p",
+  "--repeat-penalty",
+  "--seed",
+  "--stop",
+  "--max-tokens",
+  "--context",
+];
+
+export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
+  inspect: [],
+  graph: ["--phase", ...TARGET],
+  route: ["--phase", ...TARGET],
+  passes: ["--phase", ...TARGET],
+  chat: ["--message", "--system", ...SAMPLING],
+  run: ["--prompt", ...SAMPLING],
+  bench: ["--pp", "--tg", "--repeats"],
+  profile: ["--pp", "--tg"],
+  compile: [...TARGET, "--output"],
+  doctor: [],
+};
