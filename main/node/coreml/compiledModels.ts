@@ -3,7 +3,7 @@
  * to the path, so a path never changes its content and the same content never moves. An index tells which export made which
  * content, so that a model is exported once per target.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { access, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -69,15 +69,17 @@ export class CompiledModels {
     signal?: AbortSignal,
   ): Promise<CompiledModel> {
     await mkdir(this.folder, { recursive: true });
-    const packagePath = join(this.folder, `${key.slice(0, 16)}.${process.pid}.mlpackage`);
+    // The same model may be made twice at a time, by this process and by others.
+    const own = `${key.slice(0, 16)}.${randomUUID()}`;
+    const packagePath = join(this.folder, `${own}.mlpackage`);
     try {
       await write(packagePath);
       const model = await this.#describe(packagePath, signal);
       await compile(packagePath, model);
       const { path: _, ...facts } = model;
-      const index = join(this.folder, `${key}.json`);
-      await writeFile(`${index}.partial`, JSON.stringify(facts));
-      await rename(`${index}.partial`, index);
+      const partial = join(this.folder, `${own}.partial`);
+      await writeFile(partial, JSON.stringify(facts));
+      await rename(partial, join(this.folder, `${key}.json`));
       return model;
     } finally {
       await rm(packagePath, { recursive: true, force: true });

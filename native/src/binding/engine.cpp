@@ -21,9 +21,10 @@ void Engine::close() {
   if (closed_) return;
   closed_ = true;
   for (const auto& [id, job] : jobs_) job->cancel.store(true);
+  // What the handles hold ends on the thread that worked with it; the lane finishes what it was given.
+  lane_->push([this] { handles.clear(); });
   lane_.reset();
   back_.Abort();
-  handles.clear();
 }
 
 Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish) {

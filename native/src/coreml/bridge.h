@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,19 @@ class Failure : public std::exception {
   std::string domain_;
   long number_;
 };
+
+// The exception being handled as one of ours: where it must not travel on through frames of the system or end a thread.
+inline std::unique_ptr<Failure> caught() {
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    return std::make_unique<Failure>(failure);
+  } catch (const std::bad_alloc&) {
+    return std::make_unique<Failure>("ENV_NO_MEMORY", "[coreml] out of memory");
+  } catch (const std::exception& error) {
+    return std::make_unique<Failure>("BUG_INVARIANT", std::string("[coreml] ") + error.what());
+  }
+}
 
 // Asked between steps and while waiting for a handler.
 using Cancel = std::shared_ptr<std::atomic<bool>>;

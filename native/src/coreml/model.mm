@@ -218,8 +218,8 @@ Tensor read_array(MLMultiArray *array, const std::string& name, bool keep_half) 
     try {
       if (extent_bytes(made.shape, strides, type) > static_cast<size_t>(size)) throw Failure("BUG_INVARIANT", "[coreml] output " + name + " is shorter than its strides say");
       bytes = copy_out(memory, type, made.shape, strides, made.type);
-    } catch (const Failure& problem) {
-      failure = std::make_unique<Failure>(problem);
+    } catch (...) {
+      failure = caught();
     }
   }];
   if (failure) throw *failure;
@@ -366,8 +366,8 @@ class LoadedModel final : public Model {
       try {
         throw_if_cancelled(options.cancel);
         me->start(inputs, held, options, start, finish);
-      } catch (const Failure& failure) {
-        finish(nullptr, std::make_unique<Failure>(failure));
+      } catch (...) {
+        finish(nullptr, caught());
       }
     };
     if (held)
@@ -427,8 +427,8 @@ class LoadedModel final : public Model {
             one->seconds = seconds_since(began);
             return one;
           });
-        } catch (const Failure& problem) {
-          failure = std::make_unique<Failure>(problem);
+        } catch (...) {
+          failure = caught();
         }
         told(std::move(made), std::move(failure));
       };
@@ -458,8 +458,8 @@ void HeldState::view(const std::string& name, const std::function<void(MLMultiAr
                                             handler:^(MLMultiArray *buffer) {
                                               try {
                                                 use(buffer);
-                                              } catch (const Failure& one) {
-                                                *problem = std::make_unique<Failure>(one);
+                                              } catch (...) {
+                                                *problem = caught();
                                               }
                                             }];
   });
@@ -485,8 +485,8 @@ void HeldState::write(const Tensor& tensor) {
         const Shape steps = shape_of(strides);  // those of the block: the memory may have changed
         if (extent_bytes(shape, steps, type) > static_cast<size_t>(size)) throw Failure("BUG_INVARIANT", "[coreml] a state is shorter than its strides say");
         copy_in(tensor, shape, memory, type, steps);
-      } catch (const Failure& one) {
-        *problem = std::make_unique<Failure>(one);
+      } catch (...) {
+        *problem = caught();
       }
     }];
     if (failure) throw *failure;

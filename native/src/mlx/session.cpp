@@ -614,10 +614,14 @@ void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
     states.push_back(state.axis < 0 ? part : mx::concatenate({part, mx::zeros(rest, part.dtype())}, state.axis));
   }
   mx::eval(states);
+  size_t held = 0;
+  for (const mx::array& state : states) held += state.nbytes();
+  state_bytes_.store(held);
   states_ = std::move(states);
   length_ = length;
   lost_ = false;
   drawn_.reset();
+  committed_.reset();
 }
 
 void Session::reset() {
@@ -625,6 +629,7 @@ void Session::reset() {
   length_ = 0;
   lost_ = false;
   drawn_.reset();
+  committed_.reset();
   state_bytes_.store(0);
 }
 

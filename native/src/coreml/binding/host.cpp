@@ -84,12 +84,8 @@ void Host::run(const std::shared_ptr<Job>& job, std::function<void(Job&)> work, 
     try {
       if (job->cancel->load()) throw Failure("CANCELLED", "Cancelled.");
       work(*job);
-    } catch (const Failure& failure) {
-      job->failure = std::make_unique<Failure>(failure);
-    } catch (const std::bad_alloc&) {
-      job->failure = std::make_unique<Failure>("ENV_NO_MEMORY", "[coreml] out of memory");
-    } catch (const std::exception& error) {
-      job->failure = std::make_unique<Failure>("BUG_INVARIANT", std::string("[coreml] ") + error.what());
+    } catch (...) {
+      job->failure = caught();
     }
     self->settle(job);
   };
