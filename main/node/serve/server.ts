@@ -57,7 +57,12 @@ export async function startServer(options: ServeOptions): Promise<Serving> {
       response.end();
       return;
     }
-    const path = new URL(request.url ?? "/", `http://${HOST}`).pathname;
+    const path = pathOf(request.url);
+    if (path === undefined) {
+      response.writeHead(400, SECURITY_HEADERS);
+      response.end();
+      return;
+    }
     serveStatic(options.rendererFolder, path, request.method === "HEAD", response).catch(() => response.destroy());
   });
   const sockets = new WebSocketServer({
@@ -119,6 +124,15 @@ function portOf(http: Server): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
+/** The path of a request line; undefined where it is none, like that of `GET //`. */
+function pathOf(url = "/"): string | undefined {
+  try {
+    return new URL(url, `http://${HOST}`).pathname;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A page on another name that resolves to loopback (DNS rebinding) shows itself by its Host header. */
 const isOurHost = (request: IncomingMessage, port: number): boolean =>
   request.headers.host === `${HOST}:${port}` || request.headers.host === `localhost:${port}`;
@@ -129,7 +143,9 @@ export function refuse(
   port: number,
   token: string,
 ): string | undefined {
-  if (new URL(request.url ?? "/", `http://${HOST}`).pathname !== SOCKET_PATH) return "404 Not Found";
+  const path = pathOf(request.url);
+  if (path === undefined) return "400 Bad Request";
+  if (path !== SOCKET_PATH) return "404 Not Found";
   const host = request.headers.host;
   if (host !== `${HOST}:${port}` && host !== `localhost:${port}`) return "421 Misdirected Request";
   if (request.headers.origin !== `http://${host}`) return "403 Forbidden";
