@@ -11,7 +11,7 @@ import type { Uploads } from "./uploads.ts";
 import { demoOverview } from "./views/demoView.ts";
 import { metadataPage, metadataValue, tensorPage } from "./views/inspectView.ts";
 import { CAN, cannot, fileOverview } from "./views/overviewView.ts";
-import { weightErrors } from "./weightErrors.ts";
+import { weightErrorsOf } from "./weightErrors.ts";
 import { profileChoices } from "./views/profileView.ts";
 
 type InspectCalls =
@@ -67,7 +67,7 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       const chosen = target ?? parts.initialTarget;
       return overview(store.get(model), context === null ? chosen : { ...chosen, context });
     },
-    "model.weightErrors": ({ model }, { signal }) => weightErrors(store.get(model).requireFile("weights"), signal),
+    "model.weightErrors": ({ model }, { signal }) => weightErrorsOf(store.get(model), signal),
     "model.metadata": ({ model, query, offset, limit }) =>
       metadataPage(store.get(model).requireFile("metadata"), query, { offset, limit }),
     "model.metadataValue": ({ model, key, offset, limit }) =>

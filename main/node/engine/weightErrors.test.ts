@@ -1,9 +1,13 @@
 /** The errors of the sampled rows against what rounding to f16 costs by its definition, and against the sample's export. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { memorySink } from "../../formats/byteSink.ts";
+import { stringEntry } from "../../formats/gguf/encode.ts";
+import { ggmlTypeByName } from "../../formats/gguf/types.ts";
+import { writeGguf } from "../../formats/gguf/write.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { headerOnlyModel, LLAMA_1B } from "../../models/headerOnly.ts";
@@ -18,8 +22,9 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const { signal } = new AbortController();
 const errorsOf = async (file: GgufFile): Promise<Record<string, number>> =>
-  Object.fromEntries((await weightErrors(file)).rows.map(({ profile, error }) => [profile, error.value]));
+  Object.fromEntries((await weightErrors(file, signal)).rows.map(({ profile, error }) => [profile, error.value]));
 
 describe("the error of each weight profile", () => {
   it("of f32 weights is nothing in f32, and a rounding to f16 otherwise", async () => {
@@ -36,7 +41,7 @@ describe("the error of each weight profile", () => {
 
   it("of the packed sample says what was converted to what", async () => {
     const file = await openGguf(await openFileSource(sample));
-    const { rows } = await weightErrors(file);
+    const { rows } = await weightErrors(file, signal);
     const ane = rows.find(({ profile }) => profile === "ane");
     expect(ane?.error.value).toBeGreaterThan(1e-4);
     expect(ane?.error.value).toBeLessThan(3e-4);
@@ -46,6 +51,27 @@ describe("the error of each weight profile", () => {
   });
 
   it("of a header without data is not guessed", async () => {
-    expect(await weightErrors(await headerOnlyModel(LLAMA_1B))).toEqual({ rows: [] });
+    expect(await weightErrors(await headerOnlyModel(LLAMA_1B), signal)).toEqual({ rows: [] });
+  });
+
+  it("of one endless row is measured at its beginning", async () => {
+    const f32 = ggmlTypeByName("f32")!;
+    const columns = 1 << 20;
+    const values = Float32Array.from({ length: columns }, (_, i) => Math.fround(1 + (i % 1000) / 999));
+    const sink = memorySink();
+    await writeGguf(sink, {
+      entries: [stringEntry("general.architecture", "llama")],
+      tensors: [{ name: "wide", type: f32, dims: [columns], data: () => [new Uint8Array(values.buffer)] }],
+    });
+    const path = join(folder, "wide.gguf");
+    writeFileSync(path, sink.bytes());
+    const source = await openFileSource(path);
+    const read = vi.spyOn(source, "read");
+    const file = await openGguf(source);
+    read.mockClear();
+    expect((await errorsOf(file))["exact"]).toBe(0);
+    expect(read.mock.calls.map(([, length]) => length)).toEqual([4 * 16_384]);
+    await expect(weightErrors(file, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
+    await file.close();
   });
 });

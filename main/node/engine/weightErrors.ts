@@ -11,11 +11,19 @@ import type { WeightErrors } from "../../contract/views/model.ts";
 import type { GgufFile, GgufTensor } from "../../formats/gguf/file.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
 import type { ElementType } from "../../ir/dtype.ts";
+import type { Steps } from "../../ir/steps.ts";
 import { figure } from "./forecast.ts";
+import type { OpenModel } from "./openModel.ts";
+import type { Kind } from "./works.ts";
+import { inSlices, worksOf } from "./works.ts";
+
+const ERRORS: Kind<WeightErrors> = { name: "weight errors", keep: 1 };
 
 /** Per type: tensors and rows looked at, spread evenly over what there is. */
 const TENSORS = 4;
 const ROWS = 6;
+/** Of a row no more than this, a multiple of every block: in a file from anywhere a whole tensor may be one row. */
+const COLUMNS = 16_384;
 
 interface Sample {
   readonly type: ElementType;
@@ -28,48 +36,58 @@ function spread(count: number, wanted: number): readonly number[] {
   return Array.from({ length: n }, (_, i) => Math.floor(((i + 0.5) * count) / n));
 }
 
-async function rowsOf(
+async function sampledRows(
   file: GgufFile,
   tensor: GgufTensor,
   type: ElementType,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<Sample["rows"]> {
   const columns = tensor.shape.at(-1) ?? 1;
-  const length = fileBytes(type, columns);
+  const stride = fileBytes(type, columns);
+  const taken = Math.min(columns, COLUMNS);
+  const length = fileBytes(type, taken);
   const rows: Sample["rows"][number][] = [];
   for (const row of spread(tensor.elements / columns, ROWS)) {
-    const read = await file.readTensor(tensor, { offset: row * length, length, ...(signal ? { signal } : {}) });
+    const read = await file.readTensor(tensor, { offset: row * stride, length, signal });
     // A copy of its own: the converter reads it as wider numbers, which need their alignment.
     const bytes = read.slice();
-    rows.push({ bytes, exact: dequantize(type, bytes, columns) });
+    rows.push({ bytes, exact: dequantize(type, bytes, taken) });
   }
   return rows;
 }
 
 /** undefined when a tensor has a type that no profile takes. */
-async function samples(file: GgufFile, signal: AbortSignal | undefined): Promise<readonly Sample[] | undefined> {
+async function samples(file: GgufFile, signal: AbortSignal): Promise<readonly Sample[] | undefined> {
   const byType = new Map<ElementType, GgufTensor[]>();
   for (const tensor of file.tensors) {
     const type = tensor.type.element;
     if (type === undefined) return undefined;
-    byType.set(type, [...(byType.get(type) ?? []), tensor]);
+    const known = byType.get(type);
+    if (known === undefined) byType.set(type, [tensor]);
+    else known.push(tensor);
   }
   const found: Sample[] = [];
   for (const [type, tensors] of byType) {
     const rows: Sample["rows"][number][] = [];
     for (const i of spread(tensors.length, TENSORS)) {
       const tensor = tensors[i];
-      if (tensor !== undefined) rows.push(...(await rowsOf(file, tensor, type, signal)));
+      if (tensor !== undefined) rows.push(...(await sampledRows(file, tensor, type, signal)));
     }
     found.push({ type, parameters: tensors.reduce((sum, { elements }) => sum + elements, 0), rows });
   }
   return found;
 }
 
+interface Part {
+  readonly error: number;
+  readonly energy: number;
+}
+
 /** Σ(w′ − w)² and Σw² of the sampled rows under a form, by parameter of the type. */
-function errorOf({ type, rows }: Sample, form: WeightForm): { readonly error: number; readonly energy: number } {
+function* errorOf({ type, rows }: Sample, form: WeightForm): Steps<Part> {
   let [error, energy, count] = [0, 0, 0];
   for (const { bytes, exact } of rows) {
+    yield;
     const probe = new RowConverter(type, form, 0, dequantize, newFacts());
     probe.convert(bytes, exact.length);
     const size = exact.reduce((sum, value) => sum + value * value, 0);
@@ -87,15 +105,16 @@ const percent = (relative: number): string =>
   relative === 0 ? "exact" : `${(relative * 100).toPrecision(relative < 1e-4 ? 1 : 2)} %`;
 const relativeOf = (error: number, energy: number): number => (energy === 0 ? 0 : Math.sqrt(error / energy));
 
-function rowOf(found: readonly Sample[], profile: WeightProfile): WeightErrors["rows"][number] {
+function* rowOf(found: readonly Sample[], profile: WeightProfile): Steps<WeightErrors["rows"][number]> {
   let [error, energy] = [0, 0];
-  const words = found.map((sample) => {
+  const words: string[] = [];
+  for (const sample of found) {
     const form = formFor(sample.type, profile);
-    const part = errorOf(sample, form);
+    const part = yield* errorOf(sample, form);
     error += part.error * sample.parameters;
     energy += part.energy * sample.parameters;
-    return `${sample.type.toUpperCase()} to ${formText(form)}: ${percent(relativeOf(part.error, part.energy))}`;
-  });
+    words.push(`${sample.type.toUpperCase()} to ${formText(form)}: ${percent(relativeOf(part.error, part.energy))}`);
+  }
   return {
     profile,
     error: figure(
@@ -108,7 +127,19 @@ function rowOf(found: readonly Sample[], profile: WeightProfile): WeightErrors["
   };
 }
 
-export async function weightErrors(file: GgufFile, signal?: AbortSignal): Promise<WeightErrors> {
-  const found = file.hasData ? await samples(file, signal) : undefined;
-  return { rows: found === undefined ? [] : WEIGHT_PROFILES.map((profile) => rowOf(found, profile)) };
+function* rowsOf(found: readonly Sample[]): Steps<WeightErrors> {
+  const rows: WeightErrors["rows"][number][] = [];
+  for (const profile of WEIGHT_PROFILES) rows.push(yield* rowOf(found, profile));
+  return { rows };
 }
+
+export async function weightErrors(file: GgufFile, signal: AbortSignal): Promise<WeightErrors> {
+  const found = file.hasData ? await samples(file, signal) : undefined;
+  return found === undefined ? { rows: [] } : inSlices(rowsOf(found), signal);
+}
+
+/** Measured once per open model. */
+export const weightErrorsOf = (model: OpenModel, signal: AbortSignal): Promise<WeightErrors> => {
+  const file = model.requireFile("weights");
+  return worksOf(model).get(ERRORS, "", signal, (own) => weightErrors(file, own));
+};
