@@ -5,7 +5,6 @@
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
-import { graphHash, hashText } from "../ir/hash.ts";
 import { specialize } from "../ir/specialize.ts";
 import { verify } from "../ir/verify.ts";
 import type { Backend } from "../ops/defineOp.ts";
@@ -50,12 +49,7 @@ export interface Compiled {
   readonly blocked: ReadonlyMap<number, string>;
   /** Undefined where a symbol has neither size nor limit; worked out when it is asked for. */
   readonly memory: GraphMemory | undefined;
-  /** Stands for everything that the result depends on; worked out when it is asked for. */
-  readonly key: string;
 }
-
-/** Changes with anything that changes what a compile gives; part of every cache key. */
-export const COMPILER_VERSION = 1;
 
 export function compile(graph: Graph, options: CompileOptions): Compiled {
   const { backend, precision = "f32", bindings = {}, signal } = options;
@@ -84,25 +78,7 @@ export function compile(graph: Graph, options: CompileOptions): Compiled {
     get memory() {
       return memoryOf(legal);
     },
-    get key() {
-      return compileKey(graph, options);
-    },
   };
-}
-
-/** The key of what a compile gives: graph with weight identities, backend, policy, sizes, passes, compiler. */
-export function compileKey(graph: Graph, options: CompileOptions, ...more: readonly string[]): string {
-  const parts = [
-    `compiler ${COMPILER_VERSION}`,
-    graphHash(graph),
-    options.backend,
-    options.precision ?? "f32",
-    options.dispatch ?? "prefer-native",
-    JSON.stringify(Object.entries(options.bindings ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))),
-    (options.passes ?? pipelineFor(options.backend)).map((pass) => pass.name).join(","),
-    ...more,
-  ];
-  return hashText(parts.join("\n"));
 }
 
 function memoryOf(graph: Graph): GraphMemory | undefined {

@@ -57,7 +57,7 @@ describe("compile cache", () => {
     }
   });
 
-  it("survives a store that fails, passes on what making throws, and stops when cancelled", async () => {
+  it("survives a store that fails and passes on what making throws", async () => {
     const broken: CompileStore = {
       get: () => Promise.reject(new Error("disk")),
       put: () => Promise.reject(new Error("full")),
@@ -69,6 +69,5 @@ describe("compile cache", () => {
     };
     await expect(cached(store, "k", { ...recipe(), make: failing })).rejects.toThrow("cannot");
     expect(store.entries.size).toBe(0);
-    await expect(cached(store, "k", recipe(), AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
   });
 });

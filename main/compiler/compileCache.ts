@@ -2,7 +2,6 @@
  * Keeps what is costly to make under the key of what it was made from. The store is given (files in Node, memory in tests).
  * What comes back is checked: a damaged or foreign entry is a miss and is made again.
  */
-import { throwIfCancelled } from "../diagnostics/errors.ts";
 import { hashBytes } from "../ir/hash.ts";
 
 /** Bytes by key. `put` must be atomic: an entry is there whole or not at all. */
@@ -52,10 +51,8 @@ export async function cached<T>(
   store: CompileStore | undefined,
   key: string,
   recipe: Recipe<T>,
-  signal?: AbortSignal,
 ): Promise<CacheResult<T>> {
   const stored = await store?.get(key).catch(() => undefined);
-  throwIfCancelled(signal);
   const kept = stored === undefined ? undefined : readKept(key, stored, recipe);
   if (kept !== undefined) return { value: kept, how: "hit" };
   const { value, content } = recipe.make();
