@@ -198,7 +198,7 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
         });
         phase("model", "Writing the program.");
       },
-      () => contentsOf(request, foldedProgram(request, sources, draft, reports, small)),
+      async () => contentsOf(request, await inSlices(foldedProgram(request, sources, draft, reports, small))),
       run.signal,
     );
     return {
@@ -214,15 +214,15 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
 }
 
 /** Weights that needed a power of two change the program, not its places in the file. */
-function foldedProgram(
+function* foldedProgram(
   request: ExportRequest,
   sources: readonly FunctionSource[],
   draft: LoweredProgram,
   reports: readonly WeightReport[],
   small: SmallParts,
-): LoweredProgram {
+): Steps<LoweredProgram> {
   const folds = new Map(reports.filter((r) => r.fold !== 0).map((r) => [r.name, r.fold]));
-  return folds.size === 0 ? draft : finish(lower(request, sources, folds, small));
+  return folds.size === 0 ? draft : yield* lower(request, sources, folds, small);
 }
 
 function contentsOf(request: ExportRequest, lowered: LoweredProgram): PackageContents {

@@ -91,7 +91,7 @@ export async function writePackage(
   directory: DirectoryWriter,
   blob: BlobPlan,
   writeWeights: (sink: PositionedSink) => Promise<void>,
-  contents: () => PackageContents,
+  contents: () => PackageContents | Promise<PackageContents>,
   signal?: AbortSignal,
 ): Promise<{ readonly modelBytes: number; readonly weightBytes: number }> {
   try {
@@ -103,7 +103,7 @@ export async function writePackage(
       await weights.close();
     }
     throwIfCancelled(signal);
-    const model = modelBytes(contents());
+    const model = modelBytes(await contents());
     await writeWhole(directory, MODEL_PATH, model);
     await writeWhole(directory, MANIFEST_PATH, new TextEncoder().encode(manifestText(hashBytes(model))));
     throwIfCancelled(signal);
