@@ -44,7 +44,12 @@ export type RunnerOpener = (packagePath: string) => Promise<OpenRunner>;
 
 const openSimulator: RunnerOpener = async (path) => {
   const reader = packageReader(path);
-  return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
+  try {
+    return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
 };
 
 export async function runHybrid(

@@ -38,26 +38,36 @@ export async function openSimulated(
     const path = join(folder, "model.mlpackage");
     await exportModel(model, target, { path, engine, signal });
     const reader = packageReader(path);
-    const opened = await openPackage(reader);
-    const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
-      tokens: INPUTS.tokens,
-      past: INPUTS.past,
-      rows: INPUTS.rows,
-      logits: LOGITS,
-    });
-    return {
-      session: new DecoderSession(simulatedSession(decoder), {
-        capacity: decoder.capacity,
-        vocabulary: decoder.vocabulary,
-        chunk: CHUNK,
-      }),
-      dispose: async () => {
-        await reader.close();
-        await remove();
-      },
-    };
+    try {
+      const session = await sessionOf(reader);
+      return {
+        session,
+        dispose: async () => {
+          await reader.close();
+          await remove();
+        },
+      };
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
   } catch (error) {
     await remove();
     throw error;
   }
+}
+
+async function sessionOf(reader: ReturnType<typeof packageReader>): Promise<DecoderSession> {
+  const opened = await openPackage(reader);
+  const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
+    tokens: INPUTS.tokens,
+    past: INPUTS.past,
+    rows: INPUTS.rows,
+    logits: LOGITS,
+  });
+  return new DecoderSession(simulatedSession(decoder), {
+    capacity: decoder.capacity,
+    vocabulary: decoder.vocabulary,
+    chunk: CHUNK,
+  });
 }
