@@ -1,6 +1,6 @@
 /**
- * Decoders of open models: compiled once per model (or taken from the plans on disk), one session per context length, used by one job at a time. A finished
- * conversation stays in its session's cache, so that the next question only feeds what is new.
+ * Decoders of open models: compiled once per model (or taken from the plans on disk), one session per context length, used by
+ * one job at a time. A finished conversation stays in its session's cache, so that the next question only feeds what is new.
  */
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
