@@ -309,15 +309,17 @@ describe("handles", () => {
 
 describe("a file dropped in a browser", () => {
   /** What the window does: gives the ranges that are asked for. */
-  async function drop(bytes: Uint8Array, name: string): Promise<Overview> {
+  async function drop(bytes: Uint8Array, name: string, eachTakes = 0): Promise<Overview> {
     const { client } = harness;
     let need = await client.call("header.begin", { name, size: bytes.byteLength });
-    while (need.kind === "more")
+    while (need.kind === "more") {
+      await new Promise((resolve) => setTimeout(resolve, eachTakes));
       need = await client.call("header.feed", {
         header: need.header,
         offset: need.offset,
         bytes: bytes.subarray(need.offset, need.offset + need.length),
       });
+    }
     return client.call("model.open", { source: { kind: "header", header: need.header } });
   }
 
@@ -341,6 +343,14 @@ describe("a file dropped in a browser", () => {
     expect(attached).toMatchObject({ model, canRun: { ok: true } });
     const run = await harness.all("run.start", { model, prompt: COMPLETION, maxTokens: 2 });
     expect(run.at(-1)).toMatchObject({ kind: "done" });
+    await close(model);
+  });
+
+  it("says how long the reading took, not only its end", async () => {
+    const { model, file: view } = await drop(new Uint8Array(await readFile(file)), "slow.gguf", 40);
+    expect(view?.openedIn).toMatchObject({ unit: "seconds", truth: "measured" });
+    // Timers may fire a millisecond early.
+    expect(view?.openedIn.value).toBeGreaterThan(0.038);
     await close(model);
   });
 

@@ -23,16 +23,23 @@ type Step = { readonly kind: "need"; readonly request: Request } | { readonly ki
 interface Feed {
   readonly name: string;
   readonly size: number;
+  readonly begun: number;
   step: Promise<Step>;
   request: Request | undefined;
-  file: GgufFile | undefined;
+  ready: ReadHeader | undefined;
+}
+
+interface ReadHeader {
+  readonly file: GgufFile;
+  /** From the first question to the parsed header, with the window's answers in between. */
+  readonly seconds: number;
 }
 
 export interface Headers {
   begin(name: string, size: number): Promise<HeaderNeed>;
   feed(header: string, offset: number, bytes: Uint8Array): Promise<HeaderNeed>;
   /** The finished header; it is handed out once. */
-  take(header: string): GgufFile;
+  take(header: string): ReadHeader;
 }
 
 /** Headers that were begun and left; the oldest goes first. */
@@ -50,7 +57,7 @@ export function createHeaders(findWhole: (file: GgufFile) => Promise<string | nu
       feed.request = step.request;
       return { kind: "more", header: id, offset: step.request.offset, length: step.request.length };
     }
-    feed.file = step.file;
+    feed.ready = { file: step.file, seconds: (performance.now() - feed.begun) / 1000 };
     return { kind: "ready", header: id, foundPath: await findWhole(step.file) };
   };
 
@@ -83,13 +90,13 @@ export function createHeaders(findWhole: (file: GgufFile) => Promise<string | nu
       return answer(id, feed);
     },
     take(id) {
-      const file = feeds.get(id)?.file;
-      if (!file)
+      const ready = feeds.get(id)?.ready;
+      if (!ready)
         throw new WorkbenchError("HANDLE_UNKNOWN", "[header] this header is not complete", {
           hint: "Drop the file again.",
         });
       feeds.delete(id);
-      return file;
+      return ready;
     },
   };
 }
@@ -100,9 +107,10 @@ function startFeed(name: string, size: number): Feed {
   const feed: Feed = {
     name,
     size,
+    begun: performance.now(),
     step: Promise.resolve({ kind: "need" } as never),
     request: undefined,
-    file: undefined,
+    ready: undefined,
   };
   const renew = (): void => {
     feed.step = new Promise<Step>((resolve, reject) => {

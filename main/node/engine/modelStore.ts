@@ -67,15 +67,14 @@ export function createModelStore(parts: {
       case "upload":
         return { ...(await openPath(parts.uploads.pathOf(source.upload).path, null, signal)), argument: null };
       case "header": {
-        const started = performance.now();
-        const file = headers.take(source.header);
+        const { file, seconds } = headers.take(source.header);
         return {
           kind: "model",
           file,
           data: { kind: "remote" },
           offer: undefined,
           argument: null,
-          openedInSeconds: (performance.now() - started) / 1000,
+          openedInSeconds: seconds,
         };
       }
       case "offer":
