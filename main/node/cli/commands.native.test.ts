@@ -233,6 +233,23 @@ describe("answers", () => {
     }
   });
 
+  it.each(["route FILE", "segments FILE", "route FILE --context 4096 --units cpu-gpu"])(
+    "name the target that the numbers of %s are for, not the one that was asked for",
+    async (line) => {
+      const said = z.object({ target: z.object({ context: number, profile: text, units: text }), targetTitle: text });
+      const { target, targetTitle } = said.parse(JSON.parse((await command(`${line} --json`)).out));
+      expect(target).toMatchObject({ context: 1024 });
+      expect(targetTitle).toContain(`${target.profile} weights · 1024 tokens`);
+    },
+  );
+
+  it("name the context of a legal graph", async () => {
+    const said = z.object({ key: z.object({ stage: z.object({ target: z.object({ context: z.literal(1024) }) }) }) });
+    said.parse(JSON.parse((await command("graph FILE --json")).out));
+    const { key } = said.parse(JSON.parse((await command("route FILE --json")).out));
+    expect(key.stage.target.context).toBe(1024);
+  });
+
   it("take the sample when no file is named", async () => {
     const { code, out } = await command('run -p "Once upon a" -n 2 --temperature 0');
     expect({ code, out: out.trim() }).toMatchObject({ code: 0, out: expect.stringContaining("time") as string });

@@ -34,8 +34,9 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
     stage.kind === "legal"
       ? `legal ${phase} ${planTarget(model, stage.target, phase).context}`
       : JSON.stringify([stage, phase]);
-  const view = async (key: GraphKey, signal: AbortSignal): Promise<GraphView> => {
-    const model = store.get(key.model);
+  const view = async (asked: GraphKey, signal: AbortSignal): Promise<GraphView> => {
+    const model = store.get(asked.model);
+    const key = withinContext(model, asked);
     const made = await worksOf(model).get(GRAPH_VIEW, shared(model, key), signal, async (own) => {
       const { graph, bindings } = await staged(model, key, own);
       return inSlices(graphViewInSteps(key, graph, opTable, bindings), own);
@@ -95,6 +96,13 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, lines);
     },
   };
+}
+
+/** The key of the graph that there is: a model's own context bounds the one that was asked for. */
+function withinContext(model: OpenModel, key: GraphKey): GraphKey {
+  if (key.stage.kind !== "legal") return key;
+  const { context } = planTarget(model, key.stage.target, key.phase);
+  return { ...key, stage: { kind: "legal", target: { ...key.stage.target, context } } };
 }
 
 function stageTitle(key: GraphKey): string {

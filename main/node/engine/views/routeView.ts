@@ -29,12 +29,14 @@ export interface RouteViewInput {
 export function routeView({ model, route, target, phase }: RouteViewInput): RouteView {
   const strings = new StringTable();
   const { nodes } = route;
+  const { chip, os, units, profile, context } = route.target;
   const segmentOf = new Int32Array(route.graph.nodes.length).fill(-1);
   for (const segment of route.segments) for (const id of segment.nodes) segmentOf[id] = segment.index;
   const bytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
   return {
-    key: { model, stage: { kind: "legal", target }, phase },
-    target,
+    // A key repeats what was asked, within the model's context; the target is the one that the numbers are for.
+    key: { model, stage: { kind: "legal", target: { ...target, context } }, phase },
+    target: { chip, os, units, profile, context },
     targetTitle: route.title,
     phase,
     truth: "predicted",
@@ -167,10 +169,13 @@ const NAMES: Readonly<Record<Exclude<Device, "none">, string>> = {
   host: "host code",
 };
 
+/** As the window's own figures: a share that is not the whole never reads as if it were. */
+const percent = (share: number): string => (share > 0.99 && share < 1 ? "> 99 %" : `${Math.round(share * 100)} %`);
+
 export function sentenceOf(route: Route, bytes: number): string {
   const [most] = deviceShares(route).sort((a, b) => b.workShare - a.workShare);
   if (!most || most.device === "none") return "Nothing to place.";
   const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
   if (route.segments.length === 1) return `Everything runs in one segment on the ${NAMES[most.device]}.`;
-  return `${NAMES[most.device]} ${Math.round(most.workShare * 100)} % of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesText(bytes)} between them per step.`;
+  return `${NAMES[most.device]} ${percent(most.workShare)} of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesText(bytes)} between them per step.`;
 }
