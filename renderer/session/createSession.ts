@@ -136,6 +136,9 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
 
   const closeEngineSide = (): void => {
     seen.clear();
+    routing += 1;
+    choosing += 1;
+    asking.abort();
     const open = current(get().model);
     // The handle may be gone already with a lost engine: then there is nothing to close.
     if (open !== null) engine.call("model.close", { model: open.model }).catch(() => undefined);
@@ -154,7 +157,6 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     const mine = opening;
     uploading?.abort();
     closeEngineSide();
-    routing += 1;
     set({ ...NO_MODEL, source, openingTitle: titleOf(source), model: { kind: "loading", previous: null } });
     try {
       const overview = await askOverview(source);
@@ -186,11 +188,25 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     }
   };
 
+  /** The overview for a target, for as long as it is the target. */
+  const askForecast = async (model: string, target: TargetSpec): Promise<void> => {
+    try {
+      const overview = await engine.call("model.overview", { model, context: target.context, target });
+      if (get().target === target && current(get().model)?.model === model) set({ model: ready(overview) });
+    } catch (error) {
+      if (get().target === target) notifyError("The forecast for this target could not be made", error);
+    }
+  };
+
   const attach = async (source: { kind: "path"; path: string } | { kind: "upload"; upload: string }): Promise<void> => {
     const model = current(get().model);
     if (model === null) return;
     const overview = await engine.call("model.attach", { model: model.model, source });
-    if (current(get().model)?.model === overview.model) set({ model: ready(overview) });
+    if (current(get().model)?.model !== overview.model) return;
+    set({ model: ready(overview) });
+    // This overview is for the target that models are opened with.
+    const { target } = get();
+    if (target !== null) await askForecast(overview.model, target);
   };
 
   return {
@@ -199,7 +215,6 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     open,
     close() {
       opening += 1;
-      routing += 1;
       uploading?.abort();
       closeEngineSide();
       set(NO_MODEL);
@@ -209,19 +224,16 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     setTarget(wanted) {
       const model = current(get().model);
       const target = withinContext(wanted, model);
+      choosing += 1;
       set({ target, selection: { kind: "none" }, node: IDLE });
       if (model === null) return;
       loadRoutes(model, target);
       get().noteCommand({ kind: "route", phase: get().phase, target });
-      engine
-        .call("model.overview", { model: model.model, context: target.context, target })
-        .then((overview) => {
-          if (get().target === target) set({ model: ready(overview) });
-        })
-        .catch((error: unknown) => notifyError("The forecast for this target could not be made", error));
+      void askForecast(model.model, target);
     },
     setPhase(phase) {
       const { target, model } = get();
+      choosing += 1;
       set({ phase, selection: { kind: "none" }, node: IDLE });
       const overview = current(model);
       if (overview !== null && target !== null) loadRoutes(overview, target, true);

@@ -108,8 +108,6 @@ export const NO_MODEL = {
   node: IDLE,
   tab: "overview",
   tensorQuery: "",
-  profiled: null,
-  weightErrors: null,
 } as const satisfies Partial<SessionData>;
 
 export const INITIAL_SESSION: SessionData = {
@@ -123,5 +121,8 @@ export const INITIAL_SESSION: SessionData = {
   notices: [],
   lastCommand: null,
   log: [],
+  // They go with the profile and the export that they come from.
+  profiled: null,
+  weightErrors: null,
   ...NO_MODEL,
 };

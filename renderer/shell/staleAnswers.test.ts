@@ -1,11 +1,13 @@
 /** Answers that come too late: what belongs to one model, target or phase never shows up under another. */
 import { describe, expect, it } from "vitest";
+import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import { fakeStreams, pause } from "../engine/fake/run.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
+import { current } from "../session/async.ts";
 import { createWorkbenchStore } from "./store.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
@@ -157,5 +159,93 @@ describe("another model", () => {
     for (const each of release) each();
     await pause(20);
     expect(get().picture.kind).toBe("idle");
+  });
+});
+
+describe("another target", () => {
+  const m1 = (target: TargetSpec | null): TargetSpec => {
+    if (target === null) throw new Error("an open model has a target");
+    return { ...target, chip: "m1" };
+  };
+
+  it("stays the one of the forecast when the file of a header is found", async () => {
+    const { get } = await setUp({
+      calls: { "model.locate": () => ({ path: "/models/q.gguf", searched: [], sentence: "Found." }) },
+    });
+    await get().open({ kind: "offer", id: "one-b" });
+    get().setTarget(m1(get().target));
+    await until(() => current(get().model)?.target.chip === "m1");
+    await get().locate(null);
+    expect(current(get().model)?.canRun.ok).toBe(true);
+    expect(current(get().model)?.target.chip).toBe("m1");
+  });
+
+  it("does not claim the errors of an export that was started for the one before it", async () => {
+    const { get } = await setUp();
+    await get().open(QWEN);
+    await get().loadExportPlan();
+    const { target } = get();
+    const exported = get().startExport();
+    get().setTarget(m1(target));
+    await exported;
+    expect(get().weightErrors?.rows).toHaveLength(310);
+    expect(get().weightErrors?.target).toEqual(target);
+  });
+
+  it("leaves nothing selected, also when the answer about an op comes late", async () => {
+    const answers: (() => void)[] = [];
+    const { get } = await setUp({
+      calls: {
+        "graph.node": async () => {
+          await new Promise<void>((resolve) => answers.push(resolve));
+          throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] late");
+        },
+      },
+    });
+    await get().open(QWEN);
+    await until(() => get().graph.kind === "ready");
+    for (const change of [() => get().setTarget(m1(get().target)), () => get().setPhase("prefill")]) {
+      const before = answers.length;
+      const shown = current(get().graph);
+      if (shown === null) throw new Error("no graph");
+      get().select({ kind: "node", key: shown.view.key, node: 3 });
+      await until(() => answers.length > before);
+      change();
+      answers.at(-1)?.();
+      await pause(20);
+      expect(get().node.kind).toBe("idle");
+    }
+  });
+
+  it("is no longer asked about once the model is closed", async () => {
+    const signals: AbortSignal[] = [];
+    const { get } = await setUp({
+      calls: {
+        "route.get": async (_input, { signal }) => {
+          signals.push(signal);
+          await pause(200);
+          throw new WorkbenchError("CANCELLED", "[fake] cancelled");
+        },
+      },
+    });
+    await get().open(QWEN);
+    await until(() => signals.length > 0);
+    get().close();
+    await until(() => signals[0]?.aborted === true);
+  });
+});
+
+describe("the same model after a loss", () => {
+  it("keeps what was measured of it in the graph as well", async () => {
+    const { fake, get } = await setUp();
+    await get().open(QWEN);
+    await get().startProfile();
+    expect(get().profiled).not.toBeNull();
+    fake.crash();
+    await until(() => get().loss?.over === true);
+    expect(get().profile.kind).toBe("ready");
+    expect(get().profiled).toBe(current(get().profile));
+    await get().open(OTHER);
+    expect(get().profiled).toBeNull();
   });
 });

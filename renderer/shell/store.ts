@@ -83,7 +83,7 @@ function followResults(store: WorkbenchStore): void {
   store.subscribe((state, before) => {
     if (state.profile !== before.profile) store.setState({ profiled: current(state.profile) });
     if (state.exportReport === before.exportReport) return;
-    const { exportReport: report, target } = state;
+    const { exportReport: report, exportTarget: target } = state;
     store.setState({ weightErrors: report === null || target === null ? null : { target, rows: report.weights } });
   });
 }

@@ -268,7 +268,10 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         searched: ["~/Models"],
         sentence: "No file of this name and size lies in ~/Models.",
       }),
-      "model.attach": () => fakeOverview({ kind: "path", path: "~/Models/Qwen3-0.6B-Q4_K_M.gguf" }),
+      "model.attach": ({ model }) => {
+        opened = { ...fakeOverview({ kind: "path", path: "~/Models/Qwen3-0.6B-Q4_K_M.gguf" }), model };
+        return opened;
+      },
       "upload.begin": () => ({ upload: "u1", chunkBytes: 1 << 20 }),
       "upload.chunk": async ({ offset, bytes }) => {
         await pause(5);

@@ -1,4 +1,5 @@
 /** Export: the plan for the current target, progress, and the report. */
+import type { TargetSpec } from "../../../main/contract/views/common.ts";
 import type { ExportItem, ExportPlan } from "../../../main/contract/views/export.ts";
 import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
@@ -16,6 +17,8 @@ export interface ExportSlice {
   readonly exportProgress: ExportProgress | null;
   readonly exportRunning: boolean;
   readonly exportReport: ExportReport | null;
+  /** What the last export was started for; the target may be another one by the time of its report. */
+  readonly exportTarget: TargetSpec | null;
   readonly exportError: WireError | null;
   readonly exportSaid: string;
   readonly loadExportPlan: () => Promise<void>;
@@ -42,6 +45,7 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
     exportProgress: null,
     exportRunning: false,
     exportReport: null,
+    exportTarget: null,
     exportError: null,
     exportSaid: "",
     showInFolder: shell === null ? null : (path) => shell.showInFolder(path),
@@ -76,7 +80,14 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
       if (open === null || target === null || exportRunning || exportPath.trim() === "") return;
       const mine = new AbortController();
       stopping = mine;
-      set({ exportRunning: true, exportProgress: null, exportReport: null, exportError: null, exportSaid: "" });
+      set({
+        exportRunning: true,
+        exportTarget: target,
+        exportProgress: null,
+        exportReport: null,
+        exportError: null,
+        exportSaid: "",
+      });
       get().noteCommand({ kind: "export", target, path: exportPath });
       try {
         let done = false;
@@ -116,6 +127,7 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
         exportProgress: null,
         exportRunning: false,
         exportReport: null,
+        exportTarget: null,
         exportError: null,
         exportSaid: "",
       });

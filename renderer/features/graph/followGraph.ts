@@ -50,7 +50,24 @@ export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): 
     roomKey(state),
   ];
   let before: readonly unknown[] = [];
+  let renewed: readonly unknown[] = [];
+  let searched: readonly unknown[] = [];
+  /** Stage, colours and hits are about a target, a phase and a graph: when these change, they are asked for again. */
+  const renew = (): void => {
+    const state = store.getState();
+    const about = [state.target, state.phase, state.graph];
+    const isSettled = state.graph.kind === "ready" || state.graph.kind === "failed";
+    if (isSettled && about.some((value, i) => value !== renewed[i])) {
+      renewed = about;
+      void state.reloadStage();
+    }
+    const within = [current(shownGraph(state)), state.routes[state.phase]];
+    if (within.every((value, i) => value === searched[i])) return;
+    searched = within;
+    if (state.graphQuery !== "") state.setGraphQuery(state.graphQuery);
+  };
   return store.subscribe((state) => {
+    renew();
     const now = inputs(state);
     if (now.every((value, i) => value === before[i])) return;
     const otherModel = before[0] !== now[0] && state.graph.kind === "idle";

@@ -71,6 +71,8 @@ export interface GraphSlice {
 
   readonly setGraphMode: (mode: GraphMode) => void;
   readonly setGraphStage: (stage: StageChoice) => void;
+  /** Asks again for the stage and the colours that are shown: for another target, phase or graph. */
+  readonly reloadStage: () => Promise<void>;
   /** Opens the graph on what a pass did. */
   readonly showPass: (index: number) => void;
   readonly setPassSide: (side: Side) => void;

@@ -1,6 +1,7 @@
 import { createStore } from "zustand/vanilla";
 import { describe, expect, it } from "vitest";
 import { sourceOf } from "../../../main/contract/views/graph.ts";
+import type { FakeOptions } from "../../engine/fake/fakeEngine.ts";
 import { createFakeEngine } from "../../engine/fake/fakeEngine.ts";
 import { childrenOf, groupName, opName } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
@@ -15,8 +16,8 @@ import { createGraphSlice } from "./slice.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state, room) => layoutScene(model, state, room) };
 
-async function setUp() {
-  const { client } = createFakeEngine({ layers: 8 });
+async function setUp(options: FakeOptions = {}) {
+  const { client } = createFakeEngine({ layers: 8, ...options });
   const store = createStore<GraphState>()((set, get) => {
     const tools = { engine: client, shell: null, set: (part: Partial<GraphState>) => set(part), get };
     return { ...createSession(tools), ...createGraphSlice(tools) };
@@ -116,5 +117,60 @@ describe("the graph's state", () => {
     get().foldAll();
     expect(get().graphRoom.map).toBe(false);
     expect(blockNote(get(), 0)).toBe("");
+  });
+});
+
+describe("what is shown of a target, a phase and a stage", () => {
+  it("has the times of the target that is chosen", async () => {
+    const { get, until } = await setUp({
+      calls: {
+        "graph.overlay": ({ key, kind, target }) => ({
+          key,
+          kind,
+          truth: "predicted",
+          basis: target.chip,
+          values: new Float32Array(0),
+          legend: [],
+        }),
+      },
+    });
+    get().setGraphMode("time");
+    const { target } = get();
+    if (target === null) throw new Error("an open model has a target");
+    await until(() => get().overlay.kind === "ready");
+    expect(current(get().overlay)?.basis).toBe(target.chip);
+    get().setTarget({ ...target, chip: "m1" });
+    await until(() => current(get().overlay)?.basis === "m1");
+  });
+
+  it("has the stage of the phase that is chosen", async () => {
+    const { get, until } = await setUp();
+    expect(get().phase).toBe("decode");
+    get().setGraphStage({ kind: "pass", index: 2, side: "after" });
+    await until(() => current(get().stageGraph)?.view.key.phase === "decode");
+    get().setPhase("prefill");
+    await until(() => current(get().stageGraph)?.view.key.phase === "prefill");
+    expect(get().graphStage.kind).toBe("pass");
+  });
+
+  it("has the hits of the graph that is shown", async () => {
+    const { get, until } = await setUp();
+    get().setGraphQuery("op:attention layer:7");
+    expect(get().graphHits).toHaveLength(1);
+    get().setGraphStage({ kind: "initial" });
+    await until(() => get().stageGraph.kind === "ready");
+    const shown = current(get().stageGraph)!;
+    expect(get().graphHits.map((node) => opName(shown.view, node))).toEqual(["attention"]);
+  });
+
+  it("opens nothing for a side of a pass that was left before it came", async () => {
+    const { get, until } = await setUp();
+    get().setGraphStage({ kind: "pass", index: 2, side: "after" });
+    await until(() => get().stageGraph.kind === "ready");
+    get().toggleGroup(1);
+    get().setPassSide("before");
+    get().setGraphStage({ kind: "initial" });
+    await until(() => JSON.stringify(current(get().stageGraph)?.view.key.stage) === '{"kind":"initial"}');
+    expect(get().openGroups.size).toBe(0);
   });
 });

@@ -45,15 +45,17 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       return;
     }
     set({ overlay: loading(state.overlay) });
+    const isMine = (): boolean => mine === overlays && current(shownGraph(get())) === shown;
     try {
       const overlay = await engine.call("graph.overlay", { key: shown.view.key, kind, target });
-      if (mine === overlays) set({ overlay: ready(overlay) });
+      if (isMine()) set({ overlay: ready(overlay) });
     } catch (error) {
-      if (mine === overlays) set({ overlay: failed(error) });
+      if (isMine()) set({ overlay: failed(error) });
     }
   };
 
-  const loadStage = async (stage: StageChoice): Promise<void> => {
+  /** Whether the stage arrived; false: it failed, or another was asked for meanwhile. */
+  const loadStage = async (stage: StageChoice): Promise<boolean> => {
     stages += 1;
     const mine = stages;
     const { phase, target } = get();
@@ -61,8 +63,9 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     if (model === null || stage.kind === "legal") {
       set({ stageGraph: IDLE, stageDiff: null, stageChanges: null });
       await loadOverlay();
-      return;
+      return true;
     }
+    const isMine = (): boolean => mine === stages && current(get().model)?.model === model.model;
     set({ stageGraph: loading(get().stageGraph) });
     try {
       const [view, diff] = await Promise.all([
@@ -71,17 +74,19 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
           ? engine.call("passes.diff", { model: model.model, phase, target, index: stage.index, full: false })
           : null,
       ]);
-      if (mine !== stages) return;
+      if (!isMine()) return false;
       const shown = createGraphModel(view);
       set({
         stageGraph: ready(shown),
         stageDiff: diff,
         stageChanges: diff === null || stage.kind !== "pass" ? null : changesOn(shown, diff, stage.side),
       });
-      await loadOverlay();
     } catch (error) {
-      if (mine === stages) set({ stageGraph: failed(error), stageDiff: null, stageChanges: null });
+      if (isMine()) set({ stageGraph: failed(error), stageDiff: null, stageChanges: null });
+      return false;
     }
+    await loadOverlay();
+    return mine === stages;
   };
 
   const select = (node: number): void => {
@@ -121,6 +126,9 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       get().select({ kind: "none" });
       void loadStage(graphStage);
     },
+    async reloadStage() {
+      await loadStage(get().graphStage);
+    },
     showPass(index) {
       get().setTab("graph");
       get().setGraphStage({ kind: "pass", index, side: "after" });
@@ -134,7 +142,8 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       const open = openNames(get());
       set({ graphStage: { ...graphStage, side }, graphHits: [], graphHitAt: -1, anchorGroup: null });
       get().select({ kind: "none" });
-      void loadStage({ ...graphStage, side }).then(() => {
+      void loadStage({ ...graphStage, side }).then((arrived) => {
+        if (!arrived) return;
         const shown = current(get().stageGraph);
         if (shown !== null) set({ openGroups: groupsNamed(shown, open) });
         // The change that was looked at is looked at from the other side.
@@ -257,7 +266,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       get().setTab("graph");
       if (find()) return;
       set(emptyStage({ kind: "initial" }));
-      void loadStage({ kind: "initial" }).then(find);
+      void loadStage({ kind: "initial" }).then((arrived) => arrived && find());
     },
     showGroup(group) {
       const shown = current(shownGraph(get()));
