@@ -7,9 +7,11 @@ import { npmProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
 const shared = ["vite.config.ts", "package-lock.json"];
+/** Kernels as well: what is kept on disk was made, or measured, with them. */
+const engine = ["main", "native/src"];
 const targets = [
-  { name: "cli", entry: "main/node/cli/main.ts", output: "out/cli/rlx.js", sources: ["main"] },
-  { name: "engine", entry: "main/node/engineEntry.ts", output: "out/engine/index.js", sources: ["main"] },
+  { name: "cli", entry: "main/node/cli/main.ts", output: "out/cli/rlx.js", sources: engine },
+  { name: "engine", entry: "main/node/engineEntry.ts", output: "out/engine/index.js", sources: engine },
   { name: "shell", entry: "app/shell/index.ts", output: "out/main/index.js", sources: ["app", "main"] },
   {
     name: "preload",
@@ -25,8 +27,8 @@ const targets = [
   },
 ];
 
-/** What compiled plans are kept under: any change of the engine's sources makes other keys. The same for every program. */
-const buildHash = () => keyOf(["main", "package-lock.json"]);
+/** What plans and calibrations are kept under: any change of the engine's sources makes other keys. The same for every program. */
+const buildHash = () => keyOf([...engine, "package-lock.json"]);
 
 /** The bundler's own words, without colours, frames and the picture of the line. */
 function essence(text) {

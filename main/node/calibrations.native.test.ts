@@ -1,5 +1,5 @@
 // Calibration: measured once per device, kept, measured again when what was kept is damaged; and the choice that follows from it.
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Calibration } from "../runtime/calibration.ts";
 import { pickBestDevice } from "../runtime/calibration.ts";
 import { cpuDevice } from "../runtime/cpuDevice.ts";
@@ -24,7 +24,7 @@ describe("calibration", () => {
       get: (key: string) => Promise.resolve(kept.get(key)),
       put: (key: string, bytes: Uint8Array) => Promise.resolve(void kept.set(key, bytes)),
     };
-    const first = await calibrations({ devices, machine: "here", store });
+    const first = await calibrations({ devices, machine: "here", store, build: "one" });
     expect(first.map(({ how }) => how)).toEqual(devices.map(() => "measured"));
     for (const { calibration } of first) {
       expect(calibration.gemm).toHaveLength(2);
@@ -37,14 +37,28 @@ describe("calibration", () => {
       expect(calibration.roundTrip).toBeLessThan(0.1);
       expect(calibration.attention).toBeGreaterThan(1e-7);
     }
-    const again = await calibrations({ devices, machine: "here", store });
+    const again = await calibrations({ devices, machine: "here", store, build: "one" });
     expect(again).toEqual(first.map(({ calibration }) => ({ calibration, how: "kept" })));
     for (const key of kept.keys()) kept.set(key, new TextEncoder().encode('{"device":"cpu","gemm":[]}'));
-    expect((await calibrations({ devices, machine: "here", store })).map(({ how }) => how)).toEqual(
+    expect((await calibrations({ devices, machine: "here", store, build: "one" })).map(({ how }) => how)).toEqual(
       devices.map(() => "measured"),
     );
-    const elsewhere = await calibrations({ devices: devices.slice(0, 1), machine: "another chip", store });
+    const one = devices.slice(0, 1);
+    const elsewhere = await calibrations({ devices: one, machine: "another chip", store, build: "one" });
     expect(elsewhere[0]?.how).toBe("measured");
+    const later = await calibrations({ devices: one, machine: "here", store, build: "two" });
+    expect(later[0]?.how).toBe("measured");
+  }, 120_000);
+
+  test("is measured where nothing can be kept, and not kept for a build that has no name", async () => {
+    const one = devices.slice(0, 1);
+    const broken = { get: () => Promise.reject(new Error("disk")), put: () => Promise.reject(new Error("full")) };
+    const [found] = await calibrations({ devices: one, machine: "here", store: broken, build: "one" });
+    expect(found?.how).toBe("measured");
+    const untouched = { get: vi.fn(broken.get), put: vi.fn(broken.put) };
+    await calibrations({ devices: one, machine: "here", store: untouched, build: undefined });
+    expect(untouched.get).not.toHaveBeenCalled();
+    expect(untouched.put).not.toHaveBeenCalled();
   }, 120_000);
 
   test("long prompts go where products are fast, long answers where weights are read fast", () => {

@@ -32,6 +32,8 @@ export interface CalibrationParts {
   readonly machine: string;
   /** Absent: always measured. */
   readonly store: CompileStore | undefined;
+  /** Hash of the sources that are measured; without it nothing is kept. */
+  readonly build: string | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -57,11 +59,14 @@ export async function calibrations(parts: CalibrationParts): Promise<readonly Kn
 }
 
 async function oneOf(device: Device, parts: CalibrationParts): Promise<KnownCalibration> {
-  const key = hashText(["calibration", VERSION, device.title, parts.machine].join("\n"));
-  const kept = readKept(await parts.store?.get(key));
+  const { build, machine } = parts;
+  const store = build === undefined ? undefined : parts.store;
+  const key = hashText(["calibration", VERSION, build ?? "", device.title, machine].join("\n"));
+  // A store that fails costs time, never the result.
+  const kept = readKept(await store?.get(key).catch(() => undefined));
   if (kept?.device === device.id) return { calibration: kept, how: "kept" };
   const calibration = await calibrateDevice(device, parts.signal);
-  await parts.store?.put(key, new TextEncoder().encode(JSON.stringify(calibration)));
+  await store?.put(key, new TextEncoder().encode(JSON.stringify(calibration))).catch(() => undefined);
   return { calibration, how: "measured" };
 }
 

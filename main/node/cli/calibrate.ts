@@ -5,6 +5,7 @@ import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { DeviceNeed } from "../../runtime/calibration.ts";
 import { mlxDevice } from "../../runtime/mlxDevice.ts";
 import { loadAddon } from "../addon.ts";
+import { BUILD_HASH } from "../buildHash.ts";
 import { calibrations } from "../calibrations.ts";
 import { chipTitle } from "../engine/machineInfo.ts";
 import { findMlxEngine } from "../mlxAddon.ts";
@@ -38,6 +39,7 @@ export async function calibrate({ engine, output, signal }: Command): Promise<nu
     ],
     machine: `${chipTitle()} ${threads}`,
     store: engine.plans,
+    build: BUILD_HASH,
     signal,
   });
   const ranks = pickBestDevice(
