@@ -16,6 +16,8 @@ export interface Ended {
 
 export interface Running {
   readonly process: ChildProcess;
+  /** Of a process that was started: nought would be the group of the tests themselves. */
+  readonly pid: () => number;
   /** Waits until the text stands on stdout or stderr. */
   shows(pattern: RegExp): Promise<void>;
   /** ^C as a terminal sends it: to the whole group of processes. Gives the milliseconds until the end as well. */
@@ -51,8 +53,13 @@ export function startRlx(parameters: readonly string[], { home, input }: RlxOpti
   const ended = once(child, "close").then(([code, signal]): Ended => ({ code, signal, out, err }));
   // A conversation waits for its input to end; the others do not read it.
   if (input === undefined || input.endsWith("\n")) child.stdin.end();
+  const pid = (): number => {
+    if (child.pid === undefined) throw new Error(`rlx ${parameters.join(" ")} was not started`);
+    return child.pid;
+  };
   return {
     process: child,
+    pid,
     shows: async (pattern) => {
       const seen = new Promise<void>((resolve) => {
         look = () => {
@@ -68,7 +75,7 @@ export function startRlx(parameters: readonly string[], { home, input }: RlxOpti
     },
     interrupt: async () => {
       const at = performance.now();
-      process.kill(-(child.pid ?? 0), "SIGINT");
+      process.kill(-pid(), "SIGINT");
       const end = await ended;
       return { ...end, after: performance.now() - at };
     },

@@ -1,6 +1,8 @@
 /** `rlx bench` and `rlx profile`. */
-import { writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import type { ProfileView } from "../../contract/views/run.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
 import { figureText, table } from "./output.ts";
@@ -54,7 +56,7 @@ export async function bench(
       return 0;
     }
   }
-  throw unfinished(command);
+  throw unfinished(command.signal);
 }
 
 export async function profile(
@@ -62,6 +64,7 @@ export async function profile(
   choice: ModelChoice,
   options: MeasureOptions & { readonly trace?: string },
 ): Promise<number> {
+  if (options.trace !== undefined) await checkTrace(options.trace);
   const { model } = await openModel(command, choice, "sample");
   const input = common(model, options);
   for await (const item of command.client.stream(
@@ -77,7 +80,18 @@ export async function profile(
       return 0;
     }
   }
-  throw unfinished(command);
+  throw unfinished(command.signal);
+}
+
+/** Before the work, which may be long. */
+async function checkTrace(path: string): Promise<void> {
+  const folder = dirname(resolve(path));
+  if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: the folder ${folder} does not exist`, {
+      hint: "Create it first, or choose another.",
+    });
+  if ((await stat(path).catch(() => undefined))?.isDirectory() === true)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: got the folder ${path}, expected a file`);
 }
 
 function printProfile({ output }: Command, view: ProfileView): void {

@@ -28,7 +28,7 @@ export function connect(output: Output, signal: AbortSignal): Command {
 }
 
 /** A stream that ended without its last item: because it was stopped, or through a fault of ours. */
-export function unfinished({ signal }: Command): WorkbenchError {
+export function unfinished(signal: AbortSignal): WorkbenchError {
   return signal.aborted
     ? new WorkbenchError("CANCELLED", "Cancelled.")
     : new WorkbenchError("BUG_INVARIANT", "[rlx] the stream ended without its last item");
@@ -38,6 +38,22 @@ export function unfinished({ signal }: Command): WorkbenchError {
 export interface ModelChoice {
   readonly file: string | undefined;
   readonly offer: string | undefined;
+}
+
+const OFFERS = [
+  { option: "sample", flag: "--sample", id: "sample" },
+  { option: "headerOnly", flag: "--header-only", id: "header-only-1b" },
+  { option: "deep", flag: "--deep", id: "header-only-400" },
+  { option: "demo", flag: "--demo", id: "demo-hybrid" },
+] as const;
+
+/** The model that a command line names: a file or one of those that come with the workbench, and not two of them. */
+export function choiceOf(file: string | undefined, options: CommonOptions): ModelChoice {
+  const offers = OFFERS.filter(({ option }) => options[option] === true);
+  const named = [...(file === undefined ? [] : [file]), ...offers.map(({ flag }) => flag)];
+  if (named.length > 1)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] the model: got ${named.join(" and ")}, expected one`);
+  return { file, offer: offers[0]?.id };
 }
 
 export async function openModel(command: Command, choice: ModelChoice, fallback?: string): Promise<Overview> {
@@ -92,7 +108,8 @@ export async function targetOf(command: Command, options: TargetOptions): Promis
     os: pick("os", options.os, list.oses, list.initial.os),
     units: pick("units", options.units, list.units, list.initial.units),
     profile: pick("profile", options.profile, list.profiles, list.initial.profile),
-    context: options.context === undefined ? list.initial.context : wholeNumber("context", options.context, 1),
+    context:
+      options.context === undefined ? list.initial.context : wholeNumber("context", options.context, 1, 1_048_576),
   };
 }
 

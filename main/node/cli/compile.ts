@@ -57,5 +57,5 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
       return 0;
     }
   }
-  throw unfinished(command);
+  throw unfinished(command.signal);
 }

@@ -47,7 +47,9 @@ export function createOutput(
       if (json) return;
       if (err.isTTY === true) {
         // A line that wraps cannot be rewritten.
-        const shown = text.slice(0, (err.columns ?? 80) - 1);
+        // A terminal that does not know its width says nought.
+        const width = err.columns === undefined || err.columns === 0 ? 80 : err.columns;
+        const shown = text.slice(0, width - 1);
         err.write(`\r${shown.padEnd(progressWidth)}`);
         progressWidth = Math.max(progressWidth, shown.length);
       } else if (step !== last) err.write(`${text}\n`);
@@ -106,7 +108,7 @@ export function figureText(figure: Figure): string {
         return scaled(value, [
           [1e9, "GB"],
           [1e6, "MB"],
-          [1e3, "kB"],
+          [1e3, "KB"],
           [1, "B"],
         ]);
       case "bytes/s":
@@ -153,6 +155,9 @@ export function figureText(figure: Figure): string {
 
 export const bytesText = (bytes: number): string =>
   figureText({ value: bytes, low: null, high: null, unit: "bytes", truth: "exact", basis: "" });
+
+/** "1 segment", "2 segments". */
+export const counted = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
 
 /** What a person reads when something went wrong. */
 export function errorText(error: WireError): string {

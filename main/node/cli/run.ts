@@ -71,7 +71,7 @@ async function answer(
       command.output.write(item.token.text);
     } else if (item.kind === "done" && start !== undefined) return { text, start, done: item };
   }
-  throw unfinished(command);
+  throw unfinished(signal);
 }
 
 /** Where an answer comes from: what a simulator writes and how fast says nothing of the device. */
@@ -182,13 +182,17 @@ async function converse(
       if (content === "" || command.signal.aborted) break;
       messages.push({ role: "user", content });
       answering = new AbortController();
-      const signal = AbortSignal.any([answering.signal, command.signal]);
       const request = runInput(model, options, { kind: "chat", messages: [...messages] });
-      const said = await answer(command, request, signal, mark(command));
+      const said = await answerUnlessStopped(command, request, answering.signal);
       answering = undefined;
-      messages.push({ role: "assistant", content: said.text });
-      process.stdout.write("\n");
-      process.stderr.write(`  ${statsLine(said.start, said.done.stats)}\n`);
+      if (said === undefined) {
+        // Nothing was answered: what was asked is not part of the conversation.
+        messages.pop();
+      } else {
+        messages.push({ role: "assistant", content: said.text });
+        process.stdout.write("\n");
+        process.stderr.write(`  ${statsLine(said.start, said.done.stats)}\n`);
+      }
       if (!command.signal.aborted) terminal.prompt();
     }
   } finally {
@@ -196,6 +200,18 @@ async function converse(
     end();
   }
   return command.signal.aborted ? INTERRUPTED : 0;
+}
+
+/** The answer as far as it came; undefined when it was stopped before it began, as while its device was being prepared. */
+async function answerUnlessStopped(command: Command, input: RunInput, stop: AbortSignal): Promise<Answer | undefined> {
+  try {
+    return await answer(command, input, AbortSignal.any([stop, command.signal]), mark(command));
+  } catch (error) {
+    const stopped = stop.aborted && !command.signal.aborted;
+    if (!stopped || !(error instanceof WorkbenchError) || error.code !== "CANCELLED") throw error;
+    command.output.endProgress();
+    return undefined;
+  }
 }
 
 export async function readText(path: string): Promise<string> {
