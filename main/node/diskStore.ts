@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { lstat, mkdir, open, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { CompileStore } from "../compiler/compileCache.ts";
@@ -29,7 +29,7 @@ export interface DiskStoreFacts {
 
 export interface DiskStore extends CompileStore {
   facts(): Promise<DiskStoreFacts>;
-  /** Removes every entry; answers what was there. */
+  /** Removes every entry; answers what was really removed. */
   clear(): Promise<DiskStoreFacts>;
 }
 
@@ -100,15 +100,15 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
   return {
     facts,
     async get(key) {
-      const path = pathOf(key);
-      const file = await openPlain(path);
+      const file = await openPlain(pathOf(key));
       if (file === undefined) return undefined;
       try {
         const info = await file.stat();
         if (!info.isFile() || info.size > limit) return undefined;
         const bytes = await file.readFile();
         const now = new Date();
-        await utimes(path, now, now).catch(() => undefined);
+        // Of the file that was opened: another may stand at its path by now.
+        await file.utimes(now, now).catch(() => undefined);
         return bytes;
       } finally {
         await file.close();
@@ -132,7 +132,8 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
     async clear() {
       const before = await facts();
       await removeAll([...(await filesLike(ENTRY)), ...(await filesLike(UNFINISHED))]);
-      return before;
+      const after = await facts();
+      return { ...before, entries: before.entries - after.entries, bytes: before.bytes - after.bytes };
     },
   };
 }

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }));
 
 const written = z.object({ text: z.string() });
-const cleared = z.object({ removed: z.number(), bytes: z.number(), folder: z.string() });
+const cleared = z.object({ removed: z.number(), bytes: z.number(), left: z.number(), folder: z.string() });
 const doctor = z.object({
   checks: z.array(z.object({ id: z.string(), sentence: z.string(), details: z.array(z.string()).optional() })),
 });
@@ -40,11 +40,11 @@ it("keeps one plan per model, reads it again, mends it, counts it, and clears it
   writeFileSync(join(place(), name), "damaged");
   expect(await run()).toBe(first);
   const { checks } = await answer(doctor, "doctor");
-  expect(checks.find(({ id }) => id === "cache")?.sentence).toContain(`1 compiled plan, `);
+  expect(checks.find(({ id }) => id === "cache")?.sentence).toContain("1 entry, ");
   expect(checks.find(({ id }) => id === "cache")?.sentence).toContain(place());
   expect(checks.find(({ id }) => id === "addon")?.details?.join("\n")).toMatch(/^matmul .*: /m);
-  const { removed, bytes, folder } = await answer(cleared, "doctor", "--clear-cache");
-  expect({ removed, folder }).toEqual({ removed: 1, folder: place() });
+  const { removed, bytes, left, folder } = await answer(cleared, "doctor", "--clear-cache");
+  expect({ removed, left, folder }).toEqual({ removed: 1, left: 0, folder: place() });
   expect(bytes).toBeGreaterThan(1000);
   expect(plans()).toEqual([]);
 });

@@ -29,11 +29,15 @@ export async function doctor(command: Command, _model: ModelChoice, options: Doc
 
 async function clearCache(engine: Engine, output: Output): Promise<number> {
   const removed = await engine.plans?.clear();
-  output.value({ removed: removed?.entries ?? 0, bytes: removed?.bytes ?? 0, folder: removed?.folder ?? null });
+  const left = (await engine.plans?.facts())?.entries ?? 0;
+  output.value({ removed: removed?.entries ?? 0, bytes: removed?.bytes ?? 0, left, folder: removed?.folder ?? null });
   output.line(
     removed === undefined
       ? "The compile cache is switched off."
-      : `Removed ${removed.entries} compiled ${removed.entries === 1 ? "plan" : "plans"} (${(removed.bytes / 1e6).toFixed(1)} MB) from ${removed.folder}.`,
+      : `Removed ${entriesText(removed.entries)} (${(removed.bytes / 1e6).toFixed(1)} MB) from ${removed.folder}.`,
   );
-  return 0;
+  if (left > 0) output.line(`${entriesText(left)} could not be removed.`);
+  return left > 0 ? 1 : 0;
 }
+
+const entriesText = (count: number): string => `${count} ${count === 1 ? "entry" : "entries"}`;

@@ -18,10 +18,10 @@ function run<O extends CommonOptions>(
   return async (file, options, program) => {
     const output = createOutput(options.json === true);
     try {
-      const [{ connect }, work] = await Promise.all([import("./client.ts"), load()]);
+      const [{ choiceOf, connect }, work] = await Promise.all([import("./client.ts"), load()]);
       const command = connect(output, interrupted);
       try {
-        process.exitCode = (await work(command, { file, offer: offerOf(options) }, options)) ?? 0;
+        process.exitCode = (await work(command, choiceOf(file, options), options)) ?? 0;
       } finally {
         await command.engine.dispose();
       }
@@ -30,13 +30,6 @@ function run<O extends CommonOptions>(
       fail(error, `rlx ${program.name()}`, output.json);
     }
   };
-}
-
-function offerOf(options: CommonOptions): string | undefined {
-  if (options.sample === true) return "sample";
-  if (options.headerOnly === true) return "header-only-1b";
-  if (options.deep === true) return "header-only-400";
-  return options.demo === true ? "demo-hybrid" : undefined;
 }
 
 const program = new Program("rlx")
@@ -90,10 +83,8 @@ const forTarget = (command: Program): Program =>
     .option("--context <n>", "context length in tokens")
     .addOption(preset("--phase <name>", "decode or prefill", "decode"));
 
-const onDevice = (command: Program): Program =>
-  command
-    .option("--threads <n>", "CPU threads; all without it")
-    .addOption(preset("--device <id>", "cpu, mlx, coreml-sim or coreml", "cpu"));
+const onDevice = (command: Program, devices: string): Program =>
+  command.option("--threads <n>", "CPU threads; all without it").addOption(preset("--device <id>", devices, "cpu"));
 
 const sampling = (command: Program): Program =>
   onDevice(
@@ -107,6 +98,7 @@ const sampling = (command: Program): Program =>
       .option("--seed <n>", "the same seed gives the same text")
       .addOption(several("--stop <text>", "end at this text"))
       .option("--context <n>", "context length in tokens"),
+    "cpu, mlx, coreml-sim or coreml",
   );
 
 withoutWeights(
@@ -221,6 +213,7 @@ onDevice(
     .addOption(preset("--tg <n>", "generated tokens; 0 leaves the test out", "128"))
     .addOption(preset("-r, --repeats <n>", "runs that count", "5"))
     .addOption(preset("--warmup <n>", "runs before those", "1")),
+  "cpu, mlx or coreml",
 ).action(run(async () => (await import("./bench.ts")).bench));
 
 onDevice(
@@ -228,12 +221,13 @@ onDevice(
     .addOption(preset("--pp <n>", "prompt tokens", "64"))
     .addOption(preset("--tg <n>", "generated tokens", "16"))
     .option("--trace <path>", "write a Chrome trace, for Perfetto or speedscope"),
+  "cpu or mlx",
 ).action(run(async () => (await import("./bench.ts")).profile));
 
 program
   .command("doctor")
   .description("check this machine: addon, devices, memory, simulator")
-  .option("--clear-cache", "remove the compiled plans that are kept on disk")
+  .option("--clear-cache", "remove the compiled plans and calibrations that are kept on disk")
   .option("--calibrate", "measure what each device does here, once, and say which is the best")
   .option("--verify", "on a Mac: ask CoreML what only it can answer, and compare its plans with the predictions")
   .option("-o, --output <folder>", "with --verify: write answers, plans and predictions there")
@@ -266,7 +260,8 @@ program
 
 /** A wrong command line, in the words of the parser and the form of our errors. */
 function misuse(error: CommanderError): void {
-  const named = program.commands.find((command) => command.name() === process.argv[2]);
+  const word = process.argv[2] ?? "";
+  const named = program.commands.find((command) => command.name() === word || command.aliases().includes(word));
   const name = named === undefined ? "rlx" : `rlx ${named.name()}`;
   const [said = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const hint = `${more.join(" ").replace(/^\(|\)$/g, "")} \`${name} --help\` shows what there is.`.trimStart();

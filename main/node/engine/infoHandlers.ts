@@ -80,7 +80,7 @@ async function cacheCheck(store: DiskStore | undefined): Promise<Check> {
   const { folder, entries, bytes, limit } = await store.facts();
   return {
     ...check,
-    sentence: `${entries} compiled ${entries === 1 ? "plan" : "plans"}, ${(bytes / 1e6).toFixed(1)} of at most ${Math.round(limit / 1e6)} MB, in ${folder}.`,
+    sentence: `${entries} ${entries === 1 ? "entry" : "entries"}, ${(bytes / 1e6).toFixed(1)} of at most ${Math.round(limit / 1e6)} MB, in ${folder}.`,
     hint: entries === 0 ? null : "rlx doctor --clear-cache empties it.",
   };
 }
