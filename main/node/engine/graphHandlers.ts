@@ -53,10 +53,8 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       // The graph of a key serves every target of its context: the one that is named counts.
       const asked = target ?? (key.stage.kind === "legal" ? key.stage.target : null);
       const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
-      const routed =
-        route === undefined ? undefined : key.stage.kind === "legal" ? node : sameNode(graph, node, route.graph);
-      const became =
-        route === undefined ? [] : key.stage.kind === "legal" ? [node] : whatBecameOf(graph, node, route.graph);
+      const routed = route === undefined ? undefined : sameNode(graph, node, route.graph);
+      const became = route === undefined ? [] : whatBecameOf(graph, node, route.graph);
       return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed, became });
     },
     "graph.overlay": async ({ key, kind, target }, { signal }) => {
@@ -112,6 +110,7 @@ function stageTitle(key: GraphKey): string {
 
 /** The node of another stage that stands for the same operation of the model. */
 function sameNode(graph: Graph, node: number, other: Graph): number | undefined {
+  if (other === graph) return node;
   const id = stableIds(graph)[node];
   if (id === undefined) return undefined;
   const found = stableIds(other).indexOf(id);
@@ -122,6 +121,7 @@ const isPredicted = (kind: OverlayView["kind"]): boolean => kind === "device" ||
 
 /** Nodes of another stage that stand for an operation that this one stands for, too. */
 function whatBecameOf(graph: Graph, node: number, other: Graph): readonly number[] {
+  if (other === graph) return [node];
   const sources = new Set(graph.nodes[node]?.origins.map(({ source }) => source));
   return other.nodes.flatMap((each) =>
     !isLeaf(each) && each.origins.some(({ source }) => sources.has(source)) ? [each.id] : [],
@@ -166,7 +166,7 @@ function overlay(
     case "segment":
     case "time": {
       invariant(route, `overlay ${kind} has a route`);
-      const at = routedIds(graph, route.graph, key);
+      const at = routedIds(graph, route.graph);
       const segments = new Int32Array(route.graph.nodes.length).fill(-1);
       for (const segment of route.segments) for (const id of segment.nodes) segments[id] = segment.index;
       for (const node of graph.nodes) {
@@ -184,9 +184,9 @@ function overlay(
   }
 }
 
-/** For each node its counterpart in the route's graph, or -1. */
-function routedIds(graph: Graph, routed: Graph, key: GraphKey): Int32Array {
-  if (key.stage.kind === "legal") return Int32Array.from(graph.nodes, (node) => node.id);
+/** For each node its counterpart in the route's graph, or -1. The legal graph of another context may have other nodes. */
+function routedIds(graph: Graph, routed: Graph): Int32Array {
+  if (routed === graph) return Int32Array.from(graph.nodes, (node) => node.id);
   const byId = new Map<number, number>();
   stableIds(routed).forEach((id, node) => byId.set(id, node));
   return Int32Array.from(stableIds(graph), (id) => byId.get(id) ?? -1);
