@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { openFileSource } from "../fileByteSource.ts";
 import { startServer } from "../serve/server.ts";
 import { wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";
@@ -32,6 +33,8 @@ export async function serveCommand(
   interrupted: AbortSignal,
 ): Promise<number> {
   const port = wholeNumber("port", options.port, 0, 65_535);
+  // Said here and not only in the window: whoever reads an exit code sees no window.
+  if (file !== undefined) await (await openFileSource(resolve(file))).close();
   const out = outFolder();
   const server = await startServer({
     port,
@@ -46,6 +49,8 @@ export async function serveCommand(
   if (options.open === true) openBrowser(url);
   const code = await new Promise<number>((ended) => {
     interrupted.addEventListener("abort", () => ended(INTERRUPTED));
+    // One that came while the server was starting is not announced again.
+    if (interrupted.aborted) ended(INTERRUPTED);
     process.once("SIGTERM", () => ended(0));
   });
   await server.close();

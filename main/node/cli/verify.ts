@@ -15,7 +15,9 @@ export async function verifyMac(command: Command, folder: string | undefined): P
   const verification = await verify(engine.coreml, { signal, onAnswer: (answer) => show(command, answer) });
   output.line("\nPlan and prediction of the sample model:");
   const plans: PlannedRoute[] = [];
-  for (const units of UNITS) plans.push(await plannedFor(command, units));
+  const { model } = await openModel(command, { file: undefined, offer: "sample" });
+  for (const units of UNITS) plans.push(await plannedFor(command, model, units));
+  await command.client.call("model.close", { model });
   const { chip, os } = verification.machine;
   output.line(`\n${chip}, macOS ${os} (${verification.truth})`);
   output.value({ ...verification, plans });
@@ -31,9 +33,8 @@ function show({ output }: Command, answer: Answer): void {
   }
 }
 
-async function plannedFor(command: Command, units: (typeof UNITS)[number]): Promise<PlannedRoute> {
+async function plannedFor(command: Command, model: string, units: (typeof UNITS)[number]): Promise<PlannedRoute> {
   const { client, output, signal } = command;
-  const { model } = await openModel(command, { file: undefined, offer: "sample" });
   const target = await targetOf(command, { units });
   const view = await client.call("route.planned", { model, target, phase: "decode" }, { signal });
   output.line(`  ${units}: ${view.sentence}`);
