@@ -18,6 +18,7 @@ describe("settings", () => {
       coremlUnits: "all",
       home: "/Some/Where",
     });
+    expect(readSettings({ RLX_COREML_UNITS: "cpu-gpu" })).toMatchObject({ coremlUnits: "cpu-gpu" });
     expect(() => readSettings({ RLX_KERNEL_DISPATCH: "fastest" })).toThrow(
       expect.objectContaining({ code: "INPUT_ARGUMENT" }),
     );

@@ -8,7 +8,7 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 
 export const DISPATCH_POLICIES = ["prefer-native", "force-common", "force-native"] as const;
 export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
-export const COREML_UNITS = ["cpu", "gpu", "all", "cpu-ane"] as const;
+export const COREML_UNITS = ["cpu", "gpu", "cpu-gpu", "all", "cpu-ane"] as const;
 export type CoremlUnits = (typeof COREML_UNITS)[number];
 
 export interface Settings {

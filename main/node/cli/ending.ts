@@ -1,6 +1,7 @@
 /** How a command ends: with its exit code, with an error for people and programs, by ^C, or because its reader has left. */
 import type { WireError } from "../../diagnostics/errors.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
+import { readSettings } from "../settings.ts";
 import { errorText, exitCode, INTERRUPTED } from "./output.ts";
 
 const stopped = new AbortController();
@@ -30,9 +31,18 @@ export function fail(error: unknown, command: string, json: boolean): void {
   const wire = withHint(toWireError(error), command);
   if (json) process.stdout.write(`${JSON.stringify({ error: wire }, null, 2)}\n`);
   process.stderr.write(`${errorText(wire)}\n`);
-  if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && process.env["RLX_VERBOSE"] === "1")
+  if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && wantsStack())
     process.stderr.write(`${error.stack ?? ""}\n`);
   process.exitCode = exitCode(wire);
+}
+
+function wantsStack(): boolean {
+  try {
+    return readSettings(process.env).verbose;
+  } catch {
+    // Of another variable that is not understood; it is no reason to hide where the fault is.
+    return true;
+  }
 }
 
 /** Whoever wrote the command wrongly is told where it says how. */

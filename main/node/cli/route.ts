@@ -5,7 +5,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
-import { bytesText, figureText, table } from "./output.ts";
+import { bytesText, counted, figureText, table } from "./output.ts";
 import { planned } from "./planned.ts";
 
 interface RouteOptions extends CommonOptions {
@@ -41,7 +41,7 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
   ]);
   output.line(table(["device", "ops", "work", "time", "note"], rows, new Set([1, 2, 3])));
   output.line(
-    `\n${view.segments.length} segments, ${view.hops.length} hops, ${figureText(view.bytesPerStep)} across per step`,
+    `\n${counted(view.segments.length, "segment")}, ${counted(view.hops.length, "hop")}, ${figureText(view.bytesPerStep)} across per step`,
   );
   if (options.ops === true) output.line(`\n${opRows(view)}`);
   if (expectation !== undefined && !held) {

@@ -4,7 +4,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, wholeNumber } from "./client.ts";
-import { table } from "./output.ts";
+import { counted, table } from "./output.ts";
 import { readText } from "./run.ts";
 
 interface TextOptions extends CommonOptions {
@@ -22,6 +22,13 @@ interface ScoreOptions extends TextOptions {
   readonly chunk: string;
 }
 
+/** Of several texts, nobody could say which one counts. */
+function oneSource(sources: Readonly<Record<string, string | undefined>>): void {
+  const given = Object.keys(sources).filter((flag) => sources[flag] !== undefined);
+  if (given.length > 1)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] the text: got ${given.join(" and ")}, expected one`);
+}
+
 async function textOf(options: TextOptions): Promise<string> {
   if (options.textFile !== undefined) return readText(options.textFile);
   if (options.text !== undefined) return options.text;
@@ -33,6 +40,7 @@ async function opened(command: Command, choice: ModelChoice): Promise<OpenModel>
 }
 
 export async function tokenize(command: Command, choice: ModelChoice, options: TextOptions): Promise<undefined> {
+  oneSource({ "--text": options.text, "--text-file": options.textFile });
   const text = await textOf(options);
   const { tokenizer } = await opened(command, choice);
   const tokens = [...tokenizer.encode(text, { addSpecial: options.special })];
@@ -55,6 +63,7 @@ function parseIds(list: string): number[] {
 /** {tokens, logprobs, perplexity}; the first token has no log-probability. */
 export async function score(command: Command, choice: ModelChoice, options: ScoreOptions): Promise<number> {
   const { output, signal } = command;
+  oneSource({ "--ids": options.ids, "--text": options.text, "--text-file": options.textFile });
   const model = await opened(command, choice);
   const tokens =
     options.ids === undefined
@@ -63,7 +72,7 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
   if (tokens.length < 2)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
-      `[rlx score] got ${tokens.length === 1 ? "1 token" : `${tokens.length} tokens`}, expected at least 2`,
+      `[rlx score] got ${counted(tokens.length, "token")}, expected at least 2`,
       {
         hint: "Give a longer text.",
       },
@@ -99,7 +108,7 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
         new Set([0, 2]),
       ),
     );
-    output.line(`\nperplexity ${perplexity.toFixed(4)} over ${known.length} tokens`);
+    output.line(`\nperplexity ${perplexity.toFixed(4)} over ${counted(known.length, "token")}`);
     return 0;
   } finally {
     lease.release();

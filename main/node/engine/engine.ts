@@ -65,6 +65,7 @@ const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
   "cpu-ane": "cpu-ane",
   all: "all",
   gpu: "cpu-gpu",
+  "cpu-gpu": "cpu-gpu",
   cpu: "cpu",
 };
 const STATUS_EVERY_MS = 2000;

@@ -54,6 +54,13 @@ export function bytesText(bytes: number): string {
   const value = bytes / unit;
   return `${value.toFixed(value < 10 ? 1 : 0)} ${name}`;
 }
+
+/** Three significant figures, as window and command line write their own: "5.76 KB". */
+export function bytesFigure(bytes: number): string {
+  const [unit, name] = bytes >= 1e9 ? [1e9, "GB"] : bytes >= 1e6 ? [1e6, "MB"] : bytes >= 1e3 ? [1e3, "KB"] : [1, "B"];
+  return `${Number((bytes / unit).toPrecision(3))} ${name}`;
+}
+
 const percent = (share: number): number => Math.round(share * 100);
 
 export const cacheBytes = (shape: ModelShape, context: number): number =>

@@ -6,7 +6,7 @@ import type { Device, Phase, TargetSpec } from "../../../contract/views/common.t
 import { deviceCode } from "../../../contract/views/common.ts";
 import type { DeviceShare, HopView, RouteView, SegmentView } from "../../../contract/views/route.ts";
 import { isLeaf } from "../../../ir/graph.ts";
-import { bytesText, figure } from "../forecast.ts";
+import { bytesFigure, figure } from "../forecast.ts";
 import { groupTree } from "./groups.ts";
 import { StringTable } from "./strings.ts";
 
@@ -177,5 +177,5 @@ export function sentenceOf(route: Route, bytes: number): string {
   if (!most || most.device === "none") return "Nothing to place.";
   const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
   if (route.segments.length === 1) return `Everything runs in one segment on the ${NAMES[most.device]}.`;
-  return `${NAMES[most.device]} ${percent(most.workShare)} of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesText(bytes)} between them per step.`;
+  return `${NAMES[most.device]} ${percent(most.workShare)} of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesFigure(bytes)} between them per step.`;
 }
