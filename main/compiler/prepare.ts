@@ -1,12 +1,36 @@
 /** What a graph goes through before a backend lowers it: the passes, then the ops that the backend has. */
 import type { Graph } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
+import type { PipelineResult } from "../passes/pipeline.ts";
 import { pipelineFor, runPipelineInSteps } from "../passes/pipeline.ts";
+import type { Legalised } from "./legalise.ts";
 import { legaliseInSteps } from "./legalise.ts";
 
 type Backend = Parameters<typeof pipelineFor>[0] & Parameters<typeof legaliseInSteps>[1];
 
-export function* prepareInSteps(graph: Graph, backend: Backend, verify = false): Steps<Graph> {
-  const { graph: passed } = yield* runPipelineInSteps(graph, { passes: pipelineFor(backend), verify });
-  return (yield* legaliseInSteps(passed, backend)).graph;
+/** What a compile did, for whoever wants to be told; the report is worked out when it is asked for. */
+export interface CompileNews {
+  readonly records: PipelineResult["records"];
+  readonly legal: Pick<Legalised, "report">;
+}
+
+export interface PrepareOptions {
+  readonly verify?: boolean;
+  readonly tell?: ((news: CompileNews) => void) | undefined;
+}
+
+export function* prepareInSteps(graph: Graph, backend: Backend, options: PrepareOptions = {}): Steps<Graph> {
+  return (yield* legalInSteps(graph, backend, options)).graph;
+}
+
+/** The same, with what keeps a node from being legal. */
+export function* legalInSteps(
+  graph: Graph,
+  backend: Backend,
+  { verify = false, tell }: PrepareOptions = {},
+): Steps<Legalised> {
+  const { graph: passed, records } = yield* runPipelineInSteps(graph, { passes: pipelineFor(backend), verify });
+  const legal = yield* legaliseInSteps(passed, backend);
+  tell?.({ records, legal });
+  return legal;
 }

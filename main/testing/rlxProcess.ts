@@ -29,12 +29,14 @@ export interface RlxOptions {
   readonly home: string;
   /** What stands on stdin; nothing without it. */
   readonly input?: string;
+  /** Environment variables beside those of the tests. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-export function startRlx(parameters: readonly string[], { home, input }: RlxOptions): Running {
+export function startRlx(parameters: readonly string[], { home, input, env = {} }: RlxOptions): Running {
   const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], {
     cwd: root,
-    env: { ...process.env, RLX_HOME: home },
+    env: { ...process.env, RLX_HOME: home, ...env },
     stdio: ["pipe", "pipe", "pipe"],
     // Its own group, so that an interrupt does not reach the tests.
     detached: true,

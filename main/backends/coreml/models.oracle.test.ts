@@ -59,7 +59,7 @@ function request(file: GgufFile, profile: WeightProfile): Parameters<typeof expo
   return {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
-    prepare: (graph) => prepareInSteps(graph, "coreml", true),
+    prepare: (graph) => prepareInSteps(graph, "coreml", { verify: true }),
     graph: templateOf(file),
     variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
     target,

@@ -260,6 +260,21 @@ describe("answers", () => {
     expect(demo).toContain(`~${said ?? ""} across per step`);
   });
 
+  it.each(["route FILE", "compile FILE -o DIR/told.mlpackage --overwrite", "run FILE -p Once -n 1"])(
+    "tell on stderr what the compile of %s did, when that was asked for",
+    async (line) => {
+      const backend = line.startsWith("run") ? "cpu" : "coreml";
+      const env = { RLX_VERBOSE: "1", RLX_DISPATCH_REPORT: "1" };
+      const { code, err, out } = await rlx(words(`${line} --json`), { home, env });
+      expect(code).toBe(0);
+      expect(() => void JSON.parse(out)).not.toThrow();
+      expect(err).toMatch(/^pass dead code: \d+ -> \d+ nodes, \d+ hits, /m);
+      expect(err).toMatch(new RegExp(`^dispatch for ${backend}: \\d+ native, \\d+ decomposed, `, "m"));
+      expect(err).toMatch(/^ +\d+ native +rms_norm: /m);
+      expect((await rlx(words(`${line} --json`), { home })).err).toBe("");
+    },
+  );
+
   it("take the sample when no file is named", async () => {
     const { code, out } = await command('run -p "Once upon a" -n 2 --temperature 0');
     expect({ code, out: out.trim() }).toMatchObject({ code: 0, out: expect.stringContaining("time") as string });

@@ -11,6 +11,7 @@ import { serve } from "../../contract/serve.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import { compile } from "../../compiler/compile.ts";
 import { formatReport } from "../../compiler/legalise.ts";
+import type { CompileNews } from "../../compiler/prepare.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { loadAddon } from "../addon.ts";
 import { BUILD_HASH } from "../buildHash.ts";
@@ -86,17 +87,24 @@ export function dataFolder(settings: Settings): string {
   return join(process.env["XDG_DATA_HOME"] ?? join(homedir(), ".local", "share"), "rlx-workbench");
 }
 
-/** Passes and legalisation for the CPU engine, told on stderr when that was asked for. */
-function prepareForCpu(settings: Settings): (graph: Graph) => Graph {
-  return (graph) => {
-    const compiled = compile(graph, { backend: "cpu", dispatch: settings.dispatch });
+/** What a compile did, told on stderr as far as that was asked for. */
+function tellCompiled(settings: Settings): (news: CompileNews) => void {
+  return ({ records, legal }) => {
     const say = (text: string): void => void process.stderr.write(`${text}\n`);
     if (settings.verbose)
-      for (const pass of compiled.records)
+      for (const pass of records)
         say(
           `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms`,
         );
-    if (settings.dispatchReport) say(formatReport(compiled.report));
+    if (settings.dispatchReport) say(formatReport(legal.report));
+  };
+}
+
+/** Passes and legalisation for the CPU engine. */
+function prepareForCpu({ dispatch }: Settings, tell: (news: CompileNews) => void): (graph: Graph) => Graph {
+  return (graph) => {
+    const compiled = compile(graph, { backend: "cpu", dispatch });
+    tell({ records: compiled.records, legal: compiled });
     return compiled.graph;
   };
 }
@@ -120,14 +128,15 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   const recents = createRecents(folder);
   const uploads = createUploads();
   const offers = createOffers();
-  const store = createModelStore({ offers, recents, uploads });
+  const onCompiled = tellCompiled(settings);
+  const store = createModelStore({ offers, recents, uploads, onCompiled });
   const defaultThreads = availableParallelism();
   const place = cacheFolder(settings);
   const plans = place === undefined ? undefined : diskStore(place);
   const decoders = createDecoders({
     engine: cpu.engine,
     mlx,
-    prepare: prepareForCpu(settings),
+    prepare: prepareForCpu(settings, onCompiled),
     plans: planCache(settings, plans, build),
     defaultThreads,
     defaultContext: CONTEXT,

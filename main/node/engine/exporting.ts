@@ -18,7 +18,7 @@ export function exportRequest(model: OpenModel, target: PlanTarget): ExportReque
   return {
     table: opTable,
     entries: coremlEntry,
-    prepare: (graph) => prepareInSteps(graph, "coreml"),
+    prepare: (graph) => prepareInSteps(graph, "coreml", { tell: model.onCompiled }),
     graph: templateOf(model),
     variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
     target,

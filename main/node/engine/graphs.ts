@@ -3,7 +3,7 @@
  * a step has. What is made is kept with the model, the large ones as long as they are among the last.
  */
 import type { Legalised } from "../../compiler/legalise.ts";
-import { legaliseInSteps } from "../../compiler/legalise.ts";
+import { legalInSteps } from "../../compiler/prepare.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, Stage } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -17,7 +17,7 @@ import { buildModel } from "../../models/buildModel.ts";
 import { demoGraph } from "../../models/demo.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PipelineResult } from "../../passes/pipeline.ts";
-import { PASSES, pipelineFor, runPipelineInSteps } from "../../passes/pipeline.ts";
+import { PASSES, runPipelineInSteps } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
@@ -61,14 +61,15 @@ export const passRecords = (model: OpenModel, signal: AbortSignal): Promise<Pipe
 
 /** The graph that CoreML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
-  worksOf(model).get(LEGAL, `${phase} ${context}`, signal, (own) => inSlices(legalInSteps(model, phase, context), own));
+  worksOf(model).get(LEGAL, `${phase} ${context}`, signal, (own) =>
+    inSlices(boundLegalInSteps(model, phase, context), own),
+  );
 
-function* legalInSteps(model: OpenModel, phase: Phase, context: number): Steps<Legalised> {
+function* boundLegalInSteps(model: OpenModel, phase: Phase, context: number): Steps<Legalised> {
   const template = templateOf(model);
   yield;
   const bound = yield* specializeInSteps(opTable, template, bindingsFor(phase, context));
-  const { graph } = yield* runPipelineInSteps(bound, { passes: pipelineFor("coreml") });
-  return yield* legaliseInSteps(graph, "coreml");
+  return yield* legalInSteps(bound, "coreml", { tell: model.onCompiled });
 }
 
 export interface StagedGraph {

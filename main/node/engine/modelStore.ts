@@ -2,6 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import type { CompileNews } from "../../compiler/prepare.ts";
 import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -33,6 +34,7 @@ export function createModelStore(parts: {
   readonly offers: Offers;
   readonly recents: Recents;
   readonly uploads: Uploads;
+  readonly onCompiled?: (news: CompileNews) => void;
 }): ModelStore {
   const models = new Map<string, OpenModel>();
   let next = 1;
@@ -119,7 +121,7 @@ export function createModelStore(parts: {
     headers,
     get,
     async open(source, signal) {
-      const model = new OpenModel(`m${next++}`, await initOf(source, signal));
+      const model = new OpenModel(`m${next++}`, await initOf(source, signal), parts.onCompiled);
       models.set(model.id, model);
       return model;
     },
