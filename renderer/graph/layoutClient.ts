@@ -9,6 +9,8 @@ import type { LayoutAnswer, LayoutRequest } from "./worker.ts";
 export interface LayoutWorker {
   postMessage(request: LayoutRequest): void;
   onAnswer(listener: (answer: LayoutAnswer) => void): void;
+  /** The worker could not be loaded, or something was thrown outside of a layout. */
+  onError(listener: (message: string) => void): void;
   terminate(): void;
 }
 
@@ -37,6 +39,15 @@ export function createLayoutClient(createWorker: () => LayoutWorker): LayoutClie
       const { settle } = waiting;
       waiting = null;
       settle(answer);
+    });
+    next.onError((message) => {
+      if (worker !== next) return;
+      next.terminate();
+      worker = null;
+      if (waiting === null) return;
+      const { id, settle } = waiting;
+      waiting = null;
+      settle({ kind: "failed", id, message });
     });
     sent = null;
     return next;
@@ -75,6 +86,10 @@ export function browserLayoutWorker(): LayoutWorker {
     postMessage: (request) => worker.postMessage(request),
     onAnswer: (listener) =>
       worker.addEventListener("message", (message: MessageEvent<LayoutAnswer>) => listener(message.data)),
+    onError: (listener) => {
+      worker.addEventListener("error", ({ message }) => listener(message || "the worker could not be started"));
+      worker.addEventListener("messageerror", () => listener("an answer could not be read"));
+    },
     terminate: () => worker.terminate(),
   };
 }

@@ -157,6 +157,8 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     const mine = opening;
     uploading?.abort();
     closeEngineSide();
+    // What was lost with the engine belongs to the model before.
+    if (source !== get().source && get().loss?.over === true) set({ loss: null });
     set({ ...NO_MODEL, source, openingTitle: titleOf(source), model: { kind: "loading", previous: null } });
     try {
       const overview = await askOverview(source);

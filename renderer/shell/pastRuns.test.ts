@@ -9,6 +9,7 @@ const run = (id: number, at: number, errorCode: string | null = null): RunRecord
   at,
   mode: "chat",
   prompt: `question ${id}`,
+  messages: [],
   parameters: DEFAULT_PARAMETERS,
   seed: 1,
   text: "",

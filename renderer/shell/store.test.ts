@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { WorkbenchError } from "../../main/diagnostics/errors.ts";
+import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
@@ -18,8 +20,8 @@ async function until(_store: WorkbenchStore, holds: () => boolean, ms = 4000): P
   }
 }
 
-async function setUp() {
-  const fake = createFakeEngine({ layers: 8 });
+async function setUp(options: FakeOptions = {}) {
+  const fake = createFakeEngine({ layers: 8, ...options });
   const store = createWorkbenchStore(fake.client, null, inPlace);
   await until(store, () => store.getState().info.kind === "ready");
   return { fake, store, get: store.getState };
@@ -91,6 +93,29 @@ describe("the store", () => {
     expect(get().runHistory).toEqual([]);
   });
 
+  it("asks for no more tokens than the context has, and keeps what came before an error", async () => {
+    const asked: number[] = [];
+    const { get } = await setUp({
+      streams: {
+        async *"run.start"({ maxTokens }) {
+          asked.push(maxTokens);
+          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [] } };
+          throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] failed");
+        },
+      },
+    });
+    await get().open(QWEN);
+    get().setParameters({ context: 128, maxTokens: 4096, seed: 7 });
+    get().setDraft("Why?");
+    await get().send();
+    expect(asked).toEqual([128]);
+    expect(get().turns[0]?.answer).toMatchObject({ text: "Once", end: "Failed.", error: { code: "INPUT_NOT_GGUF" } });
+    expect(get().runHistory[0]).toMatchObject({ text: "Once", seed: null });
+    get().setParameters({ seed: 1 });
+    get().restoreRun(get().runHistory[0]?.id ?? -1);
+    expect(get().parameters.seed).toBe(7);
+  });
+
   it("shows only the tabs that a demo graph has", async () => {
     const { store, get } = await setUp();
     await get().open({ kind: "offer", id: "hybrid" });
@@ -143,10 +168,19 @@ describe("a lost engine", () => {
     expect(get().model.kind).toBe("ready");
     expect(get().tab).toBe("run");
     expect(get().turns).toHaveLength(1);
-    // And it works again.
+    // And it works again, without a word of what is being written.
     get().setDraft("And now?");
+    await get().resend(get().turns[0]?.id ?? -1);
+    expect(get().draft).toBe("And now?");
+    expect(get().turns).toHaveLength(1);
+    expect(get().turns[0]).toMatchObject({ prompt: "Why?", answer: { error: null } });
+    get().setParameters({ maxTokens: 4 });
     await get().send();
     expect(get().turns[1]?.answer.end).toContain("The model ended its answer");
+    expect(get().runHistory[0]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(get().loss?.over).toBe(true);
+    await get().open({ kind: "offer", id: "hybrid" });
+    expect(get().loss).toBeNull();
     get().close();
     expect(get().turns).toHaveLength(0);
   });

@@ -137,6 +137,9 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
           }}
           onPointerMove={onPointerMove}
           onPointerUp={onPointerUp}
+          onPointerCancel={() => {
+            drag.current = null;
+          }}
           onPointerLeave={() => setHover("")}
         />
       </div>

@@ -26,7 +26,7 @@ export function Composer(): ReactNode {
   const showHistory = useRun((s) => s.showHistory);
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  useFocus(box, field, running !== null);
+  useFocus(box, field, running !== null, historyShown);
   useEscape(running !== null, stop);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Enter" || event.shiftKey || event.metaKey || event.ctrlKey || event.nativeEvent.isComposing)
@@ -101,12 +101,14 @@ function useFocus(
   box: RefObject<HTMLDivElement | null>,
   field: RefObject<HTMLTextAreaElement | null>,
   running: boolean,
+  historyShown: boolean,
 ): void {
   useEffect(() => {
+    if (historyShown) return;
     const active = document.activeElement;
     if (active?.id === "tab-run" && active.matches(":focus-visible")) return;
     field.current?.focus();
-  }, [field]);
+  }, [field, historyShown]);
   const ran = useRef(false);
   useEffect(() => {
     const active = document.activeElement;

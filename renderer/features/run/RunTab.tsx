@@ -38,22 +38,29 @@ function Conversation(): ReactNode {
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element !== null && atEnd.current) element.scrollTop = element.scrollHeight;
-  }, [turns]);
-  if (historyShown) return <RunHistory />;
+  }, [turns, historyShown]);
   return (
     <div className={styles["tab"]}>
-      <div
-        ref={scroller}
-        className={styles["turns"]}
-        tabIndex={0}
-        role="log"
-        aria-label="Conversation"
-        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
-          (atEnd.current = scrollTop + clientHeight > scrollHeight - 40)
-        }
-      >
-        {turns.length === 0 ? <Beginning mode={mode} /> : turns.map((turn) => <TurnView key={turn.id} id={turn.id} />)}
-      </div>
+      {historyShown ? (
+        <RunHistory />
+      ) : (
+        <div
+          ref={scroller}
+          className={styles["turns"]}
+          tabIndex={0}
+          role="log"
+          aria-label="Conversation"
+          onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
+            (atEnd.current = scrollTop + clientHeight > scrollHeight - 40)
+          }
+        >
+          {turns.length === 0 ? (
+            <Beginning mode={mode} />
+          ) : (
+            turns.map((turn) => <TurnView key={turn.id} id={turn.id} />)
+          )}
+        </div>
+      )}
       <Composer />
     </div>
   );

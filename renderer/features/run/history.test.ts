@@ -32,6 +32,7 @@ const run = (part: Partial<RunRecord>): RunRecord => ({
   at: 0,
   mode: "chat",
   prompt: "What is 7 x 8?",
+  messages: [{ role: "user", content: "What is 7 x 8?" }],
   parameters: DEFAULT_PARAMETERS,
   seed: 42,
   text: "7 x 8 = 56.",
@@ -57,6 +58,16 @@ describe("two runs", () => {
     expect(changedParameters(run({}), run({ id: 2 }))).toEqual([]);
     const other = run({ seed: 7, parameters: { ...DEFAULT_PARAMETERS, temperature: 0, system: "Be brief." } });
     expect(changedParameters(run({}), other)).toEqual(["temperature 0.7 → 0", "another system message", "seed 42 → 7"]);
+    const later = run({
+      messages: [
+        { role: "user", content: "Hello" },
+        { role: "assistant", content: "Hello." },
+        { role: "user", content: "What is 7 x 8?" },
+      ],
+    });
+    expect(changedParameters(run({}), later)).toEqual(["another conversation before it"]);
+    const told = run({ messages: [{ role: "system", content: "Be brief." }, ...run({}).messages] });
+    expect(changedParameters(run({}), told)).toEqual([]);
   });
 });
 
@@ -71,7 +82,11 @@ describe("runs as JSON", () => {
       tokensPerSecond: 100,
       firstTokenSeconds: 0.125,
       text: "7 x 8 = 56.",
+      messages: [{ role: "user", content: "What is 7 x 8?" }],
     });
+    // The engine never said the seed of a run that failed before it began.
+    const failed = run({ seed: null, parameters: { ...DEFAULT_PARAMETERS, seed: 9 } });
+    expect(JSON.parse(runsJson(origin, [failed]))).toMatchObject({ runs: [{ parameters: { seed: 9 } }] });
   });
 });
 

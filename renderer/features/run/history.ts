@@ -1,7 +1,10 @@
 /** The runs of this session: what went in, what came out and how fast; two of them side by side; all of them as JSON. */
+import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Figure } from "../../../main/contract/views/common.ts";
 import type { RunStats } from "../../../main/contract/views/run.ts";
 import type { Answer, RunMode, RunParameters } from "./request.ts";
+
+export type Messages = Extract<StreamInputOf<"run.start">["prompt"], { readonly kind: "chat" }>["messages"];
 
 export interface RunRecord {
   readonly id: number;
@@ -9,6 +12,8 @@ export interface RunRecord {
   readonly at: number;
   readonly mode: RunMode;
   readonly prompt: string;
+  /** All that was sent in a chat, the prompt last; none in a completion. */
+  readonly messages: Messages;
   readonly parameters: RunParameters;
   /** The seed that was used, also where a fresh one was asked for. */
   readonly seed: number | null;
@@ -19,12 +24,14 @@ export interface RunRecord {
   readonly errorCode: string | null;
 }
 
+export type AskedRun = Pick<RunRecord, "mode" | "prompt" | "messages" | "parameters">;
+
 export const KEPT_RUNS = 100;
 
 export function recordOf(
   id: number,
   at: number,
-  { mode, prompt, parameters }: Pick<RunRecord, "mode" | "prompt" | "parameters">,
+  { mode, prompt, messages, parameters }: AskedRun,
   answer: Answer,
 ): RunRecord {
   const { seed, text, stats, truth, end, error } = answer;
@@ -33,6 +40,7 @@ export function recordOf(
     at,
     mode,
     prompt,
+    messages,
     parameters,
     seed,
     text,
@@ -77,6 +85,10 @@ const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ["stop", "stop at"],
 ];
 
+/** The system message is a parameter, and the last message is the prompt. */
+const talkBefore = ({ messages }: RunRecord): string =>
+  JSON.stringify(messages.filter(({ role }) => role !== "system").slice(0, -1));
+
 /** "temperature 0.7 → 0, seed 3 → 4": what was asked for differently; empty when nothing was. */
 export function changedParameters(left: RunRecord, right: RunRecord): readonly string[] {
   const changes = NAMES.filter(([key]) => left.parameters[key] !== right.parameters[key]).map(([key, name]) =>
@@ -87,6 +99,7 @@ export function changedParameters(left: RunRecord, right: RunRecord): readonly s
   if (left.seed !== right.seed) changes.push(`seed ${left.seed ?? "–"} → ${right.seed ?? "–"}`);
   if (left.mode !== right.mode) changes.push(`${left.mode} → ${right.mode}`);
   if (left.prompt !== right.prompt) changes.push("another prompt");
+  if (talkBefore(left) !== talkBefore(right)) changes.push("another conversation before it");
   return changes;
 }
 
@@ -105,11 +118,12 @@ export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string 
       format: "rlx-runs",
       version: 1,
       ...origin,
-      runs: runs.map(({ at, mode, prompt, parameters, seed, text, stats, truth, end, errorCode }) => ({
+      runs: runs.map(({ at, mode, prompt, messages, parameters, seed, text, stats, truth, end, errorCode }) => ({
         at: new Date(at).toISOString(),
         mode,
         prompt,
-        parameters: { ...parameters, seed },
+        messages,
+        parameters: { ...parameters, seed: seed ?? parameters.seed },
         text,
         end,
         error: errorCode,

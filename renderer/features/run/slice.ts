@@ -7,6 +7,7 @@ import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, ready } from "../../session/async.ts";
 import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
 import type { RunRecord } from "./history.ts";
+import type { AskedRun } from "./history.ts";
 import { KEPT_RUNS, recordOf } from "./history.ts";
 import type { Answer, RunMode, RunParameters, Turn } from "./request.ts";
 import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
@@ -66,7 +67,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       ),
     });
 
-  const keep = (id: number, asked: Pick<RunRecord, "mode" | "prompt" | "parameters">): void => {
+  const keep = (id: number, asked: AskedRun): void => {
     const { turns, runHistory } = get();
     const answer = turns.find((turn) => turn.id === id)?.answer;
     if (answer === undefined) return;
@@ -127,6 +128,45 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     }
   };
 
+  const ask = async (prompt: string): Promise<void> => {
+    const { turns, runMode, parameters, model } = get();
+    const open = current(model);
+    if (open === null) return;
+    turnIds += 1;
+    const id = turnIds;
+    const mine = new AbortController();
+    stopping = mine;
+    // The window's context length holds for runs too, unless this run asks for another.
+    const context = parameters.context ?? open.context.chosen;
+    const maxTokens = Math.min(parameters.maxTokens, context);
+    const input = runRequest(open.model, runMode, turns, prompt, { ...parameters, context, maxTokens });
+    set({
+      turns: [...turns, { id, prompt, answer: EMPTY_ANSWER }],
+      running: { sentence: "Starting", stopping: false },
+      historyShown: false,
+      chosenToken: null,
+      rates: [],
+    });
+    const { temperature, seed } = parameters;
+    get().noteCommand(
+      runMode === "chat" ? { kind: "chat", temperature, seed } : { kind: "run", prompt, temperature, seed, maxTokens },
+    );
+    try {
+      await receive(id, input, mine);
+      patch(id, (answer) => ({ end: answer.end ?? "It ended without a report." }));
+    } catch (error) {
+      const wire = toWireError(error);
+      patch(id, () => (wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire }));
+    } finally {
+      if (stopping === mine) {
+        stopping = null;
+        set({ running: null });
+        const messages = input.prompt.kind === "chat" ? input.prompt.messages : [];
+        keep(id, { mode: runMode, prompt, messages, parameters });
+      }
+    }
+  };
+
   return {
     runMode: "chat",
     draft: "",
@@ -154,7 +194,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       const run = get().runHistory.find((each) => each.id === id);
       if (run === undefined) return;
       const { mode, prompt, parameters, seed } = run;
-      set({ runMode: mode, draft: prompt, parameters: { ...parameters, seed } });
+      set({ runMode: mode, draft: prompt, parameters: { ...parameters, seed: seed ?? parameters.seed } });
     },
     setDraft: (draft) => set({ draft }),
     setRunMode: (runMode) => set({ runMode }),
@@ -162,50 +202,17 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     setCertainty: (certainty) => set({ certainty }),
     chooseToken: (chosenToken) => set({ chosenToken }),
     async send() {
-      const { draft, running, turns, runMode, parameters, model } = get();
-      const open = current(model);
-      if (open === null || running !== null || draft.trim() === "") return;
-      turnIds += 1;
-      const id = turnIds;
-      const mine = new AbortController();
-      stopping = mine;
-      // The window's context length holds for runs too, unless this run asks for another.
-      const context = parameters.context ?? open.context.chosen;
-      const input = runRequest(open.model, runMode, turns, draft, { ...parameters, context });
-      set({
-        turns: [...turns, { id, prompt: draft, answer: EMPTY_ANSWER }],
-        draft: "",
-        running: { sentence: "Starting", stopping: false },
-        historyShown: false,
-        chosenToken: null,
-        rates: [],
-      });
-      const { temperature, seed, maxTokens } = parameters;
-      get().noteCommand(
-        runMode === "chat"
-          ? { kind: "chat", temperature, seed }
-          : { kind: "run", prompt: draft, temperature, seed, maxTokens },
-      );
-      try {
-        await receive(id, input, mine);
-        patch(id, (answer) => ({ end: answer.end ?? "It ended without a report." }));
-      } catch (error) {
-        const wire = toWireError(error);
-        patch(id, () => (wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire }));
-      } finally {
-        if (stopping === mine) {
-          stopping = null;
-          set({ running: null });
-          keep(id, { mode: runMode, prompt: draft, parameters });
-        }
-      }
+      const { draft, running, model } = get();
+      if (current(model) === null || running !== null || draft.trim() === "") return;
+      set({ draft: "" });
+      await ask(draft);
     },
     async resend(id) {
       const { turns, running } = get();
       const turn = turns.find((each) => each.id === id);
-      if (turn === undefined || running !== null) return;
-      set({ turns: turns.filter((each) => each !== turn), draft: turn.prompt });
-      await get().send();
+      if (turn === undefined || running !== null || current(get().model) === null) return;
+      set({ turns: turns.filter((each) => each !== turn) });
+      await ask(turn.prompt);
     },
     stop() {
       const { running } = get();

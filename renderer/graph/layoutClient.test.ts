@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { createGraphModel } from "./graphModel.ts";
+import { ROOMY } from "./layout.ts";
+import type { LayoutWorker } from "./layoutClient.ts";
+import { createLayoutClient } from "./layoutClient.ts";
+
+it("says that the worker broke instead of waiting for it, and starts another", async () => {
+  const fail: ((message: string) => void)[] = [];
+  let ended = 0;
+  const broken = (): LayoutWorker => ({
+    postMessage: () => undefined,
+    onAnswer: () => undefined,
+    onError: (listener) => fail.push(listener),
+    terminate: () => (ended += 1),
+  });
+  const client = createLayoutClient(broken);
+  const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+  const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 2, oddLayers: [] }, key));
+  const state = { open: new Set<number>(), classes: new Uint32Array(0) };
+  const first = client.layout(model, state, ROOMY);
+  fail[0]?.("out of memory");
+  await expect(first).rejects.toThrow("[layout] out of memory");
+  expect(ended).toBe(1);
+  const second = client.layout(model, state, ROOMY);
+  expect(fail).toHaveLength(2);
+  fail[1]?.("again");
+  await expect(second).rejects.toThrow("again");
+});
