@@ -99,6 +99,13 @@ describe("another model", () => {
   });
 
   it("does not get the errors of what the one before it was doing", async () => {
+    const PREPARING = {
+      kind: "phase",
+      name: "load",
+      sentence: "Preparing",
+      fraction: null,
+      elapsedSeconds: 0,
+    } as const;
     const failLate = async (): Promise<never> => {
       await pause(40);
       throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] failed late");
@@ -106,9 +113,11 @@ describe("another model", () => {
     const { get } = await setUp({
       streams: {
         async *"bench.run"() {
+          yield PREPARING;
           await failLate();
         },
         async *"export.start"() {
+          yield PREPARING;
           await failLate();
         },
       },
