@@ -139,7 +139,8 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     // The window's context length holds for runs too, unless this run asks for another.
     const context = parameters.context ?? open.context.chosen;
     const maxTokens = Math.min(parameters.maxTokens, context);
-    const input = runRequest(open.model, runMode, turns, prompt, { ...parameters, context, maxTokens });
+    const asked = { ...parameters, context, maxTokens };
+    const input = runRequest(open.model, runMode, turns, prompt, asked);
     set({
       turns: [...turns, { id, prompt, answer: EMPTY_ANSWER }],
       running: { sentence: "Starting", stopping: false },
@@ -147,9 +148,8 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       chosenToken: null,
       rates: [],
     });
-    const { temperature, seed } = parameters;
     get().noteCommand(
-      runMode === "chat" ? { kind: "chat", temperature, seed } : { kind: "run", prompt, temperature, seed, maxTokens },
+      runMode === "chat" ? { kind: "chat", message: prompt, ...asked } : { kind: "run", prompt, ...asked },
     );
     try {
       await receive(id, input, mine);
