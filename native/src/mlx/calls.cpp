@@ -1,4 +1,5 @@
 // One function per name of main/backends/mlx/functions.ts. Each builds MLX arrays; nothing is computed here.
+// Long because it is a list: the functions share nothing but their signature, and are looked up by name in the table at its end.
 #include "calls.h"
 
 #include <mlx/fast.h>

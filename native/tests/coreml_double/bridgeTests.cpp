@@ -1,5 +1,6 @@
 // The bridge against the double: compile, load, predict, states, plans, every failure with its code, and ten thousand
-// predictions without growth. Run under AddressSanitizer, UndefinedBehaviourSanitizer and LeakSanitizer.
+// predictions without growth. Run under AddressSanitizer, UndefinedBehaviourSanitizer and LeakSanitizer. Long
+// because it is a list of cases over one set of helpers.
 #include <unistd.h>
 
 #include <cmath>
