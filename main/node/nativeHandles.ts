@@ -34,12 +34,16 @@ export function requireAddon(path: string, hint: string): unknown {
   }
 }
 
-/** Any error of the addon as ours: the code travels as a property. */
+/** Any error of an addon as ours: the code travels as a property, and so does what the system said of it. */
 function translated(error: unknown): WorkbenchError {
   if (error instanceof WorkbenchError) return error;
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  const system: unknown = error instanceof Error && "system" in error ? error.system : undefined;
   const message = error instanceof Error ? error.message : String(error);
-  return new WorkbenchError(isErrorCode(code) ? code : "BUG_UNEXPECTED", message, { cause: error });
+  return new WorkbenchError(isErrorCode(code) ? code : "BUG_UNEXPECTED", message, {
+    cause: error,
+    ...(typeof system === "string" ? { details: { system } } : {}),
+  });
 }
 
 export function guarded<T>(work: () => T): T {

@@ -3,10 +3,9 @@
  * elsewhere only one that was built against the test double and named in RLX_COREML_ADDON.
  */
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { isErrorCode, throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Started } from "../nativeHandles.ts";
+import { addonPlaces, guarded, nativeHandles, requireAddon } from "../nativeHandles.ts";
 
 /** The number in native/src/coreml/binding/addon.cpp. */
 const ABI = 1;
@@ -119,10 +118,6 @@ export interface DoubleControls {
   counts(): { readonly objects: number; readonly predictions: number; readonly handlers: number };
 }
 
-interface Started<T> {
-  readonly job: number;
-  readonly promise: Promise<T>;
-}
 interface PredictFlags {
   readonly keepHalf?: boolean;
   /** The system's synchronous call on a thread of ours instead of its asynchronous one. */
@@ -192,32 +187,8 @@ export interface CoremlBridge {
 }
 
 /** native/build-coreml of the repository, or native/ among the resources of an installed app. */
-function candidates(): readonly string[] {
-  const found: string[] = [];
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    found.push(join(folder, "native", "build-coreml", "rlx_coreml.node"), join(folder, "native", "rlx_coreml.node"));
-    if (dirname(folder) === folder) return found;
-  }
-}
-
-function translated(error: unknown): WorkbenchError {
-  if (error instanceof WorkbenchError) return error;
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  const system: unknown = error instanceof Error && "system" in error ? error.system : undefined;
-  const message = error instanceof Error ? error.message : String(error);
-  return new WorkbenchError(isErrorCode(code) ? code : "BUG_UNEXPECTED", message, {
-    cause: error,
-    ...(typeof system === "string" ? { details: { system } } : {}),
-  });
-}
-
-function guarded<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw translated(error);
-  }
-}
+const candidates = (): readonly string[] =>
+  addonPlaces("native/build-coreml/rlx_coreml.node", "native/rlx_coreml.node");
 
 export const NO_COREML = "CoreML exists on Macs only; the simulator runs the same package here.";
 
@@ -231,15 +202,10 @@ export function loadCoreml(path: string | null = null): CoremlBridge {
           hint: "Build it with `node scripts/buildNative.mjs coreml` (needs Xcode's command line tools).",
         })
       : new WorkbenchError("ENV_NO_DEVICE", `[coreml] ${NO_COREML}`, { hint: "Choose coreml-sim, or cpu." });
-  let native: NativeCoreml;
-  try {
-    native = createRequire(import.meta.url)(found) as NativeCoreml;
-  } catch (cause) {
-    throw new WorkbenchError("ENV_NO_ADDON", `[coreml] cannot load ${found}`, {
-      hint: "Build it again on this machine with `node scripts/buildNative.mjs coreml`.",
-      cause,
-    });
-  }
+  const native = requireAddon(
+    found,
+    "Build it again on this machine with `node scripts/buildNative.mjs coreml`.",
+  ) as NativeCoreml;
   if (native.abi !== ABI)
     throw new WorkbenchError("ENV_NO_ADDON", `[coreml] version: got ${String(native.abi)}, expected ${ABI}`, {
       hint: "The addon is older than the program: run `node scripts/buildNative.mjs coreml`.",
@@ -248,51 +214,24 @@ export function loadCoreml(path: string | null = null): CoremlBridge {
 }
 
 function bridgeOver(native: NativeCoreml, path: string): CoremlBridge {
-  // The safety net only: what is collected without having been disposed is disposed then.
-  const lost = new FinalizationRegistry<number>((id) => native.dispose(id));
-  const stateIds = new WeakMap<CoremlState, number>();
-
-  const awaited = async <T>(start: () => Started<T>, signal?: AbortSignal): Promise<T> => {
-    throwIfCancelled(signal);
-    const { job, promise } = guarded(start);
-    const abort = (): void => void native.cancel(job);
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      return await promise;
-    } catch (error) {
-      throw translated(error);
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
-  };
-  const kept = <T extends object>(id: number, handle: T): T => {
-    lost.register(handle, id, handle);
-    return handle;
-  };
-  const disposer = (id: number, handle: () => object) => (): void => {
-    native.dispose(id);
-    lost.unregister(handle());
-  };
+  const { awaited, tracked, disposer, idOf } = nativeHandles(native);
 
   const stateOver = (id: number): CoremlState => {
-    const state: CoremlState = kept(id, {
+    const state: CoremlState = tracked(id, {
       read: (name: string, keepHalf = false) => awaited(() => native.readState(id, name, keepHalf)),
       write: (tensor: CoremlInput) => awaited(() => native.writeState(id, tensor)),
       copy: async () => stateOver(await awaited(() => native.copyState(id))),
       dispose: disposer(id, () => state),
     });
-    stateIds.set(state, id);
     return state;
   };
 
   const modelOver = ({ id, ...facts }: LoadedModel): CoremlModel => {
-    const model: CoremlModel = kept(id, {
+    const model: CoremlModel = tracked(id, {
       ...facts,
       predict: (inputs: readonly CoremlInput[], { state, signal, ...flags }: PredictCall = {}) =>
         awaited(() => {
-          const stateId = state === undefined ? null : stateIds.get(state);
-          if (stateId === undefined)
-            throw new WorkbenchError("HANDLE_UNKNOWN", "[coreml] this state is not the bridge's");
+          const stateId = state === undefined ? null : idOf(state);
           return native.predict(id, stateId, inputs, flags);
         }, signal),
       predictBatch: (items: readonly (readonly CoremlInput[])[], signal?: AbortSignal) =>

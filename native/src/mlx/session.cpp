@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include <mlx/compile.h>
 #include <mlx/ops.h>
 #include <mlx/transforms.h>
 
@@ -8,6 +7,7 @@
 #include <cstring>
 
 #include "../core/error.h"
+#include "body.h"
 #include "weights.h"
 
 namespace rlx::gpu {
@@ -15,77 +15,10 @@ namespace {
 
 // Caches grow by this many positions: each growth copies them once, and is one more set of sizes to trace.
 constexpr size_t kGrowth = 256;
-// Sets of sizes whose traces are kept.
-constexpr size_t kTraces = 24;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-std::string describe(const mx::array& x) {
-  std::string text = "[";
-  for (size_t i = 0; i < x.ndim(); i++) text += (i == 0 ? "" : ",") + std::to_string(x.shape(static_cast<int>(i)));
-  return text + "]";
-}
-
-[[noreturn]] void failed(const Call& call, size_t index, const std::vector<Operand>& operands, const char* why) {
-  std::string shapes;
-  for (const Operand& operand : operands) shapes += (shapes.empty() ? "" : ", ") + (operand.array == nullptr ? std::string("a packed weight") : describe(*operand.array));
-  fail(Code::run_failed, "[mlx] call %zu, %s of %s: %s", index, call.function->name, shapes.c_str(), why);
-}
-
-std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands, const std::vector<size_t>& sizes, Scope& scope) {
-  try {
-    std::vector<mx::array> made = call.function->run({call, sizes, operands, scope});
-    if (made.size() != call.outputs.size()) failed(call, index, operands, "it gave another number of results than the plan says");
-    for (size_t i = 0; i < made.size(); i++) {
-      const Type& type = call.outputs[i];
-      if (made[i].dtype() != mlx_type(type.dtype) || made[i].shape() != bind_shape(type, sizes))
-        failed(call, index, operands, ("it gave " + describe(made[i]) + ", the plan says otherwise").c_str());
-    }
-    return made;
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    failed(call, index, operands, error.what());
-  }
-}
-
-// Values of a body while it runs: arguments, then results of calls, let go after their last use.
-class Values {
- public:
-  Values(const Body& body, std::vector<Operand> arguments) : arguments_(std::move(arguments)), made_(body.values - body.arguments) {
-    if (arguments_.size() != body.arguments) fail(Code::ir_structure, "[mlx] a graph takes %u arguments, got %zu", body.arguments, arguments_.size());
-  }
-  Operand operand(uint32_t value) const {
-    if (value < arguments_.size()) return arguments_[value];
-    return {&*made_[value - arguments_.size()], nullptr};
-  }
-  std::vector<Operand> operands(const Call& call) const {
-    std::vector<Operand> result;
-    for (const uint32_t input : call.inputs) result.push_back(operand(input));
-    return result;
-  }
-  void set(const Call& call, std::vector<mx::array> results) {
-    for (size_t i = 0; i < results.size(); i++) made_[call.first - arguments_.size() + i].emplace(std::move(results[i]));
-    for (const uint32_t value : call.last) made_[value - arguments_.size()].reset();
-  }
-  std::vector<mx::array> results(const Body& body) const {
-    std::vector<mx::array> result;
-    for (const uint32_t value : body.results) {
-      const Operand found = operand(value);
-      if (found.array == nullptr) fail(Code::ir_type, "[mlx] a packed weight is an output");
-      result.push_back(*found.array);
-    }
-    return result;
-  }
-
- private:
-  std::vector<Operand> arguments_;
-  std::vector<std::optional<mx::array>> made_;
-};
 
 size_t bytes_of(const Operand& operand) {
   if (operand.array != nullptr) return operand.array->nbytes();
@@ -93,107 +26,6 @@ size_t bytes_of(const Operand& operand) {
 }
 
 }  // namespace
-
-std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& symbols) {
-  std::vector<size_t> sizes;
-  sizes.reserve(plan.expressions.size());
-  for (const Expression& expression : plan.expressions) sizes.push_back(expression.evaluate(symbols));
-  return sizes;
-}
-
-std::vector<mx::array> run_body(const Plan& plan, uint32_t index, std::vector<Operand> arguments, const std::vector<size_t>& sizes, bool traced) {
-  if (index >= plan.bodies.size()) fail(Code::ir_structure, "[mlx] there is no graph %u", index);
-  const Body& body = plan.bodies[index];
-  Values values(body, std::move(arguments));
-  Scope scope{plan, sizes, traced};
-  for (size_t i = 0; i < body.calls.size(); i++) {
-    const Call& call = body.calls[i];
-    values.set(call, invoke(call, i, values.operands(call), sizes, scope));
-  }
-  return values.results(body);
-}
-
-std::vector<mx::array> Scope::run(uint32_t body, const std::vector<mx::array>& arguments) {
-  std::vector<Operand> operands;
-  for (const mx::array& argument : arguments) operands.push_back({&argument, nullptr});
-  return run_body(plan, body, std::move(operands), sizes, traced);
-}
-
-// ------------------------------------------------------------------------------------------------------ model
-
-void Model::load(const std::atomic<bool>& cancel) {
-  if (loaded_) return;
-  params_.clear();
-  constants_.clear();
-  for (const ConstantPlan& constant : plan_->constants) {
-    const mx::Shape shape(constant.shape.begin(), constant.shape.end());
-    constants_.push_back(from_bytes(plan_->data.data() + constant.offset, shape, constant.dtype));
-  }
-  std::vector<mx::array> all = constants_;
-  size_t bytes = 0;
-  for (const WeightPlan& param : plan_->params) {
-    params_.push_back(hold_weight(param, *plan_->weights, cancel));
-    const Held& held = params_.back();
-    for (const std::optional<mx::array>& part : {std::optional<mx::array>(held.plain), held.scales, held.biases}) {
-      if (!part) continue;
-      bytes += part->nbytes();
-      all.push_back(*part);
-    }
-  }
-  mx::eval(all);
-  bytes_.store(bytes);
-  loaded_ = true;
-}
-
-std::vector<HeldReport> Model::report(const std::atomic<bool>& cancel) {
-  load(cancel);
-  std::vector<HeldReport> result;
-  for (size_t i = 0; i < params_.size(); i++) {
-    if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
-    const WeightPlan& plan = plan_->params[i];
-    const Held& held = params_[i];
-    HeldReport entry{plan.name, dtype_name(plan.dtype), dtype_name(plan.dtype), held.plain.nbytes(), 0, 0};
-    if (held.packed()) {
-      entry.form = "affine, " + std::to_string(held.bits) + " bits, groups of 32, scale and bias in f32";
-      entry.bytes += held.scales->nbytes() + held.biases->nbytes();
-    } else if (is_packed(plan.dtype)) {
-      entry.form = "f16";
-    }
-    const WeightError error = weight_error(plan, *plan_->weights, held);
-    entry.largest = error.largest;
-    entry.relative = error.relative;
-    result.push_back(std::move(entry));
-  }
-  return result;
-}
-
-std::vector<Operand> Model::operands(const std::vector<mx::array>& leaves) const {
-  std::vector<Operand> result;
-  result.reserve(leaves.size() + params_.size() + constants_.size());
-  for (const mx::array& leaf : leaves) result.push_back({&leaf, nullptr});
-  for (const Held& held : params_) result.push_back(held.packed() ? Operand{nullptr, &held} : Operand{&held.plain, nullptr});
-  for (const mx::array& constant : constants_) result.push_back({&constant, nullptr});
-  return result;
-}
-
-std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, bool traced) const {
-  return run_body(*plan_, 0, operands(leaves), sizes, traced);
-}
-
-const Model::Replay& Model::replay(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes) {
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    if (it->symbols != symbols) continue;
-    kept_.splice(kept_.begin(), kept_, it);
-    return kept_.front().run;
-  }
-  Replay traced = mx::compile(Replay([this, sizes](const std::vector<mx::array>& leaves) { return build(leaves, sizes, true); }));
-  kept_.push_front({symbols, std::move(traced)});
-  if (kept_.size() > kTraces) kept_.pop_back();
-  traces_.fetch_add(1);
-  return kept_.front().run;
-}
-
-// ---------------------------------------------------------------------------------------------------- session
 
 // What a run needs beside the states: evaluated together with them.
 struct Session::Pending {

@@ -114,8 +114,4 @@ class Session {
   Pages work_;                                    // the sampler's copy of a row of logits
 };
 
-std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& symbols);
-// Runs a body; `arguments` in the order of its leaves.
-std::vector<mx::array> run_body(const Plan& plan, uint32_t body, std::vector<Operand> arguments, const std::vector<size_t>& sizes, bool traced);
-
 }  // namespace rlx::gpu

@@ -1,0 +1,92 @@
+// A plan bound to its weights, and its traces.
+#include <mlx/compile.h>
+#include <mlx/ops.h>
+#include <mlx/transforms.h>
+
+#include "body.h"
+#include "session.h"
+#include "weights.h"
+
+namespace rlx::gpu {
+namespace {
+
+// Sets of sizes whose traces are kept.
+constexpr size_t kTraces = 24;
+
+}  // namespace
+
+void Model::load(const std::atomic<bool>& cancel) {
+  if (loaded_) return;
+  params_.clear();
+  constants_.clear();
+  for (const ConstantPlan& constant : plan_->constants) {
+    const mx::Shape shape(constant.shape.begin(), constant.shape.end());
+    constants_.push_back(from_bytes(plan_->data.data() + constant.offset, shape, constant.dtype));
+  }
+  std::vector<mx::array> all = constants_;
+  size_t bytes = 0;
+  for (const WeightPlan& param : plan_->params) {
+    params_.push_back(hold_weight(param, *plan_->weights, cancel));
+    const Held& held = params_.back();
+    for (const std::optional<mx::array>& part : {std::optional<mx::array>(held.plain), held.scales, held.biases}) {
+      if (!part) continue;
+      bytes += part->nbytes();
+      all.push_back(*part);
+    }
+  }
+  mx::eval(all);
+  bytes_.store(bytes);
+  loaded_ = true;
+}
+
+std::vector<HeldReport> Model::report(const std::atomic<bool>& cancel) {
+  load(cancel);
+  std::vector<HeldReport> result;
+  for (size_t i = 0; i < params_.size(); i++) {
+    if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+    const WeightPlan& plan = plan_->params[i];
+    const Held& held = params_[i];
+    HeldReport entry{plan.name, dtype_name(plan.dtype), dtype_name(plan.dtype), held.plain.nbytes(), 0, 0};
+    if (held.packed()) {
+      entry.form = "affine, " + std::to_string(held.bits) + " bits, groups of 32, scale and bias in f32";
+      entry.bytes += held.scales->nbytes() + held.biases->nbytes();
+    } else if (is_packed(plan.dtype)) {
+      entry.form = "f16";
+    }
+    const WeightError error = weight_error(plan, *plan_->weights, held);
+    entry.largest = error.largest;
+    entry.relative = error.relative;
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+std::vector<Operand> Model::operands(const std::vector<mx::array>& leaves) const {
+  std::vector<Operand> result;
+  result.reserve(leaves.size() + params_.size() + constants_.size());
+  for (const mx::array& leaf : leaves) result.push_back({&leaf, nullptr});
+  for (const Held& held : params_) result.push_back(held.packed() ? Operand{nullptr, &held} : Operand{&held.plain, nullptr});
+  for (const mx::array& constant : constants_) result.push_back({&constant, nullptr});
+  return result;
+}
+
+std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, bool traced) const {
+  return run_body(*plan_, 0, operands(leaves), sizes, traced);
+}
+
+const Model::Replay& Model::replay(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes) {
+  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+    if (it->symbols != symbols) continue;
+    kept_.splice(kept_.begin(), kept_, it);
+    return kept_.front().run;
+  }
+  Replay traced = mx::compile(Replay([this, sizes](const std::vector<mx::array>& leaves) { return build(leaves, sizes, true); }));
+  kept_.push_front({symbols, std::move(traced)});
+  if (kept_.size() > kTraces) kept_.pop_back();
+  traces_.fetch_add(1);
+  return kept_.front().run;
+}
+
+// ---------------------------------------------------------------------------------------------------- session
+
+}  // namespace rlx::gpu
