@@ -64,7 +64,7 @@ export const walls = [
     folder: "app",
     may: ["main/contract", "main/node", ...base],
     node: true,
-    packages: ["electron", "electron-updater"],
+    packages: ["electron"],
   },
   {
     folder: "app/preload",
@@ -85,7 +85,7 @@ export const walls = [
     folder: "bench",
     may: [...engine, "main/node", "main/testing", "scripts"],
     node: true,
-    packages: ["tinybench", "esbuild", "@playwright/test"],
+    packages: ["esbuild", "@playwright/test"],
   },
   { folder: "scripts", may: [], node: true, packages: ["vite", "vitest"] },
   { folder: "proto", may: ["scripts"], node: true, packages: ["protobufjs", "protobufjs-cli", "vitest", "prettier"] },
@@ -97,7 +97,7 @@ export const walls = [
 const outside = new Set(["node_modules", "out", "dist", "release", ".venv", ".cache", ".git", "coverage", "build"]);
 const sourceFile = /\.(ts|tsx|mts|mjs|js|cjs)$/;
 const testFile = /\.test\.tsx?$/;
-const testPackages = ["vitest", "fast-check", "@huggingface/gguf", "@huggingface/tokenizers"];
+const testPackages = ["vitest", "fast-check"];
 
 const inside = (folder, path) => path === folder || path.startsWith(`${folder}/`);
 

@@ -44,11 +44,6 @@ export function invariant(condition: unknown, message: string): asserts conditio
     });
 }
 
-/** Ends a switch over a union: a new variant becomes a compile error here. */
-export function assertNever(value: never): never {
-  throw new WorkbenchError("BUG_INVARIANT", `[invariant] unhandled case ${JSON.stringify(value)}`);
-}
-
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && (ERROR_CODES as readonly string[]).includes(value);
 }

@@ -2,8 +2,7 @@
  * Where bytes come from: one small interface over files, dropped files, uploads and memory.
  * A read gives exactly the bytes that were asked for or fails with a code; nobody sees a short read.
  */
-import { WorkbenchError } from "../diagnostics/errors.ts";
-import { throwIfCancelled } from "../diagnostics/errors.ts";
+import { throwIfCancelled, WorkbenchError } from "../diagnostics/errors.ts";
 
 export interface ByteSource {
   /** What people call it: a file name without its folder. */
@@ -72,49 +71,5 @@ export function meteredSource(source: ByteSource): ReadMeter {
     bytesRead: () => bytes,
     reads: () => count,
     furthest: () => end,
-  };
-}
-
-/**
- * Keeps the most recently used windows of a source, so that many small reads near each other cost one large one.
- * A request longer than a window goes straight through.
- */
-export function cachedSource(source: ByteSource, windowBytes = 1 << 20, windows = 8): ByteSource {
-  const kept = new Map<number, Promise<Uint8Array>>();
-  const windowAt = (index: number, signal?: AbortSignal): Promise<Uint8Array> => {
-    const known = kept.get(index);
-    kept.delete(index);
-    const start = index * windowBytes;
-    const loaded = known ?? source.read(start, Math.min(windowBytes, source.byteLength - start), signal);
-    kept.set(index, loaded);
-    // A failed or cancelled read must not be remembered as the window's content.
-    if (known === undefined) loaded.catch(() => kept.get(index) === loaded && kept.delete(index));
-    for (const oldest of kept.keys()) {
-      if (kept.size <= windows) break;
-      kept.delete(oldest);
-    }
-    return loaded;
-  };
-  return {
-    name: source.name,
-    byteLength: source.byteLength,
-    async read(offset, length, signal) {
-      throwIfCancelled(signal);
-      checkRange(source, offset, length);
-      if (length > windowBytes) return source.read(offset, length, signal);
-      const out = new Uint8Array(length);
-      for (let done = 0; done < length;) {
-        const index = Math.floor((offset + done) / windowBytes);
-        const inside = offset + done - index * windowBytes;
-        const piece = (await windowAt(index, signal)).subarray(inside, inside + length - done);
-        out.set(piece, done);
-        done += piece.length;
-      }
-      return out;
-    },
-    async close() {
-      kept.clear();
-      await source.close();
-    },
   };
 }

@@ -2,7 +2,7 @@
  * Where graphs run. A device compiles a graph; a compiled graph opens sessions; a session has named inputs, outputs and
  * states and runs step by step. What a session holds is native (or the reference evaluator's): only what is fetched comes out.
  */
-import type { Disposable, ProfileColumns, RunResult, SampleOptions, SessionBytes } from "../backends/cpu/engine.ts";
+import type { Disposable, RunResult, SampleOptions, SessionBytes } from "../backends/cpu/engine.ts";
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import { dimSymbols } from "../ir/dim.ts";
@@ -10,7 +10,7 @@ import { dtypeBytes, isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { TensorType } from "../ir/type.ts";
 
-export type { ProfileColumns, RunResult, SampleOptions };
+export type { RunResult, SampleOptions };
 
 export interface GraphRun {
   /** Every input, as a typed array of its element type. */

@@ -8,14 +8,6 @@ import styles from "./marks.module.css";
 const deviceStyle = (device: Device): CSSProperties =>
   ({ "--device": `var(${deviceLook(device).color})` }) as CSSProperties;
 
-export function DeviceGlyph({ device }: { readonly device: Device }): ReactNode {
-  return (
-    <svg className={styles["glyph"]} style={deviceStyle(device)} viewBox="0 0 10 10" aria-hidden="true">
-      <path d={deviceLook(device).glyph} />
-    </svg>
-  );
-}
-
 export function DeviceChip({
   device,
   children,

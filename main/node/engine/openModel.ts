@@ -3,7 +3,6 @@
  * used twice; a closed model's id is unknown, not somebody else's.
  */
 import type { CompileNews } from "../../compiler/prepare.ts";
-import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ModelDescription } from "../../formats/gguf/describe.ts";
@@ -133,6 +132,3 @@ export class OpenModel {
 /** Where paths of a model's parts are, for engines that map them. */
 export const pathsOf = (model: OpenModel): readonly string[] | undefined =>
   model.data.kind === "paths" ? model.data.paths : undefined;
-
-export const withContext = (target: TargetSpec, context: number | null): TargetSpec =>
-  context === null ? target : { ...target, context };

@@ -12,13 +12,6 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 /** Bytes of one piece: the window asks for the next when this one is written. */
 export const CHUNK_BYTES = 4 << 20;
 
-export interface Upload {
-  readonly name: string;
-  readonly size: number;
-  readonly path: string;
-  readonly received: number;
-}
-
 interface Open {
   readonly name: string;
   readonly size: number;
