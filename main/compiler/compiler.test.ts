@@ -75,10 +75,10 @@ describe("legalise", () => {
     );
     expect(compile(demoGraph(), { backend: "coreml", blocked: "keep" }).blocked.size).toBe(3);
     expect(formatReport(report)).toMatchInlineSnapshot(`
-      "dispatch for coreml: 17 native, 0 decomposed, 3 unsupported, 0 undeclared
+      "dispatch for coreml: 18 native, 0 decomposed, 3 unsupported, 0 undeclared
              1 native      add: coreml runs add itself
              1 native      gelu: coreml runs gelu itself
-             6 native      linear: coreml runs linear itself
+             7 native      linear: coreml runs linear itself
              1 native      mul: coreml runs mul itself
              3 native      reshape: coreml runs reshape itself
              1 native      rms_norm: coreml runs rms_norm itself

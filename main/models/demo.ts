@@ -1,6 +1,7 @@
 /**
  * A small graph that needs no file: linear segments with a Fourier transform, an LSTM and a custom host function
  * between them, so that routing and hybrid cuts have something to show at once. Its weights are seeded constants.
+ * The two feed-forward parts are large enough to be worth a dispatch to the Neural Engine, the others are not.
  */
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph, Value } from "../ir/graph.ts";
@@ -9,8 +10,9 @@ import { tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { SOFT_THRESHOLD } from "../ops/signal/customKernels.ts";
 
-const STEPS = 16;
-const WIDTH = 64;
+export const STEPS = 96;
+export const WIDTH = 64;
+const WIDE = 256;
 const HIDDEN = 48;
 const HEAD = 10;
 
@@ -37,8 +39,8 @@ export function demoGraph(): Graph {
 
   const signal = builder.input("signal", tensor("f32", [STEPS, WIDTH]));
   const encoded = builder.scoped("encoder", () => {
-    const hidden = g.gelu([dense(signal, WIDTH, WIDTH, "mix")], { approx: true }, "activation");
-    return g.add([signal, dense(hidden, WIDTH, WIDTH, "project")], {}, "residual");
+    const hidden = g.gelu([dense(signal, WIDE, WIDTH, "expand")], { approx: true }, "activation");
+    return g.add([signal, dense(hidden, WIDTH, WIDE, "project")], {}, "residual");
   });
   const spectrum = builder.scoped("spectrum", () => g.fft([encoded], { inverse: false, norm: "ortho" }, "fft"));
   const filtered = builder.scoped("filter", () => {
@@ -49,7 +51,8 @@ export function demoGraph(): Graph {
     g.custom([filtered], { name: SOFT_THRESHOLD, outputs: [`f32[${STEPS},${WIDTH}]`] }, SOFT_THRESHOLD),
   );
   const normed = builder.scoped("features", () => {
-    const features = g.silu([dense(sparse[0] ?? filtered, WIDTH, WIDTH, "features")], {}, "activation");
+    const hidden = g.silu([dense(sparse[0] ?? filtered, WIDE, WIDTH, "expand")], {}, "activation");
+    const features = dense(hidden, WIDTH, WIDE, "project");
     return g.rms_norm([features, weights([WIDTH], "norm scale")], { eps: 1e-5 }, "norm");
   });
   const [sequence = normed, h = normed] = builder.scoped("memory", () => {

@@ -10,7 +10,7 @@ import { isLeaf } from "../../../ir/graph.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
 import { hostTensor } from "../../../ir/hostTensor.ts";
 import { tensor } from "../../../ir/type.ts";
-import { demoGraph } from "../../../models/demo.ts";
+import { demoGraph, STEPS, WIDTH } from "../../../models/demo.ts";
 import { packageReader, packageWriter } from "../../../node/packageDirectory.ts";
 import { evaluate } from "../../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../../ops/index.ts";
@@ -47,8 +47,8 @@ const demoRoute = (profile: "exact" | "gpu"): Route =>
 
 const signal = hostTensor(
   "f32",
-  [16, 64],
-  Float64Array.from({ length: 1024 }, (_, i) => Math.fround(Math.sin(i * 0.37) + Math.cos(i * i * 0.01))),
+  [STEPS, WIDTH],
+  Float64Array.from({ length: STEPS * WIDTH }, (_, i) => Math.fround(Math.sin(i * 0.37) + Math.cos(i * i * 0.01))),
 );
 
 async function runOn(
@@ -120,7 +120,9 @@ describe("partition", () => {
 
   it("crosses exactly the values that the other side needs", () => {
     const route = demoRoute("exact");
-    expect(route.parts[1]?.inputs.map((c) => [c.type.shape.join(), c.bytes])).toEqual([["16,64", 4096]]);
+    expect(route.parts[1]?.inputs.map((c) => [c.type.shape.join(), c.bytes])).toEqual([
+      [`${STEPS},${WIDTH}`, 4 * STEPS * WIDTH],
+    ]);
     expect(route.parts[1]?.why).toMatch(/^fft: /);
     expect(route.parts[2]?.why).toBe("CoreML goes on once fft has run on the host.");
   });
@@ -143,6 +145,15 @@ describe("partition", () => {
 });
 
 describe("route", () => {
+  it("shows on the first target what the demo graph is for: Neural Engine, CPU and host code side by side", () => {
+    const first: PlanTarget = { ...target("exact"), chip: "m4", units: "cpu-ane", profile: "ane" };
+    const route = routeGraph(legal(demoGraph()), { table: opTable, entries, target: first });
+    const devices = route.segments.map((segment) => segment.device);
+    expect(new Set(devices)).toEqual(new Set(["ane", "cpu", "host"]));
+    expect(devices[0]).toBe("ane");
+    expect(route.verdicts.map(({ rule }) => rule)).toContain("island");
+  });
+
   it("names a device, a rule and a reason for every node that works", () => {
     const route = demoRoute("gpu");
     for (const node of route.graph.nodes) {
@@ -190,7 +201,7 @@ describe("hybrid runner", () => {
     let calls = 0;
     const undo = registerCoremlKernel(SOFT_THRESHOLD, ([x], types) => {
       calls += 1;
-      expect(types).toEqual([{ dtype: "f32", shape: [16, 64] }]);
+      expect(types).toEqual([{ dtype: "f32", shape: [STEPS, WIDTH] }]);
       return x === undefined
         ? []
         : [
