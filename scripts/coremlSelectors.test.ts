@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { proofSource, readTable, usedFaults } from "./coremlSelectors.mjs";
+import { availabilityFaults, proofSource, readTable, usedFaults } from "./coremlSelectors.mjs";
 import { findClang, lacksDouble } from "./lib/environment.mjs";
 import { root } from "./lib/process.mjs";
 
@@ -108,7 +108,7 @@ const library = existsSync("/usr/include/c++")
   : undefined;
 
 /** What clang says when the bridge is compiled for a Mac of 13.3: real guards, Apple's runtime, the double's declarations. */
-function compileForMac(text: string): string {
+function compileForMac(text: string, { warn = false } = {}): string {
   const name = join(folder, "mac.mm");
   writeFileSync(name, text);
   const linux = "/usr/include/x86_64-linux-gnu";
@@ -131,7 +131,7 @@ function compileForMac(text: string): string {
         "-fobjc-arc",
         "-Wall",
         "-Wextra",
-        "-Werror",
+        ...(warn ? ["-Wno-unused"] : ["-Werror"]),
       ],
       // glibc's headers take these for granted; a Mac target does not have them.
       ...[
@@ -147,7 +147,7 @@ function compileForMac(text: string): string {
     ],
     { encoding: "utf8" },
   );
-  return status === 0 ? "" : stderr;
+  return status === 0 && !warn ? "" : stderr;
 }
 
 describe.skipIf(missing ?? (library === undefined ? "no C++ library" : undefined))(
@@ -162,6 +162,47 @@ describe.skipIf(missing ?? (library === undefined ? "no C++ library" : undefined
         expect(compileForMac(read(name))).toBe("");
       },
     );
+
+    // A guard that clang does not ask for is a guard that nobody misses: the marks of the headers are proven too.
+    const proof = proofSource(readTable(), { guards: true });
+    const faultsWith = (edit: (header: string) => string, table = readTable()): string[] => {
+      const original = readFileSync(join(include, "CoreML/CoreML.h"), "utf8");
+      const header = join(folder, "marked.h");
+      writeFileSync(header, edit(original));
+      const text = proof.replace("#import <CoreML/CoreML.h>", `#import "${header}"`);
+      return availabilityFaults(table, text, compileForMac(text, { warn: true }), "13.3");
+    };
+
+    it("are asked for by the headers wherever the table says so, and nowhere else", () => {
+      expect(faultsWith((header) => header)).toEqual([]);
+    });
+
+    it.each([
+      [
+        "a mark that is missing",
+        "_Nullable output, NSError *_Nullable error))completionHandler\n    API_AVAILABLE(macos(14.0));",
+        "_Nullable output, NSError *_Nullable error))completionHandler;",
+        ["MLModel -predictionFromFeatures:options:completionHandler:: the headers say nothing newer, the table 14.0"],
+      ],
+      [
+        "a mark that is too old",
+        "functionName API_AVAILABLE(macos(15.0))",
+        "functionName API_AVAILABLE(macos(14.4))",
+        ["MLModelConfiguration -setFunctionName:: the headers say 14.4, the table 15.0"],
+      ],
+      [
+        "a mark that should not be",
+        "BOOL allowLowPrecisionAccumulationOnGPU;",
+        "BOOL allowLowPrecisionAccumulationOnGPU API_AVAILABLE(macos(14.0));",
+        ["MLModelConfiguration -setAllowLowPrecisionAccumulationOnGPU:: the headers say 14.0, the table 10.15"],
+      ],
+    ])("stop at %s", (_, from, to, faults) => {
+      const seeded = faultsWith((header) => {
+        expect(header).toContain(from);
+        return header.replace(from, to);
+      });
+      expect(seeded).toEqual(faults);
+    });
 
     it("are missed when one is taken away", () => {
       const seeded = read("machine.mm").replace("if (@available(macOS 14.0, *)) {", "if (true) {");

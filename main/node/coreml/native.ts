@@ -8,7 +8,7 @@ import type { Started } from "../nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "../nativeHandles.ts";
 
 /** The number in native/src/coreml/binding/addon.cpp. */
-const ABI = 1;
+const ABI = 2;
 
 export type CoremlUnit = "cpu" | "cpu-gpu" | "all" | "cpu-ane";
 export type NumberArray =
@@ -79,7 +79,10 @@ export interface CoremlMachine {
   readonly performanceCores: number;
   readonly efficiencyCores: number;
   readonly memoryBytes: number;
+  /** What the GPU may hold at most. */
   readonly gpuBytes: number;
+  /** What the system charges this process with, memory shared with GPU and Neural Engine included. */
+  readonly processBytes: number;
   readonly unifiedMemory: boolean;
   readonly ane: boolean;
   /** 0: not said. */
@@ -116,6 +119,8 @@ export interface DoubleControls {
   setEvaluator(evaluate: (request: DoubleRequest, answer: (reply: DoubleReply) => void) => void): void;
   configure(text: string): void;
   counts(): { readonly objects: number; readonly predictions: number; readonly handlers: number };
+  /** What the model that was opened last was configured with: "units=3 low-precision=0 …". */
+  configuration(): string;
 }
 
 interface PredictFlags {

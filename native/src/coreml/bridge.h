@@ -117,7 +117,7 @@ class State;
 class Model : public std::enable_shared_from_this<Model> {
  public:
   static std::shared_ptr<Model> load(const std::string& compiled, const LoadOptions& options, const Cancel& cancel);
-  // From a package without compiling it to a file first: macOS 15.
+  // From a package without compiling it to a file first: macOS 15 for those with a weight file.
   static std::shared_ptr<Model> load_in_memory(const std::string& package, const LoadOptions& options, const Cancel& cancel);
   virtual ~Model() = default;
 
@@ -163,6 +163,7 @@ struct Machine {
   int os_major = 0, os_minor = 0;
   int performance_cores = 0, efficiency_cores = 0;
   uint64_t memory_bytes = 0, gpu_bytes = 0;
+  uint64_t process_bytes = 0;  // what this process is charged with, memory shared with GPU and Neural Engine included
   bool unified_memory = false, ane = false, rosetta = false, low_power = false;
   int ane_cores = 0;  // 0: not said
   std::string thermal;

@@ -1,7 +1,10 @@
 #import "objc.h"
 #import <IOKit/IOKitLib.h>
 #import <Metal/Metal.h>
+#include <libproc.h>
+#include <sys/resource.h>
 #include <sys/sysctl.h>
+#include <unistd.h>
 
 // What this Mac is, as the system tells it.
 namespace rlx::coreml {
@@ -21,6 +24,11 @@ int number(const char *name) {
   size_t size = sizeof value;
   if (sysctlbyname(name, &value, &size, nullptr, 0) != 0) return 0;
   return size == sizeof(int32_t) ? static_cast<int>(*reinterpret_cast<int32_t *>(&value)) : static_cast<int>(value);
+}
+
+uint64_t footprint() {
+  rusage_info_v0 info = {};
+  return proc_pid_rusage(getpid(), RUSAGE_INFO_V0, reinterpret_cast<rusage_info_t *>(&info)) == 0 ? info.ri_phys_footprint : 0;
 }
 
 const char *thermal_name(NSProcessInfoThermalState state) {
@@ -66,6 +74,7 @@ Machine machine() {
     made.os_minor = static_cast<int>(version.minorVersion);
     made.os = std::to_string(version.majorVersion) + "." + std::to_string(version.minorVersion) + "." + std::to_string(version.patchVersion);
     made.memory_bytes = info.physicalMemory;
+    made.process_bytes = footprint();
     made.thermal = thermal_name(info.thermalState);
     made.low_power = info.lowPowerModeEnabled;
     if (id<MTLDevice> gpu = MTLCreateSystemDefaultDevice()) {

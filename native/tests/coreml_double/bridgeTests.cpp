@@ -1,34 +1,15 @@
-// The bridge against the double: compile, load, predict, states, plans, every failure with its code, and ten thousand
-// predictions without growth. Run under AddressSanitizer, UndefinedBehaviourSanitizer and LeakSanitizer. Long
-// because it is a list of cases over one set of helpers.
+// The bridge against the double: compile, load, predict, and every failure with its code. Run under AddressSanitizer,
+// UndefinedBehaviourSanitizer and LeakSanitizer, with stateTests.cpp, truthTests.cpp and runtimeTests.mm.
 #include <unistd.h>
 
 #include <cmath>
 #include <condition_variable>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <random>
-#include <string>
 #include <thread>
 
-#include "control.h"
-#include "coreml/bridge.h"
-#include "coreml/strided.h"
-#include "testModel.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#include <sanitizer/allocator_interface.h>
-#define HAS_ALLOCATOR_COUNT 1
-#endif
-#endif
-
-using namespace rlx::coreml;
-namespace twin = coreml_double;
-namespace files = std::filesystem;
+#include "testKit.h"
 
 static int failures = 0, checks = 0;
 extern "C" void check(bool holds, const char* what) {
@@ -38,106 +19,10 @@ extern "C" void check(bool holds, const char* what) {
   std::fprintf(stderr, "FAILED: %s\n", what);
 }
 void runtime_tests();
+void state_tests();
+void truth_tests();
 
 namespace {
-
-void expect_code(const char* code, const char* what, const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Failure& failure) {
-    if (std::strcmp(failure.code(), code) != 0) std::fprintf(stderr, "  got %s: %s\n", failure.code(), failure.what());
-    return check(std::strcmp(failure.code(), code) == 0, what);
-  }
-  check(false, what);
-}
-
-files::path root;
-
-twin::Feature feature(const char* name, const char* type, twin::Shape shape) {
-  twin::Feature made;
-  made.name = name;
-  made.type = type;
-  made.shape = std::move(shape);
-  return made;
-}
-
-Tensor floats(const char* name, Shape shape, const std::vector<float>& values) {
-  auto bytes = std::make_shared<std::vector<uint8_t>>(values.size() * 4);
-  std::memcpy(bytes->data(), values.data(), bytes->size());
-  return {name, DType::f32, std::move(shape), bytes};
-}
-std::vector<float> values_of(const Tensor& tensor) {
-  std::vector<float> made(tensor.bytes->size() / 4);
-  std::memcpy(made.data(), tensor.bytes->data(), tensor.bytes->size());
-  return made;
-}
-std::vector<float> ramp(size_t count) {
-  std::vector<float> made(count);
-  for (size_t i = 0; i < count; i++) made[i] = static_cast<float>(i % 61) - 30;
-  return made;
-}
-
-// ------------------------------------------------------------- what the models compute
-// y = 2x for every input x → y pair of the same type; `total` becomes total + sum(x) in a state that is read back as `sum`.
-
-float element(const twin::Tensor& tensor, size_t i) {
-  if (tensor.type == "fp16") return half_to_float(reinterpret_cast<const uint16_t*>(tensor.bytes.data())[i]);
-  if (tensor.type == "fp32") return reinterpret_cast<const float*>(tensor.bytes.data())[i];
-  if (tensor.type == "fp64") return static_cast<float>(reinterpret_cast<const double*>(tensor.bytes.data())[i]);
-  if (tensor.type == "int8") return static_cast<float>(reinterpret_cast<const int8_t*>(tensor.bytes.data())[i]);
-  return static_cast<float>(reinterpret_cast<const int32_t*>(tensor.bytes.data())[i]);
-}
-void set(twin::Tensor& tensor, size_t i, float value) {
-  if (tensor.type == "fp16") reinterpret_cast<uint16_t*>(tensor.bytes.data())[i] = float_to_half(value);
-  if (tensor.type == "fp32") reinterpret_cast<float*>(tensor.bytes.data())[i] = value;
-  if (tensor.type == "fp64") reinterpret_cast<double*>(tensor.bytes.data())[i] = value;
-  if (tensor.type == "int8") reinterpret_cast<int8_t*>(tensor.bytes.data())[i] = static_cast<int8_t>(value);
-  if (tensor.type == "int32") reinterpret_cast<int32_t*>(tensor.bytes.data())[i] = static_cast<int32_t>(value);
-}
-size_t count_of(const twin::Tensor& tensor) {
-  size_t count = 1;
-  for (int64_t dim : tensor.shape) count *= static_cast<size_t>(dim);
-  return count;
-}
-
-twin::Reply doubled(const twin::Request& request) {
-  twin::Reply reply;
-  for (const twin::Tensor& input : request.inputs) {
-    twin::Tensor output = input;
-    output.name = "y" + input.name.substr(1);
-    for (size_t i = 0; i < count_of(input); i++) set(output, i, 2 * element(input, i));
-    reply.outputs.push_back(std::move(output));
-  }
-  for (const twin::Tensor& held : request.states) {
-    twin::Tensor next = held;
-    float sum = 0;
-    for (size_t i = 0; i < count_of(request.inputs[0]); i++) sum += element(request.inputs[0], i);
-    for (size_t i = 0; i < count_of(held); i++) set(next, i, element(held, i) + sum);
-    reply.states.push_back(std::move(next));
-  }
-  return reply;
-}
-
-std::string compiled(const std::string& name, const std::vector<test_model::Entry>& entries) {
-  const std::string package = test_model::write_package(root / (name + ".mlpackage"), entries);
-  const std::string target = (root / (name + ".mlmodelc")).string();
-  compile(package, target, nullptr);
-  return target;
-}
-
-test_model::Block simple_block() {
-  using test_model::Operation;
-  return {{"y"},
-          {{"const", {"two"}, {}},
-           {"constexpr_lut_to_dense", {"weight"}, {}},
-           {"mul", {"y"}, {}},
-           {"cond", {"z"}, {{{"a"}, {{"gather", {"a"}, {}}}}, {{"b"}, {{"while_loop", {"b"}, {{{"c"}, {{"add", {"c"}, {}}}}}}}}}}}};
-}
-test_model::Entry typed(const char* type, twin::Shape shape, const char* name = "main") {
-  return {{name, {feature("x", type, shape)}, {feature("y", type, shape)}, {}}, simple_block()};
-}
-
-// ------------------------------------------------------------------------------- tests
 
 void conversions() {
   bool same = true;
@@ -382,191 +267,6 @@ void asynchronous() {
   twin::configure("");
 }
 
-test_model::Entry stateful(const char* name = "main") {
-  test_model::Entry made = typed("fp16", {1, 4}, name);
-  made.interface.states = {feature("total", "fp16", {2, 3})};
-  return made;
-}
-
-void states() {
-  const auto model = Model::load(compiled("state", {stateful()}), {}, nullptr);
-  const auto state = model->new_state();
-  check(values_of(state->read("total", false)) == std::vector<float>(6, 0), "a new state is zero");
-  const std::vector<Tensor> ones{floats("x", {1, 4}, {1, 1, 1, 1})};
-  for (int i = 0; i < 100; i++) model->predict(ones, state, {});
-  check(values_of(state->read("total", false)) == std::vector<float>(6, 400), "a decode loop of a hundred steps");
-  const auto fork = state->copy();
-  model->predict(ones, fork, {});
-  check(values_of(fork->read("total", false))[5] == 404 && values_of(state->read("total", false))[5] == 400, "a copy goes its own way");
-  state->write(floats("total", {2, 3}, {1, 2, 3, 4, 5, 6}));
-  model->predict(ones, state, {});
-  check(values_of(state->read("total", false)) == std::vector<float>{5, 6, 7, 8, 9, 10}, "what is written is read by the next step");
-  check(state->read("total", true).bytes->size() == 12, "a state is read in halves too");
-  expect_code("INPUT_ARGUMENT", "a state that is not there", [&] { state->read("nowhere", false); });
-  expect_code("INPUT_ARGUMENT", "a state of another shape", [&] { state->write(floats("total", {3, 2}, ramp(6))); });
-  expect_code("INPUT_ARGUMENT", "a state of another size", [&] { state->write(floats("total", {2, 3}, ramp(5))); });
-
-  // Shared by many callers: the double ends the process when two predictions meet, or when a view is open meanwhile.
-  const auto shared = model->new_state();
-  twin::configure("predict-ms=2");
-  std::mutex mutex;
-  std::condition_variable ready;
-  int done = 0;
-  for (int i = 0; i < 20; i++)
-    model->predict_async(ones, shared, {}, [&](std::unique_ptr<Prediction> made, std::unique_ptr<Failure>) {
-      std::lock_guard guard(mutex);
-      done += made ? 1 : 100;
-      ready.notify_all();
-    });
-  std::thread other([&] {
-    for (int i = 0; i < 10; i++) model->predict(ones, shared, {});
-  });
-  for (int i = 0; i < 10; i++) shared->read("total", false);
-  other.join();
-  std::unique_lock guard(mutex);
-  ready.wait(guard, [&] { return done >= 20; });
-  check(done == 20 && values_of(shared->read("total", false))[0] == 120, "predictions that share a state are serialised");
-  guard.unlock();
-  twin::wait_idle();
-  twin::configure("predict=fail");
-  expect_code("COREML_PREDICT", "a failing step", [&] { model->predict(ones, shared, {}); });
-  twin::configure("");
-  model->predict(ones, shared, {});
-  check(values_of(shared->read("total", false))[0] == 124, "a state goes on after a step that failed");
-}
-
-void flexible() {
-  test_model::Entry ranged = typed("fp32", {1, 4});
-  ranged.interface.inputs[0].ranges = {{1, 1}, {1, 512}};
-  ranged.interface.outputs[0].ranges = {{1, 1}, {1, -1}};
-  const auto model = Model::load(compiled("ranged", {ranged}), {}, nullptr);
-  check(model->interface().inputs[0].ranges == std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 512}}, "ranges are read");
-  check(model->interface().outputs[0].ranges[1].second == -1, "a range without end is read");
-  const Prediction made = model->predict({floats("x", {}, ramp(77))}, nullptr, {});
-  check(made.outputs[0].shape == Shape{1, 77}, "the free size follows from the number of elements, the result's from the result");
-  expect_code("INPUT_ARGUMENT", "a size outside its range", [&] { model->predict({floats("x", {1, 513}, ramp(513))}, nullptr, {}); });
-  test_model::Entry listed = typed("fp32", {1, 4});
-  listed.interface.inputs[0].shapes = listed.interface.outputs[0].shapes = {{1, 4}, {1, 16}};
-  const auto second = Model::load(compiled("listed", {listed}), {}, nullptr);
-  check(second->predict({floats("x", {}, ramp(16))}, nullptr, {}).outputs[0].shape == Shape{1, 16}, "an enumerated shape is found");
-  expect_code("INPUT_ARGUMENT", "a shape that is not enumerated", [&] { second->predict({floats("x", {1, 5}, ramp(5))}, nullptr, {}); });
-}
-
-void batches() {
-  const auto model = Model::load((root / "typed-fp16.mlmodelc").string(), {}, nullptr);
-  std::vector<std::vector<Tensor>> items;
-  for (int i = 0; i < 5; i++) items.push_back({floats("x", {3, 200}, std::vector<float>(600, static_cast<float>(i)))});
-  const auto made = model->predict_batch(items, {});
-  bool right = made.size() == 5;
-  for (size_t i = 0; i < made.size(); i++) right = right && values_of(made[i].outputs[0])[7] == 2 * static_cast<float>(i);
-  check(right, "a batch answers item by item");
-  twin::configure("predict=fail");
-  expect_code("COREML_PREDICT", "a batch that fails", [&] { model->predict_batch(items, {}); });
-  twin::configure("");
-}
-
-void functions() {
-  const std::string model = compiled("multi", {typed("fp16", {1, 4}, "decode"), typed("fp16", {8, 4}, "prefill")});
-  check(function_names(model, nullptr) == std::vector<std::string>{"decode", "prefill"}, "functions are listed");
-  check(function_names((root / "load.mlmodelc").string(), nullptr).empty(), "a model with one function lists none");
-  LoadOptions prefill;
-  prefill.function = "prefill";
-  check(Model::load(model, prefill, nullptr)->interface().inputs[0].shape == Shape{8, 4}, "a function is loaded by name");
-  check(Model::load(model, {}, nullptr)->interface().inputs[0].shape == Shape{1, 4}, "the default function otherwise");
-  expect_code("INPUT_UNREADABLE", "names of what is no model", [&] { function_names((root / "load.mlpackage").string(), nullptr); });
-}
-
-void plans() {
-  const std::string model = compiled("plan", {typed("fp16", {1, 4})});
-  const Plan plan = compute_plan(model, {}, nullptr);
-  std::string seen;
-  for (const PlannedOp& op : plan.ops) seen += op.op + ">" + op.output + "@" + std::to_string(op.depth) + (op.preferred.empty() ? "" : ":" + op.preferred) + " ";
-  check(seen == "const>two@0 constexpr_lut_to_dense>weight@0 mul>y@0:ane cond>z@0:ane gather>a@1:cpu while_loop>b@1:ane add>c@2:ane ",
-        ("nested blocks are walked, constants have no device: " + seen).c_str());
-  double cost = 0;
-  for (const PlannedOp& op : plan.ops) cost += op.cost > 0 ? op.cost : 0;
-  check(plan.has_usage && std::abs(cost - 1) < 1e-9, "costs are shares of the whole");
-  LoadOptions cpu;
-  cpu.units = Units::cpu;
-  for (const PlannedOp& op : compute_plan(model, cpu, nullptr).ops) check(op.preferred.empty() || op.preferred == "cpu", "units shape the plan");
-  twin::configure("plan=fail");
-  const Plan bare = compute_plan(model, {}, nullptr);
-  check(!bare.has_usage && bare.ops.size() == plan.ops.size() && !bare.refusal.empty(), "without a plan the structure alone, with the reason");
-  twin::configure("ane=0");
-  for (const PlannedOp& op : compute_plan(model, {}, nullptr).ops) check(op.preferred != "ane", "no Neural Engine, no placement on it");
-  twin::configure("os=14.0");
-  expect_code("ENV_NO_DEVICE", "no plans before 14.4", [&] { compute_plan(model, {}, nullptr); });
-  twin::configure("");
-  expect_code("INPUT_UNREADABLE", "a plan of what is no model", [&] { compute_plan((root / "plan.mlpackage").string(), {}, nullptr); });
-}
-
-void older_systems() {
-  // The double raises on every selector that the played system does not have, so a missing guard shows here.
-  twin::configure("os=13.3");
-  const std::string path = compiled("old", {typed("fp16", {1, 4})});
-  const auto model = Model::load(path, {}, nullptr);
-  const std::vector<Tensor> input{floats("x", {1, 4}, {1, 2, 3, 4})};
-  check(values_of(model->predict(input, nullptr, {}).outputs[0])[3] == 8, "macOS 13.3 predicts");
-  bool answered = false;
-  model->predict_async(input, nullptr, {}, [&](std::unique_ptr<Prediction> made, std::unique_ptr<Failure>) { answered = made != nullptr; });
-  check(answered, "macOS 13.3 answers asynchronous calls on the caller's thread");
-  LoadOptions hints;
-  hints.infrequent_reshape = hints.fast_prediction = true;
-  check(Model::load(path, hints, nullptr) != nullptr, "hints are left out where the system has none");
-  expect_code("ENV_NO_DEVICE", "no states before 15", [&] { model->new_state(); });
-  expect_code("ENV_NO_DEVICE", "no asset before 15", [&] { Model::load_in_memory((root / "old.mlpackage").string(), {}, nullptr); });
-  LoadOptions function;
-  function.function = "decode";
-  expect_code("ENV_NO_DEVICE", "no functions before 15", [&] { Model::load(path, function, nullptr); });
-  check(function_names(path, nullptr).empty(), "no names before 15");
-  expect_code("COREML_LOAD", "a model that needs a newer system", [&] { Model::load((root / "state.mlmodelc").string(), {}, nullptr); });
-  const Machine old = machine();
-  check(old.ane && old.ane_cores == 0, "before 14 the registry tells the Neural Engine");
-  for (const char* version : {"14.0", "14.4"}) {
-    twin::configure(std::string("os=") + version);
-    check(Model::load(path, hints, nullptr)->predict(input, nullptr, {}).outputs.size() == 1, "the systems between");
-  }
-  twin::configure("");
-}
-
-void machines() {
-  twin::configure("thermal=2 low-power=1");
-  const Machine here = machine();
-  check(here.chip == "Apple M3 Pro" && here.model == "Mac15,6" && here.performance_cores == 6 && here.efficiency_cores == 6, "chip and cores");
-  check(here.ane && here.ane_cores == 16 && here.gpu == "Apple M3 Pro" && here.unified_memory, "Neural Engine and GPU");
-  check(here.thermal == "serious" && here.low_power && !here.rosetta && here.os == "15.5.0" && here.memory_bytes == 24ull << 30, "state of the machine");
-  twin::configure("ane=0");
-  check(!machine().ane, "a machine without a Neural Engine");
-  twin::configure("");
-}
-
-void no_growth() {
-  const auto model = Model::load((root / "state.mlmodelc").string(), {}, nullptr);
-  const auto state = model->new_state();
-  const std::vector<Tensor> zeros{floats("x", {1, 4}, {0, 0, 0, 0})};
-  const auto round = [&] {
-    model->predict(zeros, state, {});
-    model->predict(zeros, nullptr, {});
-  };
-  for (int i = 0; i < 50; i++) round();
-  const long objects = twin::counts().objects;
-#ifdef HAS_ALLOCATOR_COUNT
-  const size_t bytes = __sanitizer_get_current_allocated_bytes();
-#endif
-  for (int i = 0; i < 5000; i++) round();
-  check(twin::counts().objects == objects, "ten thousand predictions leave no object behind");
-#ifdef HAS_ALLOCATOR_COUNT
-  check(__sanitizer_get_current_allocated_bytes() <= bytes + 4096, "ten thousand predictions leave no memory behind");
-#endif
-  // Failures must not leave anything either.
-  twin::configure("predict=throw");
-  for (int i = 0; i < 200; i++) expect_code("COREML_EXCEPTION", "an exception", round);
-  twin::configure("predict=fail");
-  for (int i = 0; i < 200; i++) expect_code("COREML_PREDICT", "an error", round);
-  twin::configure("");
-  check(twin::counts().objects == objects, "failures leave no object behind");
-}
-
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -590,14 +290,8 @@ int main(int count, char** arguments) {
   predicting();
   backings();
   asynchronous();
-  states();
-  flexible();
-  batches();
-  functions();
-  plans();
-  older_systems();
-  machines();
-  no_growth();
+  state_tests();
+  truth_tests();
   twin::wait_idle();
   twin::set_evaluator(nullptr);
   files::remove_all(root);

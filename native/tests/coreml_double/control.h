@@ -51,6 +51,8 @@ struct Counts {
   int backings_used;        // outputs written where the caller proposed
 };
 Counts counts();
+// What the model that was opened last was configured with: "units=3 low-precision=0 function=decode title= reshape=1 strategy=1".
+std::string last_configuration();
 // Waits until no asynchronous call is under way.
 void wait_idle();
 

@@ -1,6 +1,7 @@
 // What the test asked for, the framework's own threads, and the machine that is played.
 #import "private.h"
 #import <IOKit/IOKitLib.h>
+#include <libproc.h>
 #include <sys/sysctl.h>
 
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -30,6 +32,7 @@ struct World {
   Evaluator evaluator;
   long predictions = 0, handlers = 0;
   int running = 0, most = 0, backings = 0;
+  std::string configuration;
 };
 
 Behaviour parsed(const std::string& text) {
@@ -106,6 +109,15 @@ void count_backing() {
   world().backings++;
 }
 
+void note_configuration(std::string text) {
+  std::lock_guard guard(world().mutex);
+  world().configuration = std::move(text);
+}
+std::string last_configuration() {
+  std::lock_guard guard(world().mutex);
+  return world().configuration;
+}
+
 void on_other_thread(std::function<void()> work) {
   {
     std::lock_guard guard(world().mutex);
@@ -178,6 +190,14 @@ extern "C" int sysctlbyname(const char *name, void *old, size_t *size, void *, s
   if (old && *size < length) return -1;
   if (old) std::memcpy(old, from, length);
   *size = length;
+  return 0;
+}
+
+extern "C" int proc_pid_rusage(int, int flavor, rusage_info_t *buffer) {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  if (flavor != RUSAGE_INFO_V0 || !(statm >> total >> resident)) return -1;
+  reinterpret_cast<rusage_info_v0 *>(buffer)->ri_phys_footprint = resident * static_cast<uint64_t>(getpagesize());
   return 0;
 }
 

@@ -118,6 +118,8 @@ Napi::Value counts(const Napi::CallbackInfo& info) {
   return made;
 }
 
+Napi::Value configuration(const Napi::CallbackInfo& info) { return Napi::String::New(info.Env(), twin::last_configuration()); }
+
 }  // namespace
 
 void add_double(Napi::Env env, Napi::Object exports) {
@@ -125,5 +127,6 @@ void add_double(Napi::Env env, Napi::Object exports) {
   controls.Set("setEvaluator", Napi::Function::New(env, set_evaluator));
   controls.Set("configure", Napi::Function::New(env, configure));
   controls.Set("counts", Napi::Function::New(env, counts));
+  controls.Set("configuration", Napi::Function::New(env, configuration));
   exports.Set("double", controls);
 }

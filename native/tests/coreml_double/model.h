@@ -1,4 +1,4 @@
-// A loaded model as the plan sees it.
+// A loaded model as descriptions, configuration, model and plan see it.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,9 @@
 
 namespace coreml_double {
 
+// Of the program inside a package or a compiled folder.
+inline constexpr const char *kModel = "Data/com.apple.CoreML/model.mlmodel";
+
 // What a compiled folder holds; throws NSError text as SpecError.
 struct Loaded {
   std::string folder;
@@ -16,11 +19,22 @@ struct Loaded {
   ~Loaded();
 };
 std::shared_ptr<Loaded> load_folder(const std::string& folder);
+std::string temporary_folder(const char *_Nonnull suffix);
+std::string bytes_of(const std::string& path);  // throws SpecError
+
+std::string shape_text(const Shape& shape);
+bool allows(const Feature& feature, const Shape& shape);
 
 }  // namespace coreml_double
 
 @interface MLModelAsset () {
  @public
   std::shared_ptr<coreml_double::Loaded> loaded_;
+}
+@end
+
+@interface MLModelDescription () {
+ @public
+  coreml_double::Interface interface_;
 }
 @end

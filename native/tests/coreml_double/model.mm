@@ -1,7 +1,6 @@
 // Compile, load, predict, state. A compiled model is a folder with a copy of the package; numbers come from the evaluator.
 #import "model.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,286 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <mutex>
-#include <thread>
 
 namespace files = std::filesystem;
 using namespace coreml_double;
-
-namespace coreml_double {
-namespace {
-
-const char *kModel = "Data/com.apple.CoreML/model.mlmodel";
-
-std::string temporary_folder(const char *suffix) {
-  std::string path = (files::temp_directory_path() / "coreml-double-XXXXXX").string();
-  if (!mkdtemp(path.data())) throw SpecError("no temporary folder");
-  return path + suffix;
-}
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw SpecError("there is no " + path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string shape_text(const Shape& shape) {
-  std::string text;
-  for (int64_t dim : shape) text += (text.empty() ? "" : " × ") + std::to_string(dim);
-  return "(" + text + ")";
-}
-
-bool allows(const Feature& feature, const Shape& shape) {
-  if (!feature.shapes.empty()) return std::find(feature.shapes.begin(), feature.shapes.end(), shape) != feature.shapes.end();
-  if (!feature.ranges.empty()) {
-    for (size_t i = 0; i < shape.size() && i < feature.ranges.size(); i++)
-      if (shape[i] < feature.ranges[i].first || (feature.ranges[i].second >= 0 && shape[i] > feature.ranges[i].second)) return false;
-    return shape.size() == feature.ranges.size();
-  }
-  return feature.shape.empty() || feature.shape == shape;
-}
-
-}  // namespace
-
-Loaded::~Loaded() {
-  std::error_code ignored;
-  if (!temporary.empty()) files::remove_all(temporary, ignored);
-}
-
-std::shared_ptr<Loaded> load_folder(const std::string& folder) {
-  auto made = std::make_shared<Loaded>();
-  made->folder = folder;
-  if (!files::exists(folder + "/coremldata.bin")) throw SpecError("A valid manifest does not exist at path: " + folder + "/coremldata.bin");
-  made->spec = read_spec(bytes_of(folder + "/" + kModel));
-  return made;
-}
-
-}  // namespace coreml_double
-
-// -------------------------------------------------------------------------- descriptions
-
-@implementation MLMultiArrayShapeConstraint {
- @public
-  Feature feature_;
-}
-- (MLMultiArrayShapeConstraintType)type {
-  if (!feature_.shapes.empty()) return MLMultiArrayShapeConstraintTypeEnumerated;
-  return feature_.ranges.empty() ? MLMultiArrayShapeConstraintTypeUnspecified : MLMultiArrayShapeConstraintTypeRange;
-}
-- (NSArray<NSValue *> *)sizeRangeForDimension {
-  NSMutableArray<NSValue *> *made = [NSMutableArray new];
-  for (const auto& [lower, upper] : feature_.ranges) {
-    const auto least = static_cast<NSUInteger>(lower);
-    [made addObject:[NSValue valueWithRange:{least, upper < 0 ? static_cast<NSUInteger>(0x7fffffffffffffff) : static_cast<NSUInteger>(upper) - least + 1}]];
-  }
-  return made;
-}
-- (NSArray<NSArray<NSNumber *> *> *)enumeratedShapes {
-  NSMutableArray<NSArray<NSNumber *> *> *made = [NSMutableArray new];
-  for (const Shape& shape : feature_.shapes) [made addObject:numbers_of(shape)];
-  return made;
-}
-@end
-
-@implementation MLMultiArrayConstraint {
- @public
-  Feature feature_;
-}
-- (NSArray<NSNumber *> *)shape {
-  return numbers_of(feature_.shape);
-}
-- (MLMultiArrayDataType)dataType {
-  return data_type(feature_.type);
-}
-- (MLMultiArrayShapeConstraint *)shapeConstraint {
-  MLMultiArrayShapeConstraint *made = [MLMultiArrayShapeConstraint new];
-  made->feature_ = feature_;
-  return made;
-}
-@end
-
-@implementation MLStateConstraint {
- @public
-  Feature feature_;
-}
-- (NSArray<NSNumber *> *)bufferShape {
-  return numbers_of(feature_.shape);
-}
-- (MLMultiArrayDataType)dataType {
-  return data_type(feature_.type);
-}
-@end
-
-@implementation MLFeatureDescription {
- @public
-  Feature feature_;
-  bool state_;
-}
-- (NSString *)name {
-  return string_of(feature_.name);
-}
-- (MLFeatureType)type {
-  return state_ ? MLFeatureTypeState : feature_.type == "none" ? MLFeatureTypeString : MLFeatureTypeMultiArray;
-}
-- (BOOL)isOptional {
-  return feature_.optional;
-}
-- (BOOL)isAllowedValue:(MLFeatureValue *)value {
-  MLMultiArray *array = value.multiArrayValue;
-  return array != nil && type_name(array.dataType) == feature_.type && allows(feature_, array->shape_);
-}
-- (MLMultiArrayConstraint *)multiArrayConstraint {
-  if (state_ || feature_.type == "none") return nil;
-  MLMultiArrayConstraint *made = [MLMultiArrayConstraint new];
-  made->feature_ = feature_;
-  return made;
-}
-- (MLStateConstraint *)stateConstraint {
-  needs(15, 0, "-[MLFeatureDescription stateConstraint]");
-  if (!state_) return nil;
-  MLStateConstraint *made = [MLStateConstraint new];
-  made->feature_ = feature_;
-  return made;
-}
-@end
-
-@implementation MLModelDescription {
- @public
-  Interface interface_;
-}
-static NSDictionary<NSString *, MLFeatureDescription *> *described(const std::vector<Feature>& features, bool state) {
-  NSMutableDictionary<NSString *, MLFeatureDescription *> *made = [NSMutableDictionary new];
-  for (const Feature& feature : features) {
-    MLFeatureDescription *one = [MLFeatureDescription new];
-    one->feature_ = feature;
-    one->state_ = state;
-    made[string_of(feature.name)] = one;
-  }
-  return made;
-}
-- (NSDictionary<NSString *, MLFeatureDescription *> *)inputDescriptionsByName {
-  return described(interface_.inputs, false);
-}
-- (NSDictionary<NSString *, MLFeatureDescription *> *)outputDescriptionsByName {
-  return described(interface_.outputs, false);
-}
-- (NSDictionary<NSString *, MLFeatureDescription *> *)stateDescriptionsByName {
-  needs(15, 0, "-[MLModelDescription stateDescriptionsByName]");
-  return described(interface_.states, true);
-}
-@end
-
-// ------------------------------------------------------------------------- configuration
-
-@implementation MLOptimizationHints
-@synthesize reshapeFrequency = _reshapeFrequency, specializationStrategy = _specializationStrategy;
-- (instancetype)init {
-  needs(14, 4, "MLOptimizationHints");
-  return self;
-}
-- (void)setSpecializationStrategy:(MLSpecializationStrategy)strategy {
-  needs(15, 0, "-[MLOptimizationHints setSpecializationStrategy:]");
-  _specializationStrategy = strategy;
-}
-- (id)copyWithZone:(NSZone *)zone {
-  MLOptimizationHints *made = [MLOptimizationHints new];
-  made->_reshapeFrequency = _reshapeFrequency;
-  made->_specializationStrategy = _specializationStrategy;
-  return made;
-}
-@end
-
-@implementation MLModelConfiguration {
-  MLOptimizationHints *_hints;
-  NSString *_function, *_title;
-}
-@synthesize computeUnits = _computeUnits, allowLowPrecisionAccumulationOnGPU = _allowLowPrecisionAccumulationOnGPU;
-- (instancetype)init {
-  _computeUnits = MLComputeUnitsAll;
-  return self;
-}
-- (void)setModelDisplayName:(NSString *)name {
-  needs(13, 0, "-[MLModelConfiguration setModelDisplayName:]");
-  _title = [name copy];
-}
-- (NSString *)modelDisplayName {
-  return _title;
-}
-- (void)setOptimizationHints:(MLOptimizationHints *)hints {
-  needs(14, 4, "-[MLModelConfiguration setOptimizationHints:]");
-  _hints = [hints copy];
-}
-- (MLOptimizationHints *)optimizationHints {
-  return _hints;
-}
-- (void)setFunctionName:(NSString *)name {
-  needs(15, 0, "-[MLModelConfiguration setFunctionName:]");
-  _function = [name copy];
-}
-- (NSString *)functionName {
-  return _function;
-}
-- (id)copyWithZone:(NSZone *)zone {
-  MLModelConfiguration *made = [MLModelConfiguration new];
-  made->_computeUnits = _computeUnits;
-  made->_hints = _hints;
-  made->_function = _function;
-  made->_title = _title;
-  made->_allowLowPrecisionAccumulationOnGPU = _allowLowPrecisionAccumulationOnGPU;
-  return made;
-}
-@end
-
-@implementation MLModelAsset
-+ (instancetype)modelAssetWithURL:(NSURL *)url error:(NSError **)error {
-  needs(15, 0, "+[MLModelAsset modelAssetWithURL:error:]");
-  MLModelAsset *made = [MLModelAsset new];
-  try {
-    made->loaded_ = load_folder(text_of(url.path));
-  } catch (const SpecError& problem) {
-    if (error) *error = error_of(MLModelErrorIO, problem.what());
-    return nil;
-  }
-  return made;
-}
-+ (instancetype)modelAssetWithSpecificationData:(NSData *)data blobMapping:(NSDictionary<NSURL *, NSData *> *)blobs error:(NSError **)error {
-  needs(15, 0, "+[MLModelAsset modelAssetWithSpecificationData:blobMapping:error:]");
-  MLModelAsset *made = [MLModelAsset new];
-  try {
-    auto loaded = std::make_shared<Loaded>();
-    const std::string bytes(static_cast<const char *>(data.bytes), data.length);
-    loaded->spec = read_spec(bytes);
-    loaded->temporary = temporary_folder("");
-    loaded->folder = loaded->temporary;
-    files::create_directories(loaded->folder + "/Data/com.apple.CoreML/weights");
-    std::ofstream(loaded->folder + "/" + kModel, std::ios::binary) << bytes;
-    std::ofstream(loaded->folder + "/Manifest.json")
-        << R"({"itemInfoEntries":{"m":{"path":"com.apple.CoreML/model.mlmodel"}},"rootModelIdentifier":"m"})";
-    for (NSURL *url in blobs) {
-      NSData *blob = blobs[url];
-      const std::string name = files::path(text_of(url.path)).filename().string();
-      std::ofstream(loaded->folder + "/Data/com.apple.CoreML/weights/" + name, std::ios::binary)
-          .write(static_cast<const char *>(blob.bytes), static_cast<std::streamsize>(blob.length));
-    }
-    made->loaded_ = std::move(loaded);
-  } catch (const SpecError& problem) {
-    if (error) *error = error_of(MLModelErrorIO, problem.what());
-    return nil;
-  }
-  return made;
-}
-- (void)functionNamesWithCompletionHandler:(void (^)(NSArray<NSString *> *, NSError *))handler {
-  needs(15, 0, "-[MLModelAsset functionNamesWithCompletionHandler:]");
-  void (^kept)(NSArray<NSString *> *, NSError *) = handler;
-  auto loaded = loaded_;
-  on_other_thread([kept, loaded] {
-    NSMutableArray<NSString *> *names = [NSMutableArray new];
-    if (loaded->spec.multifunction)
-      for (const Interface& one : loaded->spec.interfaces) [names addObject:string_of(one.name)];
-    kept(names, nil);
-  });
-}
-@end
 
 // --------------------------------------------------------------------------------- state
 
@@ -337,8 +59,17 @@ static NSDictionary<NSString *, MLFeatureDescription *> *described(const std::ve
 }
 @end
 
+static std::string described(MLModelConfiguration *configuration) {
+  MLOptimizationHints *hints = configuration.optimizationHints;
+  return "units=" + std::to_string(configuration.computeUnits) + " low-precision=" + std::to_string(configuration.allowLowPrecisionAccumulationOnGPU) +
+         " function=" + (configuration.functionName ? text_of(configuration.functionName) : "") +
+         " title=" + (configuration.modelDisplayName ? text_of(configuration.modelDisplayName) : "") +
+         " reshape=" + std::to_string(hints ? hints.reshapeFrequency : 0) + " strategy=" + std::to_string(hints ? hints.specializationStrategy : 0);
+}
+
 static MLModel *open_model(std::shared_ptr<Loaded> loaded, MLModelConfiguration *configuration, NSError **error) {
   const Behaviour played = behaviour();
+  note_configuration(described(configuration));
   sleep_ms(played.load_ms);
   if (act_out(played.load, "load")) {
     *error = error_of(MLModelErrorGeneric, "Error in declaring network or loading its resources: the ANE compiler did not accept the program");

@@ -185,6 +185,7 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
   return made;
 }
 - (id<MLComputeDeviceProtocol>)preferredComputeDevice {
+  if (type_ == "identity") return (id)nil;  // declared never nil, seen nil for operations without weight
   NSArray<id<MLComputeDeviceProtocol>> *supported = self.supportedComputeDevices;
   return supported[supported.count - 1];
 }

@@ -35,5 +35,6 @@ NSError *_Nonnull error_of(NSInteger code, const std::string& sentence);
 
 void count_prediction(int change);
 void count_backing();
+void note_configuration(std::string text);
 
 }  // namespace coreml_double

@@ -15,7 +15,7 @@ void add_double(Napi::Env env, Napi::Object exports);
 namespace rlx::coreml {
 namespace {
 
-constexpr int kAbi = 1;
+constexpr int kAbi = 2;
 
 struct Instance {
   std::shared_ptr<Host> host;
@@ -174,6 +174,7 @@ Napi::Value get_machine(const Napi::CallbackInfo& info) {
     made.Set("efficiencyCores", one.efficiency_cores);
     made.Set("memoryBytes", static_cast<double>(one.memory_bytes));
     made.Set("gpuBytes", static_cast<double>(one.gpu_bytes));
+    made.Set("processBytes", static_cast<double>(one.process_bytes));
     made.Set("unifiedMemory", one.unified_memory);
     made.Set("ane", one.ane);
     made.Set("aneCores", one.ane_cores);

@@ -165,6 +165,7 @@ API_AVAILABLE(macos(14.4))
 
 API_AVAILABLE(macos(13.0))
 @interface MLModelAsset : NSObject
++ (nullable instancetype)modelAssetWithSpecificationData:(NSData *)specificationData error:(NSError **)error API_AVAILABLE(macos(13.0));
 + (nullable instancetype)modelAssetWithSpecificationData:(NSData *)specificationData
                                              blobMapping:(NSDictionary<NSURL *, NSData *> *)blobMapping
                                                    error:(NSError **)error API_AVAILABLE(macos(15.0));

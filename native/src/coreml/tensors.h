@@ -1,0 +1,26 @@
+// Features of a model: what it takes and gives, tensors as arrays of CoreML and back. Only for the Objective-C++ files.
+#pragma once
+
+#import "objc.h"
+
+namespace rlx::coreml {
+
+Interface interface_of(MLModelDescription *_Nonnull description);
+const Feature *_Nullable find(const std::vector<Feature>& features, const std::string& name);
+std::string shape_text(const Shape& shape);
+
+// Checked against the interface: what does not fit is a failure here, because CoreML may raise.
+id<MLFeatureProvider> _Nonnull provider_of(const std::vector<Tensor>& inputs, const Interface& interface);
+Tensor read_array(MLMultiArray *_Nonnull array, const std::string& name, bool keep_half);
+
+// Memory proposed for an output of known shape, aligned to pages: CoreML may write there and save a copy.
+struct Backing {
+  std::string name;
+  MLMultiArray *_Nonnull array;
+};
+std::vector<Backing> backings_for(MLModelDescription *_Nonnull description, const Interface& interface);
+MLPredictionOptions *_Nonnull options_with(const std::vector<Backing>& backings);
+void read_outputs(id<MLFeatureProvider> _Nonnull result, const Interface& interface, const std::vector<Backing>& backings, bool keep_half,
+                  Prediction& into);
+
+}  // namespace rlx::coreml

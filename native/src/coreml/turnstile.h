@@ -1,0 +1,55 @@
+// Takes turns for calls that must not overlap: predictions that share a state, and looks into that state.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <mutex>
+
+#import "objc.h"
+
+namespace rlx::coreml {
+
+// One after the other, in order of arrival, without holding a thread.
+class Turnstile {
+ public:
+  void enter(std::function<void()> go) {
+    {
+      std::lock_guard guard(mutex_);
+      if (busy_) return waiting_.push_back(std::move(go));
+      busy_ = true;
+    }
+    go();
+  }
+  void leave() {
+    std::function<void()> next;
+    {
+      std::lock_guard guard(mutex_);
+      if (waiting_.empty()) {
+        busy_ = false;
+        return;
+      }
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    next();
+  }
+  // For a caller that may wait: inside from here until `leave`.
+  void enter_blocking() {
+    auto answer = std::make_shared<Answer<bool>>();
+    enter([answer] { answer->give(true, nullptr); });
+    answer->wait(nullptr);
+  }
+
+ private:
+  std::mutex mutex_;
+  bool busy_ = false;
+  std::deque<std::function<void()>> waiting_;
+};
+
+struct Pass {
+  Turnstile& turnstile;
+  explicit Pass(Turnstile& one) : turnstile(one) { turnstile.enter_blocking(); }
+  ~Pass() { turnstile.leave(); }
+};
+
+}  // namespace rlx::coreml
