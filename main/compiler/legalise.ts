@@ -8,6 +8,8 @@ import { GraphBuilder } from "../ir/builder.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
+import { graphHash } from "../ir/hash.ts";
+import { mapRegions } from "../ir/nested.ts";
 import { rewriteInSteps } from "../ir/rewrite.ts";
 import { finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
@@ -16,7 +18,7 @@ import type { Backend } from "../ops/defineOp.ts";
 import { opBuilder, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { DispatchPolicy, Support, SupportState } from "./support.ts";
-import { nodeInfo, supportOf } from "./support.ts";
+import { nodeInfo, regionName, supportOf } from "./support.ts";
 
 /** One node of the graph that was given; leaves are left out. */
 export interface DispatchEntry {
@@ -27,6 +29,8 @@ export interface DispatchEntry {
   readonly reason: string;
   /** Ops that run in its place, in order; itself when native, nothing when it cannot run. */
   readonly parts: readonly string[];
+  /** For nodes with sub-graphs: what becomes of theirs. Not counted with the graph's own. */
+  readonly inside?: readonly { readonly region: string; readonly entries: readonly DispatchEntry[] }[];
 }
 
 export interface DispatchReport {
@@ -87,11 +91,15 @@ export function* legaliseInSteps(
     if (depth >= DEEPEST) throw tooDeep(backend);
     current = after;
   }
+  const inner = legalRegions(current, backend, signal, policy);
+  current = inner.graph;
   const blocked = new Map<NodeId, string>();
   for (const node of current.nodes) {
     if (node.id % SLICE === 0) yield;
     const support = supportOf(current, node, backend, policy);
+    const stuck = inner.stuckIn(node);
     if (support.state !== "native") blocked.set(node.id, support.reason);
+    else if (stuck !== undefined) blocked.set(node.id, stuck);
   }
   let report: DispatchReport | undefined;
   return {
@@ -103,22 +111,53 @@ export function* legaliseInSteps(
   };
 }
 
+/** The sub-graphs of all nodes made legal; one that cannot run stays as it is, and its node with it. */
+function legalRegions(
+  graph: Graph,
+  backend: Backend,
+  signal: AbortSignal | undefined,
+  policy: DispatchPolicy,
+): { readonly graph: Graph; readonly stuckIn: (node: Node) => string | undefined } {
+  const stuck = new Map<Graph, string>();
+  const { graph: legal } = mapRegions(opTable, graph, `legalise for ${backend}`, (region, node, index) => {
+    const { graph: inside, blocked } = legalise(region, backend, signal, policy);
+    const [first] = blocked;
+    if (first === undefined) return inside;
+    const [id, reason] = first;
+    stuck.set(region, `its sub-graph ${regionName(node, index)} holds ${inside.nodes[id]?.op ?? "?"}: ${reason}`);
+    return region;
+  });
+  const stuckIn = (node: Node): string | undefined =>
+    node.regions.map((region) => stuck.get(region)).find((reason) => reason !== undefined);
+  return { graph: legal, stuckIn };
+}
+
 /** The report alone: what would become of each node, without making the legal graph. Works for any backend, anywhere. */
-export function dispatchReport(
+export const dispatchReport = (
   graph: Graph,
   backend: Backend,
   policy: DispatchPolicy = "prefer-native",
-): DispatchReport {
+): DispatchReport => finish(dispatchReportInSteps(graph, backend, policy));
+
+export function* dispatchReportInSteps(
+  graph: Graph,
+  backend: Backend,
+  policy: DispatchPolicy = "prefer-native",
+): Steps<DispatchReport> {
   const asked: Asked = { backend, policy, known: new Map() };
-  const entries = graph.nodes
-    .filter((node) => !isLeaf(node))
-    .map((node): DispatchEntry => ({ node: node.id, op: node.op, ...fateOf(graph, node, asked, 0) }));
+  const entries: DispatchEntry[] = [];
   const counts = { native: 0, decomposed: 0, unsupported: 0, undeclared: 0 };
-  for (const { state } of entries) counts[state]++;
+  for (const node of graph.nodes) {
+    if (node.id % SLICE === 0) yield;
+    if (isLeaf(node)) continue;
+    const entry = { node: node.id, op: node.op, ...fateOf(graph, node, asked, 0) };
+    entries.push(entry);
+    counts[entry.state]++;
+  }
   return { backend, entries, counts };
 }
 
-type Fate = Pick<DispatchEntry, "state" | "reason" | "parts">;
+type Fate = Pick<DispatchEntry, "state" | "reason" | "parts" | "inside">;
 
 /** For whom the fates are asked, and those that are known already. */
 interface Asked {
@@ -131,16 +170,37 @@ interface Asked {
 function fateOf(graph: Graph, node: Node, asked: Asked, depth: number): Fate {
   const { backend, policy, known } = asked;
   const info = nodeInfo(graph, node);
-  const key = `${node.op} ${JSON.stringify(node.attrs)} ${info.inputs.map(formatType).join(" ")}`;
+  const key = `${node.op} ${JSON.stringify(node.attrs)} ${info.inputs.map(formatType).join(" ")} ${node.regions.map(graphHash).join(" ")}`;
   const before = known.get(key);
   if (before) return before;
   const support = supportOf(graph, node, backend, policy);
   const fate: Fate =
     support.state === "decomposed"
       ? decomposedFate(graph, node, asked, support, depth)
-      : { state: support.state, reason: support.reason, parts: support.state === "native" ? [node.op] : [] };
+      : ownFate(node, asked, support);
   known.set(key, fate);
   return fate;
+}
+
+/** Of a node that runs as it is or not at all; with sub-graphs, what becomes of their nodes decides. */
+function ownFate(node: Node, { backend, policy }: Asked, { state, reason }: Support): Fate {
+  const inside = node.regions.map((region, i) => ({
+    region: regionName(node, i),
+    entries: dispatchReport(region, backend, policy).entries,
+  }));
+  const nested = inside.length === 0 ? {} : { inside };
+  if (state !== "native") return { state, reason, parts: [], ...nested };
+  for (const { region, entries } of inside) {
+    const stuck = entries.find((entry) => entry.state === "unsupported" || entry.state === "undeclared");
+    if (stuck)
+      return {
+        state: stuck.state,
+        reason: `its sub-graph ${region} holds ${stuck.op}: ${stuck.reason}`,
+        parts: [],
+        ...nested,
+      };
+  }
+  return { state, reason, parts: [node.op], ...nested };
 }
 
 /** Takes one node apart in a graph of its own, and its parts in turn. */

@@ -41,6 +41,8 @@ import {
   uploadStarted,
   weightErrors,
 } from "./views/model.ts";
+import { adviceInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
+import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import {
   benchInput,
@@ -155,6 +157,12 @@ export const contract = {
     ),
     /** What CoreML itself plans on this machine, beside the prediction; exports and compiles the model when that was not done. */
     "route.planned": call(z.object({ model: modelId, target: targetSpec, phase }), plannedRoute),
+    /** What MLX would do with the same graph, op by op and weight by weight. */
+    "route.mlx": call(mlxRouteInput, mlxRoute),
+
+    "machine.state": call(nothing, machineState),
+    /** Which device is fastest here for a model, by what was measured; measures nothing itself. */
+    "devices.advise": call(adviceInput, deviceAdvice),
 
     "chat.template": call(
       z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null) }),
@@ -169,6 +177,8 @@ export const contract = {
     "run.start": stream(runInput, runItem),
     "bench.run": stream(benchInput, benchItem),
     "profile.run": stream(profileInput, profileItem),
+    /** Measures what is not known of the devices, then advises. */
+    "devices.calibrate": stream(adviceInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
   },
   events: {

@@ -58,15 +58,33 @@ export async function calibrations(parts: CalibrationParts): Promise<readonly Kn
   }
 }
 
-async function oneOf(device: Device, parts: CalibrationParts): Promise<KnownCalibration> {
-  const { build, machine } = parts;
-  const store = build === undefined ? undefined : parts.store;
-  const key = hashText(["calibration", VERSION, build ?? "", device.title, machine].join("\n"));
+type Kept = Pick<CalibrationParts, "machine" | "store" | "build">;
+
+const storeOf = ({ store, build }: Kept): CompileStore | undefined => (build === undefined ? undefined : store);
+const keyOf = (device: Pick<Device, "title">, { build, machine }: Kept): string =>
+  hashText(["calibration", VERSION, build ?? "", device.title, machine].join("\n"));
+
+/** What was measured of a device before and kept; nothing is measured. */
+export async function keptCalibration(
+  device: Pick<Device, "id" | "title">,
+  parts: Kept,
+): Promise<Calibration | undefined> {
   // A store that fails costs time, never the result.
-  const kept = readKept(await store?.get(key).catch(() => undefined));
-  if (kept?.device === device.id) return { calibration: kept, how: "kept" };
+  const kept = readKept(
+    await storeOf(parts)
+      ?.get(keyOf(device, parts))
+      .catch(() => undefined),
+  );
+  return kept?.device === device.id ? kept : undefined;
+}
+
+async function oneOf(device: Device, parts: CalibrationParts): Promise<KnownCalibration> {
+  const kept = await keptCalibration(device, parts);
+  if (kept !== undefined) return { calibration: kept, how: "kept" };
   const calibration = await calibrateDevice(device, parts.signal);
-  await store?.put(key, new TextEncoder().encode(JSON.stringify(calibration))).catch(() => undefined);
+  await storeOf(parts)
+    ?.put(keyOf(device, parts), new TextEncoder().encode(JSON.stringify(calibration)))
+    .catch(() => undefined);
   return { calibration, how: "measured" };
 }
 

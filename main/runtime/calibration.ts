@@ -125,6 +125,10 @@ export interface DeviceRank {
   readonly device: Device["id"];
   readonly promptSeconds: number;
   readonly generateSeconds: number;
+  /** Operations per second that the reading is reckoned with: the faster of the measured products. */
+  readonly flops: number;
+  /** Seconds of one written token. */
+  readonly perToken: number;
 }
 
 /** Fastest first. Reading a prompt is bound by products, writing by reading the weights for every token. */
@@ -139,6 +143,8 @@ export function pickBestDevice(calibrations: readonly Calibration[], need: Devic
         device: known.device,
         promptSeconds: (2 * need.parameters * need.promptTokens) / flops,
         generateSeconds: need.generateTokens * perToken,
+        flops,
+        perToken,
       };
     })
     .sort((a, b) => a.promptSeconds + a.generateSeconds - (b.promptSeconds + b.generateSeconds));

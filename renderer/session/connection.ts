@@ -19,6 +19,7 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   compile: "the compilation of",
   upload: "the upload of",
   hybrid: "the run of",
+  calibrate: "the measuring of",
 };
 
 /** Time after which a connection that never came up is called lost on the screen. */

@@ -40,6 +40,7 @@ const bench = (id: number, at: number, model: string): BenchEntry => ({
     machine: "",
     threads: 1,
     kernels: "",
+    conditions: { before: { at: 0, readings: [] }, after: { at: 0, readings: [] } },
     notes: [],
     json: "",
   },

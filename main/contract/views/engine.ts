@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import { figure } from "./common.ts";
+import { macFacts } from "./mac.ts";
 
 export const RUN_DEVICES = ["cpu", "coreml-sim", "coreml", "mlx", "webgpu"] as const;
 export const runDevice = z.enum(RUN_DEVICES);
@@ -43,7 +44,7 @@ export type EngineInfo = View<typeof engineInfo>;
 
 export const job = z.object({
   id: z.string(),
-  kind: z.enum(["run", "bench", "profile", "export", "compile", "upload", "hybrid"]),
+  kind: z.enum(["run", "bench", "profile", "export", "compile", "upload", "hybrid", "calibrate"]),
   title: z.string(),
   phase: z.string(),
   fraction: z.number().nullable(),
@@ -80,5 +81,7 @@ export const doctorReport = z.object({
       details: z.array(z.string()).optional(),
     }),
   ),
+  /** null: no CoreML here. */
+  mac: macFacts.nullable().optional(),
 });
 export type DoctorReport = View<typeof doctorReport>;

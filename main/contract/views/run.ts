@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { View } from "../define.ts";
 import { device, f32, f64, figure, modelId, phaseItem, targetSpec, truth, u32, u8 } from "./common.ts";
 import { runDevice } from "./engine.ts";
+import { machineState } from "./machine.ts";
 
 export const sampling = z.object({
   temperature: z.number().min(0).max(10).default(0.7),
@@ -132,6 +133,8 @@ export const benchItem = z.discriminatedUnion("kind", [
     machine: z.string(),
     threads: z.number(),
     kernels: z.string(),
+    /** The state of the machine at the beginning and at the end: what the numbers depend on besides model and device. */
+    conditions: z.object({ before: machineState, after: machineState }),
     /** "other load: run flagged" and the like. */
     notes: z.array(z.string()),
     /** The same in llama-bench's own JSON. */

@@ -19,10 +19,12 @@ import type { DiskStore } from "../diskStore.ts";
 import { cacheFolder, diskStore } from "../diskStore.ts";
 import type { PlanCache } from "../planCache.ts";
 import type { CoremlUnits, Settings } from "../settings.ts";
+import { calibrationAccess } from "./advice.ts";
 import { templateView } from "./chats.ts";
 import type { Connectable } from "./connection.ts";
 import type { Decoders } from "./decoders.ts";
 import { createDecoders } from "./decoders.ts";
+import { calibrateHandler, deviceHandlers } from "./deviceHandlers.ts";
 import { cpuAccess } from "./devices.ts";
 import { exportHandlers } from "./exportHandlers.ts";
 import { graphHandlers } from "./graphHandlers.ts";
@@ -161,6 +163,15 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       return error instanceof Error ? error.message : String(error);
     }
   };
+  const calibration = calibrationAccess({
+    cpu,
+    mlx,
+    mlxMode: settings.mlxMode,
+    threads: defaultThreads,
+    store: plans,
+    build,
+  });
+  const compared = { store, cpu, mlx, coreml, jobs, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, jobs });
 
   const handlers: EngineHandlers = {
@@ -171,12 +182,14 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       ...routeHandlers(store, initial, here === undefined ? null : initial),
       ...hybridHandlers(store, cpu, jobs, coreml),
       ...plannedHandler({ store, coreml, cpu }),
+      ...deviceHandlers(compared),
       ...exporting.calls,
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs, cpu, coreml, initialTarget: initial }),
       ...measureHandlers({ store, decoders, cpu, mlx, coreml, initialTarget: initial, jobs, defaultThreads, roof }),
+      "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
     },
   };

@@ -8,10 +8,12 @@ import { VERSION } from "../version.ts";
 import type { CpuAccess } from "./devices.ts";
 import { coremlSentence, deviceList, mlxSentence } from "./devices.ts";
 import type { CoremlAccess } from "../coreml/device.ts";
+import { macFacts, macLines } from "../coreml/macFacts.ts";
 import type { MlxAccess } from "./mlxAccess.ts";
 import type { Jobs } from "./jobs.ts";
 import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "./machineInfo.ts";
 import type { DiskStore } from "../diskStore.ts";
+import { machineState } from "./machineState.ts";
 import type { Offers } from "./offers.ts";
 
 export interface InfoParts {
@@ -85,12 +87,42 @@ async function cacheCheck(store: DiskStore | undefined): Promise<Check> {
   };
 }
 
+/** Heat, power, load and MLX's memory: what is not told is a note, not a fault. The memory of the machine has its own check. */
+async function stateChecks(parts: InfoParts): Promise<readonly Check[]> {
+  const { readings } = await machineState(parts);
+  return readings
+    .filter(({ id }) => id !== "memory")
+    .map(({ id, title, value, source, state }): Check => ({
+      id,
+      title,
+      state: state === "unknown" ? "info" : state,
+      sentence: value === null ? `${source.charAt(0).toUpperCase()}${source.slice(1)}.` : `${value} (${source}).`,
+      hint: null,
+    }));
+}
+
+async function modelsCheck({ models }: CoremlAccess): Promise<Check> {
+  const { folder, entries, bytes, limit } = await models.facts();
+  return {
+    id: "coreml-models",
+    title: "Compiled CoreML models",
+    state: "info",
+    sentence: `${entries}, ${(bytes / 1e6).toFixed(1)} of at most ${Math.round(limit / 1e6)} MB, in ${folder}.`,
+    hint:
+      entries === 0
+        ? null
+        : "rlx doctor --clear-cache removes them; those that were not used for a month go by themselves.",
+  };
+}
+
 async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
   const missing = parts.cpu.missing();
   const problem = await parts.writable();
   const sample = parts.offers.list().find((offer) => offer.kind === "sample");
   const free = freeBytes();
+  const mac = macFacts(parts.coreml);
   return {
+    mac,
     checks: [
       missing === undefined || missing.ok
         ? {
@@ -121,8 +153,10 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
         title: "CoreML",
         state: "info",
         sentence: coremlSentence(parts.coreml),
-        hint: null,
+        hint: mac?.rosetta === true ? "Use the arm64 build: translated programs do not reach the Neural Engine." : null,
+        ...(mac === null ? {} : { details: macLines(mac) }),
       },
+      ...(mac === null ? [] : [await modelsCheck(parts.coreml)]),
       {
         id: "mlx",
         title: "MLX",
@@ -161,6 +195,7 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
             hint: "Set RLX_HOME to a folder of yours.",
           },
       await cacheCheck(parts.plans),
+      ...(await stateChecks(parts)),
     ],
   };
 }

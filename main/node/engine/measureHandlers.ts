@@ -18,6 +18,7 @@ import { figure } from "./forecast.ts";
 import type { Jobs } from "./jobs.ts";
 import { llamaBenchJson } from "./llamaBench.ts";
 import { chipTitle, freeBytes } from "./machineInfo.ts";
+import { machineState, stateNotes } from "./machineState.ts";
 import type { MlxAccess } from "./mlxAccess.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { phaseItem } from "./runHandlers.ts";
@@ -53,6 +54,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             : await parts.decoders.lease(model, { device, context: needed, threads });
         try {
           const began = new Date();
+          const before = await machineState(parts);
           const steps = during<BenchSample, readonly Measured[]>((emit) =>
             runBench(lease.session, { ...input, signal, onSample: emit }),
           );
@@ -63,6 +65,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             next = await steps.next();
           }
           const tests = next.value;
+          const conditions = { before, after: await machineState(parts) };
           yield {
             kind: "done",
             device: input.device,
@@ -71,7 +74,8 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             machine: chipTitle(),
             threads: lease.session.threads,
             kernels: kernelsOf(parts, device),
-            notes: notes(tests),
+            conditions,
+            notes: [...notes(tests), ...stateNotes(conditions)],
             json: llamaBenchJson({ model, tests, threads, began, machine: chipTitle() }),
           };
         } finally {

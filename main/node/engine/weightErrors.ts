@@ -25,7 +25,9 @@ const ROWS = 6;
 /** Of a row no more than this, a multiple of every block: in a file from anywhere a whole tensor may be one row. */
 const COLUMNS = 16_384;
 
-interface Sample {
+export const SAMPLED_BASIS = `‖W′ − W‖ / ‖W‖ over up to ${ROWS} rows of ${TENSORS} tensors of each type`;
+
+export interface Sample {
   readonly type: ElementType;
   readonly parameters: number;
   readonly rows: readonly { readonly bytes: Uint8Array; readonly exact: Float32Array }[];
@@ -56,8 +58,8 @@ async function sampledRows(
   return rows;
 }
 
-/** undefined when a tensor has a type that no profile takes. */
-async function samples(file: GgufFile, signal: AbortSignal): Promise<readonly Sample[] | undefined> {
+/** A few rows of each type; undefined when a tensor has a type that nothing here reads. */
+export async function samples(file: GgufFile, signal: AbortSignal): Promise<readonly Sample[] | undefined> {
   const byType = new Map<ElementType, GgufTensor[]>();
   for (const tensor of file.tensors) {
     const type = tensor.type.element;
@@ -103,7 +105,7 @@ function* errorOf({ type, rows }: Sample, form: WeightForm): Steps<Part> {
 
 const percent = (relative: number): string =>
   relative === 0 ? "exact" : `${(relative * 100).toPrecision(relative < 1e-4 ? 1 : 2)} %`;
-const relativeOf = (error: number, energy: number): number => (energy === 0 ? 0 : Math.sqrt(error / energy));
+export const relativeOf = (error: number, energy: number): number => (energy === 0 ? 0 : Math.sqrt(error / energy));
 
 function* rowOf(found: readonly Sample[], profile: WeightProfile): Steps<WeightErrors["rows"][number]> {
   let [error, energy] = [0, 0];
@@ -117,12 +119,7 @@ function* rowOf(found: readonly Sample[], profile: WeightProfile): Steps<WeightE
   }
   return {
     profile,
-    error: figure(
-      relativeOf(error, energy),
-      "ratio",
-      "measured",
-      `‖W′ − W‖ / ‖W‖ over up to ${ROWS} rows of ${TENSORS} tensors of each type`,
-    ),
+    error: figure(relativeOf(error, energy), "ratio", "measured", SAMPLED_BASIS),
     sentence: `${words.join("; ")}.`,
   };
 }

@@ -16,6 +16,7 @@ import { WorkbenchError } from "../../../main/diagnostics/errors.ts";
 import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
 import { decoderGraph, QWEN_SHAPE } from "./decoder.ts";
 import { demoGraph } from "./demoGraph.ts";
+import { fakeDeviceCalls, fakeOnMlx } from "./devices.ts";
 import { fakeOverview, M4 } from "./overview.ts";
 import { fakeNode, fakeRoute, figure } from "./route.ts";
 import { fakeStreams, pause } from "./run.ts";
@@ -79,6 +80,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
             available: false,
             sentence: "Needs a Mac. Here the route is predicted and the package simulated.",
           },
+          { id: "mlx", title: "MLX", available: true, sentence: "MLX 0.30, Metal: runs on this Mac’s GPU." },
         ],
         offers: [
           {
@@ -408,6 +410,8 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
       }),
       "route.planned": () =>
         Promise.reject(new Error("CoreML exists on Macs only; the simulator runs the same package here.")),
+      "route.mlx": ({ model, phase, context }) => fakeOnMlx(legal(model, { ...M4, context }, phase)),
+      ...fakeDeviceCalls,
       "chat.template": () => ({
         present: true,
         sentence: "A ChatML template with tools, 4 KB.",

@@ -2,6 +2,7 @@
 import type { Contract } from "../../../main/contract/contract.ts";
 import type { Handlers } from "../../../main/contract/define.ts";
 import type { ProfileView, RunStats } from "../../../main/contract/views/run.ts";
+import { fakeCalibrate, fakeState } from "./devices.ts";
 import { figure } from "./route.ts";
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -39,7 +40,7 @@ export const fakeStreams: Handlers<Contract>["streams"] = {
     yield {
       kind: "start",
       device: input.device,
-      truth: input.device === "cpu" ? "measured" : "simulated",
+      truth: input.device === "coreml-sim" ? "simulated" : "measured",
       seed: input.sampling.seed ?? 42,
       promptTokens: 23,
       promptText: "<|im_start|>user\n…",
@@ -102,6 +103,7 @@ export const fakeStreams: Handlers<Contract>["streams"] = {
       machine: "A made-up machine, 10 cores",
       threads: input.threads ?? 8,
       kernels: "NEON dotprod",
+      conditions: { before: fakeState(), after: fakeState() },
       notes: ["Other programs used 4 % of the processor."],
       json: "[]",
       tests: (["pp", "tg"] as const).map((test) => {
@@ -122,6 +124,7 @@ export const fakeStreams: Handlers<Contract>["streams"] = {
       }),
     };
   },
+  "devices.calibrate": fakeCalibrate,
   async *"profile.run"(input) {
     for (let i = 0; i < 4; i++) {
       yield {

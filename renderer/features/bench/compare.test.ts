@@ -29,6 +29,7 @@ function entry(id: number, tg: readonly number[], part: Partial<BenchEntry> = {}
       machine: "a chip",
       threads: 2,
       kernels: "avx2",
+      conditions: { before: { at: 0, readings: [] }, after: { at: 0, readings: [] } },
       notes: [],
       json: "[]",
     },
