@@ -97,18 +97,22 @@ std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float*
 }
 
 void penalise(float* logits, size_t vocabulary, const SampleRequest& request) {
-  std::vector<int32_t> seen = request.recent;
-  std::sort(seen.begin(), seen.end());
-  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-  for (const int32_t id : seen) {
-    if (id < 0 || static_cast<size_t>(id) >= vocabulary) continue;
+  const auto penalty = static_cast<float>(request.repeat_penalty);
+  for (const int32_t id : penalised_tokens(request, vocabulary)) {
     float& logit = logits[id];
-    const auto penalty = static_cast<float>(request.repeat_penalty);
     logit = logit > 0 ? logit / penalty : logit * penalty;
   }
 }
 
 }  // namespace
+
+std::vector<int32_t> penalised_tokens(const SampleRequest& request, size_t vocabulary) {
+  std::vector<int32_t> tokens = request.recent;
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  std::erase_if(tokens, [&](int32_t id) { return id < 0 || static_cast<size_t>(id) >= vocabulary; });
+  return tokens;
+}
 
 Sampled sample(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, const SampleRequest& request, Pages& work) {
   const float normaliser = kernels.log_sum_exp(logits, vocabulary);

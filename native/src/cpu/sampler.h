@@ -47,6 +47,9 @@ Sampled sample(const kernels::Dispatch& kernels, const float* logits, size_t voc
 Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows, size_t vocabulary,
              const ScoreRequest& request);
 
+// The tokens that the repetition penalty is for, each once.
+std::vector<int32_t> penalised_tokens(const SampleRequest& request, size_t vocabulary);
+
 // Philox4x32-10 (Salmon et al., 2011): four random words from a counter and a key.
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 // A number in [0, 1) with 53 random bits.

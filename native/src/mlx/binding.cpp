@@ -244,7 +244,7 @@ Napi::Value session_bytes(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const auto session = session_of(info);
     Napi::Object result = Napi::Object::New(info.Env());
-    result.Set("reserved", static_cast<double>(session->state_bytes()));
+    result.Set("reserved", static_cast<double>(session->state_bytes() + session->slot_bytes()));
     result.Set("states", static_cast<double>(session->state_bytes()));
     result.Set("used", static_cast<double>(session->state_bytes(size_of(info[1], "positions"))));
     return result;

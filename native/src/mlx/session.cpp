@@ -8,6 +8,7 @@
 
 #include "../core/error.h"
 #include "body.h"
+#include "draw.h"
 #include "weights.h"
 
 namespace rlx::gpu {
@@ -25,18 +26,29 @@ size_t bytes_of(const Operand& operand) {
   return operand.weight->plain.nbytes() + operand.weight->scales->nbytes() + operand.weight->biases->nbytes();
 }
 
+// All in one evaluation; what fails in it has no name of its own.
+void evaluate(std::vector<mx::array> wanted, bool wait = true) {
+  try {
+    wait ? mx::eval(std::move(wanted)) : mx::async_eval(std::move(wanted));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(Code::run_failed, "[mlx] the evaluation failed: %s (in the eager mode the failing call is named)", error.what());
+  }
+}
+
 }  // namespace
 
 // What a run needs beside the states: evaluated together with them.
 struct Session::Pending {
   std::vector<std::pair<size_t, mx::array>> fetched;  // output, row-major
-  std::optional<mx::array> row;                       // of logits, for the sampler
-  std::optional<mx::array> best, best_logprob;        // drawn on the device
+  std::optional<Draw> draw;
   std::optional<mx::array> logprobs, bests;           // of a score
 
   void add_to(std::vector<mx::array>& wanted) const {
     for (const auto& [index, value] : fetched) wanted.push_back(value);
-    for (const auto* part : {&row, &best, &best_logprob, &logprobs, &bests})
+    if (draw) draw->add_to(wanted);
+    for (const auto* part : {&logprobs, &bests})
       if (*part) wanted.push_back(**part);
   }
 };
@@ -46,7 +58,6 @@ struct Session::Begun {
   RunRequest request;
   Pending pending;
   std::vector<mx::array> wanted;
-  std::optional<int32_t> followed;
   double began = 0;
 };
 
@@ -179,7 +190,7 @@ size_t Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-Session::Pending Session::prepare(const RunRequest& request, const std::vector<mx::array>& results) const {
+Session::Pending Session::prepare(const RunRequest& request, const std::vector<mx::array>& results, std::optional<int32_t> followed) const {
   Pending pending;
   for (const std::string& name : request.fetch) {
     const size_t index = output(name);
@@ -192,14 +203,9 @@ Session::Pending Session::prepare(const RunRequest& request, const std::vector<m
   const int rows = logits.shape(0), width = logits.shape(1);
   if (request.sample) {
     const mx::array row = mx::slice(logits, {rows - 1, 0}, {rows, width});
-    const SampleRequest& sample = *request.sample;
-    if (sample.temperature == 0 && sample.repeat_penalty == 1 && sample.alternatives == 0) {
-      const mx::array best = mx::argmax(row, 1, true);
-      pending.best = mx::astype(best, mx::int32);
-      pending.best_logprob = mx::subtract(mx::take_along_axis(row, best, 1), mx::logsumexp(row, 1, true));
-    } else {
-      pending.row = mx::contiguous(row);
-    }
+    SampleRequest sample = *request.sample;
+    if (followed) sample.recent.push_back(*followed);
+    pending.draw = draw_token(row, sample);
   }
   if (request.score) {
     const std::vector<int32_t>& targets = request.score->targets;
@@ -217,23 +223,23 @@ Session::Pending Session::prepare(const RunRequest& request, const std::vector<m
   return pending;
 }
 
-void Session::collect(const RunRequest& request, Pending& pending, std::optional<int32_t> followed, RunResult& result) {
+// Into `outputs`, whose memory is used again where there is some.
+void Session::collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs, RunResult& result) {
   const Plan& plan = model_->plan();
-  for (const auto& [index, value] : pending.fetched) {
-    Fetched fetched{plan.outputs[index].name, plan.outputs[index].type.dtype, {value.shape().begin(), value.shape().end()}, {}};
+  outputs.resize(pending.fetched.size());
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const auto& [index, value] = pending.fetched[i];
+    Fetched& fetched = outputs[i];
+    fetched.name = plan.outputs[index].name;
+    fetched.dtype = plan.outputs[index].type.dtype;
+    fetched.shape.assign(value.shape().begin(), value.shape().end());
     const auto* bytes = value.data<uint8_t>();
     fetched.bytes.assign(bytes, bytes + value.nbytes());
-    result.outputs.push_back(std::move(fetched));
   }
-  if (pending.best) {
-    const auto token = static_cast<uint32_t>(pending.best->item<int32_t>());
-    result.sampled = Sampled{{token, pending.best_logprob->item<float>()}, {}};
-  } else if (pending.row) {
-    SampleRequest sample = *request.sample;
-    if (followed) sample.recent.push_back(*followed);
-    result.sampled = rlx::sample(*kernels::dispatch(nullptr), pending.row->data<float>(), pending.row->size(), sample, work_);
+  if (pending.draw) {
+    result.sampled = pending.draw->read();
+    drawn_ = static_cast<int32_t>(result.sampled->token.id);
   }
-  if (result.sampled) drawn_ = static_cast<int32_t>(result.sampled->token.id);
   if (request.score) {
     const auto* logprobs = pending.logprobs->data<float>();
     const auto* bests = pending.bests->data<int32_t>();
@@ -294,7 +300,7 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
   } else {
     results = model_->build(leaves, sizes, false);
   }
-  Pending pending = prepare(request, results);
+  Pending pending = prepare(request, results, request.follow.empty() ? std::nullopt : drawn);
   if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
 
   // From here on only the results refer to the old states: MLX may write the new ones over them.
@@ -308,30 +314,35 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
   state_bytes_.store(bytes);
   states_ = std::move(next);
   lost_ = true;
-  return {request, std::move(pending), std::move(wanted), request.follow.empty() ? std::nullopt : drawn, began};
+  return {request, std::move(pending), std::move(wanted), began};
+}
+
+Session::Begun Session::finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
+  Begun begun = begin(request, cancel, result);
+  evaluate(std::move(begun.wanted));
+  lost_ = false;
+  committed_.reset();
+  return begun;
 }
 
 RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cancel) {
   RunResult result;
-  Begun begun = begin(request, cancel, result);
-  mx::eval(std::move(begun.wanted));
-  lost_ = false;
-  committed_.reset();
-  collect(request, begun.pending, begun.followed, result);
+  const Begun begun = finish(request, cancel, result);
+  collect(request, begun.pending, result.outputs, result);
   result.seconds = now() - begun.began;
   if (model_->plan().weights) model_->plan().weights->check();
   return result;
 }
 
 void Session::run_slots(const RunRequest& request, const std::atomic<bool>& cancel) {
-  RunResult result = run(request, cancel);
+  RunResult result;
+  const Begun begun = finish(request, cancel, result);
   const std::lock_guard lock(slots_mutex_);
-  slots_.resize(result.outputs.size());
-  for (size_t i = 0; i < slots_.size(); i++) {
-    Fetched& made = result.outputs[i];
-    slots_[i].name = made.name;
-    slots_[i].bytes.assign(made.bytes.begin(), made.bytes.end());
-  }
+  collect(request, begun.pending, slots_, result);
+  size_t bytes = 0;
+  for (const Fetched& slot : slots_) bytes += slot.bytes.capacity();
+  slot_bytes_.store(bytes);
+  if (model_->plan().weights) model_->plan().weights->check();
 }
 
 void Session::read_slot(const std::string& name, uint8_t* target, size_t size) const {
@@ -350,7 +361,7 @@ void Session::commit(const RunRequest& request, const std::atomic<bool>& cancel)
     fail(Code::input_argument, "[run] a run that is not waited for can neither draw a token, nor follow one, nor be timed");
   RunResult result;
   auto begun = std::make_shared<Begun>(begin(request, cancel, result));
-  mx::async_eval(std::exchange(begun->wanted, {}));
+  evaluate(std::exchange(begun->wanted, {}), false);
   lost_ = false;
   // Without the states: the next run may then write over them.
   begun->pending.add_to(begun->wanted);
@@ -363,10 +374,10 @@ RunResult Session::sync() {
   lost_ = true;
   std::vector<mx::array> all = last->wanted;
   if (states_) all.insert(all.end(), states_->begin(), states_->end());
-  mx::eval(std::move(all));
+  evaluate(std::move(all));
   lost_ = false;
   RunResult result;
-  collect(last->request, last->pending, std::nullopt, result);
+  collect(last->request, last->pending, result.outputs, result);
   result.seconds = now() - last->began;
   if (model_->plan().weights) model_->plan().weights->check();
   return result;

@@ -79,6 +79,8 @@ class Session {
   void reset();
   // From any thread: bytes of the states as they are, and of the part that `positions` take.
   size_t state_bytes() const { return state_bytes_.load(); }
+  // Memory that outputs of run_slots are kept in.
+  size_t slot_bytes() const { return slot_bytes_.load(); }
   size_t state_bytes(size_t positions) const;
 
  private:
@@ -94,8 +96,9 @@ class Session {
   mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
   std::vector<mx::array> run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                      const std::atomic<bool>& cancel, Profile* profile) const;
-  Pending prepare(const RunRequest& request, const std::vector<mx::array>& results) const;
-  void collect(const RunRequest& request, Pending& pending, std::optional<int32_t> followed, RunResult& result);
+  Pending prepare(const RunRequest& request, const std::vector<mx::array>& results, std::optional<int32_t> followed) const;
+  Begun finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
+  void collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs, RunResult& result);
   size_t output(const std::string& name) const;
   mx::array up_to(const mx::array& state, size_t index, size_t positions) const;
 
@@ -111,7 +114,7 @@ class Session {
   std::shared_ptr<Begun> committed_;              // the last run that was not waited for
   mutable std::mutex slots_mutex_;
   std::vector<Fetched> slots_;
-  Pages work_;                                    // the sampler's copy of a row of logits
+  std::atomic<size_t> slot_bytes_{0};
 };
 
 }  // namespace rlx::gpu
