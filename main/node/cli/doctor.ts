@@ -29,15 +29,22 @@ export async function doctor(command: Command, _model: ModelChoice, options: Doc
 
 async function clearCache(engine: Engine, output: Output): Promise<number> {
   const removed = await engine.plans?.clear();
-  const left = (await engine.plans?.facts())?.entries ?? 0;
-  output.value({ removed: removed?.entries ?? 0, bytes: removed?.bytes ?? 0, left, folder: removed?.folder ?? null });
-  output.line(
-    removed === undefined
-      ? "The compile cache is switched off."
-      : `Removed ${entriesText(removed.entries)} (${(removed.bytes / 1e6).toFixed(1)} MB) from ${removed.folder}.`,
-  );
+  const models = await engine.coreml.models.clear();
+  const left = ((await engine.plans?.facts())?.entries ?? 0) + (await engine.coreml.models.facts()).entries;
+  const coreml = { removed: models.entries, bytes: models.bytes, folder: models.folder };
+  output.value({
+    removed: removed?.entries ?? 0,
+    bytes: removed?.bytes ?? 0,
+    left,
+    folder: removed?.folder ?? null,
+    coreml,
+  });
+  output.line(removed === undefined ? "The compile cache is switched off." : removedText(removed));
+  if (models.entries > 0) output.line(`CoreML models: ${removedText(models)}`);
   if (left > 0) output.line(`${entriesText(left)} could not be removed.`);
   return left > 0 ? 1 : 0;
 }
 
+const removedText = (of: { readonly entries: number; readonly bytes: number; readonly folder: string }): string =>
+  `Removed ${entriesText(of.entries)} (${(of.bytes / 1e6).toFixed(1)} MB) from ${of.folder}.`;
 const entriesText = (count: number): string => `${count} ${count === 1 ? "entry" : "entries"}`;

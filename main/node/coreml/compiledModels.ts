@@ -1,14 +1,17 @@
 /**
  * Compiled models in the data folder, under the hash of their content: the system ties what it specialises for the Neural Engine
  * to the path, so a path never changes its content and the same content never moves. An index tells which export made which
- * content, so that a model is exported once per target.
+ * content, so that a model is exported once per target. What was not used for long goes, and what was not used for longest when
+ * the folder is over its limit.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MODEL_PATH, openPackage, WEIGHTS_PATH } from "../../backends/coreml/package.ts";
 import { packageReader } from "../packageDirectory.ts";
+import type { CacheBounds, CompiledFacts } from "./modelFolder.ts";
+import { BOUNDS, COMPILED, modelsIn, removeEverything, sumOf, trimModels } from "./modelFolder.ts";
 
 export interface CompiledModel {
   /** Hash of the content. */
@@ -40,21 +43,30 @@ export async function contentOf(packagePath: string, signal?: AbortSignal): Prom
 
 export class CompiledModels {
   readonly folder: string;
+  readonly #bounds: CacheBounds;
+  /** What this process uses is not removed under it. */
+  readonly #inUse = new Set<string>();
 
-  constructor(dataFolder: string) {
+  constructor(dataFolder: string, bounds: CacheBounds = BOUNDS) {
     this.folder = join(dataFolder, "coreml");
+    this.#bounds = bounds;
   }
 
   pathOf(content: string): string {
-    return join(this.folder, `${content}.mlmodelc`);
+    return join(this.folder, `${content}${COMPILED}`);
   }
 
   /** The compiled model that an export made earlier, while it still exists. */
   async find(key: string): Promise<CompiledModel | undefined> {
+    const index = join(this.folder, `${key}.json`);
     try {
-      const facts = JSON.parse(await readFile(join(this.folder, `${key}.json`), "utf8")) as Omit<CompiledModel, "path">;
+      const facts = JSON.parse(await readFile(index, "utf8")) as Omit<CompiledModel, "path">;
       const path = this.pathOf(facts.content);
       await access(path);
+      this.#inUse.add(facts.content);
+      // The index tells when a model was used last: nothing of the model itself may change.
+      const now = new Date();
+      await utimes(index, now, now).catch(() => undefined);
       return { ...facts, path };
     } catch {
       return undefined;
@@ -75,15 +87,31 @@ export class CompiledModels {
     try {
       await write(packagePath);
       const model = await this.#describe(packagePath, signal);
+      this.#inUse.add(model.content);
       await compile(packagePath, model);
       const { path: _, ...facts } = model;
       const partial = join(this.folder, `${own}.partial`);
       await writeFile(partial, JSON.stringify(facts));
       await rename(partial, join(this.folder, `${key}.json`));
+      await trimModels(this.folder, this.#bounds, this.#inUse);
       return model;
     } finally {
       await rm(packagePath, { recursive: true, force: true });
     }
+  }
+
+  async facts(): Promise<CompiledFacts> {
+    const { entries, bytes } = sumOf(await modelsIn(this.folder));
+    return { folder: this.folder, entries, bytes, limit: this.#bounds.bytes };
+  }
+
+  /** Removes every compiled model; answers what was really removed. */
+  async clear(): Promise<CompiledFacts> {
+    const before = await this.facts();
+    await removeEverything(this.folder);
+    this.#inUse.clear();
+    const after = await this.facts();
+    return { ...before, entries: before.entries - after.entries, bytes: before.bytes - after.bytes };
   }
 
   async #describe(packagePath: string, signal?: AbortSignal): Promise<CompiledModel> {

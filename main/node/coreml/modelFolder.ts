@@ -1,0 +1,145 @@
+/**
+ * The folder of compiled models as files: how large, when used last, and what has to go. A model leaves its name before it is
+ * removed, so that nobody finds half of one.
+ */
+import { randomUUID } from "node:crypto";
+import type { Dirent } from "node:fs";
+import { lstat, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+export const COMPILED = ".mlmodelc";
+const INDEX = ".json";
+/** What a process that died has left behind, and what is on its way out. */
+const UNFINISHED = /\.(?:mlpackage|partial|gone)$/;
+const CONTENT = /^[0-9a-f]{32}\.mlmodelc$/;
+
+export interface CacheBounds {
+  readonly bytes: number;
+  readonly ageMs: number;
+  /** Nothing goes that was used so shortly before: another process may be about to load it. */
+  readonly graceMs: number;
+}
+/** Some models of a few billion weights as f16; a month. */
+export const BOUNDS: CacheBounds = { bytes: 32e9, ageMs: 30 * 86_400_000, graceMs: 3_600_000 };
+
+export interface CompiledFacts {
+  readonly folder: string;
+  readonly entries: number;
+  readonly bytes: number;
+  readonly limit: number;
+}
+
+export interface FoundModel {
+  readonly content: string;
+  readonly path: string;
+  readonly bytes: number;
+  readonly usedMs: number;
+  /** Index files that name it. */
+  readonly indexes: readonly string[];
+}
+
+export const sumOf = (models: readonly FoundModel[]): { readonly entries: number; readonly bytes: number } => ({
+  entries: models.length,
+  bytes: models.reduce((sum, model) => sum + model.bytes, 0),
+});
+
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+
+async function bytesOf(path: string): Promise<number> {
+  const inside: Dirent[] = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => []);
+  const sizes = inside
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      lstat(join(entry.parentPath, entry.name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+const changedMs = (path: string): Promise<number> =>
+  lstat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
+
+interface IndexFile {
+  readonly path: string;
+  readonly content: string;
+  readonly usedMs: number;
+}
+
+async function readIndex(path: string): Promise<IndexFile> {
+  const usedMs = await changedMs(path);
+  try {
+    const value: unknown = JSON.parse(await readFile(path, "utf8"));
+    const content = typeof value === "object" && value !== null && "content" in value ? value.content : undefined;
+    return { path, content: typeof content === "string" ? content : "", usedMs };
+  } catch {
+    return { path, content: "", usedMs };
+  }
+}
+
+export async function modelsIn(folder: string): Promise<readonly FoundModel[]> {
+  const names = await namesIn(folder);
+  const indexes = await Promise.all(
+    names.filter((name) => name.endsWith(INDEX)).map((name) => readIndex(join(folder, name))),
+  );
+  return Promise.all(
+    names
+      .filter((name) => CONTENT.test(name))
+      .map(async (name) => {
+        const content = name.slice(0, -COMPILED.length);
+        const path = join(folder, name);
+        const own = indexes.filter((index) => index.content === content);
+        const usedMs = Math.max(await changedMs(path), ...own.map((index) => index.usedMs));
+        return { content, path, bytes: await bytesOf(path), usedMs, indexes: own.map((index) => index.path) };
+      }),
+  );
+}
+
+async function removeModel({ path, indexes }: FoundModel): Promise<void> {
+  await Promise.all(indexes.map((index) => rm(index, { force: true }).catch(() => undefined)));
+  const gone = `${path}.${randomUUID()}.gone`;
+  try {
+    await rename(path, gone);
+    await rm(gone, { recursive: true, force: true });
+  } catch {
+    // Another process was faster, or it cannot be removed: whoever counts afterwards sees it.
+  }
+}
+
+/** Which models are too old, and which the oldest are while all together are too large. */
+export function superfluous(
+  models: readonly FoundModel[],
+  { bytes, ageMs, graceMs }: CacheBounds,
+  nowMs: number,
+  kept: ReadonlySet<string>,
+): readonly FoundModel[] {
+  let left = sumOf(models).bytes;
+  const dropped: FoundModel[] = [];
+  for (const model of [...models].sort((a, b) => a.usedMs - b.usedMs)) {
+    const unused = nowMs - model.usedMs;
+    if (kept.has(model.content) || unused < graceMs || (unused < ageMs && left <= bytes)) continue;
+    dropped.push(model);
+    left -= model.bytes;
+  }
+  return dropped;
+}
+
+/** Keeps the folder within its bounds; `kept` are in use. */
+export async function trimModels(folder: string, bounds: CacheBounds, kept: ReadonlySet<string>): Promise<void> {
+  const now = Date.now();
+  await Promise.all(superfluous(await modelsIn(folder), bounds, now, kept).map(removeModel));
+  for (const name of (await namesIn(folder)).filter((one) => UNFINISHED.test(one))) {
+    const path = join(folder, name);
+    if (now - (await changedMs(path)) > bounds.graceMs) await rm(path, { recursive: true, force: true });
+  }
+}
+
+export async function removeEverything(folder: string): Promise<void> {
+  await Promise.all((await modelsIn(folder)).map(removeModel));
+  for (const name of (await namesIn(folder)).filter((one) => UNFINISHED.test(one) || one.endsWith(INDEX)))
+    await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
+}
