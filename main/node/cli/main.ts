@@ -227,7 +227,7 @@ onDevice(
 program
   .command("doctor")
   .description("check this machine: addon, devices, memory, simulator")
-  .option("--clear-cache", "remove the compiled plans and calibrations that are kept on disk")
+  .option("--clear-cache", "remove the compiled plans, calibrations and CoreML models that are kept on disk")
   .option("--calibrate", "measure what each device does here, once, and say which is the best")
   .option("--verify", "on a Mac: ask CoreML what only it can answer, and compare its plans with the predictions")
   .option("-o, --output <folder>", "with --verify: write answers, plans and predictions there")
