@@ -10,6 +10,8 @@ const run = (id: number, at: number, errorCode: string | null = null): RunRecord
   mode: "chat",
   prompt: `question ${id}`,
   messages: [],
+  device: "cpu" as const,
+  pair: null,
   parameters: DEFAULT_PARAMETERS,
   seed: 1,
   text: "",

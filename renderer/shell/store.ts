@@ -3,6 +3,8 @@ import type { StoreApi } from "zustand/vanilla";
 import { createStore } from "zustand/vanilla";
 import type { EngineClient } from "../../main/contract/contract.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
+import type { DevicesSlice } from "../devices/slice.ts";
+import { createDevicesSlice } from "../devices/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
@@ -14,6 +16,8 @@ import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
 import { createProfileSlice } from "../features/profile/slice.ts";
+import type { PairSlice } from "../features/run/pairSlice.ts";
+import { createPairSlice } from "../features/run/pairSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
 import { createRunSlice } from "../features/run/slice.ts";
 import { browserLayoutWorker, createLayoutClient } from "../graph/layoutClient.ts";
@@ -30,6 +34,8 @@ export type WorkbenchState = SessionState &
   GraphSlice &
   PipelineSlice &
   RunSlice &
+  PairSlice &
+  DevicesSlice &
   BenchSlice &
   ProfileSlice &
   ExportSlice;
@@ -48,6 +54,8 @@ export function createWorkbenchStore(
       ...createGraphSlice(tools),
       ...createPipelineSlice(tools),
       ...createRunSlice(tools),
+      ...createPairSlice(tools),
+      ...createDevicesSlice(tools),
       ...createBenchSlice(tools),
       ...createProfileSlice(tools),
       ...createExportSlice(tools),

@@ -2,6 +2,9 @@
 import type { ReactNode } from "react";
 import { memo } from "react";
 import type { RunStats, TokenView } from "../../../main/contract/views/run.ts";
+import { deviceTitle } from "../../devices/choices.ts";
+import { current } from "../../session/async.ts";
+import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { count, figureText, plural } from "../../ui/format.ts";
 import { Markdown } from "../../ui/Markdown.tsx";
@@ -42,7 +45,15 @@ export const AnswerView = memo(function AnswerView({
 /** Certain tokens are plain; the rarer the model thought one, the stronger its shade. */
 export const shadeOf = (logprob: number): number => Math.round((1 - Math.min(1, Math.exp(logprob))) * 42);
 
-function Tokens({ id, tokens }: { readonly id: number; readonly tokens: readonly TokenView[] }): ReactNode {
+export interface TokensProps {
+  readonly id: number;
+  readonly tokens: readonly TokenView[];
+  /** The first token that another device wrote otherwise; -1: none. */
+  readonly differsAt?: number;
+}
+
+export function Tokens({ id, tokens, differsAt = -1 }: TokensProps): ReactNode {
+  const certainty = useRun((s) => s.certainty);
   const chosen = useRun((s) => (s.chosenToken?.turn === id ? s.chosenToken.token : -1));
   const choose = useRun((s) => s.chooseToken);
   return (
@@ -53,7 +64,14 @@ function Tokens({ id, tokens }: { readonly id: number; readonly tokens: readonly
       }}
     >
       {tokens.map((token, i) => (
-        <Token key={i} index={i} text={token.text} shade={shadeOf(token.logprob)} chosen={i === chosen} />
+        <Token
+          key={i}
+          index={i}
+          text={token.text}
+          shade={certainty ? shadeOf(token.logprob) : 0}
+          chosen={i === chosen}
+          differs={i === differsAt}
+        />
       ))}
     </span>
   );
@@ -64,15 +82,18 @@ const Token = memo(function Token({
   text,
   shade,
   chosen,
+  differs,
 }: {
   readonly index: number;
   readonly text: string;
   readonly shade: number;
   readonly chosen: boolean;
+  readonly differs: boolean;
 }): ReactNode {
   return (
     <span
-      className={styles["token"]}
+      className={cx(styles["token"], differs && styles["differs"])}
+      title={differs ? "The first token that differs" : undefined}
       data-token={index}
       data-chosen={chosen}
       style={shade === 0 ? undefined : { background: `color-mix(in srgb, var(--select) ${shade}%, transparent)` }}
@@ -82,10 +103,12 @@ const Token = memo(function Token({
   );
 });
 
-function Foot({ answer }: { readonly answer: Answer }): ReactNode {
-  const { stats, end, seed, truth } = answer;
+export function Foot({ answer }: { readonly answer: Answer }): ReactNode {
+  const { stats, end, seed, truth, device } = answer;
+  const devices = useRun((s) => current(s.info)?.devices ?? null);
   return (
     <div className={styles["foot"]}>
+      {device === null ? null : <span>on {deviceTitle(devices, device)}</span>}
       {truth === "simulated" ? <TruthMark truth={truth} /> : null}
       {stats === null ? null : <Numbers stats={stats} live={end === null} />}
       {end === null || seed === null ? null : <span>seed {seed}</span>}

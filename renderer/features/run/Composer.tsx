@@ -19,7 +19,7 @@ export function Composer(): ReactNode {
   const mode = useRun((s) => s.runMode);
   const setMode = useRun((s) => s.setRunMode);
   const hasTemplate = useRun((s) => current(s.template)?.present === true);
-  const hasTurns = useRun((s) => s.turns.length > 0);
+  const hasTurns = useRun((s) => s.turns.length + s.pairTurns.length > 0);
   const clear = useRun((s) => s.clearTurns);
   const runs = useRun((s) => s.runHistory.length);
   const historyShown = useRun((s) => s.historyShown);

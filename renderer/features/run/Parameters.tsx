@@ -1,7 +1,7 @@
 /** What a run is made with: each number with what it does, none beyond what the model can take. */
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
-import { ChoiceField, NumberField } from "../../ui/fields.tsx";
+import { NumberField } from "../../ui/fields.tsx";
 import { count } from "../../ui/format.ts";
 import { Hint } from "../../ui/Hint.tsx";
 import { Popover } from "../../ui/Popover.tsx";
@@ -32,12 +32,10 @@ export function contextLimit(trained: number | null): { readonly most: number; r
 export function Parameters(): ReactNode {
   const p = useRun((s) => s.parameters);
   const set = useRun((s) => s.setParameters);
-  const devices = useRun((s) => current(s.info)?.devices ?? null);
   const trained = useRun((s) => current(s.model)?.context.trained ?? null);
   const chosen = useRun((s) => current(s.model)?.context.chosen ?? 1);
   const limit = contextLimit(trained);
   const context = Math.min(p.context ?? chosen, limit.most);
-  const runnable = (devices ?? []).filter(({ available }) => available);
   return (
     <>
       <NumberField
@@ -54,6 +52,7 @@ export function Parameters(): ReactNode {
       <Popover small label="Sampling parameters" width={320} trigger={<span>More</span>}>
         <div className={styles["form"]}>
           <NumberField
+            inColumn
             label="Top-p"
             hint={HINTS.topP}
             value={p.topP}
@@ -63,6 +62,7 @@ export function Parameters(): ReactNode {
             onChange={(topP) => set({ topP })}
           />
           <NumberField
+            inColumn
             whole
             label="Top-k"
             hint={HINTS.topK}
@@ -72,6 +72,7 @@ export function Parameters(): ReactNode {
             onChange={(topK) => set({ topK })}
           />
           <NumberField
+            inColumn
             label="Min-p"
             hint={HINTS.minP}
             value={p.minP}
@@ -81,6 +82,7 @@ export function Parameters(): ReactNode {
             onChange={(minP) => set({ minP })}
           />
           <NumberField
+            inColumn
             label="Repetition penalty"
             hint={HINTS.repeatPenalty}
             value={p.repeatPenalty}
@@ -90,6 +92,7 @@ export function Parameters(): ReactNode {
             onChange={(repeatPenalty) => set({ repeatPenalty })}
           />
           <NumberField
+            inColumn
             whole
             label="Most tokens"
             hint={HINTS.maxTokens}
@@ -100,6 +103,7 @@ export function Parameters(): ReactNode {
             onChange={(maxTokens) => set({ maxTokens })}
           />
           <NumberField
+            inColumn
             whole
             label="Context"
             hint={HINTS.context}
@@ -110,19 +114,6 @@ export function Parameters(): ReactNode {
             onChange={(next) => set({ context: next })}
           />
           <p className={styles["limit"]}>{limit.sentence}</p>
-          {runnable.length > 1 ? (
-            <ChoiceField
-              stacked
-              label="Runs on"
-              value={p.device}
-              options={runnable.map(({ id, title }) => ({ id, title }))}
-              hint={runnable.find(({ id }) => id === p.device)?.sentence}
-              onChange={(id) => {
-                const device = runnable.find((each) => each.id === id)?.id;
-                if (device !== undefined) set({ device });
-              }}
-            />
-          ) : null}
           <label className={styles["area"]}>
             <span>System message</span>
             <textarea rows={2} value={p.system} onChange={(event) => set({ system: event.target.value })} />

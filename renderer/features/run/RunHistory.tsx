@@ -1,6 +1,7 @@
 /** Earlier runs as a table; a click puts one back into the composer, two ticks lay two side by side. */
 import type { ReactNode } from "react";
 import { useEffect, useMemo, useRef } from "react";
+import { deviceTitle } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -37,6 +38,7 @@ export function RunHistory(): ReactNode {
               </th>
               <th className={table["left"]}>when</th>
               <th className={table["left"]}>prompt</th>
+              <th className={table["left"]}>on</th>
               <th>temperature</th>
               <th>seed</th>
               <th>writing</th>
@@ -69,6 +71,7 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
   const restore = useRun((s) => s.restoreRun);
   const show = useRun((s) => s.showHistory);
   const toggle = useRun((s) => s.toggleCompared);
+  const devices = useRun((s) => current(s.info)?.devices ?? null);
   const rate = run.stats?.rate ?? null;
   const first = run.stats?.firstTokenSeconds ?? null;
   return (
@@ -94,6 +97,11 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
           {run.prompt}
         </button>
         <span>{run.errorCode ?? (run.text === "" ? run.end : run.text)}</span>
+      </td>
+      <td className={table["left"]}>
+        {deviceTitle(devices, run.device)}
+        {run.truth === "simulated" ? " (simulated)" : ""}
+        {run.pair === null ? null : <em title="Side by side with another device"> ◫</em>}
       </td>
       <td>{significant(run.parameters.temperature, 2)}</td>
       <td>{run.seed ?? "–"}</td>
@@ -130,6 +138,7 @@ function SaveButtons(): ReactNode {
 function Compared({ left, right }: { readonly left: RunRecord; readonly right: RunRecord }): ReactNode {
   const parts = useMemo(() => diffWords(left.text, right.text), [left.text, right.text]);
   const changes = changedParameters(left, right);
+  const devices = useRun((s) => current(s.info)?.devices ?? null);
   const same = parts.every(({ kind }) => kind === "same");
   return (
     <Card
@@ -139,7 +148,9 @@ function Compared({ left, right }: { readonly left: RunRecord; readonly right: R
       <div className={styles["pair"]}>
         {([left, right] as const).map((run, i) => (
           <div key={run.id} className={styles["side"]}>
-            <h4>{run.prompt}</h4>
+            <h4>
+              {run.prompt} · on {deviceTitle(devices, run.device)}
+            </h4>
             <p>
               {parts
                 .filter(({ kind }) => kind === "same" || kind === (i === 0 ? "left" : "right"))

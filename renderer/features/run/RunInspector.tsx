@@ -1,22 +1,27 @@
 /** Beside a run: its speed while it goes on, the chosen or last token with its alternatives, the context, the template. */
 import type { ReactNode } from "react";
+import { deviceTitle } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { bytes, count, figureText, share, significant } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import { Sparkline } from "../../ui/Sparkline.tsx";
+import type { PairSlice } from "./pairSlice.ts";
+import type { Answer } from "./request.ts";
+import type { RunSlice } from "./slice.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
 /** `children`: what stands below the speed, from another feature. */
 export function RunInspector({ children }: { readonly children?: ReactNode }): ReactNode {
+  const paired = useRun((s) => s.beside !== null);
   const isGraph = useRun((s) => current(s.model)?.kind === "demo-graph");
   if (isGraph) return <p className={styles["heading"]}>One run through the segments, compared with the reference.</p>;
   return (
     <>
       <h2 className={styles["heading"]}>Live</h2>
-      <SpeedCard />
+      {paired ? <PairSpeeds /> : <LastSpeed />}
       {children}
       <TokenCard />
       <ContextCard />
@@ -25,14 +30,39 @@ export function RunInspector({ children }: { readonly children?: ReactNode }): R
   );
 }
 
-function SpeedCard(): ReactNode {
+function LastSpeed(): ReactNode {
   const rates = useRun((s) => s.rates);
   const last = useRun((s) => s.turns.at(-1)?.answer ?? null);
+  return <SpeedCard title="Tokens per second" rates={rates} last={last} />;
+}
+
+/** Both sides of the last question. */
+function PairSpeeds(): ReactNode {
+  const sides = useRun((s) => s.pairTurns.at(-1)?.sides ?? null);
+  const devices = useRun((s) => current(s.info)?.devices ?? null);
+  if (sides === null) return <SpeedCard title="Tokens per second" rates={[]} last={null} />;
+  return sides.map(({ id, parameters, rates, answer }) => (
+    <SpeedCard
+      key={id}
+      title={`${deviceTitle(devices, parameters.device)}, t/s`}
+      rates={rates}
+      last={answer.device === null ? null : answer}
+    />
+  ));
+}
+
+interface SpeedCardProps {
+  readonly title: string;
+  readonly rates: readonly number[];
+  readonly last: Answer | null;
+}
+
+function SpeedCard({ title, rates, last }: SpeedCardProps): ReactNode {
   const sorted = [...rates].sort((a, b) => a - b);
   const median = sorted[Math.floor(sorted.length / 2)];
   const stats = last?.stats ?? null;
   return (
-    <Card title="Tokens per second" aside={last === null ? undefined : <TruthMark truth={last.truth} />}>
+    <Card title={title} aside={last === null ? undefined : <TruthMark truth={last.truth} />}>
       {rates.length < 2 ? (
         <p className={styles["noCurve"]}>
           {stats === null
@@ -54,12 +84,20 @@ function SpeedCard(): ReactNode {
   );
 }
 
+/** The answer with that number, or the last one: of a conversation, or of the two that stand side by side. */
+function lookedAt(
+  { beside, turns, pairTurns }: Pick<RunSlice & PairSlice, "beside" | "turns" | "pairTurns">,
+  id: number | null,
+): Answer | undefined {
+  const all = beside === null ? turns : pairTurns.flatMap(({ sides }) => sides);
+  return (id === null ? all.at(-1) : all.find((each) => each.id === id))?.answer;
+}
+
 function TokenCard(): ReactNode {
-  const turns = useRun((s) => s.turns);
   const chosen = useRun((s) => s.chosenToken);
+  const answer = useRun((s) => lookedAt(s, chosen?.turn ?? null));
   const certainty = useRun((s) => s.certainty);
   const setCertainty = useRun((s) => s.setCertainty);
-  const answer = (chosen === null ? turns.at(-1) : turns.find(({ id }) => id === chosen.turn))?.answer;
   const token = chosen === null ? answer?.tokens.at(-1) : answer?.tokens[chosen.token];
   const visible = (text: string): string => (text === "" ? "·" : text.replaceAll("\n", "⏎"));
   return (
@@ -86,7 +124,7 @@ function TokenCard(): ReactNode {
 }
 
 function ContextCard(): ReactNode {
-  const stats = useRun((s) => s.turns.at(-1)?.answer.stats ?? null);
+  const stats = useRun((s) => lookedAt(s, null)?.stats ?? null);
   return (
     <Card title="Context">
       <Meter value={stats === null ? 0 : stats.contextUsed / Math.max(1, stats.contextSize)} label="Context in use" />

@@ -7,6 +7,8 @@ import { Empty } from "../../ui/states.tsx";
 import { AnswerView } from "./AnswerView.tsx";
 import { Composer } from "./Composer.tsx";
 import { HybridRun } from "./HybridRun.tsx";
+import { PairTurns } from "./PairView.tsx";
+import { RunBar } from "./RunBar.tsx";
 import { RunHistory } from "./RunHistory.tsx";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
@@ -29,6 +31,8 @@ function Conversation(): ReactNode {
   const loadTemplate = useRun((s) => s.loadTemplate);
   const mode = useRun((s) => s.runMode);
   const historyShown = useRun((s) => s.historyShown);
+  const paired = useRun((s) => s.beside !== null);
+  const pairs = useRun((s) => s.pairTurns);
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   useEffect(() => {
@@ -38,9 +42,10 @@ function Conversation(): ReactNode {
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element !== null && atEnd.current) element.scrollTop = element.scrollHeight;
-  }, [turns, historyShown]);
+  }, [turns, pairs, paired, historyShown]);
   return (
     <div className={styles["tab"]}>
+      <RunBar />
       {historyShown ? (
         <RunHistory />
       ) : (
@@ -54,7 +59,13 @@ function Conversation(): ReactNode {
             (atEnd.current = scrollTop + clientHeight > scrollHeight - 40)
           }
         >
-          {turns.length === 0 ? (
+          {paired ? (
+            pairs.length === 0 ? (
+              <PairBeginning />
+            ) : (
+              <PairTurns />
+            )
+          ) : turns.length === 0 ? (
             <Beginning mode={mode} />
           ) : (
             turns.map((turn) => <TurnView key={turn.id} id={turn.id} />)
@@ -74,6 +85,15 @@ function Beginning({ mode }: { readonly mode: "chat" | "completion" }): ReactNod
       {failed !== null
         ? `The file’s chat template cannot be used: ${plainMessage(failed.message)}`
         : (template?.sentence ?? "")}
+    </Empty>
+  );
+}
+
+function PairBeginning(): ReactNode {
+  return (
+    <Empty title="One question, two devices">
+      Both read the same prompt and draw with the same seed. The first token that differs is marked in both; each answer
+      goes into the history. A question stands for itself: what was said before is not sent.
     </Empty>
   );
 }

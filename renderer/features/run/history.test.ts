@@ -34,6 +34,8 @@ const run = (part: Partial<RunRecord>): RunRecord => ({
   prompt: "What is 7 x 8?",
   messages: [{ role: "user", content: "What is 7 x 8?" }],
   parameters: DEFAULT_PARAMETERS,
+  device: "cpu",
+  pair: null,
   seed: 42,
   text: "7 x 8 = 56.",
   stats: stats(100),

@@ -1,6 +1,7 @@
 /** The runs of this session: what went in, what came out and how fast; two of them side by side; all of them as JSON. */
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Figure } from "../../../main/contract/views/common.ts";
+import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { RunStats } from "../../../main/contract/views/run.ts";
 import type { Answer, RunMode, RunParameters } from "./request.ts";
 
@@ -15,6 +16,10 @@ export interface RunRecord {
   /** All that was sent in a chat, the prompt last; none in a completion. */
   readonly messages: Messages;
   readonly parameters: RunParameters;
+  /** Where the answer was made: what the engine said, or, where it never began, what was asked for. */
+  readonly device: RunDevice;
+  /** The question that two devices answered side by side; both of its runs have the same number. */
+  readonly pair: number | null;
   /** The seed that was used, also where a fresh one was asked for. */
   readonly seed: number | null;
   readonly text: string;
@@ -24,17 +29,17 @@ export interface RunRecord {
   readonly errorCode: string | null;
 }
 
-export type AskedRun = Pick<RunRecord, "mode" | "prompt" | "messages" | "parameters">;
+export type AskedRun = Pick<RunRecord, "mode" | "prompt" | "messages" | "parameters" | "pair">;
 
 export const KEPT_RUNS = 100;
 
 export function recordOf(
   id: number,
   at: number,
-  { mode, prompt, messages, parameters }: AskedRun,
+  { mode, prompt, messages, parameters, pair }: AskedRun,
   answer: Answer,
 ): RunRecord {
-  const { seed, text, stats, truth, end, error } = answer;
+  const { device, seed, text, stats, truth, end, error } = answer;
   return {
     id,
     at,
@@ -42,6 +47,8 @@ export function recordOf(
     prompt,
     messages,
     parameters,
+    device: device ?? parameters.device,
+    pair,
     seed,
     text,
     stats,
@@ -80,7 +87,6 @@ const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ["repeatPenalty", "repetition penalty"],
   ["maxTokens", "most tokens"],
   ["context", "context"],
-  ["device", "device"],
   ["system", "system message"],
   ["stop", "stop at"],
 ];
@@ -96,6 +102,7 @@ export function changedParameters(left: RunRecord, right: RunRecord): readonly s
       ? `another ${name}`
       : `${name} ${left.parameters[key] ?? "as opened"} → ${right.parameters[key] ?? "as opened"}`,
   );
+  if (left.device !== right.device) changes.push(`device ${left.device} → ${right.device}`);
   if (left.seed !== right.seed) changes.push(`seed ${left.seed ?? "–"} → ${right.seed ?? "–"}`);
   if (left.mode !== right.mode) changes.push(`${left.mode} → ${right.mode}`);
   if (left.prompt !== right.prompt) changes.push("another prompt");
@@ -118,23 +125,27 @@ export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string 
       format: "rlx-runs",
       version: 1,
       ...origin,
-      runs: runs.map(({ at, mode, prompt, messages, parameters, seed, text, stats, truth, end, errorCode }) => ({
-        at: new Date(at).toISOString(),
-        mode,
-        prompt,
-        messages,
-        parameters: { ...parameters, seed: seed ?? parameters.seed },
-        text,
-        end,
-        error: errorCode,
-        truth,
-        promptTokens: stats?.promptTokens ?? null,
-        reusedTokens: stats?.reusedTokens ?? null,
-        generatedTokens: stats?.generated ?? null,
-        firstTokenSeconds: value(stats?.firstTokenSeconds ?? null),
-        promptTokensPerSecond: value(stats?.promptRate ?? null),
-        tokensPerSecond: value(stats?.rate ?? null),
-      })),
+      runs: runs.map(
+        ({ at, mode, prompt, messages, parameters, device, pair, seed, text, stats, truth, end, errorCode }) => ({
+          at: new Date(at).toISOString(),
+          mode,
+          prompt,
+          messages,
+          parameters: { ...parameters, seed: seed ?? parameters.seed },
+          device,
+          sideBySide: pair,
+          text,
+          end,
+          error: errorCode,
+          truth,
+          promptTokens: stats?.promptTokens ?? null,
+          reusedTokens: stats?.reusedTokens ?? null,
+          generatedTokens: stats?.generated ?? null,
+          firstTokenSeconds: value(stats?.firstTokenSeconds ?? null),
+          promptTokensPerSecond: value(stats?.promptRate ?? null),
+          tokensPerSecond: value(stats?.rate ?? null),
+        }),
+      ),
     },
     null,
     2,

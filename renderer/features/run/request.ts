@@ -6,6 +6,8 @@ import type { RunStats, Sampling, TokenView } from "../../../main/contract/views
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 
 export interface Answer {
+  /** Where it was made, as the engine says; null before it begins. */
+  readonly device: RunDevice | null;
   readonly text: string;
   readonly tokens: readonly TokenView[];
   readonly stats: RunStats | null;
@@ -40,6 +42,7 @@ export interface RunParameters {
 export type RunMode = "chat" | "completion";
 
 export const EMPTY_ANSWER: Answer = {
+  device: null,
   text: "",
   tokens: [],
   stats: null,

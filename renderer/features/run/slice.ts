@@ -1,14 +1,14 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
-import type { StreamInputOf, StreamItemOf } from "../../../main/contract/contract.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
-import type { HybridView, TemplateView, TokenView } from "../../../main/contract/views/run.ts";
-import { toWireError } from "../../../main/diagnostics/errors.ts";
+import type { HybridView, TemplateView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, ready } from "../../session/async.ts";
 import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
-import type { RunRecord } from "./history.ts";
-import type { AskedRun } from "./history.ts";
+import { askedParameters, MAX_RATES, runCommand } from "./asking.ts";
+import type { AskedRun, RunRecord } from "./history.ts";
 import { KEPT_RUNS, recordOf } from "./history.ts";
+import type { PairSlice } from "./pairSlice.ts";
+import { receiveAnswer } from "./receive.ts";
 import type { Answer, RunMode, RunParameters, Turn } from "./request.ts";
 import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
 
@@ -39,6 +39,8 @@ export interface RunSlice {
   readonly setParameters: (part: Partial<RunParameters>) => void;
   readonly setCertainty: (on: boolean) => void;
   readonly chooseToken: (at: { readonly turn: number; readonly token: number } | null) => void;
+  /** A number of its own for each run of the window. */
+  readonly nextRunId: () => number;
   readonly send: () => Promise<void>;
   /** Takes a turn that failed out of the talk and asks again. */
   readonly resend: (id: number) => Promise<void>;
@@ -49,13 +51,11 @@ export interface RunSlice {
   readonly resetRun: () => void;
 }
 
-type State = SessionState & RunSlice;
-
-const MAX_RATES = 240;
+type State = SessionState & RunSlice & PairSlice;
 
 export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlice {
   let stopping: AbortController | null = null;
-  let turnIds = 0;
+  let runIds = 0;
 
   /** An answer about a model that was closed meanwhile is dropped. */
   const isOpen = ({ model }: Overview): boolean => current(get().model)?.model === model;
@@ -74,72 +74,14 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     set({ runHistory: [recordOf(id, Date.now(), asked, answer), ...runHistory].slice(0, KEPT_RUNS) });
   };
 
-  const receive = async (id: number, input: StreamInputOf<"run.start">, mine: AbortController): Promise<void> => {
-    // Tokens may come faster than the screen: they are put down once a frame.
-    let waiting: TokenView[] = [];
-    let planned: ReturnType<typeof setTimeout> | null = null;
-    const flush = (): void => {
-      if (planned !== null) clearTimeout(planned);
-      planned = null;
-      const tokens = waiting;
-      waiting = [];
-      if (tokens.length > 0)
-        patch(id, (answer) => ({
-          tokens: [...answer.tokens, ...tokens],
-          text: answer.text + tokens.map(({ text }) => text).join(""),
-        }));
-    };
-    const put = (item: StreamItemOf<"run.start">): void => {
-      switch (item.kind) {
-        case "phase":
-          set({ running: { sentence: item.sentence, stopping: get().running?.stopping ?? false } });
-          break;
-        case "start":
-          patch(id, () => ({ truth: item.truth, seed: item.seed }));
-          set({
-            running: { sentence: `Reading ${item.promptTokens} tokens`, stopping: get().running?.stopping ?? false },
-          });
-          break;
-        case "token":
-          waiting.push(item.token);
-          planned ??= setTimeout(flush, 16);
-          break;
-        case "stats": {
-          patch(id, () => ({ stats: item.stats }));
-          const now = item.stats.rateNow?.value;
-          if (now !== undefined) set({ rates: [...get().rates, now].slice(-MAX_RATES) });
-          break;
-        }
-        case "done":
-          flush();
-          patch(id, () => ({ stats: item.stats, end: item.sentence }));
-          break;
-      }
-    };
-    try {
-      for await (const item of engine.stream("run.start", input, { signal: mine.signal })) {
-        // What an aborted run still says belongs to a model that is closed.
-        if (stopping !== mine) return;
-        put(item);
-      }
-    } finally {
-      // Tokens that came before an error are shown, too.
-      flush();
-    }
-  };
-
   const ask = async (prompt: string): Promise<void> => {
     const { turns, runMode, parameters, model } = get();
     const open = current(model);
     if (open === null) return;
-    turnIds += 1;
-    const id = turnIds;
+    const id = get().nextRunId();
     const mine = new AbortController();
     stopping = mine;
-    // The window's context length holds for runs too, unless this run asks for another.
-    const context = parameters.context ?? open.context.chosen;
-    const maxTokens = Math.min(parameters.maxTokens, context);
-    const asked = { ...parameters, context, maxTokens };
+    const asked = askedParameters(parameters, open);
     const input = runRequest(open.model, runMode, turns, prompt, asked);
     set({
       turns: [...turns, { id, prompt, answer: EMPTY_ANSWER }],
@@ -148,23 +90,19 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       chosenToken: null,
       rates: [],
     });
-    get().noteCommand(
-      runMode === "chat" ? { kind: "chat", message: prompt, ...asked } : { kind: "run", prompt, ...asked },
-    );
-    try {
-      await receive(id, input, mine);
-      patch(id, (answer) => ({ end: answer.end ?? "It ended without a report." }));
-    } catch (error) {
-      const wire = toWireError(error);
-      patch(id, () => (wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire }));
-    } finally {
-      if (stopping === mine) {
-        stopping = null;
-        set({ running: null });
-        const messages = input.prompt.kind === "chat" ? input.prompt.messages : [];
-        keep(id, { mode: runMode, prompt, messages, parameters });
-      }
-    }
+    get().noteCommand(runCommand(runMode, prompt, asked));
+    await receiveAnswer(engine, input, mine.signal, {
+      // What an aborted run still says belongs to a model that is closed.
+      isMine: () => stopping === mine,
+      patch: (part) => patch(id, part),
+      say: (sentence) => set({ running: { sentence, stopping: get().running?.stopping ?? false } }),
+      onRate: (rate) => set({ rates: [...get().rates, rate].slice(-MAX_RATES) }),
+    });
+    if (stopping !== mine) return;
+    stopping = null;
+    set({ running: null });
+    const messages = input.prompt.kind === "chat" ? input.prompt.messages : [];
+    keep(id, { mode: runMode, prompt, messages, parameters, pair: null });
   };
 
   return {
@@ -193,19 +131,23 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     restoreRun(id) {
       const run = get().runHistory.find((each) => each.id === id);
       if (run === undefined) return;
-      const { mode, prompt, parameters, seed } = run;
-      set({ runMode: mode, draft: prompt, parameters: { ...parameters, seed: seed ?? parameters.seed } });
+      const { mode, prompt, parameters, seed, device } = run;
+      set({ runMode: mode, draft: prompt, parameters: { ...parameters, device, seed: seed ?? parameters.seed } });
     },
     setDraft: (draft) => set({ draft }),
     setRunMode: (runMode) => set({ runMode }),
     setParameters: (part) => set({ parameters: { ...get().parameters, ...part } }),
     setCertainty: (certainty) => set({ certainty }),
     chooseToken: (chosenToken) => set({ chosenToken }),
+    nextRunId() {
+      runIds += 1;
+      return runIds;
+    },
     async send() {
       const { draft, running, model } = get();
       if (current(model) === null || running !== null || draft.trim() === "") return;
       set({ draft: "" });
-      await ask(draft);
+      await (get().beside === null ? ask(draft) : get().askPair(draft));
     },
     async resend(id) {
       const { turns, running } = get();
@@ -219,8 +161,12 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       if (running === null) return;
       set({ running: { ...running, stopping: true } });
       stopping?.abort();
+      get().stopPair();
     },
-    clearTurns: () => set({ turns: [], chosenToken: null, rates: [] }),
+    clearTurns() {
+      get().clearPairs();
+      set({ turns: [], chosenToken: null, rates: [] });
+    },
     async loadTemplate() {
       const open = current(get().model);
       if (open === null || open.kind === "demo-graph") return;
@@ -247,6 +193,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     resetRun() {
       stopping?.abort();
       stopping = null;
+      get().clearPairs();
       set({
         turns: [],
         draft: "",

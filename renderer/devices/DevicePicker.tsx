@@ -1,0 +1,167 @@
+/** Which device does the work: all that there are, what is missing and why, and which is the fastest here with its sums. */
+import type { ReactNode } from "react";
+import { useEffect } from "react";
+import type { RunDevice } from "../../main/contract/views/engine.ts";
+import { current } from "../session/async.ts";
+import { Button } from "../ui/Button.tsx";
+import { cx } from "../ui/cx.ts";
+import { ErrorNote } from "../ui/ErrorNote.tsx";
+import { Facts } from "../ui/Facts.tsx";
+import { seconds } from "../ui/format.ts";
+import { TruthMark } from "../ui/marks.tsx";
+import { Popover } from "../ui/Popover.tsx";
+import { Progress } from "../ui/states.tsx";
+import type { DeviceChoice, Refusals } from "./choices.ts";
+import { deviceChoices, deviceTitle } from "./choices.ts";
+import { useDevices } from "./useDevices.ts";
+import styles from "./Devices.module.css";
+
+export interface DevicePickerProps {
+  /** Read out with the choice: "Runs on". */
+  readonly label: string;
+  /** Shown before the device; nothing without it. */
+  readonly lead?: string;
+  readonly value: RunDevice;
+  readonly refused?: Refusals;
+  readonly disabled?: boolean;
+  readonly onChange: (device: RunDevice) => void;
+}
+
+export function DevicePicker({
+  label,
+  lead,
+  value,
+  refused,
+  disabled = false,
+  onChange,
+}: DevicePickerProps): ReactNode {
+  const devices = useDevices((s) => current(s.info)?.devices ?? null);
+  const title = deviceTitle(devices, value);
+  if (disabled)
+    return (
+      <span className={styles["fixed"]}>
+        {lead === undefined ? null : <span>{lead} </span>}
+        <b>{title}</b>
+      </span>
+    );
+  return (
+    <Popover
+      small
+      label={label}
+      width={380}
+      trigger={
+        <>
+          {lead === undefined ? null : <span>{lead}</span>}
+          <b>{title}</b>
+        </>
+      }
+    >
+      <Choices label={label} value={value} refused={refused ?? {}} onChange={onChange} />
+      <Advice />
+    </Popover>
+  );
+}
+
+function Choices({
+  label,
+  value,
+  refused,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: RunDevice;
+  readonly refused: Refusals;
+  readonly onChange: (device: RunDevice) => void;
+}): ReactNode {
+  const devices = useDevices((s) => current(s.info)?.devices ?? null);
+  const advice = useDevices((s) => current(s.advice));
+  return (
+    <div className={styles["list"]} role="radiogroup" aria-label={label}>
+      {deviceChoices(devices ?? [], advice, refused).map((choice) => (
+        <Choice key={choice.id} choice={choice} chosen={choice.id === value} onChange={onChange} />
+      ))}
+    </div>
+  );
+}
+
+function Choice({
+  choice,
+  chosen,
+  onChange,
+}: {
+  readonly choice: DeviceChoice;
+  readonly chosen: boolean;
+  readonly onChange: (device: RunDevice) => void;
+}): ReactNode {
+  const { id, title, sentence, usable, instead, fastest } = choice;
+  return (
+    <div className={cx(styles["choice"], !usable && styles["missing"])}>
+      <label>
+        <input type="radio" checked={chosen} disabled={!usable} onChange={() => onChange(id)} />
+        <span>
+          <b>{title}</b>
+          {fastest ? <em>fastest here</em> : null}
+          {choice.seconds === null ? null : <i>~{seconds(choice.seconds)}</i>}
+        </span>
+      </label>
+      <p>{sentence}</p>
+      {instead === null ? null : (
+        <Button small onClick={() => onChange(instead.id)}>
+          Take {instead.title} instead
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** The recommendation: a sentence, the sums behind it, and how to get numbers where there are none. */
+function Advice(): ReactNode {
+  const state = useDevices((s) => s.advice);
+  const load = useDevices((s) => s.loadAdvice);
+  const calibrate = useDevices((s) => s.calibrate);
+  const stop = useDevices((s) => s.stopCalibration);
+  const calibrating = useDevices((s) => s.calibrating);
+  // Asked whenever the list is opened: another model has other sums.
+  useEffect(() => void load(), [load]);
+  const advice = current(state);
+  return (
+    <section className={styles["advice"]} aria-label="Which is fastest">
+      {state.kind === "failed" ? <ErrorNote title="The devices could not be compared" error={state.error} /> : null}
+      {advice === null ? null : (
+        <>
+          <p>
+            {advice.best === null ? null : <TruthMark truth="predicted" />} {advice.sentence}
+          </p>
+          {advice.devices.some(({ arithmetic }) => arithmetic.length > 0) ? (
+            <details>
+              <summary>
+                The sums, for {advice.promptTokens} tokens read and {advice.generateTokens} written
+              </summary>
+              <p>{advice.need}.</p>
+              {advice.devices
+                .filter(({ arithmetic }) => arithmetic.length > 0)
+                .map((row) => (
+                  <div key={row.device}>
+                    <h4>{row.sentence}</h4>
+                    <Facts rows={row.arithmetic.map(({ label, value }) => [label, value] as const)} />
+                  </div>
+                ))}
+            </details>
+          ) : null}
+        </>
+      )}
+      {calibrating !== null ? (
+        <>
+          <Progress sentence={calibrating} fraction={null} elapsedSeconds={null} />
+          <Button small onClick={stop}>
+            Stop
+          </Button>
+        </>
+      ) : advice?.canCalibrate === true ? (
+        <Button small title="Takes some seconds, once; as rlx doctor --calibrate" onClick={() => void calibrate()}>
+          Measure the devices
+        </Button>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,74 @@
+/** What the window knows of the machine's devices: which is fastest for the open model, and the state the machine is in. */
+import type { DeviceAdvice, MachineState } from "../../main/contract/views/machine.ts";
+import type { Async } from "../session/async.ts";
+import { current, failed, IDLE, isCancelled, loading, ready } from "../session/async.ts";
+import type { SessionState, SliceTools } from "../session/sessionSlice.ts";
+
+/** A question of some length and an answer: what devices are compared for until a benchmark says otherwise. */
+export const ADVICE_TOKENS = { promptTokens: 512, generateTokens: 128 } as const;
+
+export interface DevicesSlice {
+  readonly advice: Async<DeviceAdvice>;
+  /** What is going on while devices are measured; null when none is. */
+  readonly calibrating: string | null;
+  readonly machine: Async<MachineState>;
+  readonly loadAdvice: () => Promise<void>;
+  readonly calibrate: () => Promise<void>;
+  readonly stopCalibration: () => void;
+  readonly loadMachine: () => Promise<void>;
+}
+
+type State = SessionState & DevicesSlice;
+
+export function createDevicesSlice({ engine, set, get }: SliceTools<State>): DevicesSlice {
+  let stopping: AbortController | null = null;
+  let asks = 0;
+  /** A demo graph has no layers to reckon with: it is advised as a typical model. */
+  const asked = () => {
+    const open = current(get().model);
+    return { model: open === null || open.file === null ? null : open.model, ...ADVICE_TOKENS };
+  };
+  return {
+    advice: IDLE,
+    calibrating: null,
+    machine: IDLE,
+    async loadAdvice() {
+      asks += 1;
+      const mine = asks;
+      set({ advice: loading(get().advice) });
+      try {
+        const advice = await engine.call("devices.advise", asked());
+        if (mine === asks) set({ advice: ready(advice) });
+      } catch (error) {
+        if (mine === asks) set({ advice: failed(error) });
+      }
+    },
+    async calibrate() {
+      if (stopping !== null) return;
+      const mine = new AbortController();
+      stopping = mine;
+      asks += 1;
+      const before = get().advice;
+      set({ calibrating: "Starting" });
+      try {
+        for await (const item of engine.stream("devices.calibrate", asked(), { signal: mine.signal }))
+          if (item.kind === "phase") set({ calibrating: item.sentence });
+          else set({ advice: ready(item.advice) });
+      } catch (error) {
+        set({ advice: isCancelled(error) ? before : failed(error) });
+      } finally {
+        stopping = null;
+        set({ calibrating: null });
+      }
+    },
+    stopCalibration: () => stopping?.abort(),
+    async loadMachine() {
+      set({ machine: loading(get().machine) });
+      try {
+        set({ machine: ready(await engine.call("machine.state", {})) });
+      } catch (error) {
+        set({ machine: failed(error) });
+      }
+    },
+  };
+}

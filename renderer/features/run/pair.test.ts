@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import type { TokenView } from "../../../main/contract/views/run.ts";
+import type { PairSide, PairTurn } from "./pair.ts";
+import { differenceOf, firstDifference, pairRatio, pairSentence } from "./pair.ts";
+import { DEFAULT_PARAMETERS, EMPTY_ANSWER } from "./request.ts";
+import { otherDevice } from "./RunBar.tsx";
+
+const token = (id: number): TokenView => ({ id, text: ` w${id}`, logprob: Math.log(0.5), top: [] });
+const tokens = (...ids: readonly number[]): readonly TokenView[] => ids.map(token);
+const OPEN = { left: false, right: false };
+
+describe("the first token that differs", () => {
+  it("is found wherever it stands, and is none in equal answers", () => {
+    expect(firstDifference(tokens(1, 2, 3), tokens(1, 2, 3), OPEN)).toBe(-1);
+    expect(firstDifference(tokens(1, 2, 3), tokens(1, 9, 3), OPEN)).toBe(1);
+    expect(firstDifference(tokens(8), tokens(9), OPEN)).toBe(0);
+    expect(firstDifference([], [], { left: true, right: true })).toBe(-1);
+  });
+
+  it("is the end of the shorter answer only once that has ended", () => {
+    expect(firstDifference(tokens(1, 2), tokens(1, 2, 3), OPEN)).toBe(-1);
+    expect(firstDifference(tokens(1, 2), tokens(1, 2, 3), { left: false, right: true })).toBe(-1);
+    expect(firstDifference(tokens(1, 2), tokens(1, 2, 3), { left: true, right: false })).toBe(2);
+    expect(firstDifference(tokens(1, 2, 3), tokens(1, 2), { left: false, right: true })).toBe(2);
+  });
+});
+
+const side = (id: number, ids: readonly number[], part: Partial<PairSide> = {}): PairSide => ({
+  id,
+  parameters: DEFAULT_PARAMETERS,
+  state: "done",
+  sentence: "",
+  answer: { ...EMPTY_ANSWER, tokens: tokens(...ids) },
+  rates: [],
+  ...part,
+});
+const turn = (left: PairSide, right: PairSide): PairTurn => ({
+  id: 1,
+  prompt: "?",
+  mode: "chat",
+  order: "turn",
+  seed: 7,
+  sides: [left, right],
+});
+
+describe("what a comparison says", () => {
+  it("names the token and how likely each side thought its own", () => {
+    const parted = turn(side(1, [1, 2, 3]), side(2, [1, 2, 4]));
+    expect(differenceOf(parted)).toBe(2);
+    expect(pairSentence(parted)).toBe('They part at token 3: " w3" (50\u202f%) and " w4" (50\u202f%).');
+    expect(pairSentence(turn(side(1, [1]), side(2, [1, 2])))).toContain('the end and " w2"');
+  });
+
+  it("speaks of sameness only as far as it knows", () => {
+    expect(pairSentence(turn(side(1, [1, 2]), side(2, [1, 2])))).toBe("All 2 tokens are the same.");
+    expect(pairSentence(turn(side(1, [1, 2]), side(2, [1], { state: "running" })))).toBe(
+      "The same for 1 token so far.",
+    );
+    expect(pairSentence(turn(side(1, [1, 2]), side(2, [], { state: "waiting" })))).toBe("");
+    const failed = { answer: { ...EMPTY_ANSWER, error: { code: "RUN_FAILED", message: "no" } as const } };
+    expect(pairSentence(turn(side(1, []), side(2, [], failed)))).toContain("failed");
+  });
+
+  it("has a ratio of speeds only when both have ended and measured one", () => {
+    const rate = (value: number): PairSide["answer"]["stats"] => {
+      const figure = { value, low: null, high: null, unit: "tokens/s", truth: "measured", basis: "" } as const;
+      return {
+        promptTokens: 1,
+        reusedTokens: 0,
+        promptSeconds: figure,
+        promptRate: null,
+        firstTokenSeconds: null,
+        generated: 2,
+        rate: figure,
+        rateNow: null,
+        contextUsed: 2,
+        contextSize: 8,
+        cacheBytes: 0,
+      };
+    };
+    const at = (value: number): PairSide["answer"] => ({ ...EMPTY_ANSWER, stats: rate(value) });
+    expect(pairRatio(turn(side(1, [], { answer: at(50) }), side(2, [], { answer: at(100) })))).toBe(2);
+    expect(
+      pairRatio(turn(side(1, [], { answer: at(50) }), side(2, [], { answer: at(100), state: "running" }))),
+    ).toBeNull();
+    expect(pairRatio(turn(side(1, []), side(2, [])))).toBeNull();
+  });
+});
+
+describe("the device that stands beside another", () => {
+  const device = (id: "cpu" | "mlx" | "coreml" | "coreml-sim", available = true) => ({
+    id,
+    title: id,
+    available,
+    sentence: "",
+  });
+  it("is a real one before the simulator, and none where there is no other", () => {
+    expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx")], "cpu")).toBe("mlx");
+    expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx", false)], "cpu")).toBe("coreml-sim");
+    expect(otherDevice([device("cpu"), device("mlx", false)], "cpu")).toBeNull();
+  });
+});

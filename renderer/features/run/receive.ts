@@ -1,0 +1,86 @@
+/** The stream of one answer, put down as it comes: tokens once a frame, numbers as they are told. */
+import type { EngineClient, StreamInputOf, StreamItemOf } from "../../../main/contract/contract.ts";
+import type { TokenView } from "../../../main/contract/views/run.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
+import type { Answer } from "./request.ts";
+
+export interface Receiver {
+  /** False once what still comes belongs to a model that is closed. */
+  readonly isMine: () => boolean;
+  readonly patch: (part: (answer: Answer) => Partial<Answer>) => void;
+  /** What is going on before the first token. */
+  readonly say: (sentence: string) => void;
+  readonly onRate: (tokensPerSecond: number) => void;
+}
+
+const FRAME_MS = 16;
+
+/** Ends when the answer has; a failure is written into the answer. */
+export async function receiveAnswer(
+  engine: EngineClient,
+  input: StreamInputOf<"run.start">,
+  signal: AbortSignal,
+  receiver: Receiver,
+): Promise<void> {
+  try {
+    await receive(engine, input, signal, receiver);
+    receiver.patch((answer) => ({ end: answer.end ?? "It ended without a report." }));
+  } catch (error) {
+    const wire = toWireError(error);
+    receiver.patch(() => (wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire }));
+  }
+}
+
+async function receive(
+  engine: EngineClient,
+  input: StreamInputOf<"run.start">,
+  signal: AbortSignal,
+  { isMine, patch, say, onRate }: Receiver,
+): Promise<void> {
+  // Tokens may come faster than the screen: they are put down once a frame.
+  let waiting: TokenView[] = [];
+  let planned: ReturnType<typeof setTimeout> | null = null;
+  const flush = (): void => {
+    if (planned !== null) clearTimeout(planned);
+    planned = null;
+    const tokens = waiting;
+    waiting = [];
+    if (tokens.length > 0)
+      patch((answer) => ({
+        tokens: [...answer.tokens, ...tokens],
+        text: answer.text + tokens.map(({ text }) => text).join(""),
+      }));
+  };
+  const put = (item: StreamItemOf<"run.start">): void => {
+    switch (item.kind) {
+      case "phase":
+        say(item.sentence);
+        break;
+      case "start":
+        patch(() => ({ device: item.device, truth: item.truth, seed: item.seed }));
+        say(`Reading ${item.promptTokens} tokens`);
+        break;
+      case "token":
+        waiting.push(item.token);
+        planned ??= setTimeout(flush, FRAME_MS);
+        break;
+      case "stats":
+        patch(() => ({ stats: item.stats }));
+        if (item.stats.rateNow !== null) onRate(item.stats.rateNow.value);
+        break;
+      case "done":
+        flush();
+        patch(() => ({ stats: item.stats, end: item.sentence }));
+        break;
+    }
+  };
+  try {
+    for await (const item of engine.stream("run.start", input, { signal })) {
+      if (!isMine()) return;
+      put(item);
+    }
+  } finally {
+    // Tokens that came before an error are shown, too.
+    flush();
+  }
+}
