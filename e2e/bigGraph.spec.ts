@@ -258,6 +258,7 @@ test("400 blocks fold, open, are walked and searched within the budget of elemen
   await expect(cards.first()).toBeVisible({ timeout: 60_000 });
   expect(await cards.count()).toBeLessThan(60);
   await expectFew(page, "folded");
+  await expect(page.getByTitle("Only Neural Engine (A)")).toBeVisible({ timeout: 60_000 });
   await picture(page, "big-folded");
 
   const canvas = page.locator("[data-graph-canvas]");

@@ -28,8 +28,20 @@ export async function dropFile(page: Page, path: string, at = { x: 300, y: 300 }
   await session.detach();
 }
 
+export type Theme = "light" | "dark";
+export interface Look {
+  readonly theme: Theme;
+  readonly width: number;
+  readonly height: number;
+}
+/** Both themes in the least and the usual size of the window. */
+export const LOOKS: readonly Look[] = (["light", "dark"] as const).flatMap((theme) => [
+  { theme, width: 1000, height: 640 },
+  { theme, width: 1440, height: 900 },
+]);
+
 /** Opens the window with a fixed theme; a page error anywhere fails the spec that asks for the list. */
-export async function openWindow(page: Page, url: string, theme: "light" | "dark" = "light"): Promise<string[]> {
+export async function openWindow(page: Page, url: string, theme: Theme = "light"): Promise<string[]> {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
   await page.addInitScript((chosen) => localStorage.setItem("rlx.theme", chosen), theme);
@@ -37,6 +49,10 @@ export async function openWindow(page: Page, url: string, theme: "light" | "dark
   await engineReady(page);
   return errors;
 }
+
+/** The first screen with everything that comes later than its frame. */
+export const startReady = (page: Page): Promise<void> =>
+  expect(page.getByRole("button", { name: /Header only, 1B/ })).toBeVisible();
 
 export const engineReady = (page: Page): Promise<void> =>
   expect(page.getByRole("contentinfo").getByText("Engine ready")).toBeVisible();
@@ -84,4 +100,15 @@ export async function axeFindings(page: Page): Promise<string[]> {
     .flatMap(({ id, impact, nodes }) =>
       nodes.map((node) => `${impact ?? ""} ${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`),
     );
+}
+
+/** A picture to look at, and what is wrong with what it shows: serious findings of axe, anything wider than the window. */
+export async function lookAt(page: Page, name: string): Promise<string[]> {
+  await picture(page, name);
+  const found = (await axeFindings(page)).map((line) => `${name}: ${line}`);
+  const [scroll = 0, client = 0] = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
+  return scroll > client ? [...found, `${name}: ${scroll} pixels in a window of ${client}`] : found;
 }

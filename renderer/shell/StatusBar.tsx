@@ -39,7 +39,7 @@ export function StatusBar(): ReactNode {
               Core ML: {coreml.available ? coreml.sentence : "not on this machine"}
             </span>
           )}
-          <span className={styles["optional"]}>{bytes(info.memory.totalBytes)}</span>
+          <span className={styles["optional"]}>{bytes(info.memory.totalBytes)} memory</span>
         </>
       )}
       {job === null ? null : (

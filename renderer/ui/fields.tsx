@@ -17,6 +17,8 @@ export interface NumberFieldProps {
   readonly small?: boolean;
   /** What the number means, for those who ask. */
   readonly hint?: string;
+  /** One of a column of fields. */
+  readonly inColumn?: boolean;
   readonly whole?: boolean;
 }
 
@@ -53,6 +55,7 @@ export function NumberField({
   onChange,
   small = false,
   hint,
+  inColumn = false,
   whole = false,
 }: NumberFieldProps): ReactNode {
   const [draft, setDraft] = useState(String(value));
@@ -93,7 +96,9 @@ export function NumberField({
   if (hint === undefined) return field;
   return (
     <>
-      <Hint text={hint}>{field}</Hint>
+      <Hint text={hint} side={inColumn ? "inline-end" : "top"}>
+        {field}
+      </Hint>
       <span id={hintId} hidden>
         {hint}
       </span>

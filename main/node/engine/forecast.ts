@@ -47,7 +47,11 @@ export const figure = (
   basis,
 });
 
-const grouped = (n: number): string => String(Math.round(n)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+/** "1024", "40 960": four digits stay together, as in the rest of the window. */
+export function grouped(n: number): string {
+  const digits = String(Math.round(n));
+  return digits.length <= 4 ? digits : digits.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+}
 /** "18 GB", "4.3 GB", "67 MB", "1.6 MB", "12 KB". */
 export function bytesText(bytes: number): string {
   const [unit, name] = bytes >= 1e9 ? [1e9, "GB"] : bytes >= 1e6 ? [1e6, "MB"] : [1e3, "KB"];

@@ -21,7 +21,7 @@ const HEADER_ONLY: Readonly<
   "header-only-400": {
     shape: DEEP,
     flag: "--deep",
-    sentence: "A narrow model of 400 blocks and more than 10 000 operations, to see how the graph holds up.",
+    sentence: "A narrow model of 400 blocks and more than 10\u202f000 operations, to see how the graph holds up.",
   },
 };
 

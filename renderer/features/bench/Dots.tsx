@@ -1,6 +1,7 @@
 /** The repeats of a test on a line. */
 import type { ReactNode } from "react";
 import { significant } from "../../ui/format.ts";
+import { useSize } from "../../ui/useSize.ts";
 import { dotPositions } from "./dots.ts";
 
 /** Each repeat as a dot, so that an outlier is seen and not averaged away; the interval as a band. */
@@ -13,41 +14,43 @@ export function Dots({
   readonly warmups: readonly number[];
   readonly interval: readonly [number, number] | null;
 }): ReactNode {
-  const { at, band } = dotPositions([...rates, ...warmups], interval, 260);
+  const [room, { width }] = useSize<HTMLDivElement>();
+  const { at, band } = dotPositions([...rates, ...warmups], interval, width);
   return (
-    <svg
-      width="100%"
-      height="26"
-      viewBox="0 0 260 26"
-      preserveAspectRatio="xMinYMid meet"
-      role="img"
-      aria-label={
-        rates.length === 0
-          ? "No repeats yet"
-          : `Repeats: ${rates.map((value) => significant(value)).join(", ")} tokens per second`
-      }
-    >
-      <path d="M0 13h260" stroke="var(--line)" />
-      {band === null ? null : (
-        <rect
-          x={band[0]}
-          y="6"
-          width={Math.max(1, band[1] - band[0])}
-          height="14"
-          rx="3"
-          fill="var(--line-strong)"
-          opacity=".5"
-        />
-      )}
-      {at.map((x, i) => (
-        <circle
-          key={i}
-          cx={x}
-          cy="13"
-          r="3.5"
-          {...(i < rates.length ? { fill: "var(--ink)" } : { fill: "none", stroke: "var(--ink-2)" })}
-        />
-      ))}
-    </svg>
+    <div ref={room}>
+      <svg
+        width={width}
+        height="26"
+        style={{ display: "block" }}
+        role="img"
+        aria-label={
+          rates.length === 0
+            ? "No repeats yet"
+            : `Repeats: ${rates.map((value) => significant(value)).join(", ")} tokens per second`
+        }
+      >
+        <path d={`M0 13h${width}`} stroke="var(--line-strong)" />
+        {band === null ? null : (
+          <rect
+            x={band[0]}
+            y="6"
+            width={Math.max(1, band[1] - band[0])}
+            height="14"
+            rx="3"
+            fill="var(--line-strong)"
+            opacity=".7"
+          />
+        )}
+        {at.map((x, i) => (
+          <circle
+            key={i}
+            cx={x}
+            cy="13"
+            r="3.5"
+            {...(i < rates.length ? { fill: "var(--ink)" } : { fill: "none", stroke: "var(--ink-2)" })}
+          />
+        ))}
+      </svg>
+    </div>
   );
 }

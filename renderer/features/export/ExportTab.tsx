@@ -10,7 +10,7 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
-import { bytes, count, figureText, plural, significant } from "../../ui/format.ts";
+import { bytes, count, errorShare, figureText, plural, significant } from "../../ui/format.ts";
 import { FigureText, TruthMark } from "../../ui/marks.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
@@ -270,7 +270,7 @@ function WeightTable({ rows }: { readonly rows: readonly WeightRow[] }): ReactNo
               <div role="cell">{row.source}</div>
               <div role="cell">{row.form}</div>
               <div role="cell">{significant(row.bitsPerWeight)}</div>
-              <div role="cell">{row.relativeRms === 0 ? "exact" : row.relativeRms.toExponential(1)}</div>
+              <div role="cell">{errorShare(row.relativeRms)}</div>
               <div role="cell">{bytes(row.bytes)}</div>
             </div>
           );

@@ -20,8 +20,8 @@ export function AbilityCard({ abilities }: { readonly abilities: readonly No[] }
   return (
     <Card
       title={first.offer === "none" ? "What this allows" : "The rest of the file"}
-      // The code of a fault helps; a header that is only a header is none.
-      aside={first.code === "INPUT_ARGUMENT" ? undefined : first.code}
+      // The code of a fault helps; a header that is only a header, or has the rest elsewhere, is none.
+      aside={first.code === "INPUT_ARGUMENT" || first.offer !== "none" ? undefined : first.code}
       className={styles["wide"]}
     >
       <div className={styles["ability"]}>

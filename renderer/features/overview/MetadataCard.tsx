@@ -80,7 +80,7 @@ export function MetadataCard({ model }: { readonly model: string }): ReactNode {
                       type="button"
                       className={styles["link"]}
                       onClick={() => setShown(row)}
-                      aria-label={`Show all of ${row.key}`}
+                      title={`Show all of ${row.key}`}
                     >
                       {row.count === null ? "" : `${plural(row.count, "element")}: `}
                       {row.preview}

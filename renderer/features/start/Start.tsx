@@ -5,6 +5,7 @@ import type { Offer } from "../../../main/contract/views/engine.ts";
 import type { Recent } from "../../../main/contract/views/model.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
+import { cx } from "../../ui/cx.ts";
 import { Button, IconButton } from "../../ui/Button.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
@@ -97,6 +98,9 @@ function Item({
 /** Its size, or why it has none: "0 B" would look like a fault. */
 export const offerSize = ({ bytes: size }: Pick<Offer, "bytes">): string => (size > 0 ? bytes(size) : "no weights");
 
+/** As many as will come, so that nothing moves when they do. */
+const USUAL_OFFERS = ["sample", "1b", "400", "demo"] as const;
+
 function Offers(): ReactNode {
   const offers = useSession((state) => current(state.info)?.offers ?? null);
   const open = useSession((state) => state.open);
@@ -104,7 +108,7 @@ function Offers(): ReactNode {
     <section className={styles["group"]} aria-labelledby="start-offers">
       <h2 id="start-offers">Try it now</h2>
       {offers === null
-        ? [0, 1, 2].map((i) => <div key={i} className={styles["item"]} aria-hidden="true" />)
+        ? USUAL_OFFERS.map((id) => <div key={id} className={cx(styles["item"], styles["coming"])} aria-hidden="true" />)
         : offers.map((offer) => (
             <button
               key={offer.id}

@@ -5,7 +5,7 @@ import type { Architecture } from "../../../formats/gguf/architecture.ts";
 import type { ModelDescription } from "../../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../../formats/gguf/file.ts";
 import type { ModelShape } from "../forecast.ts";
-import { figure, fitForecast, speedForecast } from "../forecast.ts";
+import { figure, fitForecast, grouped, speedForecast } from "../forecast.ts";
 import type { Machine } from "../machines.ts";
 
 export const CAN: Ability = { ok: true };
@@ -38,8 +38,6 @@ export interface FileOverviewInput {
   readonly canRun: Ability;
   readonly canExport: Ability;
 }
-
-const grouped = (n: number): string => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 
 export function millions(parameters: number): string {
   if (parameters >= 1e9) return `${(parameters / 1e9).toFixed(parameters >= 1e10 ? 1 : 2)} B`;
