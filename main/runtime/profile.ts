@@ -2,7 +2,7 @@
  * A profile of real runs: one slice per instruction and step in columns, and tables by kind of instruction with achieved
  * bandwidth and share. Fused time stays on the fused instruction; its slice names all nodes that it executes.
  */
-import type { ProfileColumns } from "../backends/cpu/engine.ts";
+import type { ProfileColumns, RunResult } from "../backends/cpu/engine.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { DecoderModel } from "./decoderModel.ts";
 import type { DecoderSession } from "./decoderSession.ts";
@@ -44,13 +44,7 @@ export interface ProfileReport {
   /** Per instruction of the plan. */
   readonly titles: readonly StepTitle[];
   readonly plan: readonly PlanStep[];
-  /** One entry per run: seconds since the first, how long, how many tokens. */
-  readonly runs: readonly {
-    readonly start: number;
-    readonly seconds: number;
-    readonly tokens: number;
-    readonly decode: boolean;
-  }[];
+  readonly runs: readonly RunSpan[];
   /** One entry per instruction and run, in order. */
   readonly slices: {
     readonly run: Uint32Array;
@@ -63,11 +57,15 @@ export interface ProfileReport {
   readonly decode: ProfilePhase;
 }
 
-interface RecordedRun {
+/** One run of a profile: seconds since the first, how long, how many tokens. */
+export interface RunSpan {
   readonly start: number;
   readonly seconds: number;
   readonly tokens: number;
   readonly decode: boolean;
+}
+
+interface RecordedRun extends RunSpan {
   readonly columns: ProfileColumns;
 }
 
@@ -76,18 +74,30 @@ export async function profileDecoder(
   session: DecoderSession,
   options: ProfileOptions,
 ): Promise<ProfileReport> {
+  const runs: RecordedRun[] = [];
+  await recordRuns(session, options, (span, { profile }) => {
+    invariant(profile, "a profiled run has columns");
+    runs.push({ ...span, columns: profile });
+  });
+  return report(model.compiled.steps, runs);
+}
+
+/** Reads a prompt of random tokens, then writes tokens one by one; `onRun` is told of every run on the way. */
+export async function recordRuns(
+  session: DecoderSession,
+  options: ProfileOptions,
+  onRun: (span: RunSpan, result: RunResult) => void,
+): Promise<void> {
   const random = seededRandom(options.seed ?? 1);
   const prompt = Int32Array.from({ length: options.promptTokens }, () =>
     Math.floor(random() * Math.min(1000, session.facts.vocabulary)),
   );
-  const runs: RecordedRun[] = [];
   const began = performance.now() / 1000;
   const record =
     (decode: boolean) =>
-    (tokens: number, result: { readonly seconds: number; readonly profile?: ProfileColumns }): void => {
-      invariant(result.profile, "a profiled run has columns");
+    (tokens: number, result: RunResult): void => {
       const start = performance.now() / 1000 - began - result.seconds;
-      runs.push({ start, seconds: result.seconds, tokens, decode, columns: result.profile });
+      onRun({ start, seconds: result.seconds, tokens, decode }, result);
     };
   const { repeatLast: _unused, ...settings } = GREEDY;
   const sample = { ...settings, recent: new Int32Array(0), step: 0, alternatives: 0 };
@@ -102,7 +112,6 @@ export async function profileDecoder(
     drawn = await session.feed([drawn.id], { sample, signal: options.signal, onRun: record(true) });
     options.onProgress?.(options.promptTokens + i + 1, total);
   }
-  return report(model.compiled.steps, runs);
 }
 
 function report(plan: readonly PlanStep[], runs: readonly RecordedRun[]): ProfileReport {

@@ -369,7 +369,7 @@ describe("help", () => {
       /--device <id> +(.*?) \(default/.exec((await command(`${name} --help`)).out)?.[1];
     expect(await devices("run")).toBe("cpu, mlx, coreml-sim or coreml");
     expect(await devices("bench")).toBe("cpu, mlx or coreml");
-    expect(await devices("profile")).toBe("cpu or mlx");
+    expect(await devices("profile")).toBe("cpu, mlx or coreml");
   });
 
   it("names the chips that there are", async () => {

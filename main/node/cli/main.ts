@@ -221,7 +221,7 @@ onDevice(
     .addOption(preset("--pp <n>", "prompt tokens", "64"))
     .addOption(preset("--tg <n>", "generated tokens", "16"))
     .option("--trace <path>", "write a Chrome trace, for Perfetto or speedscope"),
-  "cpu or mlx",
+  "cpu, mlx or coreml",
 ).action(run(async () => (await import("./bench.ts")).profile));
 
 program

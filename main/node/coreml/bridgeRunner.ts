@@ -57,11 +57,23 @@ export interface BridgeRunnerOptions {
   readonly functions: readonly string[];
 }
 
+/** One prediction by the clock. */
+export interface PredictionTimes {
+  readonly function: string;
+  /** As performance.now() counts, in seconds. */
+  readonly start: number;
+  /** From the call to the last output copied. */
+  readonly seconds: number;
+  /** Inside CoreML. */
+  readonly systemSeconds: number;
+}
+
 export class BridgeRunner implements PackageRunner {
   readonly label: PackageRunner["label"];
-  /** Seconds inside CoreML, over all predictions. */
-  systemSeconds = 0;
-  predictions = 0;
+  /** Told of every prediction: for the profiler. */
+  onPrediction: ((times: PredictionTimes) => void) | undefined;
+  /** Seconds that loading took, over all functions. */
+  loadSeconds = 0;
   readonly #bridge: CoremlBridge;
   readonly #options: BridgeRunnerOptions;
   readonly #models = new Map<string, Promise<CoremlModel>>();
@@ -88,7 +100,10 @@ export class BridgeRunner implements PackageRunner {
     const chosen = functions.length > 1 ? { function: name } : {};
     const loaded = this.#bridge.load(compiled, { units, ...chosen });
     this.#models.set(name, loaded);
-    loaded.catch(() => this.#models.delete(name));
+    loaded.then(
+      (model) => (this.loadSeconds += model.loadSeconds),
+      () => this.#models.delete(name),
+    );
     return loaded;
   }
 
@@ -102,12 +117,12 @@ export class BridgeRunner implements PackageRunner {
       throw new WorkbenchError("BUG_INVARIANT", "[coreml] a state of another runner");
     const held = state?.of(model);
     const given = Object.entries(inputs).map(([input, tensor]) => toFeature(input, tensor));
+    const start = performance.now() / 1000;
     const made = await model.predict(given, {
       ...(held === undefined ? {} : { state: held }),
       ...(signal === undefined ? {} : { signal }),
     });
-    this.systemSeconds += made.systemSeconds;
-    this.predictions++;
+    this.onPrediction?.({ function: name, start, seconds: made.seconds, systemSeconds: made.systemSeconds });
     return Object.fromEntries(
       made.outputs.map((output) => {
         const feature = model.outputs.find((one) => one.name === output.name);

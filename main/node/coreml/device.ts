@@ -10,9 +10,9 @@ import { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import { CompiledModels, exportKey } from "./compiledModels.ts";
 import { evaluateForDouble } from "./double.ts";
-import type { CoremlBridge, CoremlUnit } from "./native.ts";
+import type { CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
 import { loadCoreml } from "./native.ts";
-import type { TrialProgress } from "./trial.ts";
+import type { TrialKey, TrialProgress, TrialTimes } from "./trial.ts";
 import { TrialBook, tryOnce } from "./trial.ts";
 
 export interface CoremlAccess {
@@ -62,27 +62,33 @@ export interface PrepareRequest {
   readonly onProgress?: (progress: TrialProgress) => void;
 }
 
+/** Several functions are tried out one by one; a single one is the default. */
+const triedFunctions = (model: CompiledModel): readonly string[] =>
+  model.functions.length > 1 ? model.functions : [""];
+
+const trialKey = (
+  model: CompiledModel,
+  { os, chip }: Pick<CoremlMachine, "os" | "chip">,
+  units: CoremlUnit,
+  name: string,
+): TrialKey => ({ model: model.content, os, chip, units, function: name });
+
 /** The compiled model of a package, tried out: nothing of it has run in this process yet. */
 export async function prepareModel(access: CoremlAccess, request: PrepareRequest): Promise<CompiledModel> {
   const bridge = access.bridge();
   const { units, signal, onProgress } = request;
   const machine = bridge.machine();
   const attempt = async (packagePath: string, model: CompiledModel): Promise<void> => {
-    const functions = model.functions.length > 1 ? model.functions : [""];
-    for (const name of functions)
-      await tryOnce(
-        access.book,
-        { model: model.content, os: machine.os, chip: machine.chip, units, function: name },
-        {
-          program: join(dirname(bridge.path), "rlx-coreml-trial"),
-          packagePath,
-          compiled: model.path,
-          units,
-          function: name,
-          ...(signal === undefined ? {} : { signal }),
-          ...(onProgress === undefined ? {} : { onProgress }),
-        },
-      );
+    for (const name of triedFunctions(model))
+      await tryOnce(access.book, trialKey(model, machine, units, name), {
+        program: join(dirname(bridge.path), "rlx-coreml-trial"),
+        packagePath,
+        compiled: model.path,
+        units,
+        function: name,
+        ...(signal === undefined ? {} : { signal }),
+        ...(onProgress === undefined ? {} : { onProgress }),
+      });
     // What was tried out before and has been deleted since is compiled again; its verdict stands.
     await bridge.compile(packagePath, model.path, signal);
   };
@@ -93,6 +99,19 @@ export async function prepareModel(access: CoremlAccess, request: PrepareRequest
     return known;
   }
   return access.models.make(key, request.write, attempt, signal);
+}
+
+/** What compiling, loading and first running took when the model was tried out, per function. */
+export async function trialTimes(
+  access: CoremlAccess,
+  model: CompiledModel,
+  units: CoremlUnit,
+): Promise<readonly TrialTimes[]> {
+  const machine = access.bridge().machine();
+  const verdicts = await Promise.all(
+    triedFunctions(model).map((name) => access.book.find(trialKey(model, machine, units, name))),
+  );
+  return verdicts.flatMap((verdict) => (verdict?.kind === "safe" ? [verdict.times] : []));
 }
 
 export function openRunner(access: CoremlAccess, model: CompiledModel, units: CoremlUnit): BridgeRunner {

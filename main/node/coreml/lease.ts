@@ -1,6 +1,6 @@
 /** A session on CoreML for one job; what happens until it is there can take minutes and is told as phases. */
+import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import type { PhaseItem, TargetSpec } from "../../contract/views/common.ts";
-import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { CpuAccess } from "../engine/devices.ts";
 import { during } from "../engine/during.ts";
 import type { OpenModel } from "../engine/openModel.ts";
@@ -11,8 +11,8 @@ import { openCoremlSession } from "./session.ts";
 import type { TrialProgress } from "./trial.ts";
 import { TRIAL_SENTENCES } from "./trial.ts";
 
-export interface CoremlLease {
-  readonly session: DecoderSession;
+export interface CoremlLease extends Omit<CoremlSession, "dispose"> {
+  readonly target: PlanTarget;
   release(): Promise<void>;
 }
 
@@ -40,8 +40,8 @@ export async function* coremlLease(
     yield { kind: "phase", name: stage, sentence, fraction: null, elapsedSeconds };
     next = await steps.next();
   }
-  const opened = next.value;
-  return { session: opened.session, release: () => opened.dispose() };
+  const { dispose, ...opened } = next.value;
+  return { ...opened, target, release: dispose };
 }
 
 /** A test double measures nothing. */

@@ -17,6 +17,7 @@ import type { TrialProgress } from "./trial.ts";
 export interface CoremlSession {
   readonly session: DecoderSession;
   readonly runner: BridgeRunner;
+  readonly compiled: CompiledModel;
   dispose(): Promise<void>;
 }
 
@@ -56,10 +57,11 @@ export async function openCoremlSession(access: CoremlAccess, request: SessionRe
     logits: LOGITS,
   });
   const { capacity, vocabulary } = decoder;
-  const session = new DecoderSession(simulatedSession(decoder), { capacity, vocabulary, chunk: CHUNK });
+  const session = new DecoderSession(simulatedSession(decoder, { clocked: true }), { capacity, vocabulary, chunk: CHUNK });
   return {
     session,
     runner,
+    compiled,
     dispose: async () => {
       session.dispose();
       await runner.dispose();

@@ -3,8 +3,9 @@ import { availableParallelism } from "node:os";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { CoremlAccess } from "../coreml/device.ts";
 import { coremlLease, coremlTruth } from "../coreml/lease.ts";
+import { profileCoreml } from "../coreml/profile.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
-import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
+import type { BenchTest, ProfileItem, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
 import { runBench } from "../../runtime/bench.ts";
@@ -86,6 +87,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       }
     },
     async *"profile.run"(input, { signal }) {
+      if (input.device === "coreml") return yield* profileOnCoreml(parts, input, signal);
       const device = measurable(input.device, "profile");
       const started = performance.now();
       const model = parts.store.get(input.model);
@@ -128,13 +130,40 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
   };
 }
 
+/** Steps by the clock; operations by the cost weights of the system's plan. */
+async function* profileOnCoreml(
+  parts: MeasureParts,
+  input: Parameters<EngineHandlers["streams"]["profile.run"]>[0],
+  signal: AbortSignal,
+): AsyncGenerator<ProfileItem, void> {
+  const started = performance.now();
+  const model = parts.store.get(input.model);
+  const { promptTokens, generateTokens } = input;
+  const job = parts.jobs.start("profile", model.description.title);
+  try {
+    yield phaseItem("prepare", "Preparing the model", started);
+    const lease = yield* coremlLease(parts, model, promptTokens + generateTokens + 1, signal);
+    try {
+      const steps = during<number, ProfileView>((emit) =>
+        profileCoreml(parts.coreml, model, lease, { promptTokens, generateTokens, signal, onProgress: emit }),
+      );
+      let next = await steps.next();
+      while (next.done !== true) {
+        yield phaseItem("record", "Recording", started, next.value);
+        next = await steps.next();
+      }
+      yield { kind: "done", profile: next.value };
+    } finally {
+      await lease.release();
+    }
+  } finally {
+    job.end();
+  }
+}
+
 function measurable(device: Parameters<typeof requireDevice>[0], what: string): "cpu" | "mlx" {
   requireDevice(device, what);
   if (device === "cpu" || device === "mlx") return device;
-  if (device === "coreml")
-    throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] CoreML tells no times of single operations`, {
-      hint: "`rlx route --planned` has its shares of cost; `rlx bench --device coreml` the times of whole steps.",
-    });
   throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] a simulator's speed says nothing of the device it simulates`, {
     hint: "Measure on cpu or mlx.",
   });
