@@ -9,11 +9,13 @@ import { GraphBuilder } from "../ir/builder.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, valueKey } from "../ir/graph.ts";
-import { copyNode } from "../ir/rewrite.ts";
+import { inlineNodes } from "../ir/nested.ts";
+import { regionInputs, regionOutputs } from "../ir/regions.ts";
+import { copyNode, prune } from "../ir/rewrite.ts";
 import type { NodeInfo } from "../ops/defineOp.ts";
 import { expandOps, typeAt } from "../ops/expand.ts";
 import { filledLike } from "../ops/families/constants.ts";
-import { opOf, opTable, typedBuilder } from "../ops/index.ts";
+import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 
 export interface GradientRequest {
@@ -28,52 +30,80 @@ export interface GradientRequest {
 export const cotangentName = (output: string): string => `cotangent.${output}`;
 export const gradientName = (input: string, prefix = "gradient"): string => `${prefix}.${input}`;
 
+/** Ops whose gradient is that of their parts, taken apart. */
+export const expandForGradients = (graph: Graph): Graph =>
+  expandOps(graph, "expand for gradients", (op) => (op.gradient.kind === "decompose" ? op.gradient.via : undefined));
+
 /** The graph's outputs, and the vector-Jacobian product of the requested ones. */
 export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
-  const source = expandOps(graph, "expand for gradients", (op) =>
-    op.gradient.kind === "decompose" ? op.gradient.via : undefined,
-  );
+  const source = expandForGradients(graph);
   const builder = new GraphBuilder(opTable, `${graph.name} gradient`);
   const g = typedBuilder(builder);
+  const map = copyAll(builder, source);
+
+  const leaves = leavesByName(source);
+  const sweep = new Sweep(source, g, map, new Set(request.wrt.map((name) => leaves.get(name)?.id)));
+  for (const name of request.of) {
+    const output = source.outputs.find((o) => o.name === name);
+    if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no output "${name}" in ${graph.name}`);
+    sweep.give(output.value, builder.input(cotangentName(name), builder.typeOf(map(output.value))));
+  }
+  sweep.run();
+  for (const name of request.wrt) {
+    const leaf = leaves.get(name);
+    if (!leaf) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no input or weight "${name}" in ${graph.name}`);
+    builder.output(gradientName(name, request.prefix), sweep.gradientOf({ node: leaf.id, output: 0 }));
+  }
+  return builder.finish();
+}
+
+/**
+ * The same for a sub-graph, by position: a graph over the inputs of `region` followed by the cotangents of its outputs `of`,
+ * which gives the gradients of its inputs `wrt` and nothing else.
+ */
+export function gradientOf(region: Graph, of: readonly number[], wrt: readonly number[]): Graph {
+  const source = expandForGradients(region);
+  const inputs = regionInputs(source);
+  const results = regionOutputs(source);
+  const cotangents = of.map((i) => typeOfPlace(results, i));
+  const made = makeRegion(`${region.name} gradient`, [...inputs, ...cotangents], (g, ...operands) => {
+    const leaves = wrt.map((i) => source.inputs[i]);
+    const sweep = new Sweep(source, g, inlineNodes(g.graph, source, operands), new Set(leaves));
+    of.forEach((place, i) => {
+      const [output, ct] = [source.outputs[place], operands[inputs.length + i]];
+      if (output && ct) sweep.give(output.value, ct);
+    });
+    sweep.run();
+    return leaves.map((node) => {
+      invariant(node !== undefined, `[vjp] ${region.name} has no such input`);
+      return sweep.gradientOf({ node, output: 0 });
+    });
+  });
+  return prune(made).graph;
+}
+
+function typeOfPlace<T>(items: readonly T[], index: number): T {
+  const item = items[index];
+  invariant(item !== undefined, `[vjp] there is no output ${index}`);
+  return item;
+}
+
+/** Copies a graph into a builder: leaves, nodes, outputs and states. Gives the way from old values to new ones. */
+export function copyAll(builder: GraphBuilder, source: Graph): (old: Value) => Value {
   const values: (readonly Value[])[] = [];
   const map = (old: Value): Value => {
     const value = values[old.node]?.[old.output];
-    invariant(value, `[vjp] value ${valueKey(old)} is read before it is made`);
+    invariant(value, `value ${valueKey(old)} is read before it is made`);
     return value;
   };
   for (const node of source.nodes) values.push(copyNode(builder, source, node, map));
   for (const [symbol, size] of Object.entries(source.symbolLimits)) builder.limitSymbol(symbol, size);
   for (const output of source.outputs) builder.output(output.name, map(output.value));
   for (const state of source.states) builder.setState(state.name, map(state.output));
-
-  const sums = new Map<string, Value>();
-  const give = (old: Value, cotangent: Value): void => {
-    const before = sums.get(valueKey(old));
-    sums.set(valueKey(old), before ? g.add([before, cotangent]) : cotangent);
-  };
-  for (const name of request.of) {
-    const output = source.outputs.find((o) => o.name === name);
-    if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no output "${name}" in ${graph.name}`);
-    give(output.value, builder.input(cotangentName(name), builder.typeOf(map(output.value))));
-  }
-  const leaves = leavesByName(source);
-  const wanted = new Set(request.wrt.map((name) => leaves.get(name)?.id));
-  const active = activeNodes(source, wanted);
-  for (const node of [...source.nodes].reverse()) {
-    if (isLeaf(node) || active[node.id] !== 1) continue;
-    const cotangents = node.outputs.map((_, output) => sums.get(valueKey({ node: node.id, output })));
-    if (cotangents.some((ct) => ct !== undefined)) backward(source, node, g, map, cotangents, give);
-  }
-  for (const name of request.wrt) {
-    const leaf = leaves.get(name);
-    if (!leaf) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no input or weight "${name}" in ${graph.name}`);
-    const value: Value = { node: leaf.id, output: 0 };
-    builder.output(gradientName(name, request.prefix), sums.get(valueKey(value)) ?? filledLike(g, map(value), 0));
-  }
-  return builder.finish();
+  return map;
 }
 
-function leavesByName(graph: Graph): ReadonlyMap<string, Node> {
+export function leavesByName(graph: Graph): ReadonlyMap<string, Node> {
   const named = graph.nodes.filter((node) => isLeaf(node) && typeof node.attrs["name"] === "string");
   return new Map(named.map((node) => [String(node.attrs["name"]), node]));
 }
@@ -86,33 +116,69 @@ function activeNodes(graph: Graph, wanted: ReadonlySet<number | undefined>): Uin
   return active;
 }
 
-function backward(
-  graph: Graph,
-  node: Node,
-  g: OpBuilder,
-  map: (old: Value) => Value,
-  cotangents: readonly (Value | undefined)[],
-  give: (old: Value, cotangent: Value) => void,
-): void {
-  const gradient = opOf(node.op)?.gradient;
-  if (gradient?.kind !== "vjp")
-    throw new WorkbenchError(
-      "UNSUPPORTED_OP",
-      `[vjp] no gradient flows through ${node.op}: ${gradient?.kind === "nondifferentiable" ? gradient.reason : "no rule"}`,
-    );
-  const outputs = node.outputs.map((_, output) => map({ node: node.id, output }));
-  const [first] = outputs;
-  invariant(first, `${node.op} has an output`);
-  const info: NodeInfo<AttrRecord> = {
-    inputs: node.inputs.map((value) => typeAt(graph, value)),
-    outputs: node.outputs,
-    attrs: node.attrs,
-  };
-  const ct = cotangents[0] ?? filledLike(g, first, 0);
-  const inputs = node.inputs.map(map);
-  const results = gradient.rule({ g, inputs, outputs, cotangents, ct, attrs: node.attrs, node: info });
-  node.inputs.forEach((input, i) => {
-    const result = results[i];
-    if (result && isFloat(typeAt(graph, input).dtype)) give(input, result);
-  });
+/** One walk from the last node to the first, over a copy of the graph that stands in `g` already. */
+class Sweep {
+  readonly #source: Graph;
+  readonly #g: OpBuilder;
+  readonly #map: (old: Value) => Value;
+  readonly #active: Uint8Array;
+  readonly #sums = new Map<string, Value>();
+
+  constructor(source: Graph, g: OpBuilder, map: (old: Value) => Value, wanted: ReadonlySet<number | undefined>) {
+    this.#source = source;
+    this.#g = g;
+    this.#map = map;
+    this.#active = activeNodes(source, wanted);
+  }
+
+  give(old: Value, cotangent: Value): void {
+    const before = this.#sums.get(valueKey(old));
+    this.#sums.set(valueKey(old), before ? this.#g.add([before, cotangent]) : cotangent);
+  }
+
+  gradientOf(old: Value): Value {
+    return this.#sums.get(valueKey(old)) ?? filledLike(this.#g, this.#map(old), 0);
+  }
+
+  run(): void {
+    for (const node of [...this.#source.nodes].reverse()) {
+      if (isLeaf(node) || this.#active[node.id] !== 1) continue;
+      const cotangents = node.outputs.map((_, output) => this.#sums.get(valueKey({ node: node.id, output })));
+      if (cotangents.some((ct) => ct !== undefined)) this.#backward(node, cotangents);
+    }
+  }
+
+  #backward(node: Node, cotangents: readonly (Value | undefined)[]): void {
+    const gradient = opOf(node.op)?.gradient;
+    if (gradient?.kind !== "vjp")
+      throw new WorkbenchError(
+        "UNSUPPORTED_OP",
+        `[vjp] no gradient flows through ${node.op}: ${gradient?.kind === "nondifferentiable" ? gradient.reason : "no rule"}`,
+      );
+    const g = this.#g;
+    const outputs = node.outputs.map((_, output) => this.#map({ node: node.id, output }));
+    const [first] = outputs;
+    invariant(first, `${node.op} has an output`);
+    const info: NodeInfo<AttrRecord> = {
+      inputs: node.inputs.map((value) => typeAt(this.#source, value)),
+      outputs: node.outputs,
+      attrs: node.attrs,
+      regions: node.regions,
+    };
+    const results = gradient.rule({
+      g,
+      inputs: node.inputs.map(this.#map),
+      outputs,
+      cotangents,
+      ct: cotangents[0] ?? filledLike(g, first, 0),
+      attrs: node.attrs,
+      node: info,
+      wanted: node.inputs.map((input) => this.#active[input.node] === 1),
+      gradientOf,
+    });
+    node.inputs.forEach((input, i) => {
+      const result = results[i];
+      if (result && isFloat(typeAt(this.#source, input).dtype)) this.give(input, result);
+    });
+  }
 }

@@ -18,7 +18,7 @@ import type { Backend } from "../ops/defineOp.ts";
 import { opBuilder, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { DispatchPolicy, Support, SupportState } from "./support.ts";
-import { nodeInfo, regionName, supportOf } from "./support.ts";
+import { nodeInfo, regionName, supportOf, supportsOf } from "./support.ts";
 
 /** One node of the graph that was given; leaves are left out. */
 export interface DispatchEntry {
@@ -77,12 +77,13 @@ export function* legaliseInSteps(
   signal?: AbortSignal,
   policy: DispatchPolicy = "prefer-native",
 ): Steps<Legalised> {
+  const supports = supportsOf(backend, policy);
   let current = graph;
   for (let depth = 0; ; depth++) {
     throwIfCancelled(signal);
     const before = current;
     const walk = rewriteInSteps(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
-      const support = supportOf(before, node, backend, policy);
+      const support = supports(before, node);
       if (support.state !== "decomposed") return undefined;
       return partsOf(opBuilder(replace()), before, node, node.inputs.map(map), support);
     });
@@ -175,9 +176,7 @@ function fateOf(graph: Graph, node: Node, asked: Asked, depth: number): Fate {
   if (before) return before;
   const support = supportOf(graph, node, backend, policy);
   const fate: Fate =
-    support.state === "decomposed"
-      ? decomposedFate(graph, node, asked, support, depth)
-      : ownFate(node, asked, support);
+    support.state === "decomposed" ? decomposedFate(graph, node, asked, support, depth) : ownFate(node, asked, support);
   known.set(key, fate);
   return fate;
 }

@@ -13,6 +13,7 @@ import { byteLength } from "../ir/type.ts";
 import { opTable } from "../ops/index.ts";
 
 export interface Placement {
+  /** The output after the last of a node with sub-graphs: what those need while they run. */
   readonly value: Value;
   readonly bytes: number;
   readonly offset: number;
@@ -49,6 +50,17 @@ interface Life {
   to: number;
 }
 
+/**
+ * What the sub-graphs of a node need while it runs: one of them at a time. A loop holds the values of two turns, those that it
+ * leaves behind and those that it makes.
+ */
+function workspaceOf(node: Node, bindings: Bindings): number {
+  return node.regions.reduce((most, region) => {
+    const { arenaBytes, constantBytes } = planGraphMemory(region, bindings);
+    return Math.max(most, arenaBytes + constantBytes);
+  }, 0);
+}
+
 /** The value whose place a view shares: its first operand's. */
 function isView(node: Node): boolean {
   return opTable.get(node.op)?.traits.includes("view") === true;
@@ -64,6 +76,12 @@ function livesOf(graph: Graph, bindings: Bindings): readonly Life[] {
       if (life) life.to = node.id;
     }
     if (isLeaf(node)) continue;
+    const workspace = workspaceOf(node, bindings);
+    if (workspace > 0) {
+      const value: Value = { node: node.id, output: node.outputs.length };
+      const bytes = Math.ceil(workspace / ALIGNMENT) * ALIGNMENT;
+      lives.set(valueKey(value), { value, bytes, from: node.id, to: node.id });
+    }
     const [viewed] = node.inputs;
     node.outputs.forEach((type, output) => {
       const value: Value = { node: node.id, output };

@@ -10,6 +10,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { rootsOf, valueKey } from "../ir/graph.ts";
 import type { Replacement } from "../ir/rewrite.ts";
+import { mapRegions } from "../ir/nested.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
@@ -41,7 +42,7 @@ const FIXED: ReadonlySet<string> = new Set(["cast", "dequantize", "iota", "rope_
 
 function dtypeFor(node: Node, policy: PrecisionPolicy): DType | undefined {
   const spec = opTable.get(node.op);
-  if (isLeaf(node) || FIXED.has(node.op) || !spec) return undefined;
+  if (isLeaf(node) || FIXED.has(node.op) || node.regions.length > 0 || !spec) return undefined;
   if (policy === "f32" || spec.traits.includes("host")) return "f32";
   return policy === "mixed" && SENSITIVE.has(node.op) ? "f32" : "f16";
 }
@@ -64,8 +65,10 @@ function isCache(graph: Graph, value: Value): boolean {
   return source?.op === "state" || source?.op === "kv_append" || (source?.op === "rope_append" && value.output > 0);
 }
 
-export function applyPrecision(graph: Graph, policy: PrecisionPolicy): Graph {
-  if (policy === "f32") return graph;
+export function applyPrecision(source: Graph, policy: PrecisionPolicy): Graph {
+  if (policy === "f32") return source;
+  // A sub-graph keeps the types of what it is handed and gives, as a graph does.
+  const { graph } = mapRegions(opTable, source, `precision ${policy}`, (region) => applyPrecision(region, policy));
   const roots = new Set(rootsOf(graph).map(valueKey));
   const { graph: typed } = rewrite(opTable, graph, `precision ${policy}`, (node, map, replace) => {
     const dtype = dtypeFor(node, policy);
@@ -103,7 +106,7 @@ function alignOperands(
     const before = graph.nodes[input.node]?.outputs[input.output]?.dtype;
     return before !== undefined && isFloat(before) ? castTo(replacement, map(input), before as DType) : map(input);
   });
-  return replacement.apply(node.op, operands, node.attrs);
+  return replacement.apply(node.op, operands, node.attrs, { regions: node.regions });
 }
 
 function castTo(replacement: Replacement, value: Value, dtype: DType): Value {

@@ -2,6 +2,7 @@
 import type { AttrRecord } from "../ir/attributes.ts";
 import type { Graph, Node } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
+import { Numbering } from "../ir/numbering.ts";
 import type { AnyOp, Backend, Decomposition, NodeInfo } from "../ops/defineOp.ts";
 import { typeAt } from "../ops/expand.ts";
 import { opOf } from "../ops/index.ts";
@@ -32,6 +33,7 @@ export const nodeInfo = (graph: Graph, node: Node): NodeInfo<AttrRecord> => ({
   inputs: node.inputs.map((value) => typeAt(graph, value)),
   outputs: node.outputs,
   attrs: node.attrs,
+  regions: node.regions,
 });
 
 export function supportOf(
@@ -40,13 +42,49 @@ export function supportOf(
   backend: Backend,
   policy: DispatchPolicy = "prefer-native",
 ): Support {
-  const support = preferredSupport(graph, node, backend);
+  const support = withRegions(node, preferredSupport(graph, node, backend), backend, policy);
   if (policy === "force-native" && support.state === "decomposed")
     return { state: "unsupported", reason: `native rules are forced, and ${support.reason}` };
   if (policy !== "force-common" || support.state !== "native") return support;
   const op = opOf(node.op);
   const via = op === undefined ? undefined : anyDecomposition(op);
   return via === undefined ? support : { state: "decomposed", reason: "common rules are forced", via };
+}
+
+/** A node runs natively only where all that its sub-graphs hold can run, too. */
+function withRegions(node: Node, support: Support, backend: Backend, policy: DispatchPolicy): Support {
+  if (support.state !== "native") return support;
+  for (const [i, region] of node.regions.entries())
+    for (const inner of region.nodes) {
+      const { state, reason } = supportOf(region, inner, backend, policy);
+      if (state === "unsupported" || state === "undeclared")
+        return { state, reason: `its sub-graph ${regionName(node, i)} holds ${inner.op}: ${reason}` };
+    }
+  return support;
+}
+
+export const regionName = (node: Node, index: number): string => opOf(node.op)?.regionNames[index] ?? String(index);
+
+/**
+ * The same answers for many nodes: of one op with the same attributes over the same types, only the first is asked about.
+ * Attributes and types are told apart as objects, which copies of a graph share.
+ */
+export function supportsOf(
+  backend: Backend,
+  policy: DispatchPolicy = "prefer-native",
+): (graph: Graph, node: Node) => Support {
+  const known = new Map<string, Support>();
+  const numbers = new Numbering<object>();
+  return (graph, node) => {
+    if (isLeaf(node) || node.regions.length > 0) return supportOf(graph, node, backend, policy);
+    let key = `${node.op} ${numbers.of(node.attrs)}`;
+    for (const value of node.inputs) key += ` ${numbers.of(typeAt(graph, value))}`;
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const support = supportOf(graph, node, backend, policy);
+    known.set(key, support);
+    return support;
+  };
 }
 
 function preferredSupport(graph: Graph, node: Node, backend: Backend): Support {

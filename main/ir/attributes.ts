@@ -76,6 +76,19 @@ export const attr = {
 /** The untyped face of a schema, for code that walks all ops. */
 export type AnyAttrSchema = Readonly<Record<string, AttrSpec<never>>>;
 
+/** Equal texts mean equal attributes. Unlike JSON it tells infinities and the two zeros apart. */
+export function attrsText(attrs: AttrRecord): string {
+  let text = "";
+  for (const key of Object.keys(attrs)) text += `${key}:${valueText(attrs[key])};`;
+  return text;
+}
+
+function valueText(value: AttrValue | undefined): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
+  return Array.isArray(value) ? `[${(value as readonly AttrValue[]).map(valueText).join()}]` : String(value);
+}
+
 /** Checks names and values; drops absent optionals; returns keys in schema order (one canonical spelling). */
 export function checkAttrs(op: string, schema: AnyAttrSchema, attrs: AttrRecord): AttrRecord {
   for (const key of Object.keys(attrs))

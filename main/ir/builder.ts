@@ -4,13 +4,15 @@
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "./attributes.ts";
-import { checkAttrs } from "./attributes.ts";
+import { attrsText, checkAttrs } from "./attributes.ts";
 import { canonicalDim } from "./dim.ts";
 import type { Graph, GraphOutput, GraphState, LeafOp, Node, NodeId, Origin, Value } from "./graph.ts";
 import { sameValue } from "./graph.ts";
 import { hashTensor } from "./hash.ts";
 import type { HostTensor } from "./hostTensor.ts";
-import type { OpTable } from "./opTable.ts";
+import { Numbering } from "./numbering.ts";
+import type { OpSpec, OpTable } from "./opTable.ts";
+import { regionFaults } from "./regions.ts";
 import type { TensorType } from "./type.ts";
 import { formatType, sameType } from "./type.ts";
 
@@ -29,11 +31,23 @@ export interface ParamSource {
   readonly tensor: string;
 }
 
-/** The same object when it is canonical already: copies share types, which makes comparing them cheap. */
-const canonicalType = (type: TensorType): TensorType => {
-  const shape = type.shape.map(canonicalDim);
-  return shape.every((dim, i) => dim === type.shape[i]) ? type : { dtype: type.dtype, shape };
-};
+/** What an op makes of its attributes and the types of its operands. */
+interface Inferred {
+  readonly attrs: AttrRecord;
+  readonly outputs: readonly TensorType[];
+}
+
+function checkRegions({ name, regionNames }: OpSpec, regions: readonly Graph[]): void {
+  if (regions.length !== regionNames.length)
+    throw new WorkbenchError(
+      "IR_STRUCTURE",
+      `[${name}] sub-graphs: got ${regions.length}, expected ${regionNames.join(", ") || "none"}`,
+    );
+  regions.forEach((region, i) => {
+    const [fault] = regionFaults(region);
+    if (fault !== undefined) throw new WorkbenchError("IR_STRUCTURE", `[${name}] ${regionNames[i] ?? ""}: ${fault}`);
+  });
+}
 
 export class GraphBuilder {
   readonly table: OpTable;
@@ -47,6 +61,11 @@ export class GraphBuilder {
   #names = new Set<string>();
   #scope: string[] = [];
   #limits: Record<string, number> = {};
+  /** One object per type, by its text: comparing types is comparing references, in every copy of the graph. */
+  #types = new Map<string, TensorType>();
+  #typeNumbers = new Numbering<TensorType>();
+  /** By op, types of operands and attributes: a model repeats its blocks, so that thousands of nodes are some dozen of these. */
+  #inferred = new Map<string, Inferred>();
 
   constructor(table: OpTable, name: string) {
     this.table = table;
@@ -78,7 +97,7 @@ export class GraphBuilder {
   param(name: string, type: TensorType, source: ParamSource, options: ApplyOptions = {}): Value {
     const known = this.#params.get(name);
     if (known) {
-      if (!sameType(this.typeOf(known), canonicalType(type)))
+      if (!sameType(this.typeOf(known), this.#canonicalType(type)))
         throw new WorkbenchError(
           "IR_TYPE",
           `[param] ${name} was ${formatType(this.typeOf(known))}, now ${formatType(type)}`,
@@ -139,16 +158,39 @@ export class GraphBuilder {
         "IR_STRUCTURE",
         `[${op}] inputs: got ${inputs.length}, expected ${min === max ? min : `${min}..${max}`}`,
       );
-    const checked = checkAttrs(op, spec.schema, attrs);
     const regions = options.regions ?? [];
-    const outputs = spec
-      .inferTypes(
-        inputs.map((v) => this.typeOf(v)),
-        checked,
-        regions,
-      )
-      .map(canonicalType);
+    // A sub-graph has no short text, and is rare.
+    const { attrs: checked, outputs } =
+      regions.length > 0 ? this.#infer(spec, inputs, attrs, regions) : this.#inferOnce(spec, inputs, attrs);
     return this.#push(op, inputs, checked, outputs, options);
+  }
+
+  #infer(spec: OpSpec, inputs: readonly Value[], attrs: AttrRecord, regions: readonly Graph[]): Inferred {
+    checkRegions(spec, regions);
+    const checked = checkAttrs(spec.name, spec.schema, attrs);
+    const types = inputs.map((v) => this.typeOf(v));
+    return { attrs: checked, outputs: spec.inferTypes(types, checked, regions).map((t) => this.#canonicalType(t)) };
+  }
+
+  #inferOnce(spec: OpSpec, inputs: readonly Value[], attrs: AttrRecord): Inferred {
+    let key = `${spec.name} ${attrsText(attrs)}`;
+    for (const input of inputs) key += ` ${this.#typeNumbers.of(this.typeOf(input))}`;
+    const known = this.#inferred.get(key);
+    if (known !== undefined) return known;
+    const made = this.#infer(spec, inputs, attrs, []);
+    this.#inferred.set(key, made);
+    return made;
+  }
+
+  /** The same object when it is canonical already and the first of its kind. */
+  #canonicalType(type: TensorType): TensorType {
+    const shape = type.shape.map(canonicalDim);
+    const own = shape.every((dim, i) => dim === type.shape[i]) ? type : { dtype: type.dtype, shape };
+    const text = formatType(own);
+    const known = this.#types.get(text);
+    if (known !== undefined) return known;
+    this.#types.set(text, own);
+    return own;
   }
 
   /**
@@ -226,7 +268,7 @@ export class GraphBuilder {
   }
 
   #leaf(op: LeafOp, attrs: AttrRecord, type: TensorType, options: ApplyOptions): Value {
-    const [value] = this.#push(op, [], attrs, [canonicalType(type)], options);
+    const [value] = this.#push(op, [], attrs, [this.#canonicalType(type)], options);
     invariant(value, "a leaf has one output");
     return value;
   }

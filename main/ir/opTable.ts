@@ -26,6 +26,8 @@ export interface OpSpec {
   readonly summary: string;
   readonly arityRange: ArityRange;
   readonly schema: AnyAttrSchema;
+  /** Names of its sub-graphs, in order: none but for control flow. */
+  readonly regionNames: readonly string[];
   readonly traits: readonly Trait[];
   /** Types in, types out; throws IR_TYPE or IR_SHAPE with the op name in brackets. */
   readonly inferTypes: (

@@ -1,26 +1,70 @@
 /** Binds symbols to sizes: the same graph with every bound symbol replaced in types and attributes, re-inferred. */
 import { invariant } from "../diagnostics/errors.ts";
-import type { AttrRecord, AttrValue } from "./attributes.ts";
+import type { AnyAttrSchema, AttrRecord, AttrValue } from "./attributes.ts";
 import { GraphBuilder } from "./builder.ts";
 import type { Bindings } from "./dim.ts";
-import type { Graph, Value } from "./graph.ts";
+import type { Graph, Node, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import { copyNode } from "./rewrite.ts";
 import { each, finish } from "./steps.ts";
 import type { Steps } from "./steps.ts";
 import { bindType } from "./type.ts";
 
+/** Nodes with symbols bound. What nodes share (attributes, lists of types) is bound once and shared again. */
+class Binder {
+  readonly #table: OpTable;
+  readonly #bindings: Bindings;
+  readonly #outputs = new Map<Node["outputs"], Node["outputs"]>();
+  /** By op, because its schema says which attributes hold sizes. */
+  readonly #attrs = new Map<string, Map<AttrRecord, AttrRecord>>();
+
+  constructor(table: OpTable, bindings: Bindings) {
+    this.#table = table;
+    this.#bindings = bindings;
+  }
+
+  /** The node itself where there is nothing to bind. */
+  node(node: Node): Node {
+    const [outputs, attrs] = [this.#boundOutputs(node.outputs), this.#boundAttrs(node)];
+    const regions = node.regions.map((region) => specialize(this.#table, region, this.#bindings));
+    const same = outputs === node.outputs && attrs === node.attrs && regions.length === 0;
+    return same ? node : { ...node, outputs, attrs, regions };
+  }
+
+  #boundOutputs(types: Node["outputs"]): Node["outputs"] {
+    const known = this.#outputs.get(types);
+    if (known !== undefined) return known;
+    const bound = types.map((type) => bindType(type, this.#bindings));
+    const made = bound.every((type, i) => type === types[i]) ? types : bound;
+    this.#outputs.set(types, made);
+    return made;
+  }
+
+  #boundAttrs({ op, attrs }: Node): AttrRecord {
+    const schema = this.#table.get(op)?.schema;
+    if (schema === undefined) return attrs;
+    const ofOp = this.#attrs.get(op) ?? new Map<AttrRecord, AttrRecord>();
+    this.#attrs.set(op, ofOp);
+    const known = ofOp.get(attrs);
+    if (known !== undefined) return known;
+    const made = bindAttrs(schema, attrs, this.#bindings);
+    ofOp.set(attrs, made);
+    return made;
+  }
+}
+
 /** Attributes that hold sizes say how they are bound; any other stays as it is. */
-function bindAttrs(table: OpTable, op: string, attrs: AttrRecord, bindings: Bindings): AttrRecord {
-  const schema = table.get(op)?.schema;
-  if (!schema) return attrs;
-  return Object.fromEntries(
-    Object.entries(attrs).map(([key, value]) => {
-      // The value passed the same schema's check, so its own `bind` takes it.
-      const bind = schema[key]?.bind as ((value: AttrValue, bindings: Bindings) => AttrValue) | undefined;
-      return [key, value === undefined || bind === undefined ? value : bind(value, bindings)];
-    }),
-  );
+function bindAttrs(schema: AnyAttrSchema, attrs: AttrRecord, bindings: Bindings): AttrRecord {
+  const held = Object.keys(attrs).filter((key) => attrs[key] !== undefined && schema[key]?.bind !== undefined);
+  if (held.length === 0) return attrs;
+  const bound: Record<string, AttrValue | undefined> = { ...attrs };
+  for (const key of held) {
+    // The value passed the same schema's check, so its own `bind` takes it.
+    const bind = schema[key]?.bind as ((value: AttrValue, bindings: Bindings) => AttrValue) | undefined;
+    const value = attrs[key];
+    if (bind !== undefined && value !== undefined) bound[key] = bind(value, bindings);
+  }
+  return bound;
 }
 
 export const specialize = (table: OpTable, graph: Graph, bindings: Bindings): Graph =>
@@ -31,6 +75,7 @@ const SLICE = 512;
 
 export function* specializeInSteps(table: OpTable, graph: Graph, bindings: Bindings): Steps<Graph> {
   const builder = new GraphBuilder(table, graph.name);
+  const binder = new Binder(table, bindings);
   const values: (readonly Value[])[] = [];
   const map = (old: Value): Value => {
     const value = values[old.node]?.[old.output];
@@ -38,12 +83,7 @@ export function* specializeInSteps(table: OpTable, graph: Graph, bindings: Bindi
     return value;
   };
   yield* each(graph.nodes, SLICE, (node) => {
-    const bound = {
-      ...node,
-      outputs: node.outputs.map((type) => bindType(type, bindings)),
-      attrs: bindAttrs(table, node.op, node.attrs, bindings),
-    };
-    values.push(copyNode(builder, graph, bound, map));
+    values.push(copyNode(builder, graph, binder.node(node), map));
   });
   for (const [symbol, size] of Object.entries(graph.symbolLimits))
     if (!(symbol in bindings)) builder.limitSymbol(symbol, size);

@@ -4,20 +4,27 @@ import { checkAttrs } from "./attributes.ts";
 import type { Graph, Node, Value } from "./graph.ts";
 import { isLeaf } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
+import { DEEPEST_NEST, regionFaults, regionPlace } from "./regions.ts";
 import { formatType, sameType } from "./type.ts";
 
 export interface Finding {
   readonly code: "IR_STRUCTURE" | "IR_TYPE" | "IR_SHAPE" | "IR_ATTRIBUTE";
+  /** In the sub-graph that `path` leads to, or in the graph itself. */
   readonly node?: number;
+  /** Sub-graphs on the way to the fault, outermost first: `["%7 then"]`. The message begins with it. */
+  readonly path?: readonly string[];
   readonly message: string;
 }
 
-export function verify(table: OpTable, graph: Graph): readonly Finding[] {
+export const verify = (table: OpTable, graph: Graph): readonly Finding[] => verifyNested(table, graph, 0);
+
+function verifyNested(table: OpTable, graph: Graph, depth: number): readonly Finding[] {
   const findings: Finding[] = [];
   graph.nodes.forEach((node, index) => {
     if (node.id !== index)
       findings.push({ code: "IR_STRUCTURE", node: index, message: `node at ${index} says its id is ${node.id}` });
     findings.push(...operandFindings(graph, node, index));
+    findings.push(...regionFindings(table, node, depth));
     if (!isLeaf(node)) findings.push(...opFindings(table, graph, node));
     else if (node.inputs.length > 0 || node.outputs.length !== 1)
       findings.push({ code: "IR_STRUCTURE", node: node.id, message: `${node.op} must have no inputs and one output` });
@@ -33,6 +40,32 @@ export function verify(table: OpTable, graph: Graph): readonly Finding[] {
     if (new Set(names).size !== names.length)
       findings.push({ code: "IR_STRUCTURE", message: `two ${kind}s share a name` });
   return findings;
+}
+
+/** What is wrong inside the sub-graphs of a node, each finding with the way to it. */
+function regionFindings(table: OpTable, node: Node, depth: number): readonly Finding[] {
+  const names = isLeaf(node) ? [] : table.get(node.op)?.regionNames;
+  if (names !== undefined && node.regions.length !== names.length)
+    return [
+      {
+        code: "IR_STRUCTURE",
+        node: node.id,
+        message: `[${node.op}] sub-graphs: got ${node.regions.length}, expected ${names.join(", ") || "none"}`,
+      },
+    ];
+  if (depth >= DEEPEST_NEST)
+    return node.regions.length === 0
+      ? []
+      : [{ code: "IR_STRUCTURE", node: node.id, message: `sub-graphs are nested deeper than ${DEEPEST_NEST}` }];
+  return node.regions.flatMap((region, i) => {
+    const place = regionPlace(table, node, i);
+    const faults = regionFaults(region).map((message): Finding => ({ code: "IR_STRUCTURE", message }));
+    return [...faults, ...verifyNested(table, region, depth + 1)].map((finding) => ({
+      ...finding,
+      path: [place, ...(finding.path ?? [])],
+      message: `${place}: ${finding.message}`,
+    }));
+  });
 }
 
 function exists(graph: Graph, value: Value): boolean {
@@ -65,6 +98,8 @@ function opFindings(table: OpTable, graph: Graph, node: Node): readonly Finding[
     ];
   const types = node.inputs.map((v) => graph.nodes[v.node]?.outputs[v.output]);
   if (types.some((type) => type === undefined)) return [];
+  // A broken sub-graph has findings of its own and no types to infer from.
+  if (node.regions.some((region) => region.outputs.some(({ value }) => !exists(region, value)))) return [];
   try {
     const attrs = checkAttrs(node.op, spec.schema, node.attrs);
     const inferred = spec.inferTypes(

@@ -29,6 +29,7 @@ async function runSample(engine: CpuEngine, op: AnyOp, sample: Sample<AttrRecord
     inputs: node.inputs.map((value) => graph.nodes[value.node]!.outputs[value.output]!),
     outputs: node.outputs,
     attrs: node.attrs,
+    regions: node.regions,
   };
   const lowering = opOf(op.name)!.backends.cpu;
   const fits = lowering.kind === "native" && lowering.when ? lowering.when(info) : true;

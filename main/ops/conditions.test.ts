@@ -32,7 +32,12 @@ const entries = (Object.values(OPS) as unknown as readonly AnyOp[]).flatMap((op)
 function nodeOf(graph: Graph, op: AnyOp): NodeInfo<AttrRecord> {
   const node = graph.nodes.find(({ op: name }) => name === op.name);
   if (!node) throw new Error(`no node of ${op.name}`);
-  return { inputs: node.inputs.map((value) => typeAt(graph, value)), outputs: node.outputs, attrs: node.attrs };
+  return {
+    inputs: node.inputs.map((value) => typeAt(graph, value)),
+    outputs: node.outputs,
+    attrs: node.attrs,
+    regions: node.regions,
+  };
 }
 
 const retyped = (sample: Sample<AttrRecord>, dtype: ElementType): Sample<AttrRecord> => ({

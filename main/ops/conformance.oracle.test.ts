@@ -69,6 +69,41 @@ def attend(q, k, v, keep, bias):
     mask,
   );
 
+/** JAX's own control flow over functions written by hand, by the title of the sample. */
+const jaxIf = lines(
+  `
+branches = {
+    "either branch": (lambda x, y: (jnp.tanh(x) * y,), lambda x, y: (x - y,)),
+    "two results, the other branch divides by zero": (lambda x, y: (y / (x - x), x), lambda x, y: (x * y, jnp.log(x))),
+    "symbolic, an operand handed through": (lambda x, y: (y, x + y), lambda x, y: (x, y)),
+    "one inside the other": (lambda p, x: (jax.lax.cond(p, jnp.exp, lambda y: y * jax.nn.sigmoid(y), x),), lambda p, x: (x,)),
+    "whole numbers": (lambda x: (-x,), lambda x: (x + x,)),
+}
+`.trim(),
+  "yes, no = branches[a['title'].removesuffix(', float64')]",
+  "jax.lax.cond(x0, yes, no, *xs[1:])",
+);
+const jaxWhile = lines(
+  `
+def inner(x):
+    return jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, jnp.sin(2 * c[1])), (0, x))[1]
+`.trim(),
+  `
+loops = {
+    "counted, an operand that stays": (lambda n, x, y: n < 4, lambda n, x, y: (n + 1, jnp.tanh(x * y + y), y)),
+    "until the values say so, without a limit": (lambda x: x.min() < 50, lambda x: (1.5 * x + 0.25,)),
+    "no turn at all": (lambda x, y: False, lambda x, y: (x * y, jnp.sin(y))),
+    "stopped by its limit, values change places": (lambda x, y: True, lambda x, y: (y, 0.5 * x + y)),
+    "symbolic, over the rows of a table": (lambda i, x, t: True, lambda i, x, t: (i + 1, jnp.tanh(x + t[i]), t)),
+    "a loop and a choice inside": (lambda n, x: n < 3, lambda n, x: (n + 1, jnp.where(n < 1, inner(x) ** 2, -inner(x)))),
+}
+`.trim(),
+  "go, body = loops[a['title'].removesuffix(', float64')]",
+  "most = a.get('maxIterations', 10**6)",
+  "end = jax.lax.while_loop(lambda c: jnp.logical_and(c[0] < most, go(*c[1])), lambda c: (c[0] + 1, body(*c[1])), (0, tuple(xs)))",
+  "end[1][: a['carried']]",
+);
+
 const ORACLES: { readonly [N in OpName]: Oracle } = {
   abs: unary("abs"),
   add: "x0 + x1",
@@ -125,6 +160,7 @@ def run(x):
   gated_linear: `(x0 @ x1.T) * ${sigmoid}(x0 @ x1.T) * (x0 @ x2.T)`,
   gather: `np.take(x0, x1, ${axis})`,
   gelu: { jax: 'jax.nn.gelu(x0, approximate=a["approx"])' },
+  if: { jax: jaxIf },
   iota: lines(
     `line = np.arange(s[${axis}], dtype=np.int32)`,
     `np.broadcast_to(line.reshape([-1 if i == ${axis} % len(s) else 1 for i in range(len(s))]), s)`,
@@ -196,6 +232,7 @@ def ramp(low, high, n):
   ),
   transpose: 'np.transpose(x0, a["perm"])',
   where: "np.where(x0, x1, x2)",
+  while: { jax: jaxWhile },
 };
 
 /** Full precision, but for half tensors: what is written into one is rounded. */
@@ -219,7 +256,7 @@ describe.skipIf(missing)(`references against NumPy, SciPy and JAX ${missing ?? "
     const inputs: OracleInputs = {
       ...Object.fromEntries(xs.map((x, i) => [inputName(i), x])),
       xs,
-      a: bound,
+      a: { ...(bound as Record<string, OracleInputs[string]>), title: sample.title },
       s: [...results[0]!.shape],
     };
     const oracle = ORACLES[name];

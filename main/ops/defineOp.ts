@@ -13,7 +13,7 @@ import type { Graph, Value } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import type { ArityRange, OpSpec, Trait } from "../ir/opTable.ts";
 import type { TensorType } from "../ir/type.ts";
-import type { OpBuilder } from "./opBuilder.ts";
+import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 
 /** "2-3": two inputs and an optional third. */
 export type Arity =
@@ -60,6 +60,8 @@ export interface NodeInfo<Attrs> {
   readonly inputs: readonly TensorType[];
   readonly outputs: readonly TensorType[];
   readonly attrs: Attrs;
+  /** Sub-graphs of control flow. */
+  readonly regions: readonly Graph[];
 }
 
 /** The op in terms of others. Checked against the reference on every sample. */
@@ -111,6 +113,13 @@ export interface VjpContext<Attrs, A extends Arity> {
   readonly ct: Value;
   readonly attrs: Attrs;
   readonly node: NodeInfo<Attrs>;
+  /** Whether anybody wants the gradient of an operand, or of what it was made from. */
+  readonly wanted: readonly boolean[];
+  /**
+   * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs `of`, which gives the
+   * gradients of its inputs `wrt`. Both are positions.
+   */
+  readonly gradientOf: (region: Graph, of: readonly number[], wrt: readonly number[]) => Graph;
 }
 
 /** A rule gives one cotangent per input; undefined where no gradient flows (integer operands, indices). */
@@ -134,6 +143,8 @@ export interface VmapContext<Attrs, A extends Arity> {
   readonly attrs: Attrs;
   /** The unbatched node. */
   readonly node: NodeInfo<Attrs>;
+  /** For sub-graphs: the graph that runs all items at once. Every output of it has the batch axis. */
+  readonly batchOf: (region: Graph, batched: readonly boolean[]) => Graph;
 }
 
 /** "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with the batch axis in front. */
@@ -152,6 +163,8 @@ export interface Sample<Attrs> {
   readonly bindings?: Bindings;
   /** false where finite differences do not apply (kinks, integers). */
   readonly differentiable?: false;
+  /** Of control flow: its sub-graphs, for inputs of these types. */
+  readonly regions?: (region: RegionMaker, inputs: readonly TensorType[]) => readonly Graph[];
 }
 
 export interface SampleInput {
@@ -165,6 +178,9 @@ export interface SampleInput {
     | { readonly kind: "integers"; readonly seed: number; readonly low: number; readonly high: number };
 }
 
+/** Runs a sub-graph in the reference. */
+export type RegionRun = (inputs: readonly HostTensor[]) => readonly HostTensor[];
+
 export interface Op<
   Name extends string = string,
   Attrs = NoAttrs,
@@ -176,6 +192,8 @@ export interface Op<
   readonly arity: A;
   readonly outputs: O;
   readonly attributes: AttrSchema<Attrs>;
+  /** Names of its sub-graphs; absent where it has none. */
+  readonly regionNames?: readonly string[];
   readonly infer: (
     inputs: InputsOf<A, TensorType>,
     attrs: Attrs,
@@ -186,6 +204,7 @@ export interface Op<
     inputs: InputsOf<A, HostTensor>,
     attrs: Attrs,
     outputTypes: readonly TensorType[],
+    regions?: readonly RegionRun[],
   ) => O extends "one" ? HostTensor : readonly HostTensor[];
   readonly gradient: Gradient<Attrs, A>;
   readonly batching: Batching<Attrs, A>;
@@ -206,6 +225,7 @@ export interface AnyOp extends OpSpec {
     inputs: readonly HostTensor[],
     attrs: AttrRecord,
     outputTypes: readonly TensorType[],
+    regions: readonly RegionRun[],
   ) => readonly HostTensor[];
   readonly gradient: Gradient<AttrRecord, "variadic">;
   readonly batching: Batching<AttrRecord, "variadic">;
@@ -232,6 +252,7 @@ interface OpHead {
   readonly arity: Arity;
   readonly outputs: OutputCount;
   readonly attributes: object;
+  readonly regionNames?: readonly string[];
   readonly traits: readonly Trait[];
 }
 
@@ -246,10 +267,11 @@ export function eraseOp(op: OpHead): AnyOp {
     summary: op.summary,
     arityRange: arityRange(op.arity),
     schema: op.attributes as AnyAttrSchema,
+    regionNames: op.regionNames ?? [],
     traits: op.traits,
     outputCount: op.outputs,
     inferTypes: (inputs, attrs, regions) => asList(erased.infer(inputs, attrs, regions)),
-    reference: (inputs, attrs, types) => asList(erased.reference(inputs, attrs, types)),
+    reference: (inputs, attrs, types, regions) => asList(erased.reference(inputs, attrs, types, regions)),
     gradient: erased.gradient,
     batching: erased.batching,
     backends: erased.backends,

@@ -11,6 +11,7 @@ import type { HostTensor } from "../ir/hostTensor.ts";
 import { specialize } from "../ir/specialize.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType } from "../ir/type.ts";
+import type { RegionRun } from "./defineOp.ts";
 import { opOf, opTable } from "./index.ts";
 
 export interface EvaluationInput {
@@ -70,7 +71,9 @@ export function evaluate(graph: Graph, given: EvaluationInput): Evaluation {
   };
   for (const node of bound.nodes) {
     throwIfCancelled(given.signal);
-    values[node.id] = isLeaf(node) ? [leafValue(bound, node, given)] : applyNode(node, node.inputs.map(read));
+    values[node.id] = isLeaf(node)
+      ? [leafValue(bound, node, given)]
+      : applyNode(node, node.inputs.map(read), given.signal);
     for (const input of node.inputs) if (lastUse[input.node] === node.id) values[input.node] = undefined;
   }
   return {
@@ -79,10 +82,28 @@ export function evaluate(graph: Graph, given: EvaluationInput): Evaluation {
   };
 }
 
-function applyNode(node: Node, inputs: readonly HostTensor[]): readonly HostTensor[] {
+/** One node on known operands; its types hold no symbols. */
+export function applyNode(node: Node, inputs: readonly HostTensor[], signal?: AbortSignal): readonly HostTensor[] {
   const op = opOf(node.op);
   invariant(op, `[reference] no op ${node.op}`);
-  return op.reference(inputs, node.attrs, node.outputs);
+  const regions = node.regions.map((region) => runOf(region, signal));
+  return op.reference(inputs, node.attrs, node.outputs, regions);
+}
+
+/** A sub-graph as a function of its inputs, by position. */
+function runOf(region: Graph, signal: AbortSignal | undefined): RegionRun {
+  const names = region.inputs.map((id) => String(region.nodes[id]?.attrs["name"]));
+  return (inputs) => {
+    const { outputs } = evaluate(region, {
+      inputs: Object.fromEntries(names.map((name, i) => [name, inputs[i]])) as Record<string, HostTensor>,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return region.outputs.map(({ name }) => {
+      const value = outputs[name];
+      invariant(value, `[reference] ${region.name} gives no ${name}`);
+      return value;
+    });
+  };
 }
 
 function leafValue(graph: Graph, node: Node, given: EvaluationInput): HostTensor {

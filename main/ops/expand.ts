@@ -22,6 +22,7 @@ export function expandOps(graph: Graph, pass: string, viaOf: (op: AnyOp) => Via 
         inputs: node.inputs.map((v) => typeAt(current, v)),
         outputs: node.outputs,
         attrs: node.attrs,
+        regions: node.regions,
       };
       const values = via(opBuilder(replacement), node.inputs.map(map), node.attrs, info);
       return isList(values) ? values : [values];

@@ -2,11 +2,11 @@
  * The list of ops: one line each. The table is what the IR sees; `opBuilder` makes the typed builder over a graph builder.
  * A test checks that every op file is listed here under its own name.
  */
-import type { GraphBuilder } from "../ir/builder.ts";
+import { GraphBuilder } from "../ir/builder.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import type { OpTable } from "../ir/opTable.ts";
-import type { Value } from "../ir/graph.ts";
+import type { Graph, Value } from "../ir/graph.ts";
 import { attention } from "./attention/attention.ts";
 import { attention_cached } from "./attention/attention_cached.ts";
 import { kv_append } from "./attention/kv_append.ts";
@@ -20,6 +20,8 @@ import { minimum } from "./binary/minimum.ts";
 import { mul } from "./binary/mul.ts";
 import { pow } from "./binary/pow.ts";
 import { sub } from "./binary/sub.ts";
+import { ifOp } from "./control/if.ts";
+import { whileOp } from "./control/while.ts";
 import { add_rms_norm } from "./fused/add_rms_norm.ts";
 import { gated_linear } from "./fused/gated_linear.ts";
 import { linear_add } from "./fused/linear_add.ts";
@@ -70,7 +72,7 @@ import { stop_gradient } from "./unary/stop_gradient.ts";
 import { tanh } from "./unary/tanh.ts";
 import type { AnyOp } from "./defineOp.ts";
 import { eraseOp } from "./defineOp.ts";
-import type { OpBuilder } from "./opBuilder.ts";
+import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 
 export const OPS = {
   abs,
@@ -95,6 +97,7 @@ export const OPS = {
   gated_linear,
   gather,
   gelu,
+  if: ifOp,
   iota,
   kv_append,
   layer_norm,
@@ -134,6 +137,7 @@ export const OPS = {
   topk,
   transpose,
   where,
+  while: whileOp,
 } as const;
 
 export type OpList = typeof OPS;
@@ -149,13 +153,19 @@ export const opOf = (name: string): AnyOp | undefined => ERASED.get(name);
 type BuilderBase = Pick<OpBuilder, "graph">;
 const METHODS: Record<
   string,
-  (this: BuilderBase, inputs: readonly Value[], attrs?: AttrRecord, label?: string) => Value | readonly Value[]
+  (
+    this: BuilderBase,
+    inputs: readonly Value[],
+    attrs?: AttrRecord,
+    label?: string,
+    regions?: readonly Graph[],
+  ) => Value | readonly Value[]
 > = {};
 for (const { name, outputCount } of ERASED.values())
-  METHODS[name] = function (inputs, attrs = {}, label) {
+  METHODS[name] = function (inputs, attrs = {}, label, regions = []) {
     // Optional operands at the end may be given as undefined.
     const given = inputs.includes(undefined as never) ? inputs.filter((input) => input !== undefined) : inputs;
-    const outputs = this.graph.apply(name, given, attrs, label === undefined ? {} : { label });
+    const outputs = this.graph.apply(name, given, attrs, label === undefined ? { regions } : { label, regions });
     const [only] = outputs;
     return outputCount === "one" && only !== undefined ? only : outputs;
   };
@@ -167,8 +177,17 @@ export function opBuilder(graph: OpBuilder["graph"]): OpBuilder {
     graph,
     constant: (tensor: HostTensor) => graph.constant(tensor),
     typeOf: (value: Value) => graph.typeOf(value),
+    region: makeRegion,
   }) as unknown as OpBuilder;
 }
+
+/** A sub-graph: inputs `x0 …`, outputs `y0 …`. */
+export const makeRegion: RegionMaker = (name, inputs, build) => {
+  const builder = new GraphBuilder(opTable, name);
+  const operands = inputs.map((type, i) => builder.input(`x${i}`, type));
+  build(typedBuilder(builder), ...operands).forEach((value, i) => builder.output(`y${i}`, value));
+  return builder.finish();
+};
 
 export const typedBuilder = (builder: GraphBuilder): OpBuilder =>
   opBuilder({

@@ -12,7 +12,7 @@ import { bindType, staticShape } from "../ir/type.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import type { AnyOp, Sample, SampleInput } from "./defineOp.ts";
 import type { EvaluationInput } from "./evaluate.ts";
-import { opTable } from "./index.ts";
+import { makeRegion, opTable } from "./index.ts";
 
 /** A small seeded generator of 32-bit words (mulberry32, public domain), as numbers in [0, 1). */
 function uniformGenerator(seed: number): () => number {
@@ -75,7 +75,9 @@ export function sampleGraph(op: AnyOp, sample: Sample<AttrRecord>): Graph {
       ? builder.param(inputName(i), type, { file: "sample", tensor: inputName(i) })
       : builder.input(inputName(i), type),
   );
-  const results = builder.apply(op.name, operands, sample.attrs);
+  const types = sample.inputs.map(({ type }) => type);
+  const regions = sample.regions?.(makeRegion, types) ?? [];
+  const results = builder.apply(op.name, operands, sample.attrs, { regions });
   invariant(results.length > 0, `${op.name} has no output`);
   results.forEach((value, i) => builder.output(outputName(i), value));
   return builder.finish();

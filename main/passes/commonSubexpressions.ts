@@ -4,10 +4,11 @@
  */
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
+import { graphHash } from "../ir/hash.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { opOf, opTable } from "../ops/index.ts";
 import type { Pass } from "./pass.ts";
-import { unchanged } from "./pass.ts";
+import { isPure, unchanged } from "./pass.ts";
 
 const NAME = "common subexpressions";
 
@@ -29,12 +30,11 @@ function representatives(graph: Graph): Int32Array {
 /** undefined: the node stands for itself alone. Params are unique by name already; inputs and states are what they are. */
 function keyOf(node: Node, key: (value: Value) => string): string | undefined {
   if (node.op === "constant") return `constant ${String(node.attrs["data"])}`;
-  if (isLeaf(node) || node.regions.length > 0) return undefined;
+  if (isLeaf(node) || !isPure(node)) return undefined;
   const traits = opOf(node.op)?.traits ?? [];
-  if (!traits.includes("pure") || traits.includes("random")) return undefined;
   const inputs = node.inputs.map(key);
   if (traits.includes("commutative")) inputs.sort();
-  return `${node.op} ${inputs.join(" ")} ${JSON.stringify(node.attrs)}`;
+  return `${node.op} ${inputs.join(" ")} ${JSON.stringify(node.attrs)}${node.regions.map(graphHash).join(" ")}`;
 }
 
 export const commonSubexpressions: Pass = {
@@ -60,7 +60,7 @@ export const commonSubexpressions: Pass = {
       const replacement = replace(absorbed);
       const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
       if (data) return [replacement.constant(data)];
-      return replacement.apply(node.op, node.inputs.map(map), node.attrs);
+      return replacement.apply(node.op, node.inputs.map(map), node.attrs, { regions: node.regions });
     });
     const hits = [...twins.values()].reduce((sum, list) => sum + list.length, 0);
     return { graph: next, moved, hits, misses: [] };

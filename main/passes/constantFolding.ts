@@ -28,12 +28,22 @@ const rounded = (value: HostTensor): HostTensor =>
     ? { ...value, data: value.data.map((x) => roundToFloat(x, value.dtype)) }
     : value;
 
-/** Values known now, by `valueKey`; and where folding stopped although the operands were known. */
-function knownValues(graph: Graph): {
+/**
+ * Values known now, by `valueKey`; and where folding stopped although the operands were known. `inputs` are those of a
+ * sub-graph that are known, by position.
+ */
+export function knownValues(
+  graph: Graph,
+  inputs: readonly (HostTensor | undefined)[] = [],
+): {
   readonly known: ReadonlyMap<string, HostTensor>;
   readonly misses: readonly Miss[];
 } {
   const known = new Map<string, HostTensor>();
+  graph.inputs.forEach((node, i) => {
+    const value = inputs[i];
+    if (value) known.set(valueKey({ node, output: 0 }), value);
+  });
   const misses: Miss[] = [];
   for (const node of graph.nodes) {
     if (node.op === "constant") {
@@ -53,7 +63,7 @@ function knownValues(graph: Graph): {
       });
       continue;
     }
-    const results = opOf(node.op)?.reference(operands, node.attrs, node.outputs) ?? [];
+    const results = opOf(node.op)?.reference(operands, node.attrs, node.outputs, []) ?? [];
     results.forEach((value, output) => known.set(valueKey({ node: node.id, output }), rounded(value)));
   }
   return { known, misses };

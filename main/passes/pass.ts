@@ -1,8 +1,9 @@
 /** What a pass is, what it reports, and how patterns look at a graph. */
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
-import { rootsOf, valueKey } from "../ir/graph.ts";
+import { isLeaf, rootsOf, valueKey } from "../ir/graph.ts";
 import type { TensorType } from "../ir/type.ts";
 import { typeAt } from "../ops/expand.ts";
+import { opOf } from "../ops/index.ts";
 
 /** Where a pattern nearly matched, and why it did not. */
 export interface Miss {
@@ -34,6 +35,16 @@ export const unchanged = (graph: Graph, misses: readonly Miss[] = []): PassOutco
   hits: 0,
   misses,
 });
+
+/** The same operands always give the same results, and nothing else happens: in its sub-graphs too. */
+export function isPure(node: Node): boolean {
+  const traits = opOf(node.op)?.traits ?? [];
+  return (
+    traits.includes("pure") &&
+    !traits.includes("random") &&
+    node.regions.every((region) => region.nodes.every((inner) => isLeaf(inner) || isPure(inner)))
+  );
+}
 
 /** "blk.3/ffn gate". */
 export function placeOf(node: Node): string {

@@ -12,6 +12,7 @@ import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
 import { commonSubexpressions } from "./commonSubexpressions.ts";
 import { constantFolding } from "./constantFolding.ts";
+import { controlFlow } from "./controlFlow.ts";
 import { deadCode } from "./deadCode.ts";
 import { fuseAddRmsNorm } from "./fusions/addRmsNorm.ts";
 import { fuseGatedLinear } from "./fusions/gatedLinear.ts";
@@ -20,9 +21,10 @@ import { fuseQkvLinear } from "./fusions/qkvLinear.ts";
 import { fuseRopeAppend } from "./fusions/ropeAppend.ts";
 import { fuseSwiglu } from "./fusions/swiglu.ts";
 import type { Miss, Pass } from "./pass.ts";
+import { runNested } from "./runNested.ts";
 import { simplify } from "./simplify.ts";
 
-const GENERAL: readonly Pass[] = [deadCode, commonSubexpressions, constantFolding, simplify];
+const GENERAL: readonly Pass[] = [deadCode, commonSubexpressions, controlFlow, constantFolding, simplify];
 const FUSIONS: readonly Pass[] = [
   fuseSwiglu,
   fuseGatedLinear,
@@ -85,7 +87,7 @@ export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Ste
     throwIfCancelled(options.signal);
     yield;
     const start = performance.now();
-    const { graph: after, hits, misses, moved } = pass.run(current);
+    const { graph: after, hits, misses, moved } = runNested(pass, current);
     const milliseconds = performance.now() - start;
     if (options.verify === true) {
       const [finding] = verify(opTable, after);

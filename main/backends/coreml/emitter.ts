@@ -5,6 +5,7 @@
  * Element types: every IR float becomes `emitter.float` (fp16 or fp32, by profile), every integer int32, bool stays.
  */
 import type { ElementType } from "../../ir/dtype.ts";
+import type { Graph } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { MilArgs, MilOpName } from "./mil/ops.generated.ts";
 import type { MilDtype, MilOpset, MilValue } from "./mil/types.ts";
@@ -63,6 +64,7 @@ export interface RuleNode<Attrs> {
   readonly inputs: readonly TensorType[];
   readonly outputs: readonly TensorType[];
   readonly attrs: Attrs;
+  readonly regions: readonly Graph[];
 }
 
 /** Structurally `Lowering<CoremlEmitter, …>` of main/ops, which this folder must not import. */

@@ -53,7 +53,7 @@ function refusal(graph: Graph): string | undefined {
     );
     const verdict =
       entry.kind === "native"
-        ? (entry.when?.({ inputs, outputs: node.outputs, attrs: node.attrs }) ?? true)
+        ? (entry.when?.({ inputs, outputs: node.outputs, attrs: node.attrs, regions: node.regions }) ?? true)
         : "not legal";
     if (verdict !== true) return verdict;
   }

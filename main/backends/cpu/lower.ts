@@ -23,6 +23,7 @@ export interface CpuRule {
       readonly inputs: readonly TensorType[];
       readonly outputs: readonly TensorType[];
       readonly attrs: AttrRecord;
+      readonly regions: readonly Graph[];
     },
   ) => CpuValue | readonly CpuValue[];
 }
@@ -93,7 +94,12 @@ function lowerNode(
           hint: "Legalise the graph for the cpu first.",
         });
       const inputs = node.inputs.map(valueOf);
-      const info = { inputs: inputs.map((value) => value.type), outputs: node.outputs, attrs: node.attrs };
+      const info = {
+        inputs: inputs.map((value) => value.type),
+        outputs: node.outputs,
+        attrs: node.attrs,
+        regions: node.regions,
+      };
       const result = rule.emit(emitterFor(draft, node.id), inputs, node.attrs, info);
       return Array.isArray(result) ? (result as readonly CpuValue[]) : [result as CpuValue];
     }

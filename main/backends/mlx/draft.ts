@@ -59,7 +59,7 @@ export class MlxDraft {
   readonly limits = new Map<string, number>();
   readonly outputs: { readonly name: string; readonly value: MlxValue }[] = [];
   readonly states: { readonly name: string; readonly value: MlxValue; readonly next: MlxValue }[] = [];
-  readonly #known = new Map<string, DraftCall>();
+  #known = new Map<string, DraftCall>();
   readonly #leafOf = new Map<number, Leaf>();
   #values = 0;
 
@@ -91,6 +91,19 @@ export class MlxDraft {
       return made;
     }, values);
     this.bodies.push({ arguments: values, calls, results });
+    return this.bodies.length;
+  }
+
+  /** As `addBody`; what `make` adds with `addCall` goes into the sub-graph. */
+  inBody(types: readonly TensorType[], make: (values: readonly MlxValue[]) => readonly MlxValue[]): number {
+    const values = types.map((type) => ({ id: this.#values++, type }));
+    const [calls, known] = [this.calls, this.#known];
+    this.calls = [];
+    this.#known = new Map();
+    const results = make(values);
+    this.bodies.push({ arguments: values, calls: this.calls, results });
+    this.calls = calls;
+    this.#known = known;
     return this.bodies.length;
   }
 

@@ -4,6 +4,7 @@
  */
 import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { MlxFunction } from "./functions.ts";
 
@@ -15,6 +16,11 @@ export interface MlxValue {
 /** Numbers and sizes; symbols are bound when the plan runs. Words are told apart from symbols by their box. */
 export type MlxAttr = Dim | readonly Dim[] | boolean | { readonly word: string };
 export type MlxAttrs = Readonly<Record<string, MlxAttr>>;
+
+export interface LoopAttrs {
+  readonly carried: number;
+  readonly maxIterations?: Dim;
+}
 
 export interface MlxEmitter {
   /** One call. The same call on the same operands is made once. */
@@ -28,6 +34,14 @@ export interface MlxEmitter {
   readonly one: (name: MlxFunction, inputs: readonly MlxValue[], output: TensorType, attrs?: MlxAttrs) => MlxValue;
   /** Rows written into a cache behind `past` positions; where the host gives `past`, it checks the room before the run. */
   readonly append: (cache: MlxValue, fresh: MlxValue, past: MlxValue) => MlxValue;
+  /** `if`: the predicate and what the sub-graphs are handed; one of them runs. */
+  readonly branch: (
+    inputs: readonly MlxValue[],
+    regions: readonly Graph[],
+    outputs: readonly TensorType[],
+  ) => readonly MlxValue[];
+  /** `while`: the carried operands, which are the results, and those that stay. */
+  readonly loop: (inputs: readonly MlxValue[], regions: readonly Graph[], attrs: LoopAttrs) => readonly MlxValue[];
   /** True when the host can check, before a run, that all these indices are below `size`; it then does. */
   readonly checks: (indices: MlxValue, size: Dim) => boolean;
 }
@@ -36,6 +50,7 @@ export interface MlxNode<Attrs> {
   readonly inputs: readonly TensorType[];
   readonly outputs: readonly TensorType[];
   readonly attrs: Attrs;
+  readonly regions: readonly Graph[];
 }
 
 /** A native `mlx` entry of an op, as the lowering sees it. */

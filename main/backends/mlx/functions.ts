@@ -70,7 +70,7 @@ export const MLX_FUNCTIONS = [
   "fft", // inverse, norm
   "lstm", // hidden, layers, bidirectional
   "if", // yes, no
-  "while", // condition, body, most
+  "while", // condition, body, carried (all operands), most
 ] as const;
 
 export type MlxFunction = (typeof MLX_FUNCTIONS)[number];

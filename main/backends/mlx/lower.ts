@@ -2,6 +2,7 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Dim } from "../../ir/dim.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
 import { valueKey } from "../../ir/graph.ts";
 import type { MlxEmitter, MlxRules, MlxValue } from "./emitter.ts";
 import type { WeightPlace } from "./draft.ts";
@@ -12,20 +13,14 @@ export type LocateWeight = (file: string, tensor: string) => WeightPlace;
 
 export function lower(graph: Graph, rules: MlxRules, locate: LocateWeight): MlxDraft {
   const draft = new MlxDraft();
-  const lowered = new Map<string, MlxValue>();
-  const valueOf = (value: Value): MlxValue => {
-    const found = lowered.get(valueKey(value));
-    invariant(found, `value ${valueKey(value)} is read before it is made`);
-    return found;
+  const constants = new Map<string, MlxValue>();
+  const known = (hash: string, data: HostTensor): MlxValue => {
+    const value =
+      constants.get(hash) ?? draft.addLeaf({ dtype: data.dtype, shape: data.shape }, { kind: "constant", data });
+    constants.set(hash, value);
+    return value;
   };
-  for (const node of graph.nodes) {
-    const results = lowerNode(draft, graph, node, rules, locate, valueOf);
-    invariant(
-      results.length === node.outputs.length,
-      `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`,
-    );
-    results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
-  }
+  const valueOf = lowerNodes(graph, { draft, rules, constant: known }, (node) => leafOf(draft, node, locate));
   for (const state of graph.states)
     draft.states.push({
       name: state.name,
@@ -36,47 +31,106 @@ export function lower(graph: Graph, rules: MlxRules, locate: LocateWeight): MlxD
   return draft;
 }
 
-function lowerNode(
-  draft: MlxDraft,
-  graph: Graph,
-  node: Node,
-  rules: MlxRules,
-  locate: LocateWeight,
-  valueOf: (value: Value) => MlxValue,
-): readonly MlxValue[] {
-  const [type] = node.outputs;
-  const name = String(node.attrs["name"]);
-  switch (node.op) {
-    case "input":
-    case "state":
-      invariant(type, "a leaf has a type");
-      return [draft.addLeaf(type, { kind: node.op, name })];
-    case "param": {
-      invariant(type, "a param has a type");
-      const tensor = String(node.attrs["tensor"]);
-      const place = locate(String(node.attrs["file"]), tensor);
-      return [draft.addLeaf(type, { kind: "weight", name: tensor, place })];
-    }
-    case "constant": {
-      const data = graph.constants.get(String(node.attrs["data"]));
-      invariant(type && data, `constant ${node.id} has no data`);
-      return [draft.addLeaf(type, { kind: "constant", data })];
-    }
-    default: {
-      const rule = rules(node.op);
-      if (typeof rule === "string")
-        throw new WorkbenchError("UNSUPPORTED_OP", `[mlx] ${node.op}: ${rule}`, {
-          hint: "Legalise the graph for mlx first.",
-        });
-      const inputs = node.inputs.map(valueOf);
-      const info = { inputs: inputs.map((value) => value.type), outputs: node.outputs, attrs: node.attrs };
-      const result = rule.emit(emitterFor(draft, node.id), inputs, node.attrs, info);
-      return Array.isArray(result) ? (result as readonly MlxValue[]) : [result as MlxValue];
-    }
-  }
+/** Where calls go, and where constants are: a sub-graph is handed those that it reads. */
+interface Scope {
+  readonly draft: MlxDraft;
+  readonly rules: MlxRules;
+  readonly constant: (hash: string, data: HostTensor) => MlxValue;
+  /** In a sub-graph: the node of the graph itself that it belongs to. */
+  readonly owner?: number;
 }
 
-function emitterFor(draft: MlxDraft, node: number): MlxEmitter {
+function lowerNodes(
+  graph: Graph,
+  scope: Scope,
+  leaf: (node: Node) => MlxValue | undefined,
+): (value: Value) => MlxValue {
+  const lowered = new Map<string, MlxValue>();
+  const valueOf = (value: Value): MlxValue => {
+    const found = lowered.get(valueKey(value));
+    invariant(found, `value ${valueKey(value)} is read before it is made`);
+    return found;
+  };
+  for (const node of graph.nodes) {
+    const hash = String(node.attrs["data"]);
+    const data = node.op === "constant" ? graph.constants.get(hash) : undefined;
+    const given = data ? scope.constant(hash, data) : leaf(node);
+    const results = given ? [given] : lowerNode(node, scope, valueOf);
+    invariant(
+      results.length === node.outputs.length,
+      `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`,
+    );
+    results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
+  }
+  return valueOf;
+}
+
+function leafOf(draft: MlxDraft, node: Node, locate: LocateWeight): MlxValue | undefined {
+  const [type] = node.outputs;
+  if (!type) return undefined;
+  const name = String(node.attrs["name"]);
+  if (node.op === "input" || node.op === "state") return draft.addLeaf(type, { kind: node.op, name });
+  if (node.op !== "param") return undefined;
+  const tensor = String(node.attrs["tensor"]);
+  const place = locate(String(node.attrs["file"]), tensor);
+  return draft.addLeaf(type, { kind: "weight", name: tensor, place });
+}
+
+function lowerNode(node: Node, scope: Scope, valueOf: (value: Value) => MlxValue): readonly MlxValue[] {
+  const rule = scope.rules(node.op);
+  if (typeof rule === "string")
+    throw new WorkbenchError("UNSUPPORTED_OP", `[mlx] ${node.op}: ${rule}`, {
+      hint: "Legalise the graph for mlx first.",
+    });
+  const inputs = node.inputs.map(valueOf);
+  const { outputs, attrs, regions } = node;
+  const info = { inputs: inputs.map((value) => value.type), outputs, attrs, regions };
+  const result = rule.emit(emitterFor(scope, scope.owner ?? node.id), inputs, node.attrs, info);
+  return Array.isArray(result) ? (result as readonly MlxValue[]) : [result as MlxValue];
+}
+
+/** All constants that sub-graphs read, those of their own sub-graphs too. */
+function constantsIn(regions: readonly Graph[], found = new Map<string, HostTensor>()): Map<string, HostTensor> {
+  for (const region of regions)
+    for (const node of region.nodes) {
+      const hash = String(node.attrs["data"]);
+      const data = node.op === "constant" ? region.constants.get(hash) : undefined;
+      if (data) found.set(hash, data);
+      constantsIn(node.regions, found);
+    }
+  return found;
+}
+
+/** Sub-graphs as bodies over the operands of their node, followed by the constants that any of them reads. */
+function lowerRegions(
+  scope: Scope,
+  owner: number,
+  regions: readonly Graph[],
+  inputs: readonly MlxValue[],
+): { readonly bodies: readonly number[]; readonly constants: readonly MlxValue[] } {
+  const { draft } = scope;
+  const shared = constantsIn(regions);
+  const hashes = [...shared.keys()];
+  const constants = [...shared].map(([hash, data]) => scope.constant(hash, data));
+  const types = [...inputs, ...constants].map((value) => value.type);
+  const bodies = regions.map((region) =>
+    draft.inBody(types, (values) => {
+      const constant = (hash: string): MlxValue => {
+        const value = values[inputs.length + hashes.indexOf(hash)];
+        invariant(value, `[mlx] ${region.name} was not handed a constant`);
+        return value;
+      };
+      const valueOf = lowerNodes(region, { ...scope, constant, owner }, (node) =>
+        node.op === "input" ? values[region.inputs.indexOf(node.id)] : undefined,
+      );
+      return region.outputs.map((output) => valueOf(output.value));
+    }),
+  );
+  return { bodies, constants };
+}
+
+function emitterFor(scope: Scope, node: number): MlxEmitter {
+  const { draft } = scope;
   const call: MlxEmitter["call"] = (name, inputs, outputs, attrs = {}) =>
     draft.addCall(node, name, inputs, outputs, attrs);
   const one: MlxEmitter["one"] = (name, inputs, output, attrs) => {
@@ -87,6 +141,18 @@ function emitterFor(draft: MlxDraft, node: number): MlxEmitter {
   return {
     call,
     one,
+    branch: (inputs, regions, outputs) => {
+      const { bodies, constants } = lowerRegions(scope, node, regions, inputs.slice(1));
+      const [yes = 0, no = 0] = bodies;
+      return call("if", [...inputs, ...constants], outputs, { yes, no });
+    },
+    loop: (inputs, regions, { carried, maxIterations }) => {
+      const { bodies, constants } = lowerRegions(scope, node, regions, inputs);
+      const [condition = 0, body = 0] = bodies;
+      const results = inputs.slice(0, carried).map((value) => value.type);
+      const most = maxIterations === undefined ? {} : { most: maxIterations };
+      return call("while", [...inputs, ...constants], results, { condition, body, carried, ...most });
+    },
     append: (cache, fresh, past) => {
       const told = draft.leafOf(past);
       const [tokens = 0] = fresh.type.shape;

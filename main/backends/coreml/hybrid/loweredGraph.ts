@@ -77,7 +77,14 @@ export const supportFrom =
     if (entry === undefined) return `${node.op} has no CoreML entry`;
     if (entry.kind === "unsupported") return entry.reason;
     if (entry.kind === "decompose") return `${node.op} was not decomposed`;
-    return entry.when?.({ inputs: inputTypes(graph, node), outputs: node.outputs, attrs: node.attrs }) ?? true;
+    return (
+      entry.when?.({
+        inputs: inputTypes(graph, node),
+        outputs: node.outputs,
+        attrs: node.attrs,
+        regions: node.regions,
+      }) ?? true
+    );
   };
 
 const inputTypes = (graph: Graph, node: Node): readonly TensorType[] =>

@@ -191,6 +191,7 @@ class FunctionLowering {
       inputs: node.inputs.map((v) => this.#graph.nodes[v.node]?.outputs[v.output] ?? tensorless(v)),
       outputs: node.outputs,
       attrs: node.attrs,
+      regions: node.regions,
     };
     const verdict = rule === undefined ? "the op has no CoreML rule" : (rule.when?.(info) ?? true);
     if (rule === undefined || verdict !== true)

@@ -1,0 +1,142 @@
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
+import { isFloat } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
+import { inlineGraph } from "../../ir/nested.ts";
+import { expectTypes, regionInputs, regionOutputs } from "../../ir/regions.ts";
+import { formatType, scalar } from "../../ir/type.ts";
+import type { NodeInfo, Op } from "../defineOp.ts";
+import { decomposed, defineOp } from "../defineOp.ts";
+import { alignRank, shapeOf } from "../families/batching.ts";
+import { regionAt, runAt } from "../families/control.ts";
+import { integers, normal, scalarInput, uniform, withDoubles } from "../families/samples.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+
+/** Both branches beside each other, and the results of one of them: what a device without branches does. */
+function bothBranches(
+  g: OpBuilder,
+  [predicate, ...captures]: readonly Value[],
+  _attrs: NoAttrs,
+  { regions }: NodeInfo<NoAttrs>,
+): readonly Value[] {
+  const [yes = [], no = []] = regions.map((region) => inlineGraph(g.graph, region, captures));
+  return yes.map((a, i) => {
+    const b = no[i];
+    return predicate === undefined || b === undefined ? a : g.where([predicate, a, b]);
+  });
+}
+
+/** The gradient goes through the branch that was taken, so what the other one does (a division by zero) never matters. */
+export const ifOp: Op<"if", NoAttrs, "variadic", "many"> = defineOp({
+  name: "if",
+  summary:
+    "Runs one of two sub-graphs on the operands after the first: `then` where the first, a single truth value, is true, `else` where it is not. Both give the same types.",
+  arity: "variadic",
+  outputs: "many",
+  attributes: {},
+  regionNames: ["then", "else"],
+  infer: ([predicate, ...captures], _attrs, regions) => {
+    if (predicate?.dtype !== "bool" || predicate.shape.length > 0)
+      throw new WorkbenchError(
+        "IR_TYPE",
+        `[if] predicate: got ${predicate ? formatType(predicate) : "nothing"}, expected ${formatType(scalar("bool"))}`,
+      );
+    const [yes, no] = [regionAt(regions, 0), regionAt(regions, 1)];
+    expectTypes("if", "inputs of then", regionInputs(yes), captures);
+    expectTypes("if", "inputs of else", regionInputs(no), captures);
+    const results = regionOutputs(yes);
+    if (results.length === 0)
+      throw new WorkbenchError("IR_TYPE", "[if] outputs of then: got nothing, expected at least one");
+    expectTypes("if", "outputs of else", regionOutputs(no), results);
+    return results;
+  },
+  reference: ([predicate, ...captures], _attrs, _types, regions = []) =>
+    runAt(regions, predicate?.data[0] === 0 ? 1 : 0)(captures),
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, inputs, cotangents, wanted, node, gradientOf }) => {
+      const [, ...captured] = node.inputs;
+      const wrt = captured.flatMap(({ dtype }, i) => (isFloat(dtype) && wanted[i + 1] === true ? [i] : []));
+      const of = cotangents.flatMap((ct, i) => (ct === undefined ? [] : [i]));
+      const given = cotangents.filter((ct) => ct !== undefined);
+      if (wrt.length === 0 || of.length === 0) return inputs.map(() => undefined);
+      const regions = node.regions.map((region) => gradientOf(region, of, wrt));
+      const gradients = g.if([...inputs, ...given], {}, "gradient", regions);
+      return inputs.map((_, i) => gradients[wrt.indexOf(i - 1)]);
+    },
+  },
+  batching: {
+    kind: "rule",
+    rule: ({ g, inputs, batched: [each, ...flags], node, batchOf }) => {
+      const regions = node.regions.map((region) => batchOf(region, flags));
+      if (each !== true) return g.if(inputs, {}, "batch", regions);
+      const [predicate, ...captures] = inputs;
+      const [yes = [], no = []] = regions.map((region) => inlineGraph(g.graph, region, captures));
+      return yes.map((a, i) => {
+        const b = no[i];
+        if (predicate === undefined || b === undefined) return a;
+        return g.where([alignRank(g, predicate, true, shapeOf(g, a).length - 1), a, b]);
+      });
+    },
+  },
+  traits: ["pure"],
+  backends: {
+    cpu: decomposed(bothBranches),
+    coreml: decomposed(bothBranches),
+    mlx: { kind: "native", emit: (e, inputs, _attrs, node) => e.branch(inputs, node.regions, node.outputs) },
+    webgpu: decomposed(bothBranches),
+  },
+  samples: withDoubles<NoAttrs>([
+    {
+      title: "either branch",
+      inputs: [integers(1, [], 0, 1, "bool"), normal(2, [3, 5]), normal(3, [5])],
+      attrs: {},
+      regions: (region, [, ...types]) => [
+        region("then", types, (g, x, y) => [g.mul([g.tanh([x]), y])]),
+        region("else", types, (g, x, y) => [g.sub([x, y])]),
+      ],
+    },
+    {
+      title: "two results, the other branch divides by zero",
+      inputs: [scalarInput(0, "bool"), uniform(4, [7], 0.5, 2), normal(5, [7])],
+      attrs: {},
+      regions: (region, [, ...types]) => [
+        region("then", types, (g, x, y) => [g.div([y, g.sub([x, x])]), x]),
+        region("else", types, (g, x, y) => [g.mul([x, y]), g.log([x])]),
+      ],
+    },
+    {
+      title: "symbolic, an operand handed through",
+      inputs: [scalarInput(1, "bool"), normal(6, ["T", 3]), normal(7, ["T", 3])],
+      attrs: {},
+      bindings: { T: 4 },
+      regions: (region, [, ...types]) => [
+        region("then", types, (g, x, y) => [y, g.add([x, y])]),
+        region("else", types, (_g, x, y) => [x, y]),
+      ],
+    },
+    {
+      title: "one inside the other",
+      inputs: [scalarInput(1, "bool"), scalarInput(0, "bool"), normal(8, [2, 3])],
+      attrs: {},
+      regions: (region, [, ...types]) => [
+        region("then", types, (g, inner, x) =>
+          g.if([inner, x], {}, "inner", [
+            region("then", types.slice(1), (h, y) => [h.exp([y])]),
+            region("else", types.slice(1), (h, y) => [h.mul([y, h.sigmoid([y])])]),
+          ]),
+        ),
+        region("else", types, (_g, _inner, x) => [x]),
+      ],
+    },
+    {
+      title: "whole numbers",
+      inputs: [scalarInput(0, "bool"), integers(9, [4], -9, 9)],
+      attrs: {},
+      regions: (region, [, ...types]) => [
+        region("then", types, (g, x) => [g.neg([x])]),
+        region("else", types, (g, x) => [g.add([x, x])]),
+      ],
+    },
+  ]),
+});

@@ -1,0 +1,28 @@
+/** A pass on a graph and then on the sub-graphs of its nodes, each by itself: nothing moves in or out of one. */
+import { mapRegions } from "../ir/nested.ts";
+import { regionPlace } from "../ir/regions.ts";
+import type { Graph, NodeId } from "../ir/graph.ts";
+import { opTable } from "../ops/index.ts";
+import type { Miss, Pass, PassOutcome } from "./pass.ts";
+
+export function runNested(pass: Pass, graph: Graph): PassOutcome {
+  const outer = pass.run(graph);
+  if (!outer.graph.nodes.some((node) => node.regions.length > 0)) return outer;
+  let { hits } = outer;
+  const misses: Miss[] = [...outer.misses];
+  const { graph: next, moved } = mapRegions(opTable, outer.graph, pass.name, (region, node, index) => {
+    const inner = runNested(pass, region);
+    hits += inner.hits;
+    const place = regionPlace(opTable, node, index);
+    // A miss is told by the node of the graph before the pass.
+    const before = outer.moved.indexOf(node.id) as NodeId;
+    misses.push(...inner.misses.map((miss) => ({ ...miss, node: before, where: `${place}: ${miss.where}` })));
+    return inner.graph;
+  });
+  return {
+    graph: next,
+    moved: next === outer.graph ? outer.moved : outer.moved.map((id) => (id < 0 ? -1 : (moved[id] ?? -1))),
+    hits,
+    misses,
+  };
+}
