@@ -41,7 +41,7 @@ import {
   uploadStarted,
   weightErrors,
 } from "./views/model.ts";
-import { adviceInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
+import { adviceInput, calibrateInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
 import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import {
@@ -178,7 +178,7 @@ export const contract = {
     "bench.run": stream(benchInput, benchItem),
     "profile.run": stream(profileInput, profileItem),
     /** Measures what is not known of the devices, then advises. */
-    "devices.calibrate": stream(adviceInput, calibrateItem),
+    "devices.calibrate": stream(calibrateInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
   },
   events: {

@@ -35,6 +35,8 @@ export interface CalibrationParts {
   /** Hash of the sources that are measured; without it nothing is kept. */
   readonly build: string | undefined;
   readonly signal?: AbortSignal;
+  /** Measures again what is kept. */
+  readonly again?: boolean;
 }
 
 export interface KnownCalibration {
@@ -79,7 +81,7 @@ export async function keptCalibration(
 }
 
 async function oneOf(device: Device, parts: CalibrationParts): Promise<KnownCalibration> {
-  const kept = await keptCalibration(device, parts);
+  const kept = parts.again === true ? undefined : await keptCalibration(device, parts);
   if (kept !== undefined) return { calibration: kept, how: "kept" };
   const calibration = await calibrateDevice(device, parts.signal);
   await storeOf(parts)

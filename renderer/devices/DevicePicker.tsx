@@ -157,11 +157,15 @@ function Advice(): ReactNode {
             Stop
           </Button>
         </>
-      ) : advice?.canCalibrate === true ? (
-        <Button small title="Takes some seconds, once; as rlx doctor --calibrate" onClick={() => void calibrate()}>
-          Measure the devices
+      ) : advice === null ? null : (
+        <Button
+          small
+          title="Some seconds, while nothing else should run; kept, as by rlx doctor --calibrate"
+          onClick={() => void calibrate()}
+        >
+          {advice.canCalibrate ? "Measure the devices" : "Measure again"}
         </Button>
-      ) : null}
+      )}
     </section>
   );
 }

@@ -13,6 +13,7 @@ export interface DevicesSlice {
   readonly calibrating: string | null;
   readonly machine: Async<MachineState>;
   readonly loadAdvice: () => Promise<void>;
+  /** Measures what is not known; everything anew when all of it is. */
   readonly calibrate: () => Promise<void>;
   readonly stopCalibration: () => void;
   readonly loadMachine: () => Promise<void>;
@@ -49,9 +50,10 @@ export function createDevicesSlice({ engine, set, get }: SliceTools<State>): Dev
       stopping = mine;
       asks += 1;
       const before = get().advice;
+      const again = current(before)?.canCalibrate === false;
       set({ calibrating: "Starting" });
       try {
-        for await (const item of engine.stream("devices.calibrate", asked(), { signal: mine.signal }))
+        for await (const item of engine.stream("devices.calibrate", { ...asked(), again }, { signal: mine.signal }))
           if (item.kind === "phase") set({ calibrating: item.sentence });
           else set({ advice: ready(item.advice) });
       } catch (error) {

@@ -2,6 +2,7 @@
 import { Moon, Sun, SunMoon } from "lucide-react";
 import type { ReactNode } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
+import { deviceTitle } from "../devices/choices.ts";
 import { current } from "../session/async.ts";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { bytes } from "../ui/format.ts";
@@ -34,6 +35,7 @@ export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
           Run
         </Button>
       )}
+      {overview?.canRun.ok === true && overview.kind !== "demo-graph" ? <RunsOn /> : null}
       <Button disabled={overview === null} onClick={commands["file.export"].run}>
         Export…
       </Button>
@@ -53,6 +55,19 @@ export function StartBar({ mac }: { readonly mac: boolean }): ReactNode {
       <CommandsButton />
       <ThemeButton />
     </header>
+  );
+}
+
+/** The route is a prediction for the target; this is where answers are really made. */
+function RunsOn(): ReactNode {
+  const devices = useWorkbench((state) => current(state.info)?.devices ?? null);
+  const device = useWorkbench((state) => state.parameters.device);
+  const beside = useWorkbench((state) => state.beside);
+  return (
+    <span className={styles["runsOn"]}>
+      on {deviceTitle(devices, device)}
+      {beside === null ? "" : ` and ${deviceTitle(devices, beside)}`}
+    </span>
   );
 }
 
@@ -145,7 +160,7 @@ function TargetPick(): ReactNode {
       width={360}
       trigger={
         <>
-          <b>Core ML</b>
+          <b>Route for Core ML</b>
           <span>
             {name(targets?.units, target.units)} · ctx {target.context} · {name(targets?.chips, target.chip)},{" "}
             {name(targets?.oses, target.os)}

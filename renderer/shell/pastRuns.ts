@@ -30,7 +30,7 @@ export function pastRuns(
       tab: "run",
       title: `${run.mode === "chat" ? "Chat" : "Text"}, ${clock(run.at)}`,
       aside: run.errorCode !== null ? "failed" : speed === null ? "–" : rate(speed.value),
-      details: run.prompt,
+      details: `on ${run.device}: ${run.prompt}`,
     };
   });
   const measured = results

@@ -34,6 +34,9 @@ export const adviceInput = z.object({
   generateTokens: z.number().int().min(0).max(1_048_576).default(128),
 });
 
+/** again: what was kept is measured anew, for instance because the machine was busy when it was measured. */
+export const calibrateInput = adviceInput.extend({ again: z.boolean().default(false) });
+
 export const deviceAdvice = z.object({
   promptTokens: z.number(),
   generateTokens: z.number(),

@@ -25,8 +25,8 @@ import { modelShape } from "./views/overviewView.ts";
 export interface CalibrationAccess {
   /** What is known now, nothing measured. */
   readonly known: () => Promise<readonly Calibration[]>;
-  /** Measures what is not known. */
-  readonly measure: (signal: AbortSignal) => Promise<readonly Calibration[]>;
+  /** Measures what is not known; all of it, when that is asked for. */
+  readonly measure: (signal: AbortSignal, again: boolean) => Promise<readonly Calibration[]>;
 }
 
 export interface CalibrationSettings {
@@ -66,8 +66,8 @@ export function calibrationAccess(settings: CalibrationSettings): CalibrationAcc
       }
       return found;
     },
-    measure: async (signal) => {
-      const made = await calibrations({ ...kept, devices: calibratedDevices(settings), signal });
+    measure: async (signal, again) => {
+      const made = await calibrations({ ...kept, devices: calibratedDevices(settings), signal, again });
       own = made.map(({ calibration }) => calibration);
       return own;
     },

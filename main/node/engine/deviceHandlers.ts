@@ -54,7 +54,7 @@ export function calibrateHandler(parts: DeviceParts): EngineHandlers["streams"][
     const job = parts.jobs.start("calibrate", "this machine");
     try {
       yield phaseItem("calibrate", "Measuring what each device does: products, memory, attention", started);
-      await parts.calibration.measure(signal);
+      await parts.calibration.measure(signal, asked.again);
       yield { kind: "done", advice: await advise(parts, asked) };
     } finally {
       job.end();

@@ -1,0 +1,154 @@
+/** One question on two devices, for real: the CPU engine beside MLX, and beside the simulator of CoreML where MLX is not built. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "side-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function sideBySide(page: Page, name: string): Promise<Locator> {
+  await openPath(page, sampleCopy(folder, name));
+  const panel = await showTab(page, "Run");
+  await panel.getByRole("button", { name: "Side by side" }).click();
+  await expect(panel.getByText("One question, two devices")).toBeVisible();
+  return panel;
+}
+
+/** What stands beside the CPU here. */
+const besideCpu = async (panel: Locator): Promise<string> =>
+  (await panel.getByRole("button", { name: /^Beside it/ }).innerText()).replace(/^.*and on\s*/s, "").trim();
+
+for (const [theme, width, height] of [
+  ["light", 1440, 900],
+  ["dark", 1440, 900],
+  ["light", 1000, 640],
+  ["dark", 1000, 640],
+] as const)
+  test(`both answer with the same seed, ${theme}, ${width}`, async ({ page }) => {
+    test.setTimeout(240_000);
+    await page.setViewportSize({ width, height });
+    const errors = await openWindow(page, served.url, theme);
+    const panel = await sideBySide(page, `pair-${theme}-${width}.gguf`);
+    const other = await besideCpu(panel);
+    await expect(page.getByRole("banner")).toContainText(`on CPU and ${other}`);
+    await panel.getByLabel("Seed").fill("11");
+    await page.locator("#composer").fill("Tell me a story.");
+    await page.keyboard.press("Enter");
+    const pair = panel.getByRole("article", { name: `Side by side, CPU and ${other}` });
+    const columns = [pair.getByRole("region", { name: "CPU" }), pair.getByRole("region", { name: other })] as const;
+    // Speeds are live: one of the columns shows the speed of now while it writes.
+    await expect(pair).toContainText(/t\/s\snow/);
+    await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 120_000 });
+    for (const column of columns) {
+      await expect(column).toContainText(/on (CPU|MLX|CoreML, simulated)/);
+      await expect(column).toContainText(/\d\st\/s/);
+      await expect(column).toContainText("seed 11");
+    }
+    await expect(pair.getByRole("status")).toContainText(/All \d+ tokens are the same|They part at token \d+/);
+    await expect(pair.getByRole("status")).toContainText(/wrote at [\d.]+ × the speed of CPU/);
+    await picture(page, `${theme}-${width}-side-by-side`);
+    expect(await axeFindings(page)).toEqual([]);
+
+    await panel.getByRole("button", { name: "History, 2 runs" }).click();
+    const history = panel.getByRole("region", { name: "Earlier runs" });
+    await expect(history.getByRole("row").nth(1)).toContainText(other);
+    await expect(history.getByRole("row").nth(2)).toContainText("CPU");
+    await picture(page, `${theme}-${width}-side-by-side-history`);
+    const download = page.waitForEvent("download");
+    await history.getByRole("button", { name: "Save as JSON" }).click();
+    const saved = JSON.parse(readFileSync(await (await download).path(), "utf8")) as {
+      readonly runs: readonly {
+        readonly device: string;
+        readonly sideBySide: number;
+        readonly parameters: { readonly seed: number };
+      }[];
+    };
+    expect(saved.runs.map(({ device }) => device)).toEqual([other === "MLX" ? "mlx" : "coreml-sim", "cpu"]);
+    expect(new Set(saved.runs.map(({ sideBySide, parameters }) => `${sideBySide} ${parameters.seed}`)).size).toBe(1);
+    expect(errors).toEqual([]);
+  });
+
+test("a token that differs is marked in both, and stop ends both", async ({ page }) => {
+  test.setTimeout(240_000);
+  const errors = await openWindow(page, served.url);
+  const panel = await sideBySide(page, "pair-differs.gguf");
+  // The simulator computes the exported package: f16 weights and other sums, so a free draw parts from the CPU's sooner or later.
+  await panel.getByRole("button", { name: /^Beside it/ }).click();
+  await page.getByRole("radiogroup", { name: "Beside it" }).getByText("CoreML, simulated", { exact: true }).click();
+  await page.keyboard.press("Escape");
+  await panel.getByLabel("Temperature").fill("2");
+  await panel.getByLabel("Seed").fill("3");
+  await panel.getByText("Text", { exact: true }).click();
+  await panel.getByRole("button", { name: "Sampling parameters" }).click();
+  await page.getByRole("spinbutton", { name: "Most tokens" }).fill("60");
+  await page.getByRole("spinbutton", { name: "Top-k" }).fill("0");
+  await page.getByRole("spinbutton", { name: "Top-p" }).fill("1");
+  // The first one leaves the field.
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.locator("#composer").fill("Once upon a time");
+  await page.keyboard.press("Enter");
+  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 180_000 });
+  const pair = panel.getByRole("article");
+  await expect(pair.getByText("simulated", { exact: true })).toBeVisible();
+  const said = await pair.getByRole("status").innerText();
+  const parted = /They part at token (\d+)/.exec(said);
+  if (parted === null) expect(said).toMatch(/All \d+ tokens are the same/);
+  else {
+    const marked = pair.locator('[title="The first token that differs"]');
+    await expect(marked).toHaveCount(2);
+    for (const token of await marked.all())
+      expect(Number(await token.getAttribute("data-token"))).toBe(Number(parted[1]) - 1);
+    await picture(page, "side-by-side-differs");
+  }
+
+  await panel.getByText("At once", { exact: true }).click();
+  await page.locator("#composer").fill("Once more");
+  await page.keyboard.press("Enter");
+  await expect(panel.getByRole("article").last().locator("[data-token]").first()).toBeVisible({ timeout: 60_000 });
+  await page.keyboard.press("Escape");
+  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 60_000 });
+  for (const column of await panel.getByRole("article").last().getByRole("region").all())
+    await expect(column).toContainText(/[Ss]topped|limit|ended/);
+  expect(errors).toEqual([]);
+});
+
+test("the list of devices says what is missing, offers the simulator, and knows the fastest once it has measured", async ({
+  page,
+}) => {
+  test.setTimeout(120_000);
+  const errors = await openWindow(page, served.url);
+  await openPath(page, sampleCopy(folder, "devices.gguf"));
+  const panel = await showTab(page, "Run");
+  await panel.getByRole("button", { name: /^Answers on/ }).click();
+  const list = page.getByRole("radiogroup", { name: "Answers on" });
+  await expect(list.getByRole("radio")).toHaveCount(4);
+  const advice = page.getByRole("region", { name: "Which is fastest" });
+  await expect(advice).toContainText("No device was measured");
+  await advice.getByRole("button", { name: "Measure the devices" }).click();
+  await expect(advice).toContainText(/Fastest here: .+, because|Only CPU was measured/, { timeout: 60_000 });
+  await advice.getByText("The sums").click();
+  await expect(advice).toContainText(/one token.*÷.*GB\/s.*=/s);
+  await picture(page, "device-picker");
+  expect(await axeFindings(page)).toEqual([]);
+  if (process.platform !== "darwin") {
+    await expect(list).toContainText("CoreML exists on Macs only");
+    await list.getByRole("button", { name: "Take CoreML, simulated instead" }).click();
+    await page.keyboard.press("Escape");
+    await expect(panel.getByRole("button", { name: /^Answers on/ })).toContainText("CoreML, simulated");
+  }
+  expect(errors).toEqual([]);
+});
