@@ -2,7 +2,7 @@
 //   addon     native/build/rlx.node
 //   mlx       native/build-mlx/rlx_mlx.node, where MLX is found (MLX_DIR, .venv, Homebrew)
 //   tests     the C++ tests                                  native/build-tests
-//   sanitize  the C++ tests and the addon, ASan and UBSan    native/build-sanitize
+//   sanitize  the C++ tests and the addons (that of MLX where MLX is found), ASan and UBSan    native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
 //   coreml    native/build-coreml/rlx_coreml.node            against CoreML on a Mac, against the test double on Linux
 //   coremlSanitize  the tests of the CoreML bridge under sanitizers, against the double
@@ -28,14 +28,15 @@ export const nativeBuilds = {
   addon: { folder: "native/build", options: [], output: "native/build/rlx.node" },
   mlx: {
     folder: "native/build-mlx",
-    options: ["-DRLX_MLX=ON", "-DRLX_ADDON=OFF"],
+    options: ["-DRLX_ADDON=OFF"],
     output: "native/build-mlx/rlx_mlx.node",
-    needsMlx: true,
+    mlx: "needed",
   },
   tests: { folder: "native/build-tests", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF"] },
   sanitize: {
     folder: "native/build-sanitize",
     options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
+    mlx: "used",
   },
   arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...cross] },
   coreml: {
@@ -53,11 +54,11 @@ export const nativeBuilds = {
 
 /** Builds one configuration; gives undefined, or the reason why it could not. */
 export async function buildNative(name, { force = false } = {}) {
-  const { source = "native", folder, options: fixed, output = folder, needsMlx = false } = nativeBuilds[name];
+  const { source = "native", folder, options: fixed, output = folder, mlx: wants } = nativeBuilds[name];
   if (!existsSync(join(root, "native/CMakeLists.txt"))) return "native/CMakeLists.txt does not exist";
-  const mlx = needsMlx ? findMlx() : undefined;
-  if (needsMlx && !mlx) return `MLX was not found: looked at ${MLX_PLACES}`;
-  const options = mlx ? [...fixed, `-DRLX_MLX_DIR=${mlx}`] : fixed;
+  const mlx = wants && findMlx();
+  if (wants === "needed" && !mlx) return `MLX was not found: looked at ${MLX_PLACES}`;
+  const options = mlx ? [...fixed, "-DRLX_MLX=ON", `-DRLX_MLX_DIR=${mlx}`] : fixed;
   const key = keyOf(["native", "package-lock.json"], [process.platform, process.arch, ...options]);
   if (!force && isFresh(`native-${name}`, key, [output])) return undefined;
   forget(`native-${name}`);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { findChromium, findCmake, hasArm64Emulation, hasElectron, lacksDouble } from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
 import { addTallies, readCtest, readPlaywright, readVitest } from "./lib/tally.mjs";
-import { lacksSanitizedAddon, sanitizeAddon } from "./sanitize.mjs";
+import { lacksSanitizedAddon, lacksSanitizedMlx, sanitizeAddon, sanitizeMlx } from "./sanitize.mjs";
 import { setup } from "./setup.mjs";
 
 const reports = join(root, ".cache/reports");
@@ -52,11 +52,13 @@ function ctestSuite(build) {
   };
 }
 
-async function sanitizedAddonSuite() {
-  const { code, output } = await sanitizeAddon();
-  console.log(output.trim());
-  if (code === 0) return { ...none(), passed: 1 };
-  return { ...none(), failed: 1, failures: [`the addon in Node ended with ${code}`] };
+function sanitizedSuite(act) {
+  return async () => {
+    const { code, output } = await act();
+    console.log(output.trim());
+    if (code === 0) return { ...none(), passed: 1 };
+    return { ...none(), failed: 1, failures: [`the addon in Node ended with ${code}`] };
+  };
 }
 
 const playwrightConfig = () =>
@@ -103,7 +105,14 @@ const suites = [
     when: hasNativeTests,
     lacks: lacksSanitizedAddon,
     mayLack: process.platform !== "linux",
-    act: sanitizedAddonSuite,
+    act: sanitizedSuite(sanitizeAddon),
+  },
+  {
+    name: "mlx under sanitizers",
+    when: hasNativeTests,
+    lacks: lacksSanitizedMlx,
+    mayLack: process.platform !== "linux",
+    act: sanitizedSuite(sanitizeMlx),
   },
   {
     name: "kernels on arm64",

@@ -1,25 +1,25 @@
-// A short life of the MLX addon, to run under the sanitizers (MLX itself is not built with them): packed and plain weights in all
-// three modes, growing caches, cancels, disposals while a run is on its way, plans that lie. Prints its counts and ends with a code.
-//   LD_PRELOAD=libasan.so:libubsan.so node --import tsx main/testing/sanitizeMlx.ts path/to/rlx_mlx.node
+// A short life of the MLX addon, to run under the sanitizers: packed weights and a small decoder in all three modes, every way to
+// run, cancels and disposals while a run is on its way, failing calls, plans that lie and are run. Ends with a code.
 import { resolve } from "node:path";
 import { compileMlx } from "../backends/mlx/compile.ts";
 import { MLX_MODES } from "../backends/mlx/engine.ts";
-import { compile } from "../compiler/compile.ts";
-import { isPacked } from "../ir/dtype.ts";
-import { tensorBytes } from "../ir/hostBytes.ts";
-import { tensor } from "../ir/type.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph } from "../ir/graph.ts";
+import type { PackedType } from "../ir/dtype.ts";
+import type { TensorType } from "../ir/type.ts";
+import { tensor } from "../ir/type.ts";
 import { loadMlx } from "../node/mlxAddon.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
+import type { GraphRun } from "../runtime/device.ts";
+import type { MlxSession } from "../runtime/mlxDevice.ts";
 import { mlxDevice, mlxRules } from "../runtime/mlxDevice.ts";
 import { seededRandom } from "./random.ts";
-import { TINY_OPTIONS, tinyModel, tinyParam } from "./tinyModels.ts";
 import { packedBytes, weightFile } from "./weightFile.ts";
 
-const [, , path] = process.argv;
-const mlx = loadMlx(path === undefined ? undefined : resolve(path));
-const legal = (graph: Graph): Graph => compile(graph, { backend: "mlx" }).graph;
+const path = process.argv[2];
+const engine = loadMlx(path === undefined ? undefined : resolve(path));
+const random = seededRandom(5);
+const WIDTH = 64;
 
 /** Products with every packed type, and rows of a packed table. */
 function packed(): Graph {
@@ -27,88 +27,159 @@ function packed(): Graph {
   const g = typedBuilder(builder);
   const rows = builder.input("rows", tensor("i32", [2]));
   let x = builder.input("x", tensor("f32", ["T", 256]));
-  const types = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q2_k", "q3_k"] as const;
   const table = builder.param("table", tensor("q5_k", [7, 256]), { file: "f", tensor: "table" });
-  for (const type of types)
+  for (const type of ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q2_k", "q3_k"] as const)
     x = g.tanh([g.linear([x, builder.param(type, tensor(type, [256, 256]), { file: "f", tensor: type })])]);
   builder.output("y", x);
   builder.output("z", g.gather([table, rows], { axis: 0 }));
   return builder.finish();
 }
 
-let runs = 0;
-let refused = 0;
-const decoder = legal(
-  tinyModel("qwen3", 2, { ...TINY_OPTIONS, capacity: "capacity", largestCapacity: 600, largestStep: 64 }),
-);
-const weights = weightFile(decoder, (name, type) => tensorBytes(tinyParam(name, type)));
-const blocks = legal(packed());
-const blockFile = weightFile(blocks, (_, type) =>
-  isPacked(type.dtype) ? packedBytes(type.dtype, Number(type.shape[0]) * 256, runs++) : new Uint8Array(0),
-);
-for (const mode of MLX_MODES) {
-  const compiled = mlxDevice(mlx, { mode, weights }).compile(decoder);
-  const session = compiled.open({ symbols: { capacity: 600 } });
-  for (const [count, past] of [
-    [5, 0],
-    [1, 5],
-    [1, 6],
-    [60, 250],
-    [1, 310],
-  ] as const) {
-    const inputs = { tokens: new Int32Array(count), past: Int32Array.of(past), logit_rows: Int32Array.of(count - 1) };
-    await session.run({ inputs, fetch: ["logits"], profile: past === 6 });
-    runs++;
-    const tooFar = { ...inputs, past: Int32Array.of(599), tokens: new Int32Array(2) };
-    await session.run({ inputs: tooFar }).then(
-      () => runs++,
-      () => refused++,
-    );
-    const stop = new AbortController();
-    const running = session.run({ inputs }, stop.signal).then(
-      () => runs++,
-      () => refused++,
-    );
-    stop.abort();
-    await running;
-  }
-  const forked = await session.fork(20);
-  await forked.restore(10, await session.save(10));
-  const inputs = { tokens: Int32Array.of(1), past: Int32Array.of(10), logit_rows: Int32Array.of(0) };
-  await session.commitNoWait({ inputs, fetch: ["logits"] });
-  await session.syncPending();
-  const late = forked.run({ inputs, fetch: ["logits"] });
-  forked.dispose();
-  session.dispose();
-  compiled.dispose();
-  await late;
-  const products = mlxDevice(mlx, { mode, weights: blockFile }).compile(blocks);
-  const product = products.open();
-  for (const rows of [1, 3])
-    await product.run({
-      inputs: { x: new Float32Array(rows * 256).fill(0.1), rows: Int32Array.of(0, 6) },
-      fetch: ["y", "z"],
-    });
-  await products.weights();
-  product.dispose();
-  products.dispose();
+/** Tokens → embedding → a layer with a growing cache → logits; the embedding is packed and read by rows and as a product. */
+function decoder(): Graph {
+  const builder = new GraphBuilder(opTable, "decoder");
+  const g = typedBuilder(builder);
+  builder.limitSymbol("T", 64);
+  builder.limitSymbol("capacity", 1024);
+  const tokens = builder.input("tokens", tensor("i32", ["T"]));
+  const past = builder.input("past", tensor("i32", []));
+  const table = builder.param("w", tensor("q4_0", [WIDTH, WIDTH]), { file: "f", tensor: "w" });
+  const x = g.gather([table, tokens], { axis: 0 });
+  const heads = (y: typeof x): typeof x => g.reshape([y], { shape: ["T", 4, 16] });
+  const cache = (name: string, y: typeof x): typeof x => {
+    const next = g.kv_append([builder.state(name, tensor("f32", [4, "capacity", 16])), heads(y), past]);
+    builder.setState(name, next);
+    return next;
+  };
+  const project = (): typeof x => g.linear([x, table]);
+  const mixed = g.attention_cached([heads(project()), cache("k", project()), cache("v", project()), past], {
+    scale: 0.25,
+  });
+  const y = g.add([x, g.reshape([mixed], { shape: ["T", WIDTH] })]);
+  builder.output("logits", g.linear([y, table]));
+  return builder.finish();
 }
 
-const plan = compileMlx(decoder, mlxRules, weights.locate).bytes;
-const random = seededRandom(3);
-const files = mlx.openWeights(weights.paths);
-for (let round = 0; round < 2000; round++) {
-  const changed = plan.slice();
-  for (let i = 0; i <= random.integer(3); i++) changed[random.integer(changed.length)] = random.integer(256);
+const bytesOf = (_name: string, { dtype, shape }: TensorType): Uint8Array =>
+  packedBytes(dtype as PackedType, Number(shape[0]) * Number(shape[1]), 7);
+const graph = decoder();
+const weights = weightFile(graph, bytesOf);
+const products = packed();
+const blocks = weightFile(products, bytesOf);
+const step = (tokens: readonly number[], past: number, more: Partial<GraphRun> = {}): GraphRun => ({
+  inputs: { tokens: Int32Array.from(tokens), past: Int32Array.of(past) },
+  fetch: ["logits"],
+  ...more,
+});
+const lively = { temperature: 0.8, topK: 20, topP: 0.9, minP: 0.02, repeatPenalty: 1.2, seed: 3, alternatives: 4 };
+
+async function refused(run: Promise<unknown>, code: string): Promise<void> {
+  const got = await run.then(
+    () => "ran",
+    (error: unknown) => (error as { code?: string }).code,
+  );
+  if (got !== code) throw new Error(`got ${String(got)}, expected ${code}`);
+}
+
+async function live(session: MlxSession): Promise<void> {
+  await session.run(step([1, 2, 3], 0));
+  const first = session.run({
+    ...step([4], 3),
+    logits: "logits",
+    sample: { ...lively, recent: Int32Array.of(1, 1, 2, -5, 900), step: 0 },
+  });
+  const second = session.run({
+    inputs: { past: Int32Array.of(4) },
+    symbols: { T: 1 },
+    follow: "tokens",
+    logits: "logits",
+    sample: { ...lively, recent: new Int32Array(0), step: 1 },
+  });
+  await Promise.all([first, second]);
+  await session.run(step([1, 2], 5, { logits: "logits", score: Int32Array.of(-1, 7), profile: true }));
+  await session.runSlots(step([9, 8], 5), { logits: new Uint8Array(2 * WIDTH * 4) });
+  await session.commitNoWait(step([9], 7));
+  await session.commitNoWait(step([5], 8));
+  await session.syncPending();
+  await refused(session.run(step([WIDTH], 9)), "RUN_FAILED");
+  await refused(session.run(step([1, 2], 1023)), "RUN_CONTEXT_FULL");
+  await refused(session.runSlots(step([1], 9), { logits: new Uint8Array(3) }), "INPUT_ARGUMENT");
+  const saved = await session.save(9);
+  const other = await session.fork(9);
+  // Past the length of the cache so far: it grows.
+  for (let past = 9; past < 300; past += 60)
+    await other.run(
+      step(
+        Array.from({ length: 60 }, (_, i) => i),
+        past,
+      ),
+    );
+  await other.restore(9, saved);
+  await other.reset();
+  const stop = new AbortController();
+  const running = session
+    .run(
+      step(
+        Array.from({ length: 64 }, (_, i) => i),
+        9,
+      ),
+      stop.signal,
+    )
+    .catch(() => undefined);
+  stop.abort();
+  session.dispose();
+  await running;
+  other.dispose();
+}
+
+let rejected = 0;
+for (const mode of MLX_MODES) {
+  const compiled = mlxDevice(engine, { mode, weights }).compile(graph);
+  await compiled.weights();
+  for (let i = 0; i < 3; i++) await live(compiled.open({ symbols: { capacity: 1024 } }));
+  compiled.dispose();
+  const all = mlxDevice(engine, { mode, weights: blocks }).compile(products);
+  const session = all.open();
+  for (const rows of [1, 3]) {
+    const inputs = { x: new Float32Array(rows * 256).fill(0.1), rows: Int32Array.of(0, 6) };
+    await session.run({ inputs, fetch: ["y", "z"] });
+  }
+  await all.weights();
+  session.dispose();
+  all.dispose();
+}
+
+const plan = compileMlx(graph, mlxRules, weights.locate).bytes;
+const handle = engine.openWeights(weights.paths);
+for (let i = 0; i < 3000; i++) {
+  const bytes = plan.slice();
+  const view = new DataView(bytes.buffer);
+  for (let n = 0; n <= i % 3; n++) {
+    if (i % 2 === 0) bytes[random.integer(bytes.length)] = random.integer(256);
+    else {
+      const at = 4 * random.integer(Math.floor(bytes.length / 4));
+      const old = view.getUint32(at, true);
+      view.setUint32(at, random.pick([0, 1, 2, old + 1, old * 2, old >>> 1, 0xffffffff, random.integer(64)]), true);
+    }
+  }
   try {
-    mlx
-      .loadPlan(random.integer(5) === 0 ? changed.subarray(0, random.integer(changed.length)) : changed, files)
-      .dispose();
+    const loaded = engine.loadPlan(bytes, handle);
+    try {
+      const session = loaded.openSession({ mode: i % 4 < 2 ? "lazy" : "eager", symbols: { capacity: 64 } });
+      const inputs = { tokens: Int32Array.of(1, 2, 3), past: Int32Array.of(0) };
+      await session.run({ inputs, symbols: { T: 3 }, fetch: ["logits"] }).finally(() => session.dispose());
+    } finally {
+      loaded.dispose();
+    }
   } catch {
-    refused++;
+    rejected++;
   }
 }
-files.dispose();
+handle.dispose();
 weights.remove();
-blockFile.remove();
-process.stdout.write(`${runs} runs, ${refused} refused, ${JSON.stringify(mlx.counts())}\n`);
+blocks.remove();
+const left = engine.counts();
+if (left.weights + left.plans + left.sessions + left.jobs !== 0) throw new Error(`left over: ${JSON.stringify(left)}`);
+if (rejected < 1000) throw new Error(`only ${rejected} of 3000 lying plans were refused`);
+console.log(`MLX ${engine.version}: 12 sessions in three modes, ${rejected} of 3000 lying plans refused`);
+process.exit(0);
