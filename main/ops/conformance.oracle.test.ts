@@ -104,6 +104,39 @@ loops = {
   "end[1][: a['carried']]",
 );
 
+const letters = 'letters = ("NCHW", "OIHW", "NCHW") if x0.ndim == 4 else ("NCH", "OIH", "NCH")';
+const correlation = lines(
+  letters,
+  `
+jax.lax.conv_general_dilated(
+    x0, x1.astype(x0.dtype), a["strides"], [(p, p) for p in a["padding"]], rhs_dilation=a["dilations"],
+    dimension_numbers=letters, feature_group_count=a["groups"])
+`
+    .trim()
+    .replaceAll("\n", ""),
+);
+/** By its meaning: the transpose that JAX makes of its own convolution. */
+const transposedCorrelation = lines(
+  letters,
+  `
+def forward(y):
+    return jax.lax.conv_general_dilated(
+        y, x1.astype(x0.dtype), a["strides"], [(p, p) for p in a["padding"]], rhs_dilation=a["dilations"],
+        dimension_numbers=letters, feature_group_count=a["groups"])
+`.trim(),
+  // Windows that only the output padding has room for are none of the image's.
+  `
+def places(y):
+    return forward(y)[tuple(slice(0, n) for n in x0.shape)]
+`.trim(),
+  "jax.linear_transpose(places, jax.ShapeDtypeStruct(s, x0.dtype))(x0)[0]",
+);
+const pooling = lines(
+  'start, join = {"max": (-jnp.inf, jax.lax.max), "min": (jnp.inf, jax.lax.min), "sum": (0.0, jax.lax.add), "mean": (0.0, jax.lax.add), "prod": (1.0, jax.lax.mul)}[a["kind"]]',
+  'y = jax.lax.reduce_window(x0, start, join, [1, 1, *a["kernel"]], [1, 1, *a["strides"]], [(0, 0), (0, 0), *((p, p) for p in a["padding"])])',
+  'y / np.prod(a["kernel"]) if a["kind"] == "mean" else y',
+);
+
 const ORACLES: { readonly [N in OpName]: Oracle } = {
   abs: unary("abs"),
   add: "x0 + x1",
@@ -132,6 +165,8 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
   compare:
     '{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[a["op"]](x0, x1)',
   concat: `np.concatenate(list(xs), ${axis})`,
+  conv: { jax: correlation },
+  conv_transpose: { jax: lines(transposedCorrelation) },
   cos: unary("cos"),
   cumsum: lines(
     `
@@ -145,6 +180,9 @@ def run(x):
   dequantize: "x0",
   // Whole numbers divide towards zero.
   div: "x0 / x1 if x0.dtype.kind == 'f' else np.trunc(x0 / x1).astype(x0.dtype)",
+  dot_general: {
+    jax: 'jax.lax.dot_general(x0, x1, (([i % x0.ndim for i in a["lhsContracting"]], [i % x1.ndim for i in a["rhsContracting"]]), (a["lhsBatch"], a["rhsBatch"])))',
+  },
   erf: "scipy.special.erf(x0)",
   exp: unary("exp"),
   expand: "np.broadcast_to(x0, s)",
@@ -183,6 +221,7 @@ def run(x):
   mul: "x0 * x1",
   narrow: `np.take(x0, np.arange(a["start"], a["start"] + a["length"]), ${axis})`,
   neg: "-x0",
+  pool: { jax: pooling },
   pow: "x0 ** x1",
   qkv_linear: "tuple(x0 @ w.T + (xs[4 + i] if len(xs) > 4 else 0) for i, w in enumerate(xs[1:4]))",
   reduce:

@@ -29,6 +29,7 @@ import { qkv_linear } from "./fused/qkv_linear.ts";
 import { rope_append } from "./fused/rope_append.ts";
 import { swiglu } from "./fused/swiglu.ts";
 import { dequantize } from "./linalg/dequantize.ts";
+import { dot_general } from "./linalg/dot_general.ts";
 import { linear } from "./linalg/linear.ts";
 import { matmul } from "./linalg/matmul.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
@@ -70,6 +71,9 @@ import { sin } from "./unary/sin.ts";
 import { sqrt } from "./unary/sqrt.ts";
 import { stop_gradient } from "./unary/stop_gradient.ts";
 import { tanh } from "./unary/tanh.ts";
+import { conv } from "./window/conv.ts";
+import { conv_transpose } from "./window/conv_transpose.ts";
+import { pool } from "./window/pool.ts";
 import type { AnyOp } from "./defineOp.ts";
 import { eraseOp } from "./defineOp.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
@@ -84,11 +88,14 @@ export const OPS = {
   cast,
   compare,
   concat,
+  conv,
+  conv_transpose,
   cos,
   cumsum,
   custom,
   dequantize,
   div,
+  dot_general,
   erf,
   exp,
   expand,
@@ -111,6 +118,7 @@ export const OPS = {
   mul,
   narrow,
   neg,
+  pool,
   pow,
   qkv_linear,
   reduce,

@@ -89,6 +89,14 @@ export const CPU_KERNELS = [
   "qkv_linear", // (x, wQ, wK, wV, bQ, bK, bV — all three biases or none) → q [T,Nq], k [T,Nk], v [T,Nv]
   "swiglu_linear", // (x, wGate, wUp) {activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}: act(x·gateᵀ) * (x·upᵀ)
   "glu", // (gate, up) {activation}: act(gate) * up
+  // Windows over images [N, C, (H,) W]; all lists have one number per size. The weight's kernel is its last sizes.
+  "conv", // (x, w [F, C/groups, kernel]) {strides, padding, dilations, groups}
+  "conv_transpose", // (x, w [C, F/groups, kernel]) {strides, padding, dilations, groups}: the result's size tells the output padding
+  "pool_max", // (x) {kernel, strides, padding}; the padding never wins, counts as zero, or as one in a product
+  "pool_mean", // divided by the whole window
+  "pool_sum",
+  "pool_min",
+  "pool_prod",
   // Norms over the last axis.
   "rms_norm", // (x, weight?) {eps}
   "add_rms_norm", // (x, residual, weight) {eps} → x + residual, rms_norm of that sum

@@ -58,6 +58,13 @@ export const MLX_FUNCTIONS = [
   "matmul",
   "linear",
   "dequantize",
+  "conv", // strides, padding, dilations, groups
+  "conv_transpose", // strides, padding, dilations, groups
+  "pool_max", // kernel, strides, padding
+  "pool_mean",
+  "pool_sum",
+  "pool_min",
+  "pool_prod",
   "rms_norm", // eps
   "layer_norm", // eps
   "attention", // scale, mode

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "../core/error.h"
+#include "windows.h"
 
 namespace rlx::gpu {
 
@@ -536,6 +537,13 @@ const Function kFunctions[] = {
     {"matmul", 2, 2, binary<mx::matmul>},
     {"linear", 2, 3, linear},
     {"dequantize", 1, 1, dequantize},
+    {"conv", 2, 2, convolve},
+    {"conv_transpose", 2, 2, convolve_transposed},
+    {"pool_max", 1, 1, pool_call<Pool::max>},
+    {"pool_mean", 1, 1, pool_call<Pool::mean>},
+    {"pool_sum", 1, 1, pool_call<Pool::sum>},
+    {"pool_min", 1, 1, pool_call<Pool::min>},
+    {"pool_prod", 1, 1, pool_call<Pool::prod>},
     {"rms_norm", 2, 3, rms_norm},
     {"layer_norm", 2, 3, layer_norm},
     {"attention", 3, 4, attention},

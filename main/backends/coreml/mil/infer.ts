@@ -102,6 +102,23 @@ const conv: Rule = (a) => {
   ];
 };
 
+const convTranspose: Rule = (a) => {
+  const [x, w] = [a.tensor("x"), a.tensor("weight")];
+  const filters = (w.shape[1] ?? 1) * a.number("groups");
+  const [strides, pads, dilations] = [a.numbers("strides"), a.numbers("pad"), a.numbers("dilations")];
+  const reached = x.shape.slice(2).map((size, i): MilDim => {
+    const taps = w.shape[i + 2] ?? null;
+    if (size === null || taps === null) return null;
+    const pad = a.string("pad_type") === "custom" ? (pads[2 * i] ?? 0) + (pads[2 * i + 1] ?? 0) : 0;
+    return (size - 1) * (strides[i] ?? 1) + (taps - 1) * (dilations[i] ?? 1) + 1 - pad;
+  });
+  const shape = [x.shape[0] ?? null, filters, ...reached];
+  const given = a.optionalNumbers("output_shape");
+  if (given !== undefined && given.join() !== shape.join())
+    a.fail(`output_shape [${given.join()}] is not [${shape.join()}]`);
+  return [tensorType(x.dtype, shape)];
+};
+
 const pool: Rule = (a) => {
   const x = a.tensor("x");
   return [
@@ -407,6 +424,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["linear", linear],
   ["matmul", matmul],
   ["conv", conv],
+  ["conv_transpose", convTranspose],
   ["scaled_dot_product_attention", attention],
   ["topk", topk],
   ["gather", gather],

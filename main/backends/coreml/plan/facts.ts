@@ -127,6 +127,10 @@ function flopsOf(type: string, inputs: ReadonlyMap<string, ArgumentFact>, output
     }
     case "conv":
       return 2 * out * (elementCount((inputs.get("weight")?.type.shape ?? []).slice(1)) || 1);
+    case "conv_transpose": {
+      const read = elementCount(inputs.get("x")?.type.shape ?? []) || 0;
+      return 2 * read * (elementCount((inputs.get("weight")?.type.shape ?? []).slice(1)) || 1);
+    }
     case "scaled_dot_product_attention":
       return 4 * out * (inputs.get("key")?.type.shape.at(-2) ?? 1);
     case "softmax":

@@ -210,6 +210,49 @@ for f in range(3):
 out`,
   },
   {
+    op: "conv_transpose",
+    args: (f) => ({
+      x: gaussian(f, [2, 4, 3]),
+      weight: gaussian(f, [4, 3, 4]),
+      bias: gaussian(f, [6]),
+      strides: list(2),
+      pad_type: "custom",
+      pad: list(2, 1),
+      dilations: list(3),
+      groups: 2,
+    }),
+    numpy: `
+out = np.zeros((2, 6, 14)) + bias[:, None]
+for n in range(2):
+    for c in range(4):
+        for f in range(3):
+            for i in range(3):
+                for k in range(4):
+                    out[n, c // 2 * 3 + f, 2 * i + 3 * k] += x[n, c, i] * weight[c, f, k]
+out[:, :, 2:-1]`,
+  },
+  {
+    op: "conv_transpose",
+    args: (f) => ({
+      x: gaussian(f, [1, 2, 2, 3]),
+      weight: gaussian(f, [2, 3, 3, 2]),
+      output_shape: list(1, 3, 4, 5),
+      strides: list(2, 2),
+      pad_type: "custom",
+      pad: list(1, 0, 0, 1),
+      dilations: list(1, 1),
+      groups: 1,
+    }),
+    numpy: `
+out = np.zeros((1, 3, 5, 6))
+for c in range(2):
+    for f in range(3):
+        for i in range(2):
+            for j in range(3):
+                out[0, f, 2 * i : 2 * i + 3, 2 * j : 2 * j + 2] += x[0, c, i, j] * weight[c, f]
+out[:, :, 1:, :-1]`,
+  },
+  {
     op: "max_pool",
     args: (f) => ({
       x: floats(f, [1, 2, 7]),

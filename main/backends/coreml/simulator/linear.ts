@@ -1,6 +1,5 @@
-/** Matrix products, attention, convolution and pooling. Sums are kept in double precision and rounded once. */
-import { elementCount } from "../mil/types.ts";
-import type { Arguments, Kernel } from "./kernel.ts";
+/** Matrix products and attention. Sums are kept in double precision and rounded once. */
+import type { Kernel } from "./kernel.ts";
 import type { SimTensor } from "./tensor.ts";
 import { broadcastShape, broadcastStrides, offsets, pick, simError, simTensor, strides } from "./tensor.ts";
 
@@ -105,113 +104,8 @@ const scaledDotProductAttention: Kernel = (a) => {
   return simTensor(a.dtype, shape, data);
 };
 
-/** Begin pads of each spatial axis for a pad type. */
-function beginPads(
-  a: Arguments,
-  sizes: readonly number[],
-  kernel: readonly number[],
-  stride: readonly number[],
-  dilation: readonly number[],
-): number[] {
-  const type = a.text("pad_type");
-  return sizes.map((size, i) => {
-    if (type === "custom") return a.numbers("pad")[2 * i] ?? 0;
-    if (type === "valid") return 0;
-    const s = stride[i] ?? 1;
-    const total = Math.max(0, (Math.ceil(size / s) - 1) * s + ((kernel[i] ?? 1) - 1) * (dilation[i] ?? 1) + 1 - size);
-    return type === "same" ? Math.floor(total / 2) : Math.ceil(total / 2);
-  });
-}
-
-/** Every tap of a window: input offset, or -1 outside. Visits output positions in order. */
-function windows(
-  sizes: readonly number[],
-  out: readonly number[],
-  kernel: readonly number[],
-  stride: readonly number[],
-  dilation: readonly number[],
-  pads: readonly number[],
-): Int32Array {
-  const taps = elementCount(kernel);
-  const places = elementCount(out);
-  const table = new Int32Array(places * taps).fill(-1);
-  const [outStep, tapStep, inStep] = [strides(out), strides(kernel), strides(sizes)];
-  for (let p = 0; p < places; p++)
-    for (let t = 0; t < taps; t++) {
-      let at = 0;
-      for (let d = 0; d < sizes.length; d++) {
-        const o = Math.floor(p / (outStep[d] ?? 1)) % (out[d] ?? 1);
-        const k = Math.floor(t / (tapStep[d] ?? 1)) % (kernel[d] ?? 1);
-        const i = o * (stride[d] ?? 1) + k * (dilation[d] ?? 1) - (pads[d] ?? 0);
-        at = i < 0 || i >= (sizes[d] ?? 0) || at < 0 ? -1 : at + i * (inStep[d] ?? 1);
-      }
-      table[p * taps + t] = at;
-    }
-  return table;
-}
-
-const conv: Kernel = (a) => {
-  const [x, w, bias] = [a.tensor("x"), a.tensor("weight"), a.optional("bias")];
-  const [sizes, kernel] = [x.shape.slice(2), w.shape.slice(2)];
-  const [stride, dilation, groups] = [a.numbers("strides"), a.numbers("dilations"), a.number("groups")];
-  const shape = (a.outputs[0]?.shape ?? []).map(Number);
-  const out = shape.slice(2);
-  const table = windows(sizes, out, kernel, stride, dilation, beginPads(a, sizes, kernel, stride, dilation));
-  const [plane, places, taps] = [elementCount(sizes), elementCount(out), elementCount(kernel)];
-  const [channels = 1, filters = 1, perGroup = 1] = [x.shape[1], w.shape[0], w.shape[1]];
-  const data = new Float64Array(elementCount(shape));
-  for (let n = 0; n < (x.shape[0] ?? 1); n++)
-    for (let f = 0; f < filters; f++) {
-      const first = Math.floor(f / (filters / groups)) * perGroup;
-      for (let p = 0; p < places; p++) {
-        let total = bias?.data[f] ?? 0;
-        for (let c = 0; c < perGroup; c++)
-          for (let t = 0; t < taps; t++) {
-            const at = table[p * taps + t] as number;
-            if (at >= 0)
-              total +=
-                (x.data[(n * channels + first + c) * plane + at] as number) *
-                (w.data[(f * perGroup + c) * taps + t] as number);
-          }
-        data[(n * filters + f) * places + p] = total;
-      }
-    }
-  return simTensor(a.dtype, shape, data);
-};
-
-const pool =
-  (average: boolean): Kernel =>
-  (a) => {
-    const x = a.tensor("x");
-    const sizes = x.shape.slice(2);
-    const [kernel, stride] = [a.numbers("kernel_sizes"), a.numbers("strides")];
-    const shape = (a.outputs[0]?.shape ?? []).map(Number);
-    const out = shape.slice(2);
-    const table = windows(sizes, out, kernel, stride, [], beginPads(a, sizes, kernel, stride, []));
-    const [plane, places, taps] = [elementCount(sizes), elementCount(out), elementCount(kernel)];
-    const skipPadding = average && a.flag("exclude_padding_from_average");
-    const data = new Float64Array(elementCount(shape));
-    for (let from = 0; from < x.data.length / plane; from++)
-      for (let p = 0; p < places; p++) {
-        let total = average ? 0 : -Infinity;
-        let count = 0;
-        for (let t = 0; t < taps; t++) {
-          const at = table[p * taps + t] as number;
-          if (at < 0) continue;
-          count += 1;
-          const v = x.data[from * plane + at] as number;
-          total = average ? total + v : Math.max(total, v);
-        }
-        data[from * places + p] = average ? total / (skipPadding ? Math.max(1, count) : taps) : total;
-      }
-    return simTensor(a.dtype, shape, data);
-  };
-
 export const LINEAR: Readonly<Record<string, Kernel>> = {
   linear,
   matmul,
   scaled_dot_product_attention: scaledDotProductAttention,
-  conv,
-  avg_pool: pool(true),
-  max_pool: pool(false),
 };

@@ -10,6 +10,7 @@ import { elementCount } from "../mil/types.ts";
 import type { OpenPackage } from "../package.ts";
 import type { PackageFunction, PackageRunner, PackageState } from "../packageRunner.ts";
 import { CONSTEXPR } from "./constexpr.ts";
+import { CONVOLUTION } from "./convolution.ts";
 import { ELEMENTWISE } from "./elementwise.ts";
 import type { Kernel } from "./kernel.ts";
 import { Arguments } from "./kernel.ts";
@@ -21,7 +22,14 @@ import { allocate, simError, simTensor } from "./tensor.ts";
 
 export type { SimTensor } from "./tensor.ts";
 
-const KERNELS: Readonly<Record<string, Kernel>> = { ...ELEMENTWISE, ...REDUCE, ...LINEAR, ...SHAPE, ...CONSTEXPR };
+const KERNELS: Readonly<Record<string, Kernel>> = {
+  ...ELEMENTWISE,
+  ...REDUCE,
+  ...LINEAR,
+  ...CONVOLUTION,
+  ...SHAPE,
+  ...CONSTEXPR,
+};
 
 /** Operators the simulator runs, besides const and state access. */
 export const SIMULATED_OPS: readonly string[] = Object.keys(KERNELS);

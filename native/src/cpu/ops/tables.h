@@ -17,6 +17,8 @@ std::span<const KernelEntry> move_kernels();
 std::span<const KernelEntry> gather_kernels();
 std::span<const KernelEntry> linear_kernels();
 std::span<const KernelEntry> matmul_kernels();
+std::span<const KernelEntry> convolution_kernels();
+std::span<const KernelEntry> pool_kernels();
 std::span<const KernelEntry> norm_kernels();
 std::span<const KernelEntry> rope_kernels();
 std::span<const KernelEntry> attention_kernels();
@@ -24,7 +26,8 @@ std::span<const KernelEntry> general_attention_kernels();
 std::span<const KernelEntry> sequence_kernels();
 
 inline std::vector<std::span<const KernelEntry>> kKernelTables() {
-  return {binary_kernels(),    unary_kernels(),  cast_kernels(),   reduce_kernels(), softmax_kernels(),
+  return {convolution_kernels(), pool_kernels(),
+          binary_kernels(),    unary_kernels(),  cast_kernels(),   reduce_kernels(), softmax_kernels(),
           move_kernels(),      gather_kernels(), linear_kernels(), matmul_kernels(), norm_kernels(),
           rope_kernels(),      attention_kernels(), general_attention_kernels(), sequence_kernels()};
 }

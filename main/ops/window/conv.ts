@@ -1,0 +1,121 @@
+import { mlxCall, withoutDouble } from "../../backends/mlx/rules.ts";
+import { milNative } from "../../backends/coreml/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { mulDims } from "../../ir/dim.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import { formatType, tensor } from "../../ir/type.ts";
+import type { Op } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
+import type { ConvAttrs } from "../families/convolution.ts";
+import {
+  CONV_ATTRS,
+  batchConvolution,
+  checkConvolution,
+  forEachProduct,
+  perGroup,
+  shapeOfValue,
+  weightCotangent,
+} from "../families/convolution.ts";
+import { milConvolution } from "../families/coremlWindows.ts";
+import { cpuKernel } from "../families/cpu.ts";
+import { at, boundShape } from "../families/host.ts";
+import { normal, weight, withDoubles } from "../families/samples.ts";
+import { imageSizes, leftOver, reachedSizes, windowCounts } from "../families/windows.ts";
+
+export type { ConvAttrs } from "../families/convolution.ts";
+
+const PLAIN = { strides: [1, 1], padding: [0, 0], dilations: [1, 1], groups: 1 };
+
+export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
+  name: "conv",
+  summary:
+    "Cross-correlation of an image [batch, channels, (height,) width] with a weight [filters, channels of a group, taps], zeros around it, in one or two dimensions.",
+  arity: 2,
+  outputs: "one",
+  attributes: CONV_ATTRS,
+  infer: ([x, w], attrs) => {
+    const kernel = checkConvolution("conv", x, w, attrs);
+    const [filters = 1, inGroup = 1] = w.shape;
+    perGroup("conv", "filters", filters, attrs.groups);
+    if (mulDims(inGroup, attrs.groups) !== x.shape[1])
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[conv] channels: got ${formatType(x)} and ${attrs.groups} groups of ${inGroup} in the weight ${formatType(w)}`,
+      );
+    return tensor(x.dtype, [x.shape[0] ?? 1, filters, ...windowCounts("conv", imageSizes("conv", x), kernel, attrs)]);
+  },
+  reference: ([x, w], attrs, [type]) => {
+    const shape = boundShape(type, "conv");
+    const out = new Float64Array(sizeOf(shape));
+    forEachProduct({ large: x.shape, small: shape, weight: w, attrs }, (from, to, k) => {
+      out[to] = at(out, to) + at(x.data, from) * at(w.data, k);
+    });
+    return hostTensor(x.dtype, shape, out);
+  },
+  gradient: {
+    kind: "vjp",
+    rule: ({ g, ct, inputs: [x, w], attrs }) => {
+      const [sizes, kernel] = [shapeOfValue(g, x).slice(2), shapeOfValue(g, w).slice(2)];
+      const reached = reachedSizes(shapeOfValue(g, ct).slice(2), kernel, attrs);
+      const outputPadding = leftOver("conv", sizes, reached);
+      return [g.conv_transpose([ct, w], { ...attrs, outputPadding }), weightCotangent(g, x, ct, w, attrs)];
+    },
+  },
+  batching: {
+    kind: "rule",
+    rule: (context) => batchConvolution(context, 0, (x, w, attrs) => context.g.conv([x, w], attrs)),
+  },
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("conv", {
+      params: ({ strides, padding, dilations, groups }) => ({ strides, padding, dilations, groups }),
+    }),
+    coreml: milNative((e, [x, w], attrs) => milConvolution(e, x, w, attrs)),
+    mlx: mlxCall("conv", {
+      attrs: ({ strides, padding, dilations, groups }) => ({ strides, padding, dilations, groups }),
+      when: withoutDouble("conv"),
+    }),
+  },
+  samples: withDoubles([
+    { title: "odd sizes", inputs: [normal(1, [2, 3, 5, 7]), normal(2, [4, 3, 3, 2])], attrs: PLAIN },
+    {
+      title: "stride, padding, uneven rest",
+      inputs: [normal(3, [1, 2, 7, 6]), normal(4, [7, 2, 3, 3])],
+      attrs: { ...PLAIN, strides: [2, 3], padding: [1, 2] },
+    },
+    {
+      title: "dilation, groups",
+      inputs: [normal(5, [2, 4, 9, 8]), normal(6, [6, 2, 2, 3])],
+      attrs: { strides: [1, 2], padding: [2, 1], dilations: [3, 2], groups: 2 },
+    },
+    {
+      title: "one filter per channel",
+      inputs: [normal(7, [1, 5, 6, 5]), normal(8, [5, 1, 3, 3])],
+      attrs: { ...PLAIN, strides: [2, 1], padding: [1, 1], groups: 5 },
+    },
+    {
+      title: "one dimension, symbolic length",
+      inputs: [normal(9, [1, 3, "T"]), normal(10, [2, 3, 4])],
+      attrs: { strides: [1], padding: [3], dilations: [1], groups: 1 },
+      bindings: { T: 9 },
+    },
+    {
+      title: "one dimension, symbolic batch, stride",
+      inputs: [normal(11, ["B", 2, 11]), normal(12, [8, 2, 3])],
+      attrs: { strides: [4], padding: [0], dilations: [2], groups: 1 },
+      bindings: { B: 3 },
+    },
+    { title: "one tap", inputs: [normal(13, [1, 9, 4, 4]), normal(14, [8, 9, 1, 1])], attrs: PLAIN },
+    {
+      title: "padding wider than the window",
+      inputs: [normal(15, [1, 1, 2, 3]), normal(16, [1, 1, 2, 1])],
+      attrs: { ...PLAIN, padding: [3, 2], strides: [2, 1] },
+    },
+    {
+      title: "a weight in half",
+      inputs: [normal(17, [1, 2, 4, 5]), weight(18, [3, 2, 2, 2], "f16")],
+      attrs: PLAIN,
+      differentiable: false,
+    },
+  ]),
+});

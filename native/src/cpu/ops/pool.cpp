@@ -1,0 +1,108 @@
+// Pools, window by window of rows: first the rows of a window become one, then the taps along it. Both steps join whole runs
+// of memory with the vector kernels.
+#include <limits>
+
+#include "tables.h"
+#include "windows.h"
+
+namespace rlx {
+namespace {
+
+enum class How { max, mean, sum, min, prod };
+
+template <How kHow>
+class Pool final : public Op {
+ public:
+  explicit Pool(const OpContext& context) : Op(context) {
+    arity(1, 1, 1);
+    expect_type(c.in[0], DType::f32, "image");
+    expect_type(c.out[0], DType::f32, "result");
+  }
+
+  void bind() override {
+    const Tensor& x = in(0);
+    const Tensor& y = out();
+    const std::vector<int64_t> kernel = c.params.list("kernel");
+    expect(kernel.size() + 2 == x.rank && kernel.size() <= 2, "the window has another number of axes than the image");
+    size_t taps[2] = {1, 1};
+    for (size_t d = 0; d < kernel.size(); d++) {
+      expect(kernel[d] >= 1 && kernel[d] <= INT32_MAX, "a window without taps");
+      taps[d] = static_cast<size_t>(kernel[d]);
+    }
+    if (const char* wrong = bind_windows(c.params, x, y, taps, false, &w_)) reject(Code::ir_shape, "%s", wrong);
+    expect(w_.rows.padding < w_.rows.taps && w_.columns.padding < w_.columns.taps, "a window that is all padding");
+    expect(x.shape[0] == y.shape[0] && x.shape[1] == y.shape[1], "the result has other images");
+    expect(y.count == 0 || w_.plane() > 0, "an image without places");
+    rows_ = y.shape[0] * y.shape[1] * w_.rows.windows;
+    grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, w_.columns.size * w_.rows.taps));
+    thread_bytes = (w_.columns.size + StridedRow::floats(w_.columns)) * sizeof(float);
+  }
+
+  size_t items(size_t) const override { return out().count == 0 ? 0 : ceil_div(rows_, grain_); }
+
+  void run(size_t, size_t item, Thread& thread) override {
+    float* joined = reinterpret_cast<float*>(thread.scratch);
+    for (size_t row = item * grain_; row < std::min(rows_, (item + 1) * grain_); row++) {
+      const float* image = in(0).f32() + row / w_.rows.windows * w_.plane();
+      float* y = out().f32() + row * w_.columns.windows;
+      const float* source = join_rows(image, row % w_.rows.windows, joined);
+      join_columns(StridedRow(w_.columns, source, joined + w_.columns.size), y);
+    }
+  }
+
+ private:
+  static constexpr kernels::Binary kJoin = kHow == How::max   ? kernels::Binary::max
+                                           : kHow == How::min ? kernels::Binary::min
+                                           : kHow == How::prod ? kernels::Binary::mul
+                                                               : kernels::Binary::add;
+  static constexpr float kNothing = kHow == How::max    ? -std::numeric_limits<float>::infinity()
+                                    : kHow == How::min  ? std::numeric_limits<float>::infinity()
+                                    : kHow == How::prod ? 1
+                                                        : 0;
+
+  // All rows of the image that a window touches, as one; the row itself when it is alone.
+  const float* join_rows(const float* image, size_t window, float* joined) const {
+    const size_t width = w_.columns.size;
+    const float* first = nullptr;
+    bool many = false;
+    for (size_t tap = 0; tap < w_.rows.taps; tap++) {
+      size_t at;
+      if (!w_.rows.place(window, tap, &at)) continue;
+      const float* row = image + at * width;
+      if (first == nullptr) {
+        first = row;
+        continue;
+      }
+      c.kernels.binary(kJoin, many ? joined : first, 1, row, 1, joined, width);
+      many = true;
+    }
+    return many ? joined : first;
+  }
+
+  void join_columns(const StridedRow& row, float* y) const {
+    const size_t windows = w_.columns.windows;
+    std::fill(y, y + windows, kNothing);
+    for (size_t tap = 0; tap < w_.columns.taps; tap++) {
+      size_t first, last;
+      w_.columns.inside(tap, &first, &last);
+      if (first < last) c.kernels.binary(kJoin, y + first, 1, row.tap(tap, first), 1, y + first, last - first);
+    }
+    if (kHow != How::mean) return;
+    const float count = static_cast<float>(w_.taps());
+    c.kernels.binary(kernels::Binary::div, y, 1, &count, 0, y, windows);
+  }
+
+  Windows w_;
+  size_t rows_ = 0, grain_ = 1;
+};
+
+constexpr KernelEntry kTable[] = {
+    {"pool_max", make_op<Pool<How::max>>}, {"pool_mean", make_op<Pool<How::mean>>}, {"pool_sum", make_op<Pool<How::sum>>},
+    {"pool_min", make_op<Pool<How::min>>}, {"pool_prod", make_op<Pool<How::prod>>},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> pool_kernels() { return kTable; }
+
+}  // namespace rlx

@@ -1,0 +1,126 @@
+#include "windows.h"
+
+#include <mlx/ops.h>
+
+#include <limits>
+
+#include "../core/error.h"
+
+namespace rlx::gpu {
+
+using mx::array;
+using Numbers = std::vector<int>;
+
+namespace {
+
+// [N, C, ...] as [N, ..., C], and back.
+array channels_last(const array& x) { return mx::moveaxis(x, 1, -1); }
+array channels_first(const array& x) { return mx::moveaxis(x, -1, 1); }
+
+Numbers per_axis(const Invocation& call, const char* name, size_t axes) {
+  Numbers list = call.list(name);
+  if (list.size() != axes)
+    fail(Code::ir_structure, "[mlx] %s: attribute %s has %zu numbers, expected %zu", call.call.function->name, name, list.size(), axes);
+  return list;
+}
+
+struct Geometry {
+  Numbers strides, padding, dilations;
+  int groups;
+};
+Geometry geometry_of(const Invocation& call, size_t axes) {
+  return {per_axis(call, "strides", axes), per_axis(call, "padding", axes), per_axis(call, "dilations", axes), call.whole("groups")};
+}
+
+// A sum over no place at all: MLX's kernels want a number of places.
+bool is_empty(const mx::Shape& shape) {
+  for (const int size : shape)
+    if (size == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<array> convolve(const Invocation& call) {
+  const array& x = call.in(0);
+  const array weight = mx::astype(call.in(1), x.dtype());
+  if (is_empty(call.shape())) return {mx::zeros(call.shape(), x.dtype())};
+  const Geometry g = geometry_of(call, x.ndim() - 2);
+  const Numbers once(x.ndim() - 2, 1);
+  return {channels_first(mx::conv_general(channels_last(x), channels_last(weight), g.strides, g.padding, g.padding, g.dilations, once, g.groups))};
+}
+
+// Zeros between the places of the image, and a convolution with the mirrored kernel. What the padding cuts off is cut off
+// afterwards, so that it may be wider than the kernel.
+std::vector<array> convolve_transposed(const Invocation& call) {
+  const array& x = call.in(0);
+  const array weight = mx::astype(call.in(1), x.dtype());
+  const mx::Shape shape = call.shape();
+  if (is_empty(shape)) return {mx::zeros(shape, x.dtype())};
+  const size_t axes = x.ndim() - 2;
+  const Geometry g = geometry_of(call, axes);
+  // [groups · channels, filters, taps] → [groups · filters, taps, channels]
+  mx::Shape apart = weight.shape();
+  if (g.groups < 1 || apart[0] % g.groups != 0) fail(Code::ir_shape, "[conv_transpose] %d groups of %d channels", g.groups, apart[0]);
+  apart[0] /= g.groups;
+  apart.insert(apart.begin(), g.groups);
+  mx::Shape joined(apart.begin() + 2, apart.end());
+  joined[0] *= g.groups;
+  joined.push_back(apart[1]);
+  const array kernel = mx::reshape(mx::moveaxis(mx::reshape(weight, apart), 1, -1), joined);
+  Numbers before, after;
+  mx::Shape from(x.ndim(), 0), to = shape;
+  for (size_t axis = 0; axis < axes; axis++) {
+    const int reach = g.dilations[axis] * (kernel.shape(1 + axis) - 1);
+    const int whole = (x.shape(2 + axis) - 1) * g.strides[axis] + reach + 1;
+    from[2 + axis] = g.padding[axis];
+    to[2 + axis] += g.padding[axis];
+    before.push_back(reach);
+    after.push_back(reach + std::max(0, to[2 + axis] - whole));
+  }
+  const Numbers once(axes, 1);
+  const array full = mx::conv_general(channels_last(x), kernel, once, before, after, g.dilations, g.strides, g.groups, true);
+  return {mx::slice(channels_first(full), from, to)};
+}
+
+// All windows as a view of the padded image, joined along their taps.
+std::vector<array> pool(const Invocation& call, Pool kind) {
+  const array& x = call.in(0);
+  const mx::Shape shape = call.shape();
+  const size_t axes = x.ndim() - 2;
+  const Numbers kernel = per_axis(call, "kernel", axes), strides = per_axis(call, "strides", axes), padding = per_axis(call, "padding", axes);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nothing = kind == Pool::max ? -infinity : kind == Pool::min ? infinity : kind == Pool::prod ? 1 : 0;
+  if (is_empty(shape)) return {mx::zeros(shape, x.dtype())};
+  std::vector<std::pair<int, int>> around(x.ndim(), {0, 0});
+  for (size_t axis = 0; axis < axes; axis++) around[2 + axis] = {padding[axis], padding[axis]};
+  const array image = mx::contiguous(mx::pad(x, around, array(nothing, x.dtype())));
+  mx::Strides steps(x.ndim() + axes, 1);
+  mx::Shape windows = shape;
+  Numbers taps;
+  int64_t step = 1;
+  for (size_t axis = x.ndim(); axis-- > 0;) {
+    steps[axis] = axis < 2 ? step : step * strides[axis - 2];
+    if (axis >= 2) {
+      steps[axis + axes] = step;
+      if ((shape[axis] - 1) * strides[axis - 2] + kernel[axis - 2] > image.shape(axis))
+        fail(Code::ir_shape, "[pool] the windows do not fit into the image");
+    }
+    step *= image.shape(axis);
+  }
+  for (size_t axis = 0; axis < axes; axis++) {
+    windows.push_back(kernel[axis]);
+    taps.push_back(static_cast<int>(x.ndim() + axis));
+  }
+  const array seen = mx::as_strided(image, windows, steps, 0);
+  switch (kind) {
+    case Pool::max: return {mx::max(seen, taps)};
+    case Pool::min: return {mx::min(seen, taps)};
+    case Pool::sum: return {mx::sum(seen, taps)};
+    case Pool::prod: return {mx::prod(seen, taps)};
+    case Pool::mean: break;
+  }
+  return {mx::mean(seen, taps)};
+}
+
+}  // namespace rlx::gpu
