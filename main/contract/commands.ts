@@ -76,6 +76,8 @@ export const COMMANDS = [
   command("graph.byType", "Colour by type", "Navigate", ["Y"], graph),
   command("graph.byMeasured", "Colour by measured time", "Navigate", ["M"], graph),
   command("graph.byError", "Colour by error of weights", "Navigate", ["E"], graph),
+  command("graph.byPlanned", "Colour by the system’s plan", "Navigate", ["P"], graph),
+  command("graph.byMlx", "Colour by what MLX would do", "Navigate", ["L"], graph),
   command("graph.isolateAne", "Only the Neural Engine", "Navigate", ["A"], graph),
   command("graph.isolateGpu", "Only the GPU", "Navigate", ["G"], graph),
   command("graph.isolateCpu", "Only the CPU", "Navigate", ["C"], graph),

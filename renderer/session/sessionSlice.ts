@@ -10,7 +10,8 @@ import type { EngineInfo, EngineStatus } from "../../main/contract/views/engine.
 import type { WeightRow } from "../../main/contract/views/export.ts";
 import type { NodeView } from "../../main/contract/views/graph.ts";
 import type { Overview, Recent } from "../../main/contract/views/model.ts";
-import type { RouteView, TargetList } from "../../main/contract/views/route.ts";
+import type { MlxRoute } from "../../main/contract/views/mlx.ts";
+import type { PlannedRoute, RouteView, TargetList } from "../../main/contract/views/route.ts";
 import type { ProfileView } from "../../main/contract/views/run.ts";
 import type { GraphModel } from "../graph/graphModel.ts";
 import type { Async } from "./async.ts";
@@ -40,6 +41,9 @@ export interface SessionData {
   readonly target: TargetSpec | null;
   readonly phase: Phase;
   readonly routes: Readonly<Record<Phase, Async<RouteView>>>;
+  /** What the system itself plans for target and phase, and what MLX would do with the same graph; asked for by the routing view. */
+  readonly planned: Async<PlannedRoute>;
+  readonly onMlx: Async<MlxRoute>;
   /** The legal graph for target and phase; the structure tree, the ribbon and the canvas all read it. */
   readonly graph: Async<GraphModel>;
   readonly selection: Selection;
@@ -103,6 +107,8 @@ export const NO_MODEL = {
   upload: null,
   target: null,
   routes: NO_ROUTES,
+  planned: IDLE,
+  onMlx: IDLE,
   graph: IDLE,
   selection: { kind: "none" },
   node: IDLE,

@@ -5,6 +5,8 @@ import { Inspector } from "../features/inspector/Inspector.tsx";
 import { PassInspector } from "../features/pipeline/PassInspector.tsx";
 import { ProfileInspector } from "../features/profile/ProfileInspector.tsx";
 import { WhereCard } from "../features/profile/WhereCard.tsx";
+import { NodeRouteCard } from "../features/route/NodeRouteCard.tsx";
+import { SegmentPlan } from "../features/route/SegmentPlan.tsx";
 import { RunInspector } from "../features/run/RunInspector.tsx";
 import { current } from "../session/async.ts";
 import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
@@ -52,6 +54,8 @@ export function InspectorPanel(): ReactNode {
           onSource={showSource}
           model={model}
           noteOf={(group) => blockNote(api.getState(), group)}
+          routeOfNode={(node) => <NodeRouteCard node={node} />}
+          routeOfSegment={(index) => <SegmentPlan index={index} />}
         />
       )}
     </aside>

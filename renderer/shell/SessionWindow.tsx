@@ -4,7 +4,6 @@ import { Group, Panel } from "react-resizable-panels";
 import { BenchTab } from "../features/bench/BenchTab.tsx";
 import { ExportTab } from "../features/export/ExportTab.tsx";
 import { GraphTab } from "../features/graph/GraphTab.tsx";
-import { Overview } from "../features/overview/Overview.tsx";
 import { PipelineTab } from "../features/pipeline/PipelineTab.tsx";
 import { ProfileTab } from "../features/profile/ProfileTab.tsx";
 import { Ribbon } from "../features/route/Ribbon.tsx";
@@ -18,6 +17,7 @@ import { shownTabs } from "./commands.ts";
 import { InspectorPanel } from "./InspectorPanel.tsx";
 import { LogPane } from "./LogPane.tsx";
 import { Navigator } from "./Navigator.tsx";
+import { OverviewView } from "./OverviewView.tsx";
 import { LossBanner } from "./Notices.tsx";
 import { Edge, SidePane, usePane } from "./Panes.tsx";
 import { LEAST_VIEW } from "./panes.ts";
@@ -38,7 +38,7 @@ const NAMES: { readonly [T in Tab]: string } = {
 };
 
 const VIEWS: { readonly [T in Tab]: () => ReactNode } = {
-  overview: Overview,
+  overview: OverviewView,
   tensors: TensorsTab,
   graph: GraphTab,
   pipeline: PipelineTab,

@@ -143,6 +143,18 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       enabled: () => get().profiled !== null,
     },
     "graph.byError": { run: () => get().setGraphMode("error"), enabled: () => get().weightErrors !== null },
+    "graph.byPlanned": {
+      run: () => get().setGraphMode("planned"),
+      enabled: () => current(get().planned) !== null,
+    },
+    "graph.byMlx": {
+      // What is not there yet is asked for: it takes a moment.
+      run: () => {
+        get().setGraphMode("mlx");
+        if (get().onMlx.kind === "idle") void get().loadOnMlx();
+      },
+      enabled: () => model()?.canGraph.ok === true,
+    },
     "graph.isolateAne": isolate("ane"),
     "graph.isolateGpu": isolate("gpu"),
     "graph.isolateCpu": isolate("cpu"),

@@ -16,6 +16,8 @@ import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
 import { createProfileSlice } from "../features/profile/slice.ts";
+import type { RouteSlice } from "../features/route/slice.ts";
+import { createRouteSlice, followRoute } from "../features/route/slice.ts";
 import type { PairSlice } from "../features/run/pairSlice.ts";
 import { createPairSlice } from "../features/run/pairSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
@@ -35,6 +37,7 @@ export type WorkbenchState = SessionState &
   PipelineSlice &
   RunSlice &
   PairSlice &
+  RouteSlice &
   DevicesSlice &
   BenchSlice &
   ProfileSlice &
@@ -55,6 +58,7 @@ export function createWorkbenchStore(
       ...createPipelineSlice(tools),
       ...createRunSlice(tools),
       ...createPairSlice(tools),
+      ...createRouteSlice(tools),
       ...createDevicesSlice(tools),
       ...createBenchSlice(tools),
       ...createProfileSlice(tools),
@@ -65,6 +69,7 @@ export function createWorkbenchStore(
   followPasses(store);
   followResults(store);
   followGraph(store, layout);
+  followRoute(store);
   watchConnection(engine, store);
   return store;
 }

@@ -36,7 +36,14 @@ const FILLED: { readonly [T in Truth]: string } = {
   simulated: "0%",
 };
 
-export function TruthMark({ truth, children }: { readonly truth: Truth; readonly children?: ReactNode }): ReactNode {
+export interface TruthMarkProps {
+  readonly truth: Truth;
+  /** Another word for the same mark. */
+  readonly word?: string;
+  readonly children?: ReactNode;
+}
+
+export function TruthMark({ truth, word = truth, children }: TruthMarkProps): ReactNode {
   return (
     <span className={styles["mark"]}>
       <i
@@ -45,7 +52,7 @@ export function TruthMark({ truth, children }: { readonly truth: Truth; readonly
         style={{ "--filled": FILLED[truth] } as CSSProperties}
         aria-hidden="true"
       />
-      {truth}
+      {word}
       {children}
     </span>
   );

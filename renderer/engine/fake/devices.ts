@@ -4,6 +4,8 @@ import type { Handlers } from "../../../main/contract/define.ts";
 import type { GraphView } from "../../../main/contract/views/graph.ts";
 import type { DeviceAdvice, MachineState } from "../../../main/contract/views/machine.ts";
 import type { MlxRoute } from "../../../main/contract/views/mlx.ts";
+import type { PlannedRoute, RouteView } from "../../../main/contract/views/route.ts";
+import { deviceCode } from "../../../main/contract/views/common.ts";
 import { opName } from "../../graph/graphModel.ts";
 import { figure, isHidden } from "./route.ts";
 
@@ -99,3 +101,42 @@ export const fakeCalibrate: Handlers<Contract>["streams"]["devices.calibrate"] =
   await Promise.resolve();
   yield { kind: "done", advice: fakeAdvice() };
 };
+
+/** A plan that is the prediction but for the attention of the first block, which it puts on the GPU. */
+export function fakePlanned(route: RouteView, view: GraphView): PlannedRoute {
+  const predicted = Uint8Array.from(route.nodes.device);
+  const planned = Uint8Array.from(predicted);
+  const moved = planned.findIndex((code, node) => code === deviceCode("ane") && opName(view, node) === "attention");
+  if (moved >= 0) planned[moved] = deviceCode("gpu");
+  const ops = predicted.filter((code) => code !== 0).length;
+  const difference = {
+    node: moved,
+    op: "scaled_dot_product_attention",
+    output: "attention_0",
+    predicted: "ane" as const,
+    planned: "gpu" as const,
+    cost: 0.1,
+    rule: "ane.fits",
+    sentence: "Every input has at most five dimensions.",
+  };
+  return {
+    truth: "planned",
+    target: route.target,
+    targetTitle: route.targetTitle,
+    phase: route.phase,
+    machine: "Apple M4, macOS 26.5",
+    refusal: null,
+    sentence: `On Apple M4, macOS 26.5: ${moved >= 0 ? ops - 1 : ops} of ${ops} operators as predicted.`,
+    ops,
+    joined: ops,
+    agreeing: moved >= 0 ? ops - 1 : ops,
+    shares: [
+      { device: "ane", predicted: 0.9, planned: 0.88 },
+      { device: "gpu", predicted: 0.05, planned: 0.07 },
+      { device: "cpu", predicted: 0.05, planned: 0.05 },
+    ],
+    firstDifference: moved >= 0 ? difference : null,
+    differences: moved >= 0 ? [difference] : [],
+    nodes: { predicted, planned },
+  };
+}

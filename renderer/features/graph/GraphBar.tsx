@@ -5,6 +5,7 @@ import { count } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { useSize } from "../../ui/useSize.ts";
 import type { GraphMode } from "./graphState.ts";
+import { mlxColumn, plannedColumn, shownMode } from "./graphState.ts";
 import { StageField } from "./StageField.tsx";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
@@ -25,16 +26,31 @@ const MODES: readonly ModeOption[] = [
 const MEASURED: ModeOption = { id: "measured", text: "Measured", hint: "Colour by the time of the last profile (M)" };
 const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by what weights lost in the last export (E)" };
 
+const PLANNED: ModeOption = { id: "planned", text: "Planned", hint: "Colour by the device of Core ML’s own plan (P)" };
+const MLX: ModeOption = {
+  id: "mlx",
+  text: "MLX",
+  hint: "Colour by what MLX would do: native, decomposed, unsupported (L)",
+};
+
 /** What a button for each mode needs, and the stage and the search beside them; with less, one choice holds the modes. */
 const ROOM = { mode: 66, others: 310 } as const;
 
 export function GraphBar(): ReactNode {
-  const mode = useGraph((s) => s.graphMode);
+  const mode = useGraph(shownMode);
+  const hasPlan = useGraph((s) => plannedColumn(s) !== null);
+  const hasMlx = useGraph((s) => mlxColumn(s) !== null);
   const setMode = useGraph((s) => s.setGraphMode);
   const [tools, { width }] = useSize<HTMLDivElement>();
   const profiled = useGraph((s) => s.profiled !== null);
   const exported = useGraph((s) => s.weightErrors !== null);
-  const modes = [...MODES, ...(profiled ? [MEASURED] : []), ...(exported ? [ERROR] : [])];
+  const modes = [
+    ...MODES,
+    ...(hasPlan ? [PLANNED] : []),
+    ...(hasMlx ? [MLX] : []),
+    ...(profiled ? [MEASURED] : []),
+    ...(exported ? [ERROR] : []),
+  ];
   const query = useGraph((s) => s.graphQuery);
   const hits = useGraph((s) => s.graphHits.length);
   const at = useGraph((s) => s.graphHitAt);

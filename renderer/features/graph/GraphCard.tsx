@@ -2,6 +2,7 @@
 import type { NodeProps } from "@xyflow/react";
 import type { CSSProperties, ReactNode } from "react";
 import { createContext, memo, useContext } from "react";
+import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
 import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
@@ -51,6 +52,7 @@ function BoxCard({ box, context }: Part): ReactNode {
   const hidden = inside === undefined ? "" : `, ${plural(inside, "hop")} inside`;
   const small = (scene.h[box] ?? 0) < SMALL_HEIGHT;
   const warn = isOp ? warning(scene.ref[box] ?? 0) : null;
+  const planned = isOp ? context.planned(scene.ref[box] ?? 0) : null;
   return (
     <div
       className={cx(
@@ -75,6 +77,7 @@ function BoxCard({ box, context }: Part): ReactNode {
           />
         </svg>
       </span>
+      {planned === null ? null : <PlannedBar device={planned} />}
       <span className={styles["line"]}>
         {device === "none" ? null : (
           <svg
@@ -111,6 +114,18 @@ function BoxCard({ box, context }: Part): ReactNode {
         />
       ) : null}
     </div>
+  );
+}
+
+/** Beside the predicted device the planned one, where they differ. */
+function PlannedBar({ device }: { readonly device: Device }): ReactNode {
+  const { name } = deviceLook(device);
+  return (
+    <span className={styles["plannedBar"]} role="img" aria-label={`planned on ${name}`} title={`Planned on ${name}`}>
+      <svg width="5" height="100%">
+        <rect width="5" height="100%" fill={deviceFill(device)} />
+      </svg>
+    </span>
   );
 }
 

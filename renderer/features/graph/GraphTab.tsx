@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useCallback, useEffect, useMemo } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
+import { mlxStateOf } from "../../../main/contract/views/mlx.ts";
 import { oddNote, stackNote } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
@@ -23,7 +24,7 @@ import { errorText, Legend } from "./Legend.tsx";
 import { paintScene } from "./paint.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
 import type { Picture } from "./graphState.ts";
-import { isResultMode, routeColumns } from "./graphState.ts";
+import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
 import type { KeptView } from "./view.ts";
 import { selectedBox } from "./walk.ts";
 import { useGraph } from "./useGraph.ts";
@@ -60,7 +61,9 @@ export function GraphTab(): ReactNode {
 const NONE: ReadonlyMap<number, never> = new Map<number, never>();
 
 function Shown({ picture }: { readonly picture: Picture }): ReactNode {
-  const mode = useGraph((s) => s.graphMode);
+  const mode = useGraph(shownMode);
+  const plan = useGraph(plannedColumn);
+  const onMlx = useGraph(mlxColumn);
   const stage = useGraph((s) => s.graphStage);
   const overlay = useGraph((s) => current(s.overlay));
   const route = useGraph((s) => current(s.routes[s.phase]));
@@ -99,11 +102,17 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   }, [mode, model, profiled, weightErrors, phase]);
   const asked =
     overlay !== null && overlay.kind === mode && overlay.values.length === nodeCount ? overlay.values : null;
-  const values = isResultMode(mode) ? (result?.values ?? null) : asked;
-  const deviceColumn = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
+  const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mlx" ? onMlx : asked;
+  const predicted = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
+  const deviceColumn = mode === "planned" ? plan : predicted;
   const devices = useMemo(
-    () => legalRoute?.devices ?? (deviceColumn === null ? [] : countDevices(model, deviceColumn)),
-    [legalRoute, model, deviceColumn],
+    () =>
+      mode !== "planned" && legalRoute !== null
+        ? legalRoute.devices
+        : deviceColumn === null
+          ? []
+          : countDevices(model, deviceColumn),
+    [mode, legalRoute, model, deviceColumn],
   );
   const workColumn = work !== null && work.length === nodeCount ? work : null;
   const paint = useMemo(
@@ -139,6 +148,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
       if (mode === "measured") return (paint.value[of] ?? 0) > 0 ? seconds(paint.value[of] ?? 0) : "";
       if (mode === "error") return Number.isNaN(paint.value[of] ?? Number.NaN) ? "" : errorText(paint.value[of] ?? 0);
+      if (mode === "mlx") return mlxStateOf(paint.value[of] ?? 0) === "none" ? "" : mlxStateOf(paint.value[of] ?? 0);
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
       return (paint.work[of] ?? 0) >= 0.0005 ? `~${fineShare(paint.work[of] ?? 0)}` : "";
     },
@@ -152,6 +162,14 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       return legalRoute.strings[legalRoute.nodes.reason[node] ?? 0] ?? null;
     },
     [legalRoute],
+  );
+  const planned = useCallback(
+    (node: number): Device | null => {
+      const [ours, theirs] = [device?.[node] ?? 0, plan?.[node] ?? 0];
+      // The bar is beside the predicted device: in the colours of the plan there is nothing to add.
+      return mode !== "device" || theirs === 0 || ours === theirs ? null : deviceOf(theirs);
+    },
+    [device, plan, mode],
   );
   const note = useCallback(
     (of: number): string => {
@@ -170,12 +188,13 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       hits,
       quantity,
       warning,
+      planned,
       note,
       inside,
       changed,
       close: toggleGroup,
     }),
-    [box, isolated, hits, quantity, warning, note, inside, changed, toggleGroup],
+    [box, isolated, hits, quantity, warning, planned, note, inside, changed, toggleGroup],
   );
   const actions = useMemo(
     () => ({

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import { MLX_STATES } from "../../../main/contract/views/mlx.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { ResultColumn } from "../../graph/resultColumns.ts";
 import { cx } from "../../ui/cx.ts";
@@ -12,6 +13,7 @@ import { Segmented } from "../../ui/Segmented.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { heatColor } from "./colors.ts";
 import type { Paint } from "./paint.ts";
+import { mlxColor } from "./paint.ts";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
 
@@ -40,6 +42,13 @@ export function Legend({ paint, route, overlay, result, devices }: LegendProps):
         <Results paint={paint} result={result} />
       ) : mode === "time" || mode === "bytes" ? (
         <Scale paint={paint} overlay={overlay} />
+      ) : mode === "mlx" ? (
+        MLX_STATES.slice(1).map((state, i) => (
+          <span key={state} className={styles["swatch"]}>
+            <i style={{ background: mlxColor(i + 1) }} />
+            {state} on MLX
+          </span>
+        ))
       ) : mode === "type" ? (
         (overlay?.legend ?? []).map((text, i, all) => (
           <span key={text} className={styles["swatch"]}>
@@ -52,19 +61,22 @@ export function Legend({ paint, route, overlay, result, devices }: LegendProps):
       ) : devices.length === 0 ? (
         <span>{routing ? "Finding out what runs where …" : "No route for this stage"}</span>
       ) : (
-        devices.map(({ device, ops }) => (
-          <button
-            key={device}
-            type="button"
-            aria-pressed={isolated === device}
-            title={`Only ${deviceLook(device).name} (${deviceLook(device).letter})`}
-            onClick={() => isolate(device)}
-          >
-            <DeviceChip device={device}>
-              {deviceLook(device).short} {count(ops)}
-            </DeviceChip>
-          </button>
-        ))
+        <>
+          {mode === "planned" ? <TruthMark truth="planned" /> : null}
+          {devices.map(({ device, ops }) => (
+            <button
+              key={device}
+              type="button"
+              aria-pressed={isolated === device}
+              title={`Only ${deviceLook(device).name} (${deviceLook(device).letter})`}
+              onClick={() => isolate(device)}
+            >
+              <DeviceChip device={device}>
+                {deviceLook(device).short} {count(ops)}
+              </DeviceChip>
+            </button>
+          ))}
+        </>
       )}
     </div>
   );

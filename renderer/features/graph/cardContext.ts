@@ -1,4 +1,5 @@
 /** What every card reads; a new object only when something in it changed. */
+import type { Device } from "../../../main/contract/views/common.ts";
 import type { ChangeKind } from "./changes.ts";
 import type { Paint } from "./paint.ts";
 import type { Picture } from "./graphState.ts";
@@ -15,6 +16,8 @@ export interface CardContext {
   readonly quantity: (box: number) => string;
   /** Why an op is not where the target would like it, or null. */
   readonly warning: (node: number) => string | null;
+  /** Where the system plans an op that was predicted elsewhere, or null. */
+  readonly planned: (node: number) => Device | null;
   /** What makes a block differ from its siblings, or blocks of a stack from each other, or "". By box. */
   readonly note: (box: number) => string;
   /** How many hops a folded group hides. */

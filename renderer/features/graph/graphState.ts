@@ -27,8 +27,8 @@ export function stageOf(choice: Exclude<StageChoice, { kind: "legal" }>): Stage 
   return index < 1 ? { kind: "initial" } : { kind: "pass", index };
 }
 
-/** What the engine or the graph knows, and what was found out by a run or an export. */
-export type GraphMode = OverlayKind | "measured" | "error";
+/** What the engine or the graph knows, what was found out by a run or an export, and what the system plans or MLX would do. */
+export type GraphMode = OverlayKind | "measured" | "error" | "planned" | "mlx";
 export const isResultMode = (mode: GraphMode): mode is "measured" | "error" => mode === "measured" || mode === "error";
 
 /** A scene with what it was made from: numbers in one are good only in the other. */
@@ -111,7 +111,11 @@ export function roomFor(width: number, height: number, map: boolean): LayoutRoom
 
 export type GraphState = SessionState & GraphSlice;
 
-export const isRouteMode = (mode: GraphMode): boolean => mode === "device" || mode === "segment";
+/** Modes whose columns are in the window already: nothing is asked for them. */
+export const isRouteMode = (mode: GraphMode): boolean =>
+  mode === "device" || mode === "segment" || mode === "planned" || mode === "mlx";
+/** They speak of the legal graph only. */
+export const isLegalMode = (mode: GraphMode): mode is "planned" | "mlx" => mode === "planned" || mode === "mlx";
 
 export function shownGraph(state: GraphState): Async<GraphModel> {
   return state.graphStage.kind === "legal" ? state.graph : state.stageGraph;
@@ -128,6 +132,27 @@ export function routeColumns(state: GraphState): {
     return { device: null, work: null };
   return { device: route.nodes.device, work: route.nodes.work };
 }
+
+/** Per node what the system plans; null without a plan of the graph that is shown. */
+export function plannedColumn(state: GraphState): Uint8Array | null {
+  const planned = current(state.planned)?.nodes.planned;
+  const shown = current(shownGraph(state));
+  return state.graphStage.kind === "legal" && planned?.length === shown?.view.nodeCount ? (planned ?? null) : null;
+}
+
+/** Per node what MLX would do; null without that or for another graph. */
+export function mlxColumn(state: GraphState): Uint8Array | null {
+  const onMlx = current(state.onMlx)?.nodes.state;
+  const shown = current(shownGraph(state));
+  return state.graphStage.kind === "legal" && onMlx?.length === shown?.view.nodeCount ? (onMlx ?? null) : null;
+}
+
+/** The mode that there are columns for: a plan is gone with its target, and colours by device remain. */
+export const shownMode = (state: GraphState): GraphMode =>
+  (state.graphMode === "planned" && plannedColumn(state) === null) ||
+  (state.graphMode === "mlx" && mlxColumn(state) === null)
+    ? "device"
+    : state.graphMode;
 
 /** What makes a block differ from its siblings in the picture that is shown, or "". */
 export function blockNote(state: GraphState, group: number): string {

@@ -33,6 +33,9 @@ export interface Paint {
   readonly high: number;
 }
 
+/** native, decomposed, unsupported: three steps of the heat scale, far apart. */
+export const mlxColor = (state: number): string => heatStep(0.2 + 0.4 * (state - 1));
+
 /** Grey, and not on the scale. */
 const NOTHING_KNOWN = "#80808066";
 
@@ -73,10 +76,10 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   return { mode, device, shares, work, segment, value, heat: heatOf(mode, value, low, high), low, high };
 }
 
-/** Times and bytes add up; of errors the largest counts. The first known number takes the place of NaN. */
+/** Times and bytes add up; of errors the largest counts, and of what MLX does the worst. The first known number takes the place of NaN. */
 function together(mode: GraphMode, sum: number, next: number): number {
   if (Number.isNaN(sum)) return next;
-  return mode === "error" ? Math.max(sum, next) : sum + Math.max(0, next);
+  return mode === "error" || mode === "mlx" ? Math.max(sum, next) : sum + Math.max(0, next);
 }
 
 /** Makes the shares of one box add up to one, by number of ops where no work is known; returns the largest. */
@@ -108,9 +111,10 @@ function rangeOf(value: Float32Array, kind: Uint8Array): { readonly low: number;
 }
 
 function heatOf(mode: GraphMode, value: Float32Array, low: number, high: number): readonly (string | null)[] {
-  if (mode === "device" || mode === "segment") return Array.from(value, () => null);
+  if (mode === "device" || mode === "segment" || mode === "planned") return Array.from(value, () => null);
   // A handful of types gets evenly spaced steps of the same scale.
   if (mode === "type")
     return Array.from(value, (v) => heatStep(high <= 0 ? 0.3 : 0.15 + (0.75 * v) / Math.max(1, high)));
+  if (mode === "mlx") return Array.from(value, (v) => (v > 0 ? mlxColor(v) : NOTHING_KNOWN));
   return Array.from(value, (v) => (Number.isNaN(v) ? NOTHING_KNOWN : heatStep(logShare(v, low, high))));
 }

@@ -11,7 +11,7 @@ import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SliceTools } from "../../session/sessionSlice.ts";
 import { changesOn, nextRegion } from "./changes.ts";
 import type { GraphSlice, GraphState, StageChoice, ViewRequest } from "./graphState.ts";
-import { isResultMode, isRouteMode, roomFor, routeColumns, shownGraph, stageOf } from "./graphState.ts";
+import { isLegalMode, isResultMode, isRouteMode, roomFor, routeColumns, shownGraph, stageOf } from "./graphState.ts";
 import { neighbour, selectedBox } from "./walk.ts";
 
 /** What the bars and panes around the canvas take, for a first guess before it is measured. */
@@ -34,7 +34,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     const shown = current(shownGraph(state));
     const { target } = state;
     const { graphMode: kind } = state;
-    const isHere = isResultMode(kind) || (state.graphStage.kind === "legal" && isRouteMode(kind));
+    const isHere = isResultMode(kind) || isLegalMode(kind) || (state.graphStage.kind === "legal" && isRouteMode(kind));
     if (shown === null || target === null || isHere) {
       set({ overlay: IDLE });
       return;

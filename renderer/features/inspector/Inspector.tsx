@@ -1,5 +1,6 @@
 /** What is selected. An op's first card is always "Why here?", its last the chain of where it came from. */
 import type { ReactNode } from "react";
+import type { NodeView } from "../../../main/contract/views/graph.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
@@ -26,6 +27,9 @@ export interface InspectorLinks {
   /** The graph that is shown, whatever its stage. */
   readonly model: GraphModel | null;
   readonly noteOf: (group: number) => string;
+  /** From the routing view: what is known of an op and of a segment beyond the prediction. */
+  readonly routeOfNode: (node: NodeView) => ReactNode;
+  readonly routeOfSegment: (index: number) => ReactNode;
 }
 
 export function Inspector(links: InspectorLinks): ReactNode {
@@ -36,7 +40,11 @@ export function Inspector(links: InspectorLinks): ReactNode {
     case "group":
       return <GroupCards group={selection.group} model={links.model} noteOf={links.noteOf} />;
     case "segment":
-      return <SegmentCards index={selection.index} onNode={links.onNode} />;
+      return (
+        <SegmentCards index={selection.index} onNode={links.onNode}>
+          {links.routeOfSegment(selection.index)}
+        </SegmentCards>
+      );
     case "hop":
       return <HopCards index={selection.index} onNode={links.onNode} />;
     case "none":
@@ -53,7 +61,13 @@ function SelectedNode({ links }: { readonly links: InspectorLinks }): ReactNode 
   return (
     <>
       <h2 className={styles["title"]}>{[node.path, node.name].filter((part) => part !== "").join(" · ")}</h2>
-      <NodeCards node={node} onNode={links.onNode} onMil={links.onMil} onTensor={links.onTensor} />
+      <NodeCards
+        node={node}
+        onNode={links.onNode}
+        onMil={links.onMil}
+        onTensor={links.onTensor}
+        afterWhy={links.routeOfNode(node)}
+      />
       <OriginCard node={node} links={links} />
     </>
   );

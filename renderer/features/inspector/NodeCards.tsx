@@ -18,9 +18,11 @@ export interface NodeCardsProps {
   readonly onNode: (node: number) => void;
   readonly onMil: (node: number) => void;
   readonly onTensor: (name: string) => void;
+  /** Below the first card: what is known beyond the prediction. */
+  readonly afterWhy?: ReactNode;
 }
 
-export function NodeCards({ node, onNode, onMil, onTensor }: NodeCardsProps): ReactNode {
+export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCardsProps): ReactNode {
   const { placement, mil, routed } = node;
   const errors = useSession((state) => state.weightErrors);
   const lossOf = (tensor: string): readonly (readonly [string, string])[] => {
@@ -37,6 +39,7 @@ export function NodeCards({ node, onNode, onMil, onTensor }: NodeCardsProps): Re
       ) : (
         <WhyCard placement={placement} op={node.op} />
       )}
+      {afterWhy}
       <Card title="Shapes and types" aside={node.op}>
         <dl className={styles["values"]}>
           {node.inputs.map((value, i) => (

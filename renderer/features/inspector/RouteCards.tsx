@@ -68,9 +68,12 @@ function HopRow({
 export function SegmentCards({
   index,
   onNode,
+  children,
 }: {
   readonly index: number;
   readonly onNode: (node: number) => void;
+  /** Below the first card: what is known beyond the prediction. */
+  readonly children?: ReactNode;
 }): ReactNode {
   const route = useSession((state) => current(state.routes[state.phase]));
   const select = useSession((state) => state.select);
@@ -98,6 +101,7 @@ export function SegmentCards({
         </p>
         <Note>{segment.why}</Note>
       </Card>
+      {children}
       <Card title="What it does">
         <Facts
           rows={[

@@ -15,7 +15,8 @@ import { MetadataCard } from "./MetadataCard.tsx";
 import { RouteCard } from "./RouteCard.tsx";
 import styles from "./Overview.module.css";
 
-export function Overview(): ReactNode {
+/** `children`: what stands below the comparison of units, from another feature. */
+export function Overview({ children }: { readonly children?: ReactNode }): ReactNode {
   const overview = useSession((state) => current(state.model));
   if (overview === null) return null;
   return (
@@ -28,6 +29,7 @@ export function Overview(): ReactNode {
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
         {overview.canGraph.ok ? <CompareCard key={`compare ${overview.model}`} /> : null}
+        {overview.canGraph.ok ? children : null}
         {overview.profiles.length === 0 ? null : <ProfilesCard overview={overview} />}
         <FactsCard overview={overview} />
         {overview.file === null ? null : <MetadataCard key={overview.model} model={overview.model} />}

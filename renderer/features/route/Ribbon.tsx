@@ -1,6 +1,7 @@
 /** The route ribbon, on every tab: the program in execution order by device, with the weakest truth it rests on. */
 import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
+import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import { nodeName, opName } from "../../graph/graphModel.ts";
@@ -12,10 +13,14 @@ import { TruthMark } from "../../ui/marks.tsx";
 import { deviceFill } from "../../ui/patterns.tsx";
 import { useSize } from "../../ui/useSize.ts";
 import type { RibbonRect, RibbonWidth } from "./ribbonGeometry.ts";
+import { TruthWord } from "./TruthWord.tsx";
 import { ribbonNotches, ribbonRects, segmentExtents } from "./ribbonGeometry.ts";
+import { plannedRuns } from "./routing.ts";
 import styles from "./Ribbon.module.css";
 
 const HEIGHT = 20;
+/** Of the prediction, where a plan stands below it. */
+const PREDICTED_HEIGHT = 12;
 
 export function Ribbon(): ReactNode {
   const phase = useSession((state) => state.phase);
@@ -53,6 +58,7 @@ export function Ribbon(): ReactNode {
           <Band route={route} by={by} />
           <div className={styles["text"]}>
             <TruthMark truth={route.truth} />
+            <PlanSummary />
             <button
               type="button"
               className={styles["summary"]}
@@ -65,6 +71,20 @@ export function Ribbon(): ReactNode {
         </>
       )}
     </section>
+  );
+}
+
+/** How far the plan agrees: the place where a mismatch is seen on every tab. */
+function PlanSummary(): ReactNode {
+  const planned = useSession((state) => current(state.planned));
+  const setTab = useSession((state) => state.setTab);
+  if (planned === null || planned.refusal !== null) return null;
+  const differing = planned.joined - planned.agreeing;
+  return (
+    <button type="button" className={styles["summary"]} title={planned.sentence} onClick={() => setTab("overview")}>
+      <TruthWord truth="planned" />
+      <span>{differing === 0 ? "agrees" : plural(differing, "difference")}</span>
+    </button>
   );
 }
 
@@ -100,7 +120,18 @@ function Summary({
   );
 }
 
+/** The plan below the prediction, in the same stretches. */
+function usePlan(route: RouteView): ReadonlyMap<number, number> | null {
+  const planned = useSession((state) => current(state.planned));
+  return useMemo(() => {
+    if (planned === null || planned.refusal !== null || planned.phase !== route.phase) return null;
+    const devices = plannedRuns(route, planned);
+    return new Map(Array.from(route.runs.firstNode, (node, run) => [node, devices[run] ?? 0]));
+  }, [route, planned]);
+}
+
 function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWidth }): ReactNode {
+  const plan = usePlan(route);
   const [ref, { width }] = useSize<HTMLDivElement>();
   const rects = useMemo(() => ribbonRects(route.runs, width, by), [route, width, by]);
   const selection = useSession((state) => state.selection);
@@ -110,8 +141,13 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
     <div ref={ref} className={styles["band"]}>
       <svg width={width} height={HEIGHT + 8} aria-hidden="true">
         {rects.map((rect) => (
-          <Rect key={rect.firstNode} rect={rect} />
+          <Rect key={rect.firstNode} rect={rect} height={plan === null ? HEIGHT : PREDICTED_HEIGHT} />
         ))}
+        {plan === null
+          ? null
+          : rects.map((rect) => (
+              <PlanRect key={rect.firstNode} rect={rect} device={deviceOf(plan.get(rect.firstNode) ?? 0)} />
+            ))}
         {ribbonNotches(rects).map((x) => (
           <path key={x} d={`M${x - 4} ${HEIGHT + 1}h8l-4 5z`} fill="var(--ink-2)" />
         ))}
@@ -135,7 +171,24 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
   );
 }
 
-function Rect({ rect }: { readonly rect: RibbonRect }): ReactNode {
+/** What the plan tells nothing of stays an outline. */
+function PlanRect({ rect, device }: { readonly rect: RibbonRect; readonly device: Device }): ReactNode {
+  return (
+    <rect
+      x={rect.x + 0.5}
+      y={PREDICTED_HEIGHT + 1}
+      width={Math.max(1.2, rect.width - 1)}
+      height={HEIGHT - PREDICTED_HEIGHT - 1.5}
+      rx={1}
+      fill={device === "none" ? "none" : deviceFill(device)}
+      {...(device === "none" ? { stroke: "var(--line-strong)" } : {})}
+    >
+      <title>{device === "none" ? "Not told by the plan" : `Planned on ${deviceLook(device).name}`}</title>
+    </rect>
+  );
+}
+
+function Rect({ rect, height }: { readonly rect: RibbonRect; readonly height: number }): ReactNode {
   const graph = useSession((state) => current(state.graph));
   const device = deviceOf(rect.device);
   const host = device === "host";
@@ -148,7 +201,7 @@ function Rect({ rect }: { readonly rect: RibbonRect }): ReactNode {
       x={rect.x + 0.5}
       y={host ? 3 : 0.5}
       width={Math.max(1.2, rect.width - 1)}
-      height={host ? HEIGHT - 6 : HEIGHT - 1}
+      height={host ? height - 6 : height - 1}
       rx={1.5}
       fill={deviceFill(device)}
       {...(host ? { stroke: "var(--host)", strokeDasharray: "2 2" } : {})}

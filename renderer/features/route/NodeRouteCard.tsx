@@ -1,0 +1,64 @@
+/** One op beyond the prediction: what the system plans for it, what was observed, and what MLX would do. */
+import type { ReactNode } from "react";
+import type { NodeView } from "../../../main/contract/views/graph.ts";
+import { current } from "../../session/async.ts";
+import { Card, Note } from "../../ui/Card.tsx";
+import { deviceLook } from "../../ui/devices.ts";
+import { DeviceChip } from "../../ui/marks.tsx";
+import { MlxSign } from "./MlxSign.tsx";
+import type { NodeTruths } from "./routing.ts";
+import { nodeTruths, truthRows } from "./routing.ts";
+import { TruthWord } from "./TruthWord.tsx";
+import { useRoute } from "./useRoute.ts";
+import styles from "./Route.module.css";
+
+export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode {
+  const route = useRoute((s) => current(s.routes[s.phase]));
+  const planned = useRoute((s) => current(s.planned));
+  const onMlx = useRoute((s) => current(s.onMlx));
+  const coreml = useRoute((s) => current(s.info)?.devices.find(({ id }) => id === "coreml"));
+  const profile = useRoute((s) => s.profiled);
+  const loadOnMlx = useRoute((s) => s.loadOnMlx);
+  // The columns speak of the legal graph; a node of another stage has one there that stands for it.
+  const legal = node.key.stage.kind === "legal" ? node.node : node.routed;
+  if (legal === null || node.placement === null) return null;
+  const truths = nodeTruths(legal, route, planned, onMlx);
+  const rows = truthRows(route, planned, coreml, profile);
+  return (
+    <Card title="Predicted, planned, observed">
+      <dl className={styles["truths"]}>
+        {rows.map(({ truth, sentence }) => (
+          <div key={truth}>
+            <dt>
+              <TruthWord truth={truth} />
+            </dt>
+            <dd>{said(truths, truth, planned !== null, sentence)}</dd>
+          </div>
+        ))}
+      </dl>
+      {truths.differs ? (
+        <p className={styles["mismatch"]} role="status">
+          Planned on {deviceLook(truths.planned).name}, predicted on {deviceLook(truths.predicted).name}: the reason
+          above is ours, and the system chose otherwise.
+        </p>
+      ) : null}
+      <div className={styles["onMlx"]}>
+        <b>On MLX</b>{" "}
+        {truths.mlx === null ? (
+          <button type="button" className={styles["link"]} onClick={() => void loadOnMlx()}>
+            look at it
+          </button>
+        ) : (
+          <MlxSign state={truths.mlx.state} />
+        )}
+        {truths.mlx === null || truths.mlx.reason === "" ? null : <Note>{truths.mlx.reason}</Note>}
+      </div>
+    </Card>
+  );
+}
+
+function said(truths: NodeTruths, truth: string, hasPlan: boolean, sentence: string): ReactNode {
+  if (truth === "predicted") return <DeviceChip device={truths.predicted} />;
+  if (truth !== "planned" || !hasPlan) return sentence;
+  return truths.planned === "none" ? "The plan does not tell of it." : <DeviceChip device={truths.planned} />;
+}

@@ -1,0 +1,39 @@
+/** One segment beside the plan: how many of its operators the system plans where we predicted them. */
+import type { ReactNode } from "react";
+import { useMemo } from "react";
+import { current } from "../../session/async.ts";
+import { Card } from "../../ui/Card.tsx";
+import { deviceLook } from "../../ui/devices.ts";
+import { Facts } from "../../ui/Facts.tsx";
+import { count } from "../../ui/format.ts";
+import { DeviceChip } from "../../ui/marks.tsx";
+import { plannedSegments } from "./routing.ts";
+import { TruthWord } from "./TruthWord.tsx";
+import { useRoute } from "./useRoute.ts";
+
+export function SegmentPlan({ index }: { readonly index: number }): ReactNode {
+  const route = useRoute((s) => current(s.routes[s.phase]));
+  const planned = useRoute((s) => current(s.planned));
+  const rows = useMemo(
+    () => (route === null || planned === null ? undefined : plannedSegments(route, planned)),
+    [route, planned],
+  );
+  const row = rows?.[index];
+  if (row === undefined) return null;
+  return (
+    <Card title="Planned" aside={<TruthWord truth="planned" />}>
+      <Facts
+        rows={[
+          ["predicted", <DeviceChip key="predicted" device={row.predicted} />],
+          [
+            "planned",
+            row.planned.length === 0
+              ? "not told"
+              : row.planned.map(({ device, ops }) => `${deviceLook(device).short} ${count(ops)}`).join(", "),
+          ],
+          ["as predicted", row.told === 0 ? "–" : `${count(row.agreeing)} of ${count(row.told)}`],
+        ]}
+      />
+    </Card>
+  );
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
+import type { ProfileView } from "../../../main/contract/views/run.ts";
+import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
+import { fakeOnMlx, fakePlanned } from "../../engine/fake/devices.ts";
+import { M4 } from "../../engine/fake/overview.ts";
+import { fakeRoute, figure } from "../../engine/fake/route.ts";
+import { opName } from "../../graph/graphModel.ts";
+import {
+  mlxTotals,
+  nodeTruths,
+  PLAN_NEEDS,
+  plannedRuns,
+  plannedSegments,
+  truthRows,
+  weightErrorText,
+} from "./routing.ts";
+
+const key = { model: "m", stage: { kind: "legal", target: M4 }, phase: "decode" } as const;
+const view = decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key);
+const route = fakeRoute(view, M4, "decode", "M4, macOS 26");
+const planned = fakePlanned(route, view);
+const moved = planned.firstDifference?.node ?? -1;
+const coreml = (available: boolean, sentence: string) =>
+  ({ id: "coreml", title: "CoreML", available, sentence }) as const;
+
+describe("the three truths of a route", () => {
+  it("are named predicted, planned, observed, each with a sentence", () => {
+    const rows = truthRows(route, null, coreml(false, "CoreML exists on Macs only."), null);
+    expect(rows.map(({ truth }) => truth)).toEqual(["predicted", "planned", "observed"]);
+    expect(rows.map(({ here }) => here)).toEqual([true, false, false]);
+    expect(rows[1]?.sentence).toBe(`None here: CoreML exists on Macs only. ${PLAN_NEEDS}`);
+    expect(rows[2]?.sentence).toContain("No recording on Core ML yet");
+  });
+
+  it("tell a plan from one that a test double made, and from none that could be asked for", () => {
+    const here = coreml(true, "Apple M4");
+    expect(truthRows(route, null, here, null)[1]).toMatchObject({ here: false });
+    expect(truthRows(route, planned, here, null)[1]).toEqual({
+      truth: "planned",
+      here: true,
+      sentence: planned.sentence,
+    });
+    expect(truthRows(route, { ...planned, truth: "simulated" }, here, null)[1]?.sentence).toContain("test double");
+    expect(truthRows(route, { ...planned, refusal: "Not on macOS 13." }, here, null)[1]?.here).toBe(false);
+  });
+
+  it("call a recording on Core ML evidence for the whole, and one on another device none", () => {
+    const recorded = (device: ProfileView["device"]) =>
+      ({ device, decode: { seconds: figure(0.0125, "seconds", "measured"), rows: [] } }) as unknown as ProfileView;
+    const [, , observed] = truthRows(route, null, undefined, recorded("coreml"));
+    expect(observed).toMatchObject({ here: true });
+    expect(observed?.sentence).toMatch(/12\.5\sms a token/);
+    expect(truthRows(route, null, undefined, recorded("cpu"))[2]?.here).toBe(false);
+  });
+});
+
+describe("the plan beside the prediction", () => {
+  it("differs in one op, which knows both devices", () => {
+    expect(opName(view, moved)).toBe("attention");
+    expect(nodeTruths(moved, route, planned, null)).toMatchObject({ predicted: "ane", planned: "gpu", differs: true });
+    const differing = Array.from(view.nodes.op.keys()).filter((node) => nodeTruths(node, route, planned, null).differs);
+    expect(differing).toEqual([moved]);
+    expect(nodeTruths(moved, route, null, null)).toMatchObject({ planned: "none", differs: false, mlx: null });
+  });
+
+  it("is counted by segment, and adds up", () => {
+    const rows = plannedSegments(route, planned);
+    expect(rows).toHaveLength(route.segments.length);
+    const sum = (of: (row: NonNullable<typeof rows>[number]) => number): number =>
+      (rows ?? []).reduce((all, row) => all + of(row), 0);
+    expect(sum(({ told }) => told)).toBe(planned.joined);
+    expect(sum(({ agreeing }) => agreeing)).toBe(planned.agreeing);
+    const odd = rows?.filter(({ told, agreeing }) => told !== agreeing);
+    expect(odd).toHaveLength(1);
+    expect(odd?.[0]?.planned.map(({ device }) => device)).toContain("gpu");
+    const other = { ...planned, nodes: { predicted: new Uint8Array(3), planned: new Uint8Array(3) } };
+    expect(plannedSegments(route, other)).toBeUndefined();
+  });
+
+  it("follows the stretches of the ribbon by most of their work", () => {
+    const runs = plannedRuns(route, planned);
+    expect(runs).toHaveLength(route.runs.firstNode.length);
+    // One op of a stretch does not turn it.
+    runs.forEach((code, run) => expect(deviceOf(code)).toBe(deviceOf(route.runs.device[run] ?? 0)));
+    const everything = {
+      predicted: planned.nodes.predicted,
+      planned: planned.nodes.planned.map(() => deviceCode("gpu")),
+    };
+    expect(new Set(plannedRuns(route, { ...planned, nodes: everything }))).toEqual(new Set([deviceCode("gpu")]));
+    const nothing = { predicted: planned.nodes.predicted, planned: planned.nodes.planned.map(() => 0) };
+    expect(new Set(plannedRuns(route, { ...planned, nodes: nothing }))).toEqual(new Set([0]));
+  });
+});
+
+describe("MLX as the alternative", () => {
+  const onMlx = fakeOnMlx(view);
+  it("has a state and a reason for each op, and totals", () => {
+    expect(nodeTruths(moved, route, null, onMlx).mlx).toMatchObject({ state: "decomposed" });
+    expect(nodeTruths(moved, route, null, onMlx).mlx?.reason).toContain("attention");
+    expect(mlxTotals(onMlx)).toMatch(/^\d+ native, 4 decomposed, none unsupported$/);
+  });
+  it("calls a weight exact only where it is", () => {
+    expect(weightErrorText({ value: 0 })).toBe("exact");
+    expect(weightErrorText({ value: 2.1e-4 })).toBe("2.1e-4");
+    expect(weightErrorText(null)).toBe("not known: no data");
+  });
+});

@@ -1,0 +1,91 @@
+// The plan and MLX's side in the store: asked for on demand, coloured in the graph, and gone with the target that they were for.
+import { describe, expect, it } from "vitest";
+import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { fakePlanned } from "../engine/fake/devices.ts";
+import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
+import { fakeRoute } from "../engine/fake/route.ts";
+import { mlxColumn, plannedColumn, shownMode } from "../features/graph/graphState.ts";
+import type { LayoutClient } from "../graph/layoutClient.ts";
+import { layoutScene } from "../graph/layout.ts";
+import { current } from "../session/async.ts";
+import { createWorkbenchStore } from "./store.ts";
+
+const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
+
+async function until(holds: () => boolean): Promise<void> {
+  const end = Date.now() + 4000;
+  while (!holds()) {
+    if (Date.now() > end) throw new Error("it did not happen in time");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function opened() {
+  const asked = { planned: 0, mlx: 0 };
+  const fake = createFakeEngine({
+    layers: 4,
+    calls: {
+      "route.planned": ({ model, target, phase }) => {
+        asked.planned += 1;
+        const key = { model, stage: { kind: "legal", target }, phase } as const;
+        const view = decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key);
+        return fakePlanned(fakeRoute(view, target, phase, ""), view);
+      },
+    },
+  });
+  const store = createWorkbenchStore(fake.client, null, inPlace);
+  const get = store.getState;
+  await until(() => get().info.kind === "ready");
+  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await until(() => get().picture.kind === "ready" && get().routes.decode.kind === "ready");
+  return { get, asked };
+}
+
+describe("planned beside predicted", () => {
+  it("is not asked for by itself, colours the graph when it is there, and goes with its target", async () => {
+    const { get, asked } = await opened();
+    expect([get().planned.kind, asked.planned]).toEqual(["idle", 0]);
+    get().setGraphMode("planned");
+    expect(shownMode(get())).toBe("device");
+    await get().loadPlanned();
+    expect(shownMode(get())).toBe("planned");
+    const column = plannedColumn(get());
+    const view = current(get().planned);
+    expect(column).toBe(view?.nodes.planned);
+    const first = view?.firstDifference?.node ?? -1;
+    expect(column?.[first]).not.toBe(current(get().routes.decode)?.nodes.device[first]);
+    const { target } = get();
+    if (target === null) throw new Error("an open model has a target");
+    get().setTarget({ ...target, units: "cpu-gpu" });
+    expect(get().planned.kind).toBe("idle");
+    expect(shownMode(get())).toBe("device");
+  });
+
+  it("says why there is none, and can be asked again", async () => {
+    const fake = createFakeEngine({ layers: 2 });
+    const store = createWorkbenchStore(fake.client, null, inPlace);
+    const get = store.getState;
+    await until(() => get().info.kind === "ready");
+    await get().open({ kind: "path", path: "/models/q.gguf" });
+    await get().loadPlanned();
+    expect(get().planned.kind).toBe("failed");
+  });
+});
+
+describe("MLX beside Core ML", () => {
+  it("is asked for once, stays for other units, and again for another phase", async () => {
+    const { get } = await opened();
+    await get().loadOnMlx();
+    const first = current(get().onMlx);
+    expect(first?.phase).toBe("decode");
+    expect(mlxColumn(get())).toBe(first?.nodes.state);
+    const { target } = get();
+    if (target === null) throw new Error("an open model has a target");
+    get().setTarget({ ...target, units: "all" });
+    expect(current(get().onMlx)).toBe(first);
+    get().setPhase("prefill");
+    await until(() => current(get().onMlx)?.phase === "prefill");
+    get().close();
+    expect(get().onMlx.kind).toBe("idle");
+  });
+});
