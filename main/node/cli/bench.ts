@@ -5,7 +5,7 @@ import type { ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
-import { figureText, table } from "./output.ts";
+import { figureText } from "./output.ts";
 
 interface MeasureOptions extends CommonOptions {
   readonly pp: string;
@@ -51,7 +51,7 @@ export async function bench(
         figureText(test.rate),
         String(test.samples.length),
       ]);
-      command.output.line(table(["test", "median", "95 % interval", "runs"], rows, new Set([1, 2, 3])));
+      command.output.table(["test", "median", "95 % interval", "runs"], rows, { right: [1, 2, 3] });
       for (const note of item.notes) command.output.line(`! ${note}`);
       return 0;
     }
@@ -109,7 +109,10 @@ function printProfile({ output }: Command, view: ProfileView): void {
       row.bandwidth === null ? "" : `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
       row.roofShare === null ? "" : `${(row.roofShare * 100).toFixed(0)} %`,
     ]);
-    output.line(table(["op", "times", "time", "share", "bandwidth", "of roof"], rows, new Set([1, 2, 3, 4, 5])));
+    output.table(["op", "times", "time", "share", "bandwidth", "of roof"], rows, {
+      right: [1, 2, 3, 4, 5],
+      yields: 0,
+    });
   }
 }
 

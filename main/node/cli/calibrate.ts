@@ -11,7 +11,6 @@ import { chipTitle } from "../engine/machineInfo.ts";
 import { findMlxEngine } from "../mlxAddon.ts";
 import { readSettings } from "../settings.ts";
 import type { Command } from "./client.ts";
-import { table } from "./output.ts";
 
 /** A model of a billion parameters in 4 bits, a question of 500 tokens and an answer of 200. */
 const TYPICAL: DeviceNeed = {
@@ -48,18 +47,16 @@ export async function calibrate({ engine, output, signal }: Command): Promise<nu
   );
   output.value({ calibrations: known, need: TYPICAL, ranks });
   const giga = (value: number): string => (value / 1e9).toFixed(1);
-  output.line(
-    table(
-      ["device", "product 256³", "1024³", "memory", "sum", "Q8_0 × vector", "attention", "round trip", ""],
-      known.map(({ calibration: c, how }) => [
-        c.title,
-        ...c.gemm.map(({ flops }) => `${giga(flops)} GFLOP/s`),
-        ...[c.bandwidth, c.reduction, c.quantised].map((rate) => `${giga(rate)} GB/s`),
-        ...[c.attention, c.roundTrip].map((seconds) => `${(seconds * 1e6).toFixed(0)} µs`),
-        how,
-      ]),
-      new Set([1, 2, 3, 4, 5, 6, 7]),
-    ),
+  output.table(
+    ["device", "product 256³", "1024³", "memory", "sum", "Q8_0 × vector", "attention", "round trip", ""],
+    known.map(({ calibration: c, how }) => [
+      c.title,
+      ...c.gemm.map(({ flops }) => `${giga(flops)} GFLOP/s`),
+      ...[c.bandwidth, c.reduction, c.quantised].map((rate) => `${giga(rate)} GB/s`),
+      ...[c.attention, c.roundTrip].map((seconds) => `${(seconds * 1e6).toFixed(0)} µs`),
+      how,
+    ]),
+    { right: [1, 2, 3, 4, 5, 6, 7] },
   );
   const [best] = ranks;
   if (best)

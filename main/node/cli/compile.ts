@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf, unfinished } from "./client.ts";
-import { bytesText, figureText, table } from "./output.ts";
+import { bytesText, figureText } from "./output.ts";
 
 interface CompileOptions extends CommonOptions {
   readonly output?: string;
@@ -18,12 +18,10 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   if (options.dryRun === true) {
     output.value(plan);
     output.line(plan.sentence);
-    output.line(
-      table(
-        ["type", "form", "bits", "tensors"],
-        plan.forms.map((row) => [row.source, row.form, row.bitsPerWeight.toFixed(3), String(row.tensors)]),
-        new Set([2, 3]),
-      ),
+    output.table(
+      ["type", "form", "bits", "tensors"],
+      plan.forms.map((row) => [row.source, row.form, row.bitsPerWeight.toFixed(3), String(row.tensors)]),
+      { right: [2, 3], yields: 0 },
     );
     return 0;
   }
@@ -47,12 +45,10 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
       );
       const worst = [...item.weights].sort((a, b) => b.relativeRms - a.relativeRms).slice(0, 10);
       output.line(`\nLargest errors of ${item.weights.length} weights:`);
-      output.line(
-        table(
-          ["weight", "from", "form", "bits", "rms"],
-          worst.map((w) => [w.name, w.source, w.form, w.bitsPerWeight.toFixed(3), w.relativeRms.toExponential(2)]),
-          new Set([3, 4]),
-        ),
+      output.table(
+        ["weight", "from", "form", "bits", "rms"],
+        worst.map((w) => [w.name, w.source, w.form, w.bitsPerWeight.toFixed(3), w.relativeRms.toExponential(2)]),
+        { right: [3, 4], yields: 0 },
       );
       return 0;
     }

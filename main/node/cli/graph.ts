@@ -4,7 +4,7 @@ import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf, wholeNumber } from "./client.ts";
-import { figureText, table } from "./output.ts";
+import { figureText } from "./output.ts";
 
 interface GraphOptions extends CommonOptions {
   readonly stage: string;
@@ -60,9 +60,11 @@ export async function passes(command: Command, choice: ModelChoice, options: Com
     figureText(pass.time),
     pass.reason,
   ]);
-  command.output.line(
-    table(["", "pass", "ops", "hits", "misses", "time", "why it is here"], rows, new Set([0, 2, 3, 4, 5])),
-  );
+  command.output.table(["", "pass", "ops", "hits", "misses", "time", "why it is here"], rows, {
+    right: [0, 2, 3, 4, 5],
+    yields: 6,
+    by: "wrap",
+  });
   for (const pass of list.passes)
     for (const miss of pass.misses.slice(0, 5))
       command.output.line(`  ${pass.name}: not at ${miss.where}: ${miss.why}`);

@@ -2,7 +2,7 @@
 import type { Overview } from "../../contract/views/model.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
-import { bytesText, figureText, table } from "./output.ts";
+import { bytesText, figureText } from "./output.ts";
 
 interface InspectOptions extends CommonOptions {
   readonly metadata?: string | true;
@@ -52,7 +52,7 @@ function printOverview({ output }: Command, view: Overview): void {
       bytesText(row.bytes),
       `${(row.share * 100).toFixed(1)} %`,
     ]);
-    output.line(table(["type", "tensors", "bytes", "share"], rows, new Set([1, 2, 3])));
+    output.table(["type", "tensors", "bytes", "share"], rows, { right: [1, 2, 3] });
   }
   if (view.fit) {
     output.line();
@@ -88,11 +88,10 @@ async function printMetadata({ client, output }: Command, model: string, query: 
     if (rows.length >= page.matched) break;
   }
   output.value(rows);
-  output.line(
-    table(
-      ["key", "type", "value"],
-      rows.map((row) => [row.key, row.type, row.preview.replaceAll("\n", "⏎")]),
-    ),
+  output.table(
+    ["key", "type", "value"],
+    rows.map((row) => [row.key, row.type, row.preview.replaceAll("\n", "⏎")]),
+    { yields: 2 },
   );
   return undefined;
 }
@@ -119,12 +118,10 @@ async function printTensors({ client, output }: Command, model: string, query: s
     if (rows.length >= page.matched) break;
   }
   output.value(rows);
-  output.line(
-    table(
-      ["name", "type", "shape", "bytes"],
-      rows.map((row) => [row.name, row.type, row.shape.join(" × "), bytesText(row.bytes)]),
-      new Set([3]),
-    ),
+  output.table(
+    ["name", "type", "shape", "bytes"],
+    rows.map((row) => [row.name, row.type, row.shape.join(" × "), bytesText(row.bytes)]),
+    { right: [3] },
   );
   return undefined;
 }

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { createOutput, errorText, exitCode, figureText, table } from "./output.ts";
+import { createOutput, errorText, exitCode, figureText } from "./output.ts";
 
 function sink(): { readonly stream: Writable; readonly text: () => string } {
   let text = "";
@@ -37,17 +37,19 @@ describe("output", () => {
     expect(out.text()).toBe("result\n");
   });
 
-  it("aligns numbers to the right", () => {
-    expect(
-      table(
-        ["op", "n"],
-        [
-          ["add", "5"],
-          ["matmul", "12"],
-        ],
-        new Set([1]),
-      ),
-    ).toBe("op       n\n──────  ──\nadd      5\nmatmul  12");
+  it("fits tables to a terminal, says so, and gives pipes all of them", () => {
+    const rows = [["add", "x".repeat(200)]];
+    const [pipe, terminal, err] = [sink(), sink(), sink()];
+    createOutput(false, pipe.stream, err.stream).table(["op", "reason"], rows, { yields: 1 });
+    expect(pipe.text()).toContain(`add  ${"x".repeat(200)}\n`);
+    createOutput(false, Object.assign(terminal.stream, { isTTY: true, columns: 40 }), err.stream).table(
+      ["op", "reason"],
+      rows,
+      { yields: 1 },
+    );
+    const lines = terminal.text().split("\n");
+    expect(lines[2]).toBe(`add  ${"x".repeat(34)}…`);
+    expect(lines[3]).toContain("--json");
   });
 
   it("marks what is not measured", () => {

@@ -1,6 +1,8 @@
 /** How the command line speaks: tables, numbers and progress for people, JSON for programs, and errors that say what to do next. */
 import type { Figure } from "../../contract/views/common.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
+import type { TableStyle } from "./table.ts";
+import { formatTable } from "./table.ts";
 
 export interface Output {
   readonly json: boolean;
@@ -8,6 +10,8 @@ export interface Output {
   line(text?: string): void;
   /** A piece of a result without a line end: streamed tokens. */
   write(text: string): void;
+  /** Rows of a result, fitted to the terminal. */
+  table(header: readonly string[], rows: readonly (readonly string[])[], style?: TableStyle): void;
   /** The one JSON value of a command. */
   value(value: unknown): void;
   /**
@@ -18,11 +22,14 @@ export interface Output {
   endProgress(): void;
 }
 
-export function createOutput(
-  json: boolean,
-  out: NodeJS.WritableStream = process.stdout,
-  err: NodeJS.WritableStream & { isTTY?: boolean; columns?: number } = process.stderr,
-): Output {
+/** A stream that may be a terminal. */
+type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** Characters in a line of a terminal; a terminal that does not know its width says nought. */
+const columnsOf = (stream: Stream): number =>
+  stream.columns === undefined || stream.columns === 0 ? 80 : stream.columns;
+
+export function createOutput(json: boolean, out: Stream = process.stdout, err: Stream = process.stderr): Output {
   let progressWidth = 0;
   let last = "";
   const endProgress = (): void => {
@@ -36,6 +43,13 @@ export function createOutput(
       endProgress();
       if (!json) out.write(`${text}\n`);
     },
+    table(header, rows, style) {
+      endProgress();
+      if (json) return;
+      const { text, isCut } = formatTable(header, rows, style, out.isTTY === true ? columnsOf(out) : Infinity);
+      out.write(`${text}\n`);
+      if (isCut) out.write("(… fitted to this terminal; through a pipe, or with --json, it is whole)\n");
+    },
     write(text) {
       if (!json) out.write(text);
     },
@@ -47,9 +61,7 @@ export function createOutput(
       if (json) return;
       if (err.isTTY === true) {
         // A line that wraps cannot be rewritten.
-        // A terminal that does not know its width says nought.
-        const width = err.columns === undefined || err.columns === 0 ? 80 : err.columns;
-        const shown = text.slice(0, width - 1);
+        const shown = text.slice(0, columnsOf(err) - 1);
         err.write(`\r${shown.padEnd(progressWidth)}`);
         progressWidth = Math.max(progressWidth, shown.length);
       } else if (step !== last) err.write(`${text}\n`);
@@ -64,28 +76,6 @@ function plainArrays(_key: string, value: unknown): unknown {
   return ArrayBuffer.isView(value) && !(value instanceof DataView)
     ? Array.from(value as unknown as ArrayLike<number>)
     : value;
-}
-
-/** Columns: text to the left, numbers to the right. */
-export function table(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  right: ReadonlySet<number> = new Set(),
-): string {
-  const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
-  const render = (row: readonly string[]): string =>
-    widths
-      .map((width, i) => (right.has(i) ? (row[i] ?? "").padStart(width) : (row[i] ?? "").padEnd(width)))
-      .join("  ")
-      .trimEnd();
-  return [
-    render(header),
-    widths
-      .map((width) => "─".repeat(width))
-      .join("  ")
-      .trimEnd(),
-    ...rows.map(render),
-  ].join("\n");
 }
 
 /** Significant figures, thousands apart from five digits on. */

@@ -3,7 +3,6 @@ import type { PlannedRoute } from "../../contract/views/route.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
-import { table } from "./output.ts";
 
 async function plannedRoute(command: Command, choice: ModelChoice, options: CommonOptions): Promise<PlannedRoute> {
   const { model } = await openModel(command, choice);
@@ -20,10 +19,11 @@ export async function planned(command: Command, choice: ModelChoice, options: Co
   output.line(`${view.sentence} (${view.truth})`);
   output.line();
   const rows = view.shares.map((row) => [row.device.toUpperCase(), percent(row.predicted), percent(row.planned)]);
-  output.line(table(["device", "predicted", "planned"], rows, new Set([1, 2])));
+  output.table(["device", "predicted", "planned"], rows, { right: [1, 2] });
   if (view.differences.length > 0) {
     const list = view.differences.map((op) => [op.output, op.op, op.predicted, op.planned, percent(op.cost), op.rule]);
-    output.line(`\n${table(["operator", "", "predicted", "planned", "cost", "rule"], list, new Set([4]))}`);
+    output.line();
+    output.table(["operator", "", "predicted", "planned", "cost", "rule"], list, { right: [4], yields: 0 });
   }
   if (view.joined < view.ops) output.line(`\n${view.ops - view.joined} of ${view.ops} operators are not in the plan.`);
   return 0;

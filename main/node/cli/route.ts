@@ -1,11 +1,14 @@
 /** `rlx route` and `rlx segments`: predicted placement for a named target, its reasons, and where the program is cut. */
+import type { GraphView } from "../../contract/views/graph.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { deviceOf } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
-import { bytesText, counted, figureText, table } from "./output.ts";
+import { readSettings, VARIABLES } from "../settings.ts";
+import type { Output } from "./output.ts";
+import { bytesText, counted, figureText } from "./output.ts";
 import { planned } from "./planned.ts";
 
 interface RouteOptions extends CommonOptions {
@@ -39,11 +42,16 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
     row.seconds === null ? "" : figureText(row.seconds),
     row.note ?? "",
   ]);
-  output.line(table(["device", "ops", "work", "time", "note"], rows, new Set([1, 2, 3])));
+  output.table(["device", "ops", "work", "time", "note"], rows, { right: [1, 2, 3], yields: 4, by: "wrap" });
   output.line(
     `\n${counted(view.segments.length, "segment")}, ${counted(view.hops.length, "hop")}, ${figureText(view.bytesPerStep)} across per step`,
   );
-  if (options.ops === true) output.line(`\n${opRows(view)}`);
+  noteDispatch(output);
+  if (options.ops === true) {
+    output.line();
+    const graph = await command.client.call("graph.get", view.key, { signal: command.signal });
+    output.table(["", "op", "name", "device", "work", "reason"], opRows(view, graph), { right: [0, 4], yields: 5 });
+  }
   if (expectation !== undefined && !held) {
     process.stderr.write(
       `${expectation.device.toUpperCase()} has ${(shareOf(view, expectation.device) * 100).toFixed(1)} % of the work, expected ${options.expect ?? ""}\n`,
@@ -53,19 +61,29 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
   return 0;
 }
 
-function opRows(view: RouteView): string {
+/** Nobody should look for the effect of a setting where it has none. */
+function noteDispatch(output: Output): void {
+  const { dispatch } = readSettings(process.env);
+  if (dispatch === VARIABLES.dispatch.initial) return;
+  output.line(
+    `\n${VARIABLES.dispatch.name}=${dispatch} is for the devices cpu and mlx; routes and packages are CoreML's.`,
+  );
+}
+
+function opRows(view: RouteView, graph: GraphView): string[][] {
   const rows: string[][] = [];
   view.nodes.device.forEach((code, node) => {
     if (deviceOf(code) === "none") return;
     rows.push([
       String(node),
+      graph.strings[graph.nodes.op[node] ?? 0] ?? "",
+      graph.strings[graph.nodes.name[node] ?? 0] ?? "",
       deviceOf(code),
       `${((view.nodes.work[node] ?? 0) * 100).toFixed(2)} %`,
-      view.strings[view.nodes.rule[node] ?? 0] ?? "",
       view.strings[view.nodes.reason[node] ?? 0] ?? "",
     ]);
   });
-  return table(["op", "device", "work", "rule", "reason"], rows, new Set([0, 2]));
+  return rows;
 }
 
 interface Expectation {
@@ -106,6 +124,10 @@ export async function segments(command: Command, choice: ModelChoice, options: C
     bytesText(s.bytesOut),
     s.why,
   ]);
-  output.line(table(["", "device", "ops", "work", "in", "out", "why cut here"], rows, new Set([0, 2, 3, 4, 5])));
+  output.table(["", "device", "ops", "work", "in", "out", "why cut here"], rows, {
+    right: [0, 2, 3, 4, 5],
+    yields: 6,
+    by: "wrap",
+  });
   return undefined;
 }

@@ -4,7 +4,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, wholeNumber } from "./client.ts";
-import { counted, table } from "./output.ts";
+import { counted } from "./output.ts";
 import { readText } from "./run.ts";
 
 interface TextOptions extends CommonOptions {
@@ -46,12 +46,10 @@ export async function tokenize(command: Command, choice: ModelChoice, options: T
   const tokens = [...tokenizer.encode(text, { addSpecial: options.special })];
   const pieces = tokens.map((id) => tokenizer.piece(id, true));
   command.output.value({ tokens, pieces });
-  command.output.line(
-    table(
-      ["id", "piece"],
-      tokens.map((id, i) => [String(id), JSON.stringify(pieces[i] ?? "")]),
-      new Set([0]),
-    ),
+  command.output.table(
+    ["id", "piece"],
+    tokens.map((id, i) => [String(id), JSON.stringify(pieces[i] ?? "")]),
+    { right: [0], yields: 1 },
   );
   return undefined;
 }
@@ -97,16 +95,14 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
     const known = [...all].slice(1);
     const perplexity = Math.exp(-known.reduce((sum, value) => sum + value, 0) / known.length);
     output.value({ tokens, logprobs: [null, ...known], perplexity });
-    output.line(
-      table(
-        ["id", "piece", "log-probability"],
-        tokens.map((id, i) => [
-          String(id),
-          JSON.stringify(model.tokenizer.piece(id, true)),
-          i === 0 ? "" : (all[i] ?? NaN).toFixed(5),
-        ]),
-        new Set([0, 2]),
-      ),
+    output.table(
+      ["id", "piece", "log-probability"],
+      tokens.map((id, i) => [
+        String(id),
+        JSON.stringify(model.tokenizer.piece(id, true)),
+        i === 0 ? "" : (all[i] ?? NaN).toFixed(5),
+      ]),
+      { right: [0, 2], yields: 1 },
     );
     output.line(`\nperplexity ${perplexity.toFixed(4)} over ${counted(known.length, "token")}`);
     return 0;

@@ -1,0 +1,130 @@
+/**
+ * Tables for people. On a terminal a table is as wide as the terminal at most: one column, the least important, gives way, and
+ * a mark says where. A pipe or a file gets every word: whoever filters or searches wants all of it.
+ */
+
+export interface TableStyle {
+  /** Columns of numbers, which are aligned to the right. */
+  readonly right?: readonly number[];
+  /** The column that gives way. */
+  readonly yields?: number;
+  /** How it does: cut with "…" (a row stays a line) or wrapped at words (nothing is lost), below its row where it is narrow. */
+  readonly by?: "cut" | "wrap";
+}
+
+export interface Table {
+  readonly text: string;
+  /** Something was cut. */
+  readonly isCut: boolean;
+}
+
+const GAP = "  ";
+const INDENT = "      ";
+/** Narrower than this, a column says nothing: the terminal may wrap instead. */
+const NARROWEST = 12;
+/** Narrower than this, sentences become towers. */
+const READABLE = 30;
+
+/**
+ * Columns: text to the left, numbers to the right. Without a `width`, as wide as it has to be. Columns that nothing stands in
+ * are left out.
+ */
+export function formatTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  style: TableStyle = {},
+  width = Infinity,
+): Table {
+  const shown = header.map((_, i) => i).filter((i) => rows.length === 0 || rows.some((row) => (row[i] ?? "") !== ""));
+  const pick = (row: readonly string[]): readonly string[] => shown.map((i) => row[i] ?? "");
+  const placeOf = (i: number): number => shown.indexOf(i);
+  const { right = [], yields, by = "cut" } = style;
+  return layOut(
+    pick(header),
+    rows.map(pick),
+    {
+      right: right.map(placeOf),
+      ...(yields === undefined || placeOf(yields) < 0 ? {} : { yields: placeOf(yields) }),
+      by,
+    },
+    width,
+  );
+}
+
+function layOut(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  style: TableStyle,
+  width: number,
+): Table {
+  const { right = [], yields, by = "cut" } = style;
+  const natural = header.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  const widths = yields === undefined ? natural : narrowed(natural, yields, header[yields]?.length ?? 0, width);
+  if (by === "wrap" && yields === header.length - 1 && isTower(natural, widths, yields))
+    return { text: withNotesBelow(header, rows, style, width), isCut: false };
+  const linesOf = (cell: string, i: number): readonly string[] => {
+    const room = widths[i] ?? 0;
+    if (cell.length <= room) return [cell];
+    return by === "wrap" ? wrapped(cell, room) : [`${cell.slice(0, room - 1)}…`];
+  };
+  const render = (row: readonly string[]): string => {
+    const cells = widths.map((_, i) => linesOf(row[i] ?? "", i));
+    const line = (n: number): string =>
+      widths
+        .map((own, i) => (right.includes(i) ? (cells[i]?.[n] ?? "").padStart(own) : (cells[i]?.[n] ?? "").padEnd(own)))
+        .join(GAP)
+        .trimEnd();
+    return Array.from({ length: Math.max(...cells.map((lines) => lines.length)) }, (_, n) => line(n)).join("\n");
+  };
+  const rule = widths.map((own) => "─".repeat(own)).join(GAP);
+  return {
+    text: [render(header), rule.trimEnd(), ...rows.map(render)].join("\n"),
+    isCut: by === "cut" && widths.some((own, i) => own < (natural[i] ?? 0)),
+  };
+}
+
+/** Widths of columns with one of them narrowed so that all fit, as far as that goes. */
+function narrowed(natural: readonly number[], yields: number, title: number, width: number): readonly number[] {
+  const excess = natural.reduce((sum, own) => sum + own, (natural.length - 1) * GAP.length) - width;
+  return natural.map((own, i) =>
+    i === yields && excess > 0 ? Math.min(own, Math.max(NARROWEST, title, own - excess)) : own,
+  );
+}
+
+const isTower = (natural: readonly number[], widths: readonly number[], column: number): boolean =>
+  (widths[column] ?? 0) < Math.min(READABLE, natural[column] ?? 0);
+
+/** The table without its last column, which follows each row on lines of its own. */
+function withNotesBelow(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  style: TableStyle,
+  width: number,
+): string {
+  const notes = [header, ...rows].map((row) => row.at(-1) ?? "");
+  const table = formatTable(
+    header.slice(0, -1),
+    rows.map((row) => row.slice(0, -1)),
+    { right: style.right ?? [] },
+    width,
+  );
+  const [titles = "", rule = "", ...lines] = table.text.split("\n");
+  const below = (note: string | undefined): readonly string[] =>
+    note === undefined || note === ""
+      ? []
+      : wrapped(note, Math.max(READABLE, width) - INDENT.length).map((line) => INDENT + line);
+  return [titles, rule, ...lines.flatMap((line, i) => [line, ...below(notes[i + 1])])].join("\n");
+}
+
+/** At spaces where there are any; a word that is longer than a line is broken. */
+function wrapped(text: string, room: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > room) {
+    const space = rest.lastIndexOf(" ", room);
+    const end = space > 0 ? space : room;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, rest];
+}
