@@ -15,7 +15,7 @@ import type {
   SessionOptions,
   WeightsHandle,
 } from "../backends/cpu/engine.ts";
-import { CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
+import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Started } from "./nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
@@ -77,7 +77,7 @@ function openAddon(path: string): NativeAddon {
       hint: "The addon is older than the program: run `npm run build:native`.",
     });
   const have = new Set(native.kernels());
-  const missing = [...CPU_KERNELS, ...PATTERN_KERNELS].filter((kernel) => !have.has(kernel));
+  const missing = [...CPU_KERNELS, ...PATTERN_KERNELS, ...CONTROL_KERNELS].filter((kernel) => !have.has(kernel));
   if (missing.length > 0)
     throw new WorkbenchError("ENV_NO_ADDON", `[addon] kernels are missing: ${missing.join(", ")}`, {
       hint: "The addon is older than the program: run `npm run build:native`.",

@@ -2,12 +2,13 @@
 // Tolerances follow from f32 arithmetic; half floats round each result once.
 import { afterAll, describe, expect, test } from "vitest";
 import type { CpuEngine } from "../backends/cpu/engine.ts";
-import { CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
+import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import { bindDim } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
+import { supportOf } from "../compiler/support.ts";
 import type { AnyOp, Sample } from "../ops/defineOp.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import { OPS, opOf } from "../ops/index.ts";
@@ -25,15 +26,8 @@ async function runSample(engine: CpuEngine, op: AnyOp, sample: Sample<AttrRecord
   if (sample.inputs.some(({ type }) => isPacked(type.dtype))) return "packed operands are tested with files";
   const graph = sampleGraph(op, sample);
   const node = graph.nodes.find((candidate) => candidate.op === op.name)!;
-  const info = {
-    inputs: node.inputs.map((value) => graph.nodes[value.node]!.outputs[value.output]!),
-    outputs: node.outputs,
-    attrs: node.attrs,
-    regions: node.regions,
-  };
-  const lowering = opOf(op.name)!.backends.cpu;
-  const fits = lowering.kind === "native" && lowering.when ? lowering.when(info) : true;
-  if (fits !== true) return fits;
+  const support = supportOf(graph, node, "cpu");
+  if (support.state !== "native") return support.reason;
 
   const tensors = sampleTensors(sample);
   const expected = evaluate(graph, sampleRun(sample, tensors)).outputs;
@@ -80,7 +74,7 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
 
 test("the addon has exactly the kernels that the plan writer knows", () => {
   const [engine] = engines;
-  expect([...engine!.kernels].sort()).toEqual([...CPU_KERNELS, ...PATTERN_KERNELS].sort());
+  expect([...engine!.kernels].sort()).toEqual([...CPU_KERNELS, ...PATTERN_KERNELS, ...CONTROL_KERNELS].sort());
 });
 
 afterAll(() => {

@@ -1,7 +1,7 @@
 /** Random small graphs with planted duplicates, constants, movements and near patterns: for properties of passes. */
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph, Value } from "../ir/graph.ts";
-import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
+import { hostScalar, hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
 import type { EvaluationInput } from "../ops/evaluate.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
@@ -102,7 +102,37 @@ const STEPS: readonly Step[] = [
     const [a = 3, c = 4] = g.typeOf(x).shape;
     return g.expand([g.reduce([x], { kind: "mean", axes: [1], keepDims: true })], { shape: [a, c] });
   },
+  (g, pick) => {
+    const x = pick();
+    return choice(g, x, same(g, x, pick));
+  },
+  (g, pick, random) => {
+    const x = pick();
+    return loop(g, x, same(g, x, pick), random.integer(4));
+  },
 ];
+
+/** One of two sub-graphs, by the numbers; one of them holds a loop, and hands an operand through. */
+function choice(g: OpBuilder, x: Value, y: Value): readonly Value[] {
+  const types = [g.typeOf(x), g.typeOf(y)];
+  const least = g.reduce([x], { kind: "min", axes: [0, 1] });
+  const predicate = g.compare([least, g.constant(hostScalar("f32", -0.9))], { op: "lt" });
+  return g.if([predicate, x, y], {}, "choice", [
+    g.region("then", types, (h, a, b) => [h.add([h.tanh([a]), b]), b]),
+    g.region("else", types, (h, a, b) => [...loop(h, b, a, 2), h.mul([a, h.sigmoid([b])])]),
+  ]);
+}
+
+/** So many turns; another value is only read, and keeps its place from turn to turn. */
+function loop(g: OpBuilder, x: Value, y: Value, turns: number): readonly Value[] {
+  const types = [tensor("i32", []), g.typeOf(x), g.typeOf(y)];
+  const count = (h: OpBuilder, value: number): Value => h.constant(hostScalar("i32", value));
+  const [, result] = g.while([count(g, 0), x, y], { carried: 2, maxIterations: 5 }, "loop", [
+    g.region("condition", types, (h, i) => [h.compare([i, count(h, turns)], { op: "lt" })]),
+    g.region("body", types, (h, i, a, b) => [h.add([i, count(h, 1)]), h.tanh([h.sub([h.mul([a, b]), h.sin([b])])])]),
+  ]);
+  return result === undefined ? [] : [result];
+}
 
 export function randomCase(seed: number): RandomCase {
   const random = seededRandom(seed);

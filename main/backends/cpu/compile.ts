@@ -2,6 +2,7 @@
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { blockLayout } from "../../ir/dtype.ts";
+import { flatten, inBodies } from "./control.ts";
 import type { DraftInstruction, PlanDraft } from "./draft.ts";
 import type { CpuRules, LocateWeight } from "./lower.ts";
 import { lower, settle } from "./lower.ts";
@@ -44,10 +45,12 @@ export function compileCpu(
 ): CpuPlan {
   const draft = lower(graph, rules, locate);
   if (options.fuse !== false) {
+    inBodies(draft, linearBlocks);
     linearBlocks(draft);
     attentionBlocks(draft);
   }
   settle(draft);
+  flatten(draft);
   const limits = { ...graph.symbolLimits, ...options.limits };
   const memory = planMemory(draft, limits);
   return {

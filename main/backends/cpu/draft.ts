@@ -6,7 +6,7 @@ import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { KernelParams } from "./emitter.ts";
-import type { CpuKernel, PatternKernel } from "./kernels.ts";
+import type { ControlKernel, CpuKernel, PatternKernel } from "./kernels.ts";
 
 /** Where the bytes of a weight are: an index into the list of files, and the place in that file. */
 export interface WeightPlace {
@@ -30,7 +30,7 @@ export interface DraftValue {
 }
 
 /** Kernels that only patterns emit stand beside the named ones. */
-export type DraftKernel = CpuKernel | PatternKernel;
+export type DraftKernel = CpuKernel | PatternKernel | ControlKernel;
 
 export interface DraftInstruction {
   readonly kernel: DraftKernel;
@@ -40,6 +40,14 @@ export interface DraftInstruction {
   readonly params: KernelParams;
   /** Graph nodes that this instruction executes. */
   readonly nodes: readonly number[];
+  /** Lists of sub-graphs, until the plan is laid flat. */
+  readonly bodies?: readonly DraftBody[];
+}
+
+export interface DraftBody {
+  instructions: DraftInstruction[];
+  /** Values that are read after the list. */
+  readonly kept: number[];
 }
 
 export class PlanDraft {
@@ -49,6 +57,10 @@ export class PlanDraft {
   readonly outputs: { readonly name: string; value: number }[] = [];
   readonly states: { readonly name: string; readonly value: number; next: number }[] = [];
   readonly inputs: { readonly name: string; readonly value: number }[] = [];
+  /** Of the flat list: instructions that run again and again, first and last. */
+  readonly loops: { readonly from: number; readonly to: number }[] = [];
+  /** Buffers that are read or written outside the list that is being looked at. */
+  pinned: ReadonlySet<number> = new Set();
   /** Values by buffer. */
   readonly #members = new Map<number, number[]>();
 
@@ -90,6 +102,24 @@ export class PlanDraft {
     this.#members.delete(old);
   }
 
+  /** A list of its own: what `make` adds goes there. */
+  collect(make: () => void): DraftBody {
+    const body: DraftBody = { instructions: [], kept: [] };
+    this.within(body, [], make);
+    return body;
+  }
+
+  /** Works on the list of a sub-graph as if it were all there is; `shared` are values that others see. */
+  within(body: DraftBody, shared: readonly number[], work: () => void): void {
+    const [outer, pinned] = [this.instructions, this.pinned];
+    this.instructions = body.instructions;
+    this.pinned = new Set([...pinned, ...shared.filter((id) => id >= 0).map((id) => this.bufferOf(id))]);
+    work();
+    body.instructions = this.instructions;
+    this.instructions = outer;
+    this.pinned = pinned;
+  }
+
   #membersOf(buffer: number): number[] {
     const found = this.#members.get(buffer) ?? [];
     this.#members.set(buffer, found);
@@ -107,7 +137,7 @@ export interface Uses {
 export function usesOf(draft: PlanDraft): Uses {
   const writers: number[][] = draft.buffers.map(() => []);
   const readers: number[][] = draft.buffers.map(() => []);
-  const kept = draft.buffers.map((buffer) => buffer.kind !== "temp");
+  const kept = draft.buffers.map((buffer, i) => buffer.kind !== "temp" || draft.pinned.has(i));
   draft.instructions.forEach((instruction, at) => {
     for (const id of instruction.inputs) if (id >= 0) readers[draft.bufferOf(id)]?.push(at);
     for (const id of instruction.outputs) writers[draft.bufferOf(id)]?.push(at);

@@ -3,6 +3,7 @@
  * Only types: op files have no run-time tie to any backend.
  */
 import type { Dim } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { CpuKernel } from "./kernels.ts";
 
@@ -26,4 +27,16 @@ export interface CpuEmitter {
   readonly one: (kernel: CpuKernel, inputs: readonly CpuValue[], output: TensorType, params?: KernelParams) => CpuValue;
   /** The same memory under another shape. */
   readonly view: (value: CpuValue, type: TensorType) => CpuValue;
+  /** `if`: the predicate and what the sub-graphs are handed; one of them runs. */
+  readonly branch: (
+    inputs: readonly CpuValue[],
+    regions: readonly Graph[],
+    outputs: readonly TensorType[],
+  ) => readonly CpuValue[];
+  /** `while`: the carried operands, which are the results, and those that stay. */
+  readonly loop: (
+    inputs: readonly CpuValue[],
+    regions: readonly Graph[],
+    attrs: { readonly carried: number; readonly maxIterations?: Dim },
+  ) => readonly CpuValue[];
 }

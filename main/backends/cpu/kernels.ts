@@ -127,3 +127,12 @@ export const PATTERN_KERNELS = [
   "attention_block", // (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past) {as attention and rope_append} → result, k cache, v cache in place
 ] as const;
 export type PatternKernel = (typeof PATTERN_KERNELS)[number];
+
+/** Where the engine goes on; only `flatten` emits them. `target` is the number of an instruction, or their count for the end. */
+export const CONTROL_KERNELS = [
+  "branch", // (flag bool[]) {target}: on, or to the target when the flag is false
+  "jump", // () {target}: a target before it makes a loop
+  "loop", // () → counter i64[]: 0
+  "loop_limit", // (counter) {most, target} → counter: one more, or to the target when it has reached the most
+] as const;
+export type ControlKernel = (typeof CONTROL_KERNELS)[number];

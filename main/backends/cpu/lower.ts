@@ -7,6 +7,8 @@ import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
 import { valueKey } from "../../ir/graph.ts";
 import { like, type TensorType } from "../../ir/type.ts";
+import type { LowerInto } from "./control.ts";
+import { emitBranch, emitLoop } from "./control.ts";
 import type { WeightPlace } from "./draft.ts";
 import { PlanDraft, passedOn, usesOf } from "./draft.ts";
 import type { CpuEmitter, CpuValue, KernelParams } from "./emitter.ts";
@@ -35,20 +37,8 @@ const isHalf = (type: TensorType): boolean => type.dtype === "f16" || type.dtype
 
 export function lower(graph: Graph, rules: CpuRules, locate: LocateWeight): PlanDraft {
   const draft = new PlanDraft();
-  const lowered = new Map<string, CpuValue>();
-  const valueOf = (value: Value): CpuValue => {
-    const found = lowered.get(valueKey(value));
-    invariant(found, `value ${valueKey(value)} is read before it is made`);
-    return found;
-  };
-  for (const node of graph.nodes) {
-    const results = lowerNode(draft, graph, node, rules, locate, valueOf);
-    invariant(
-      results.length === node.outputs.length,
-      `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`,
-    );
-    results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
-  }
+  const scope: Scope = { draft, rules, constants: new Map() };
+  const valueOf = lowerNodes(graph, scope, (node) => leafOf(draft, node, locate));
   for (const state of graph.states) {
     const value = valueOf({ node: state.input, output: 0 });
     draft.states.push({ name: state.name, value: value.id, next: valueOf(state.output).id });
@@ -57,56 +47,95 @@ export function lower(graph: Graph, rules: CpuRules, locate: LocateWeight): Plan
   return draft;
 }
 
-function lowerNode(
-  draft: PlanDraft,
+interface Scope {
+  readonly draft: PlanDraft;
+  readonly rules: CpuRules;
+  /** By content: sub-graphs share them with the graph. */
+  readonly constants: Map<string, CpuValue>;
+  /** In a sub-graph: the node of the graph itself that it belongs to. */
+  readonly owner?: number;
+}
+
+function lowerNodes(
   graph: Graph,
-  node: Node,
-  rules: CpuRules,
-  locate: LocateWeight,
-  valueOf: (value: Value) => CpuValue,
-): readonly CpuValue[] {
+  scope: Scope,
+  leaf: (node: Node) => CpuValue | undefined,
+): (value: Value) => CpuValue {
+  const lowered = new Map<string, CpuValue>();
+  const valueOf = (value: Value): CpuValue => {
+    const found = lowered.get(valueKey(value));
+    invariant(found, `value ${valueKey(value)} is read before it is made`);
+    return found;
+  };
+  for (const node of graph.nodes) {
+    const given = node.op === "constant" ? constantOf(graph, node, scope) : leaf(node);
+    const results = given ? [given] : lowerNode(node, scope, valueOf);
+    invariant(
+      results.length === node.outputs.length,
+      `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`,
+    );
+    results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
+  }
+  return valueOf;
+}
+
+function constantOf(graph: Graph, node: Node, { draft, constants }: Scope): CpuValue {
+  const hash = String(node.attrs["data"]);
+  const data = graph.constants.get(hash);
   const [type] = node.outputs;
+  invariant(type && data, `constant ${node.id} has no data`);
+  const value = constants.get(hash) ?? draft.newValue(type, draft.newBuffer({ kind: "constant", data }));
+  constants.set(hash, value);
+  return value;
+}
+
+function leafOf(draft: PlanDraft, node: Node, locate: LocateWeight): CpuValue | undefined {
+  const [type] = node.outputs;
+  if (type === undefined) return undefined;
   const name = String(node.attrs["name"]);
   switch (node.op) {
     case "input": {
-      invariant(type, "an input has a type");
       const value = draft.newValue(type, draft.newBuffer({ kind: "input", name }));
       draft.inputs.push({ name, value: value.id });
-      return [value];
+      return value;
     }
     case "state":
-      invariant(type, "a state has a type");
-      return [draft.newValue(type, draft.newBuffer({ kind: "state", name }))];
+      return draft.newValue(type, draft.newBuffer({ kind: "state", name }));
     case "param": {
-      invariant(type, "a param has a type");
       const place = locate(String(node.attrs["file"]), String(node.attrs["tensor"]));
-      return [draft.newValue(type, draft.newBuffer({ kind: "weight", place }))];
+      return draft.newValue(type, draft.newBuffer({ kind: "weight", place }));
     }
-    case "constant": {
-      const data = graph.constants.get(String(node.attrs["data"]));
-      invariant(type && data, `constant ${node.id} has no data`);
-      return [draft.newValue(type, draft.newBuffer({ kind: "constant", data }))];
-    }
-    default: {
-      const rule = rules(node.op);
-      if (typeof rule === "string")
-        throw new WorkbenchError("UNSUPPORTED_OP", `[cpu] ${node.op}: ${rule}`, {
-          hint: "Legalise the graph for the cpu first.",
-        });
-      const inputs = node.inputs.map(valueOf);
-      const info = {
-        inputs: inputs.map((value) => value.type),
-        outputs: node.outputs,
-        attrs: node.attrs,
-        regions: node.regions,
-      };
-      const result = rule.emit(emitterFor(draft, node.id), inputs, node.attrs, info);
-      return Array.isArray(result) ? (result as readonly CpuValue[]) : [result as CpuValue];
-    }
+    default:
+      return undefined;
   }
 }
 
-function emitterFor(draft: PlanDraft, node: number): CpuEmitter {
+function lowerNode(node: Node, scope: Scope, valueOf: (value: Value) => CpuValue): readonly CpuValue[] {
+  const rule = scope.rules(node.op);
+  if (typeof rule === "string")
+    throw new WorkbenchError("UNSUPPORTED_OP", `[cpu] ${node.op}: ${rule}`, {
+      hint: "Legalise the graph for the cpu first.",
+    });
+  const inputs = node.inputs.map(valueOf);
+  const { outputs, attrs, regions } = node;
+  const info = { inputs: inputs.map((value) => value.type), outputs, attrs, regions };
+  const result = rule.emit(emitterFor(scope, scope.owner ?? node.id), inputs, node.attrs, info);
+  return Array.isArray(result) ? (result as readonly CpuValue[]) : [result as CpuValue];
+}
+
+/** A sub-graph as instructions over the values it is handed. */
+function lowerRegion(scope: Scope, owner: number, region: Graph | undefined): LowerInto {
+  invariant(region, "[cpu] a sub-graph is missing");
+  return (values) => {
+    const valueOf = lowerNodes(region, { ...scope, owner }, (node) =>
+      node.op === "input" ? values[region.inputs.indexOf(node.id)] : undefined,
+    );
+    return region.outputs.map((output) => valueOf(output.value));
+  };
+}
+
+function emitterFor(scope: Scope, node: number): CpuEmitter {
+  const { draft } = scope;
   const nodes = [node];
   const push = (
     kernel: CpuKernel,
@@ -142,6 +171,14 @@ function emitterFor(draft: PlanDraft, node: number): CpuEmitter {
       return result;
     },
     view: (value, type) => draft.newValue(type, draft.bufferOf(value.id)),
+    branch: (inputs, regions, outputs) => {
+      const branches = [lowerRegion(scope, node, regions[0]), lowerRegion(scope, node, regions[1])];
+      return emitBranch(draft, nodes, inputs, branches, outputs);
+    },
+    loop: (inputs, regions, { carried, maxIterations: most }) => {
+      const [condition, body] = [lowerRegion(scope, node, regions[0]), lowerRegion(scope, node, regions[1])];
+      return emitLoop(draft, nodes, inputs, { carried, most, condition, body });
+    },
   };
 }
 

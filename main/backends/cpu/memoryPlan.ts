@@ -102,6 +102,12 @@ export function planMemory(draft: PlanDraft, limits: Bindings): MemoryPlan {
     }
   });
 
+  // What a turn of a loop reads from before the loop is there for the next turn, too. Inner loops first.
+  for (const { from, to } of [...draft.loops].sort((a, b) => a.to - a.from - (b.to - b.from)))
+    last.forEach((at, buffer) => {
+      if ((first[buffer] ?? -1) < from && at >= from && at < to) last[buffer] = to;
+    });
+
   const starts: number[][] = draft.instructions.map(() => []);
   const ends: number[][] = draft.instructions.map(() => []);
   draft.buffers.forEach((kind, buffer) => {

@@ -81,7 +81,7 @@ export const ifOp: Op<"if", NoAttrs, "variadic", "many"> = defineOp({
   },
   traits: ["pure"],
   backends: {
-    cpu: decomposed(bothBranches),
+    cpu: { kind: "native", emit: (e, inputs, _attrs, node) => e.branch(inputs, node.regions, node.outputs) },
     coreml: decomposed(bothBranches),
     mlx: { kind: "native", emit: (e, inputs, _attrs, node) => e.branch(inputs, node.regions, node.outputs) },
     webgpu: decomposed(bothBranches),

@@ -145,7 +145,7 @@ export const whileOp: Op<"while", WhileAttrs, "variadic", "many"> = defineOp({
   batching: { kind: "rule", rule: batchRule },
   traits: ["pure"],
   backends: {
-    cpu: unsupported("the plan of the CPU engine is one straight list of instructions"),
+    cpu: { kind: "native", emit: (e, inputs, attrs, node) => e.loop(inputs, node.regions, attrs) },
     coreml: unsupported("how often a loop turns is known on the device only: it runs as a host segment"),
     mlx: { kind: "native", emit: (e, inputs, attrs, node) => e.loop(inputs, node.regions, attrs) },
     webgpu: unsupported("how often a loop turns is known on the device only: each turn would wait for the host"),

@@ -82,6 +82,11 @@ class Op {
   // Called once on each thread that gets an item of the phase, before its first one.
   virtual void begin(size_t, Thread&) {}
   virtual void run(size_t phase, size_t item, Thread& thread) = 0;
+  // True for what only says where the run goes on: `decide` answers with the next instruction, called by one thread while all
+  // others wait. `target` is where it may jump to; past the last instruction is the end.
+  virtual bool controls() const { return false; }
+  virtual size_t decide(size_t at) { return at + 1; }
+  virtual size_t target() const { return 0; }
   // Bytes that one run reads from weights and caches: what bandwidth is reckoned with.
   virtual size_t traffic() const;
 

@@ -60,6 +60,8 @@ void Session::make_ops() {
     }
     ops_.push_back(instruction.kernel->make(context));
   }
+  for (const auto& op : ops_)
+    if (op->target() > ops_.size()) fail(Code::ir_structure, "[plan] %s leads out of the plan", op->c.name);
 }
 
 void Session::bind_tensor(size_t index) {
@@ -118,7 +120,8 @@ void Session::bind() {
 }
 
 // A barrier stands before an instruction that reads what was written, or writes what was read or written, since the
-// last one.
+// last one. A decision is one, and every turn of a loop ends with one: what is pending where a jump arrives was pending on
+// the straight way, too, or nothing is.
 void Session::place_barriers() {
   struct Range {
     const uint8_t* begin;
@@ -132,14 +135,21 @@ void Session::place_barriers() {
       if (tensor.data < range.end && range.begin < tensor.data + tensor.bytes) return true;
     return false;
   };
-  barrier_.assign(ops_.size(), 0);
+  waits_.assign(ops_.size(), Wait::none);
   for (size_t i = 0; i < ops_.size(); i++) {
     const Op& op = *ops_[i];
+    if (op.controls()) {
+      waits_[i] = Wait::decision;
+      reads.clear();
+      writes.clear();
+      shared = false;
+      continue;
+    }
     bool wait = shared && op.shared_bytes != 0;
     for (const Tensor* tensor : op.c.in) wait = wait || (tensor != nullptr && meets(writes, *tensor));
     for (const Tensor* tensor : op.c.out) wait = wait || meets(writes, *tensor) || meets(reads, *tensor);
     if (wait) {
-      barrier_[i] = 1;
+      waits_[i] = Wait::barrier;
       reads.clear();
       writes.clear();
       shared = false;
@@ -185,21 +195,43 @@ Sampled Session::draw(SampleRequest sampling, const Tensor& logits, std::optiona
   return sampled;
 }
 
+// While all threads wait. Going back, the items of the instructions in between are there to be taken again.
+void Session::decide(size_t at) {
+  next_ = ops_[at]->decide(at);
+  if (next_ > at) return;
+  const size_t end = first_share_[at] + ops_[at]->most_phases() * options_.threads;
+  for (size_t i = first_share_[next_]; i < end; i++) shares_[i].reset();
+}
+
+// While all threads wait: the clock goes on for this instruction; ops_.size() ends it.
+void Session::stamp(size_t at) {
+  const double time = now() - began_;
+  if (stamped_ != SIZE_MAX) profile_->seconds[stamped_] += static_cast<float>(time - lap_);
+  if (at < ops_.size() && executed_[at]++ == 0) profile_->start[at] = time;
+  stamped_ = at;
+  lap_ = time;
+}
+
 template <bool kProfile>
 void Session::execute(size_t index) {
   Thread thread{index, scratch_.data() + index * thread_bytes_};
   // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to the next one.
-  const auto sync = [&](size_t stamp = SIZE_MAX) {
+  const auto sync = [&](size_t at = SIZE_MAX) {
     gate_.wait([&] {
-      if (kProfile && stamp != SIZE_MAX) profile_->start[stamp] = now() - began_;
+      if (kProfile && at != SIZE_MAX) stamp(at);
       if (cancel_->load(std::memory_order_relaxed) || failure_.failed.load(std::memory_order_acquire)) halt_.store(true, std::memory_order_relaxed);
+      else if (at < ops_.size() && waits_[at] == Wait::decision) decide(at);
     });
     return !halt_.load(std::memory_order_relaxed);
   };
-  for (size_t i = 0; i < ops_.size(); i++) {
+  for (size_t i = 0; i < ops_.size();) {
     Op& op = *ops_[i];
-    if (kProfile || barrier_[i] != 0) {
+    if (kProfile || waits_[i] != Wait::none) {
       if (!sync(i)) return;
+      if (waits_[i] == Wait::decision) {
+        i = next_;
+        continue;
+      }
     }
     const size_t phases = op.phases();
     for (size_t phase = 0; phase < phases; phase++) {
@@ -214,6 +246,7 @@ void Session::execute(size_t index) {
         op.run(phase, item, thread);
       }
     }
+    i++;
   }
   sync(ops_.size());
 }
@@ -246,8 +279,10 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   if (request.profile) {
     result.profile.emplace();
     profile_ = &*result.profile;
-    profile_->start.resize(ops_.size() + 1);
+    profile_->start.resize(ops_.size());
     profile_->seconds.resize(ops_.size());
+    executed_.assign(ops_.size(), 0);
+    stamped_ = SIZE_MAX;
   }
   began_ = now();
   const auto work = request.profile ? [](void* self, size_t thread) { static_cast<Session*>(self)->execute<true>(thread); }
@@ -257,11 +292,8 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   if (cancel.load()) fail(Code::cancelled, "Cancelled.");
   if (failure_.failed.load()) throw Error(failure_.code, failure_.message);
   if (request.profile) {
-    for (size_t i = 0; i < ops_.size(); i++) {
-      profile_->seconds[i] = static_cast<float>(profile_->start[i + 1] - profile_->start[i]);
-      profile_->traffic.push_back(static_cast<double>(ops_[i]->traffic()));
-    }
-    profile_->start.pop_back();
+    for (size_t i = 0; i < ops_.size(); i++)
+      profile_->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);
   }
   if (request.sample || request.score) {
     const Tensor& logits = output(request.logits);

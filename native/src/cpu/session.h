@@ -80,6 +80,8 @@ class Session {
   void bind();
   void bind_tensor(size_t index);
   void place_barriers();
+  void decide(size_t at);
+  void stamp(size_t at);
   void make_ops();
   void set_inputs(const RunRequest& request);
   Sampled draw(SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed);
@@ -95,7 +97,8 @@ class Session {
   bool bound_ = false;
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<uint8_t> barrier_;       // wait before this instruction
+  enum class Wait : uint8_t { none, barrier, decision };
+  std::vector<Wait> waits_;            // before this instruction
   std::vector<size_t> first_share_;    // of an instruction's first phase; `threads` shares for each phase
   std::unique_ptr<Share[]> shares_;
   size_t share_count_ = 0;
@@ -114,7 +117,11 @@ class Session {
   const std::atomic<bool>* cancel_ = nullptr;
   Failure failure_;
   std::atomic<bool> halt_{false};
+  size_t next_ = 0;                    // instruction, after a decision
   Profile* profile_ = nullptr;
+  std::vector<uint32_t> executed_;     // with a profile: how often each instruction ran
+  double lap_ = 0;                     // when it began
+  size_t stamped_ = 0;                 // the instruction that the clock runs for, SIZE_MAX for none
   double began_ = 0;
 };
 

@@ -1,0 +1,196 @@
+// Branches and loops in the plans of the CPU engine: real jumps, with several threads and memory that is used again, against the
+// reference; cancelled, profiled, and from plans that lie.
+import { afterAll, describe, expect, test } from "vitest";
+import { compileCpu } from "../backends/cpu/compile.ts";
+import { compile } from "../compiler/compile.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
+import { GraphBuilder } from "../ir/builder.ts";
+import type { Graph } from "../ir/graph.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
+import { scalar, tensor } from "../ir/type.ts";
+import { evaluate } from "../ops/evaluate.ts";
+import { opTable, typedBuilder } from "../ops/index.ts";
+import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
+import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
+import { seededRandom } from "../testing/random.ts";
+import { randomCase } from "../testing/randomGraphs.ts";
+import { weightFile } from "../testing/weightFile.ts";
+import { loadAddon } from "./addon.ts";
+
+const engine = loadAddon();
+type Inputs = Readonly<Record<string, HostTensor>>;
+
+async function run(graph: Graph, inputs: Inputs, threads = 2, profile = false) {
+  const compiled = cpuDevice(engine, { threads }).compile(graph);
+  const session = compiled.open();
+  try {
+    const given = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, tensorBytes(value)]));
+    // Twice: the second run finds the memory as the first has left it.
+    await session.run({ inputs: given, fetch: [] });
+    const result = await session.run({ inputs: given, fetch: graph.outputs.map(({ name }) => name), profile });
+    return { result, steps: compiled.steps };
+  } finally {
+    session.dispose();
+    compiled.dispose();
+  }
+}
+
+async function compare(graph: Graph, inputs: Inputs, threads = 2): Promise<void> {
+  const expected = evaluate(graph, { inputs }).outputs;
+  const { result } = await run(graph, inputs, threads);
+  for (const { name } of graph.outputs) {
+    const [want, got] = [expected[name]!, result.outputs[name]!];
+    expectClose(hostTensor(got.dtype, got.shape, numbersOf(got.dtype, got.bytes, engine)), want);
+  }
+}
+
+const count = (value: number) => hostScalar("i32", value);
+const ramp = (rows: number, columns: number): HostTensor =>
+  hostTensor(
+    "f32",
+    [rows, columns],
+    Array.from({ length: rows * columns }, (_, i) => Math.fround(Math.sin(i + 1))),
+  );
+
+/** Rows of products, large enough that all threads have something to do: an outer loop, an inner one, a branch in it. */
+function nest(rows: number, width: number): Graph {
+  const b = new GraphBuilder(opTable, "nest");
+  const g = typedBuilder(b);
+  const [x, w] = [b.input("x", tensor("f32", [rows, width])), b.input("w", tensor("f32", [width, width]))];
+  // Made before the loop, read in every turn of it and not after: its place must not be given away in between.
+  const scale = g.sigmoid([x]);
+  const types = [scalar("i32"), g.typeOf(x), g.typeOf(scale), g.typeOf(w)];
+  const [, y] = g.while([g.constant(count(0)), x, scale, w], { carried: 2 }, "outer", [
+    g.region("condition", types, (h, i) => [h.compare([i, h.constant(count(5))], { op: "lt" })]),
+    g.region("body", types, (h, i, a, s, m) => {
+      const [, inner] = h.while([h.sub([i, i]), a, s, m], { carried: 2, maxIterations: 3 }, "inner", [
+        h.region("condition", types, (k, j) => [k.compare([j, k.constant(count(9))], { op: "lt" })]),
+        h.region("body", types, (k, j, c, t, n) => {
+          const product = k.tanh([k.linear([c, n])]);
+          return [k.add([j, k.constant(count(1))]), k.add([k.mul([product, t]), c])];
+        }),
+      ]);
+      const even = h.compare(
+        [h.sub([i, h.mul([h.div([i, h.constant(count(2))]), h.constant(count(2))])]), h.constant(count(0))],
+        { op: "eq" },
+      );
+      const branch = [g.typeOf(x), g.typeOf(scale)];
+      const [chosen] = h.if([even, inner!, s], {}, "choice", [
+        h.region("then", branch, (k, c, t) => [k.softmax([k.add([c, t])], { axis: 1 })]),
+        h.region("else", branch, (k, c, t) => [k.sub([k.mul([c, c]), t])]),
+      ]);
+      return [h.add([i, h.constant(count(1))]), chosen!];
+    }),
+  ]);
+  b.output("y", y!);
+  b.output("scale", scale);
+  return b.finish();
+}
+
+const endless = (): Graph => {
+  const b = new GraphBuilder(opTable, "endless");
+  const g = typedBuilder(b);
+  const x = b.input("x", tensor("f32", [4]));
+  const [y] = g.while([x], { carried: 1 }, "endless", [
+    g.region("condition", [g.typeOf(x)], (h) => [h.constant(hostScalar("bool", 1))]),
+    g.region("body", [g.typeOf(x)], (h, a) => [h.neg([a])]),
+  ]);
+  b.output("y", y!);
+  return b.finish();
+};
+
+describe("branches and loops", () => {
+  test.each([1, 2, 3])("nested in each other, %i threads", async (threads) => {
+    const inputs = { x: ramp(70, 96), w: ramp(96, 96) };
+    await compare(nest(70, 96), inputs, threads);
+    const { graph } = compile(nest(70, 96), { backend: "cpu", verify: true });
+    await compare(graph, inputs, threads);
+  });
+
+  test("300 random graphs equal the reference, as built and after the passes", async () => {
+    let loops = 0;
+    for (let seed = 1; seed <= 300; seed++) {
+      const { graph, inputs } = randomCase(seed);
+      if (!graph.nodes.some((node) => node.regions.length > 0)) continue;
+      loops++;
+      for (const each of [graph, compile(graph, { backend: "cpu" }).graph]) {
+        const weights = weightFile(each, (name, type) => tensorBytes(inputs.param!(name, type)));
+        const compiled = cpuDevice(engine, { threads: 2, weights }).compile(each);
+        const session = compiled.open();
+        try {
+          const expected = evaluate(each, inputs).outputs;
+          const given = Object.fromEntries(
+            Object.entries(inputs.inputs).map(([name, value]) => [name, tensorBytes(value)]),
+          );
+          const result = await session.run({ inputs: given, fetch: Object.keys(expected) });
+          for (const [name, want] of Object.entries(expected)) {
+            const got = result.outputs[name]!;
+            expectClose(hostTensor(got.dtype, got.shape, numbersOf(got.dtype, got.bytes, engine)), want);
+          }
+        } catch (error) {
+          throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+        } finally {
+          session.dispose();
+          compiled.dispose();
+          weights.remove();
+        }
+      }
+    }
+    expect(loops).toBeGreaterThan(50);
+  });
+
+  test("a profile counts every turn, and what did not run took no time", async () => {
+    const { result, steps } = await run(nest(70, 96), { x: ramp(70, 96), w: ramp(96, 96) }, 2, true);
+    const { seconds, traffic } = result.profile!;
+    const at = (kernel: string): number => steps.findIndex((step) => step.kernel === kernel);
+    // 5 · 3 products of 70 rows: weights, rows in and out.
+    const product = steps.findIndex(({ kernel }) => kernel === "linear" || kernel === "linear_block");
+    expect(traffic[product]).toBe(15 * 4 * (96 * 96 + 2 * 70 * 96));
+    expect(traffic[at("softmax")]).toBe(3 * 4 * 2 * 70 * 96);
+    expect(seconds[product]!).toBeGreaterThan(0);
+    expect(seconds.reduce((sum, x) => sum + x, 0)).toBeLessThanOrEqual(result.seconds * 1.01);
+  });
+
+  test("a loop without an end is cancelled", async () => {
+    const compiled = cpuDevice(engine, { threads: 2 }).compile(endless());
+    const session = compiled.open();
+    const abort = new AbortController();
+    const running = session.run({ inputs: { x: Float32Array.of(1, 2, 3, 4) }, fetch: ["y"] }, abort.signal);
+    setTimeout(() => abort.abort(), 30);
+    const start = performance.now();
+    await expect(running).rejects.toMatchObject({ code: "CANCELLED" });
+    expect(performance.now() - start).toBeLessThan(2000);
+    session.dispose();
+    compiled.dispose();
+  });
+});
+
+test("a plan with any byte changed is refused or opens, and never ends the process", () => {
+  const noWeights = (): never => {
+    throw new Error("there are none");
+  };
+  const { bytes } = compileCpu(nest(4, 8), cpuRules, noWeights);
+  const random = seededRandom(5);
+  let refused = 0;
+  for (let round = 0; round < 3000; round++) {
+    const changed = bytes.slice();
+    for (let i = 0; i <= random.integer(3); i++) changed[random.integer(changed.length)] = random.integer(256);
+    try {
+      const plan = engine.loadPlan(changed, null);
+      try {
+        plan.openSession({ threads: 1 }).dispose();
+      } finally {
+        plan.dispose();
+      }
+    } catch (error) {
+      refused++;
+      expect((error as { code?: string }).code).toMatch(/^(IR_|UNSUPPORTED_|INPUT_|ENV_NO_MEMORY)/);
+    }
+  }
+  expect(refused).toBeGreaterThan(500);
+});
+
+afterAll(() => {
+  expect(engine.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
+});
