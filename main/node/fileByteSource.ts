@@ -143,11 +143,14 @@ async function syncFolder(folder: string): Promise<void> {
   await handle?.close();
 }
 
-const CODES: Readonly<Record<string, readonly [ErrorCode, string]>> = {
-  ENOENT: ["INPUT_NOT_FOUND", "Check the path; the file may have been moved."],
-  ENOTDIR: ["INPUT_NOT_FOUND", "Check the path; a part of it is not a folder."],
-  EACCES: ["INPUT_UNREADABLE", "Give yourself permission to this file, or move it to your own folder."],
-  EPERM: ["INPUT_UNREADABLE", "Give yourself permission to this file, or move it to your own folder."],
+const PERMISSION_HINT = "Give yourself permission to this file, or move it to your own folder.";
+
+/** Our code, what to do, and what the system means where its own word says too little. */
+const CODES: Readonly<Record<string, readonly [ErrorCode, string, string?]>> = {
+  ENOENT: ["INPUT_NOT_FOUND", "Check the path; the file may have been moved.", "there is no such file"],
+  ENOTDIR: ["INPUT_NOT_FOUND", "Check the path; a part of it is not a folder.", "there is no such folder"],
+  EACCES: ["INPUT_UNREADABLE", PERMISSION_HINT, "no permission"],
+  EPERM: ["INPUT_UNREADABLE", PERMISSION_HINT, "no permission"],
   EISDIR: ["INPUT_UNREADABLE", "Choose the model file itself, not its folder."],
   ENOSPC: ["ENV_IO", "The disk is full: free some space and try again."],
   EDQUOT: ["ENV_IO", "Your disk quota is used up: free some space and try again."],
@@ -159,8 +162,8 @@ function fileError(path: string, doing: string, error: unknown): WorkbenchError 
   if (error instanceof WorkbenchError) return error;
   const systemCode =
     error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
-  const [code, hint] = CODES[systemCode] ?? ["ENV_IO", "The system refused; its reason is in the details."];
-  return new WorkbenchError(code, `[${basename(path)}] cannot ${doing} the file: ${systemCode}`, {
+  const [code, hint, meaning] = CODES[systemCode] ?? ["ENV_IO", "The system refused; its reason is in the details."];
+  return new WorkbenchError(code, `[${basename(path)}] cannot ${doing} the file: ${meaning ?? systemCode}`, {
     hint,
     details: { system: systemCode, path },
     cause: error,

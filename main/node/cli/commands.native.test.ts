@@ -416,6 +416,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["segments FILE --units gpu", 2, /--units: got gpu/],
   ["compile FILE --profile best", 2, /--profile: got best/],
   ["compile FILE -o DIR/none/x.mlpackage", 2, /does not exist/],
+  ["compile --demo --dry-run", 2, /several programs, not one package/],
   ["compile FILE -o DIR/text.txt", 2, /text\.txt/],
   ["inspect FILE --context 99999999999", 2, /--context: got 99999999999, expected a whole number from 1 to 1048576/],
   ["inspect FILE --sample", 2, /the model: got \S+ and --sample, expected one/],
@@ -424,13 +425,13 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["tokenize FILE --text abc --text-file DIR/text.txt", 2, /the text: got --text and --text-file, expected one/],
   ["profile FILE --trace DIR/none/x.json", 2, /--trace: the folder \S+none does not exist/],
   ["profile FILE --trace DIR", 2, /--trace: got the folder/],
-  ["serve DIR/missing.gguf", 1, /\[missing\.gguf\] cannot open the file/],
+  ["serve DIR/missing.gguf", 1, /\[missing\.gguf\] cannot open the file: there is no such file/],
   ["serve DIR", 1, /got a folder, expected a file/],
   ["serve --port 70000", 2, /--port: got 70000, expected a whole number from 0 to 65535/],
   ["inspect FILE --key no.such.key", 1, /"no\.such\.key" is not in this file/],
   ["run --prompt x DIR", 1, /got a folder, expected a file/],
   ...["inspect", "graph", "run -p x", "score --text abc", "compile"].flatMap((name) => [
-    [`${name} DIR/missing.gguf`, 1, /\[missing\.gguf\] cannot open the file/] as const,
+    [`${name} DIR/missing.gguf`, 1, /\[missing\.gguf\] cannot open the file: there is no such file/] as const,
     [`${name} DIR/not.gguf`, 1, /\[not\.gguf\] not a GGUF: got/] as const,
   ]),
 ];

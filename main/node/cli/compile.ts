@@ -1,5 +1,7 @@
 /** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
 import { resolve } from "node:path";
+import type { ExportPlan } from "../../contract/views/export.ts";
+import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf, unfinished } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
@@ -10,12 +12,15 @@ interface CompileOptions extends CommonOptions {
   readonly dryRun?: boolean;
 }
 
+type Refused = Extract<ExportPlan["can"], { ok: false }>;
+
 export async function compile(command: Command, choice: ModelChoice, options: CompileOptions): Promise<number> {
   const { client, output } = command;
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
   const plan = await client.call("export.plan", { model, target }, { signal: command.signal });
   if (options.dryRun === true) {
+    if (!plan.can.ok && plan.forms.length === 0) throw refusal(plan.can);
     output.value(plan);
     output.line(plan.sentence);
     output.table(
@@ -23,6 +28,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
       plan.forms.map((row) => [row.source, row.form, row.bitsPerWeight.toFixed(3), String(row.tensors)]),
       { right: [2, 3], yields: 0 },
     );
+    if (!plan.can.ok) output.line(`! ${plan.can.sentence}`);
     return 0;
   }
   const path = resolve(options.output ?? plan.suggestedPath);
@@ -54,4 +60,10 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     }
   }
   throw unfinished(command.signal);
+}
+
+function refusal({ code, sentence, hint }: Refused): WorkbenchError {
+  return new WorkbenchError(isErrorCode(code) ? code : "INPUT_ARGUMENT", `[rlx compile] ${sentence}`, {
+    ...(hint === null ? {} : { hint }),
+  });
 }

@@ -1,13 +1,25 @@
 /** `rlx route --planned` and `rlx assert-residency`: CoreML's own plan for this machine beside the prediction. */
 import type { PlannedRoute } from "../../contract/views/route.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 
+const PREDICTION_HINT = "`rlx route` without --planned predicts it for any Mac, here too.";
+
 async function plannedRoute(command: Command, choice: ModelChoice, options: CommonOptions): Promise<PlannedRoute> {
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
-  return command.client.call("route.planned", { model, target, phase: phaseOf(options) }, { signal: command.signal });
+  try {
+    return await command.client.call(
+      "route.planned",
+      { model, target, phase: phaseOf(options) },
+      { signal: command.signal },
+    );
+  } catch (error) {
+    if (!(error instanceof WorkbenchError && error.code === "ENV_NO_DEVICE")) throw error;
+    throw new WorkbenchError(error.code, error.message, { hint: PREDICTION_HINT, cause: error });
+  }
 }
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
