@@ -332,12 +332,17 @@ describe("plans", () => {
     });
   });
 
-  it("leaves a tiny program on one unit, and says that it is an island", () => {
+  it("leaves a tiny program on one unit, and says which operator is not worth the way", () => {
     const b = new MilFunctionBuilder("main", "CoreML8", new NameTable());
     b.output("y", linear(b, half(b, [1, 64]), weight(b, 64, 64)));
     const plan = predictPlan(b.finish(), TARGET);
     expect(plan.runs).toHaveLength(1);
-    expect(plan.ops[0]).toMatchObject({ preferred: "cpu", supported: ["ane", "cpu"], rule: "island" });
+    expect(plan.ops[0]).toMatchObject({
+      preferred: "cpu",
+      supported: ["ane", "cpu"],
+      rule: "island",
+      reason: expect.stringMatching(/^The Neural Engine could run linear, but/) as string,
+    });
   });
 
   it("keeps to the units of the target", () => {

@@ -233,13 +233,16 @@ function decision(
   if (supported.includes("ane"))
     return {
       rule: "island",
-      reason: "The Neural Engine could run it, but going there and back would take longer than it saves.",
+      reason: `The Neural Engine could run ${op.type}, but going there and back would take longer than it saves.`,
     };
   if (supported.length === 1)
     return { rule: "units", reason: `The target leaves ${preferred === "gpu" ? "the GPU" : "the CPU"} only.` };
   return preferred === "gpu"
     ? { rule: "gpu-faster", reason: "The GPU is the quickest unit that the target allows." }
-    : { rule: "island", reason: "The GPU could run it, but going there and back would take longer than it saves." };
+    : {
+        rule: "island",
+        reason: `The GPU could run ${op.type}, but going there and back would take longer than it saves.`,
+      };
 }
 
 /** Why a run is where it is: what drove it off the Neural Engine, or what makes the way to its device worth it. */
