@@ -2,6 +2,7 @@
  * Every environment variable the engine reads, in one place; docs/environment.md is checked against this list.
  * A value that is not understood is an error that says what is, never silently the default.
  */
+import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { MlxMode } from "../backends/mlx/engine.ts";
 import { MLX_MODES } from "../backends/mlx/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
@@ -21,6 +22,10 @@ export interface Settings {
   readonly coremlUnits: CoremlUnits;
   /** Bake weights to f16 on export instead of keeping them packed. */
   readonly coremlHostDequant: boolean;
+  /** Functions for several numbers of new tokens, instead of one token and one bucket. */
+  readonly coremlFlexibleInputs: boolean;
+  /** One function for any number of new tokens, with CoreML's own flexible shapes. */
+  readonly coremlNativeFlex: boolean;
   /** A CoreML addon instead of the one built on this Mac; elsewhere the only way to have one. */
   readonly coremlAddon: string | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
@@ -72,6 +77,8 @@ export const VARIABLES = {
   dispatchReport: flag("RLX_DISPATCH_REPORT"),
   coremlUnits: oneOf("RLX_COREML_UNITS", COREML_UNITS, "cpu-ane"),
   coremlHostDequant: flag("RLX_COREML_HOST_DEQUANT"),
+  coremlFlexibleInputs: flag("RLX_COREML_FLEXIBLE_INPUTS"),
+  coremlNativeFlex: flag("RLX_COREML_NATIVE_FLEX"),
   coremlAddon: path("RLX_COREML_ADDON"),
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
   home: path("RLX_HOME"),
@@ -102,10 +109,20 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     dispatchReport: read(VARIABLES.dispatchReport),
     coremlUnits: read(VARIABLES.coremlUnits),
     coremlHostDequant: read(VARIABLES.coremlHostDequant),
+    coremlFlexibleInputs: read(VARIABLES.coremlFlexibleInputs),
+    coremlNativeFlex: read(VARIABLES.coremlNativeFlex),
     coremlAddon: read(VARIABLES.coremlAddon),
     mlxMode: read(VARIABLES.mlxMode),
     home: read(VARIABLES.home),
     cache: read(VARIABLES.cache),
     addon: read(VARIABLES.addon),
   };
+}
+
+/** How exports and the CoreML device treat the number of new tokens; the native way is a flexible one too. */
+export function shapeFlexibility(
+  settings: Pick<Settings, "coremlFlexibleInputs" | "coremlNativeFlex">,
+): ShapeFlexibility {
+  if (settings.coremlNativeFlex) return "native";
+  return settings.coremlFlexibleInputs ? "sizes" : "fixed";
 }

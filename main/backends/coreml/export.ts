@@ -14,6 +14,8 @@ import { lowerProgramInSteps } from "./lowering/lower.ts";
 import { partition } from "./hybrid/partition.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
+import type { ShapeFlexibility } from "./flexible.ts";
+import { flexibleSizes, mergeSizes } from "./flexible.ts";
 import type { ModelMetadata } from "./interface.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
 import { writePackage } from "./package.ts";
@@ -40,12 +42,14 @@ export interface DecoderSymbols {
   readonly tokens: string;
   readonly rows: string;
   readonly capacity: string;
+  /** Name of the input with the tokens. */
+  readonly input: string;
 }
 
 /** Decode and prefill as functions of one package; before macOS 15 a package has one function, and that decodes. */
 export function decoderVariants(
   target: Pick<PlanTarget, "os" | "context">,
-  symbols: DecoderSymbols,
+  symbols: Omit<DecoderSymbols, "input">,
 ): readonly Variant[] {
   const sized = (tokens: number): Bindings => ({
     [symbols.tokens]: tokens,
@@ -60,6 +64,33 @@ export function decoderVariants(
   ];
 }
 
+/** Sizes of a step between one token and the bucket, when inputs are flexible. */
+const STEP_SIZES = [2, 4, 8, 16, 32] as const;
+
+/**
+ * The same with a flexible number of tokens: `sizes` adds functions for sizes between, of which a step takes the one that fits;
+ * `native` is one function that is lowered at three sizes and takes any up to the largest.
+ */
+export function flexibleVariants(
+  target: Pick<PlanTarget, "os" | "context">,
+  symbols: DecoderSymbols,
+  flexibility: ShapeFlexibility,
+): Pick<ExportRequest, "variants" | "merge"> {
+  const fixed = decoderVariants(target, symbols);
+  const sized = (name: string, tokens: number): Variant => ({
+    name,
+    bindings: { [symbols.tokens]: tokens, [symbols.rows]: 1, [symbols.capacity]: target.context },
+  });
+  if (flexibility === "native") {
+    const sizes = flexibleSizes(target.context);
+    return { variants: sizes.map((tokens) => sized(`main_${tokens}`, tokens)), merge: { sizes, input: symbols.input } };
+  }
+  // A package with one function has no room for other sizes.
+  if (flexibility === "fixed" || fixed.length === 1) return { variants: fixed };
+  const between = STEP_SIZES.filter((tokens) => tokens < Math.min(PREFILL_BUCKET, target.context));
+  return { variants: [...fixed, ...between.map((tokens) => sized(`prefill_${tokens}`, tokens))] };
+}
+
 export interface ExportRequest {
   readonly table: OpTable;
   readonly entries: EntryOf;
@@ -68,6 +99,8 @@ export interface ExportRequest {
   /** The template; symbols are bound by the variants. */
   readonly graph: Graph;
   readonly variants: readonly Variant[];
+  /** The variants are one function at several sizes; `input` has the size for its only dimension. */
+  readonly merge?: { readonly sizes: readonly number[]; readonly input: string };
   readonly target: PlanTarget;
   readonly metadata: ModelMetadata;
 }
@@ -118,20 +151,28 @@ function* functionSources(request: ExportRequest): Steps<readonly FunctionSource
     for (const part of parts)
       sources.push({ name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`, graph: part.graph });
   }
+  if (request.merge !== undefined && sources.length !== request.variants.length)
+    throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] parts of this graph run on the host", {
+      hint: "Unset RLX_COREML_NATIVE_FLEX.",
+    });
   // A package with one function names it main.
   const [only] = sources;
   return sources.length === 1 && only !== undefined ? [{ ...only, name: "main" }] : sources;
 }
 
-function lower(
+interface LoweredExport extends LoweredProgram {
+  readonly flexible?: PackageContents["flexible"];
+}
+
+function* lower(
   request: ExportRequest,
   sources: readonly FunctionSource[],
   folds: ReadonlyMap<string, number>,
   small: SmallParts,
-): Steps<LoweredProgram> {
+): Steps<LoweredExport> {
   const { opset } = systemOf(request.target.os);
   const buildInfo = { "rlx-workbench": request.metadata.version, target: targetTitle(request.target) };
-  return lowerProgramInSteps(sources, {
+  const lowered = yield* lowerProgramInSteps(sources, {
     rules: rulesFrom(request.entries),
     profile: request.target.profile,
     opset,
@@ -139,6 +180,23 @@ function lower(
     small,
     buildInfo,
   });
+  return request.merge === undefined ? lowered : merged(lowered, request.merge);
+}
+
+function merged(lowered: LoweredProgram, merge: NonNullable<ExportRequest["merge"]>): LoweredExport {
+  if (lowered.functions.length !== merge.sizes.length)
+    throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] CoreML cannot run the whole graph", {
+      hint: "Unset RLX_COREML_NATIVE_FLEX.",
+    });
+  const bytes = new Map(lowered.plan.inlines.map((one) => [one.record.offset, one.bytes]));
+  const { flexible, ...one } = mergeSizes(lowered.functions, { ...merge, stored: (offset) => bytes.get(offset) });
+  const main = { ...one, mil: { ...one.mil, name: "main" } };
+  return {
+    ...lowered,
+    functions: [main],
+    program: { ...lowered.program, functions: [main.mil] },
+    flexible: { main: flexible },
+  };
 }
 
 function preview(lowered: LoweredProgram): ExportPreview {
@@ -217,20 +275,21 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
 function* foldedProgram(
   request: ExportRequest,
   sources: readonly FunctionSource[],
-  draft: LoweredProgram,
+  draft: LoweredExport,
   reports: readonly WeightReport[],
   small: SmallParts,
-): Steps<LoweredProgram> {
+): Steps<LoweredExport> {
   const folds = new Map(reports.filter((r) => r.fold !== 0).map((r) => [r.name, r.fold]));
   return folds.size === 0 ? draft : yield* lower(request, sources, folds, small);
 }
 
-function contentsOf(request: ExportRequest, lowered: LoweredProgram): PackageContents {
+function contentsOf(request: ExportRequest, lowered: LoweredExport): PackageContents {
   const [first] = lowered.functions;
   const bindings = Object.fromEntries(lowered.functions.map((f) => [f.mil.name, f.bindings]));
   return {
     program: lowered.program,
     opset: lowered.opset,
+    ...(lowered.flexible === undefined ? {} : { flexible: lowered.flexible }),
     defaultFunction: first?.mil.name ?? "main",
     metadata: {
       ...request.metadata,
@@ -275,14 +334,20 @@ const KINDS: ReadonlySet<unknown> = new Set<FeatureBinding["kind"]>([
 
 function isBinding(value: unknown): value is FeatureBinding {
   if (typeof value !== "object" || value === null) return false;
-  const { feature, kind, name, dtype, shape } = value as { readonly [K in keyof FeatureBinding]?: unknown };
+  const { feature, kind, name, dtype, shape, free } = value as { readonly [K in keyof FeatureBinding]?: unknown };
   const sizes = Array.isArray(shape) && shape.every((d) => Number.isSafeInteger(d) && Number(d) >= 0);
+  const axes =
+    free === undefined ||
+    (sizes &&
+      Array.isArray(free) &&
+      free.every((d) => Number.isSafeInteger(d) && Number(d) >= 0 && Number(d) < shape.length));
   return (
     typeof feature === "string" &&
     KINDS.has(kind) &&
     typeof name === "string" &&
     typeof dtype === "string" &&
     isMilDtype(dtype) &&
-    sizes
+    sizes &&
+    axes
   );
 }

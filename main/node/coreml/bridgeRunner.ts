@@ -55,6 +55,8 @@ export interface BridgeRunnerOptions {
   readonly units: CoremlUnit;
   /** Several functions are chosen by name; a single one is the default. */
   readonly functions: readonly string[];
+  /** Shapes of inputs change from call to call: the system is to optimise for each. */
+  readonly flexible?: boolean;
 }
 
 /** One prediction by the clock. */
@@ -96,9 +98,9 @@ export class BridgeRunner implements PackageRunner {
   load(name: string): Promise<CoremlModel> {
     const known = this.#models.get(name);
     if (known !== undefined) return known;
-    const { compiled, units, functions } = this.#options;
+    const { compiled, units, functions, flexible = false } = this.#options;
     const chosen = functions.length > 1 ? { function: name } : {};
-    const loaded = this.#bridge.load(compiled, { units, ...chosen });
+    const loaded = this.#bridge.load(compiled, { units, infrequentReshape: flexible, ...chosen });
     this.#models.set(name, loaded);
     loaded.then(
       (model) => (this.loadSeconds += model.loadSeconds),

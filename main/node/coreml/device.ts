@@ -3,6 +3,7 @@
  * Decoders and hybrid graphs run over it exactly as over the simulator.
  */
 import { dirname, join } from "node:path";
+import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../version.ts";
@@ -20,10 +21,16 @@ export interface CoremlAccess {
   readonly bridge: () => CoremlBridge;
   readonly models: CompiledModels;
   readonly book: TrialBook;
+  /** How many new tokens the functions of a decoder take. */
+  readonly flexibility: ShapeFlexibility;
 }
 
 /** `addon`: a path instead of the usual places. */
-export function coremlAccess(dataFolder: string, addon: string | null = null): CoremlAccess {
+export function coremlAccess(
+  dataFolder: string,
+  addon: string | null = null,
+  flexibility: ShapeFlexibility = "fixed",
+): CoremlAccess {
   let bridge: CoremlBridge | undefined;
   let failure: Error | undefined;
   return {
@@ -42,6 +49,7 @@ export function coremlAccess(dataFolder: string, addon: string | null = null): C
     },
     models: new CompiledModels(dataFolder),
     book: new TrialBook(dataFolder),
+    flexibility,
   };
 }
 
@@ -58,6 +66,8 @@ export interface PrepareRequest {
   /** What makes this package different from others: file identity, target. */
   readonly facts: readonly string[];
   readonly write: (path: string) => Promise<void>;
+  /** Shapes of inputs change from call to call. */
+  readonly flexible?: boolean;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: TrialProgress) => void;
 }
@@ -86,6 +96,7 @@ export async function prepareModel(access: CoremlAccess, request: PrepareRequest
         compiled: model.path,
         units,
         function: name,
+        infrequentReshape: request.flexible === true,
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress }),
       });
@@ -114,8 +125,14 @@ export async function trialTimes(
   return verdicts.flatMap((verdict) => (verdict?.kind === "safe" ? [verdict.times] : []));
 }
 
-export function openRunner(access: CoremlAccess, model: CompiledModel, units: CoremlUnit): BridgeRunner {
-  return new BridgeRunner(access.bridge(), { compiled: model.path, units, functions: model.functions });
+export function openRunner(
+  access: CoremlAccess,
+  model: CompiledModel,
+  units: CoremlUnit,
+  flexible = false,
+): BridgeRunner {
+  const { path: compiled, functions } = model;
+  return new BridgeRunner(access.bridge(), { compiled, units, functions, flexible });
 }
 
 /** Why there is no CoreML here, in one sentence; undefined where there is. */

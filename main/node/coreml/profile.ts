@@ -99,7 +99,7 @@ async function planOf(
 }
 
 const functionRoute = (model: OpenModel, { target }: CoremlLease, name: string, signal: AbortSignal): Promise<Route> =>
-  routeOf(model, target, name === "prefill" ? "prefill" : "decode", signal);
+  routeOf(model, target, name.startsWith("prefill") ? "prefill" : "decode", signal);
 
 /** Operators of a plan with the operations of the model that they compute. */
 export function weighed(route: Route, plan: CoremlPlan): readonly WeighedOp[] {

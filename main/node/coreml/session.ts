@@ -30,18 +30,17 @@ export interface SessionRequest {
   readonly onProgress?: (progress: TrialProgress) => void;
 }
 
-/** Tokens of one run of the prompt. */
-const CHUNK = 64;
-
 /** The compiled package of a model with decode and prefill, made once per file and target. */
 export function compiledDecoder(access: CoremlAccess, request: SessionRequest): Promise<CompiledModel> {
   const { model, target, engine, signal, onProgress } = request;
+  const { flexibility } = access;
   // The phase is not a fact of the package: it has a function for each.
   const { phase: _, ...facts } = target;
   return prepareModel(access, {
     units: unitsOf(target),
-    facts: [model.requireFile("run").identity, JSON.stringify(facts)],
-    write: async (path) => void (await exportModel(model, target, { path, engine, signal })),
+    facts: [model.requireFile("run").identity, JSON.stringify(facts), flexibility],
+    flexible: flexibility === "native",
+    write: async (path) => void (await exportModel(model, target, { path, engine, flexibility, signal })),
     signal,
     ...(onProgress === undefined ? {} : { onProgress }),
   });
@@ -49,15 +48,19 @@ export function compiledDecoder(access: CoremlAccess, request: SessionRequest): 
 
 export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
   const compiled = await compiledDecoder(access, request);
-  const runner = openRunner(access, compiled, unitsOf(request.target));
+  const runner = openRunner(access, compiled, unitsOf(request.target), access.flexibility === "native");
   const decoder = new SimulatedDecoder(runner, bindingsOf(compiled.userDefined), {
     tokens: INPUTS.tokens,
     past: INPUTS.past,
     rows: INPUTS.rows,
     logits: LOGITS,
   });
-  const { capacity, vocabulary } = decoder;
-  const session = new DecoderSession(simulatedSession(decoder, { clocked: true }), { capacity, vocabulary, chunk: CHUNK });
+  const { capacity, vocabulary, chunk } = decoder;
+  const session = new DecoderSession(simulatedSession(decoder, { clocked: true }), {
+    capacity,
+    vocabulary,
+    chunk,
+  });
   return {
     session,
     runner,

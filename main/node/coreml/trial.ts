@@ -37,6 +37,7 @@ export interface TrialRequest {
   readonly compiled: string;
   readonly units: CoremlUnit;
   readonly function?: string;
+  readonly infrequentReshape?: boolean;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: TrialProgress) => void;
 }
@@ -69,7 +70,8 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
   const { program, packagePath, compiled, units, signal, onProgress } = request;
   return new Promise((resolve, reject) => {
     const started = performance.now();
-    const child = spawn(program, [packagePath, compiled, units, request.function ?? ""], {
+    const hints = request.infrequentReshape === true ? ["--infrequent-reshape"] : [];
+    const child = spawn(program, [packagePath, compiled, units, request.function ?? "", ...hints], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     let stage: TrialStage = "compile";

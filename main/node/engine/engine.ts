@@ -19,6 +19,7 @@ import type { DiskStore } from "../diskStore.ts";
 import { cacheFolder, diskStore } from "../diskStore.ts";
 import type { PlanCache } from "../planCache.ts";
 import type { CoremlUnits, Settings } from "../settings.ts";
+import { shapeFlexibility } from "../settings.ts";
 import { calibrationAccess } from "./advice.ts";
 import { templateView } from "./chats.ts";
 import type { Connectable } from "./connection.ts";
@@ -126,7 +127,8 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   const jobs = createJobs(tell);
   const cpu = cpuAccess(() => loadAddon({ path: settings.addon }));
   const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch });
-  const coreml = coremlAccess(folder, settings.coremlAddon);
+  const flexibility = shapeFlexibility(settings);
+  const coreml = coremlAccess(folder, settings.coremlAddon, flexibility);
   const recents = createRecents(folder);
   const uploads = createUploads();
   const offers = createOffers();
@@ -172,7 +174,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     build,
   });
   const compared = { store, cpu, mlx, coreml, jobs, initialTarget: initial, calibration };
-  const exporting = exportHandlers({ store, cpu, jobs });
+  const exporting = exportHandlers({ store, cpu, jobs, flexibility });
 
   const handlers: EngineHandlers = {
     calls: {

@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
 import type { ExportPreview, ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
 import { previewInSteps } from "../../backends/coreml/export.ts";
+import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
@@ -30,6 +31,7 @@ export interface ExportParts {
   readonly store: ModelStore;
   readonly cpu: CpuAccess;
   readonly jobs: Jobs;
+  readonly flexibility: ShapeFlexibility;
 }
 
 export function exportHandlers(parts: ExportParts): {
@@ -38,7 +40,7 @@ export function exportHandlers(parts: ExportParts): {
 } {
   return {
     calls: {
-      "export.plan": ({ model, target }, { signal }) => exportPlan(parts.store.get(model), target, parts.cpu, signal),
+      "export.plan": ({ model, target }, { signal }) => exportPlan(parts, parts.store.get(model), target, signal),
     },
     streams: {
       async *"export.start"({ model, target, path, overwrite }, { signal }) {
@@ -52,6 +54,7 @@ export function exportHandlers(parts: ExportParts): {
             exportModel(open, planTarget(open, target, "decode"), {
               path: where,
               engine: parts.cpu.engine(),
+              flexibility: parts.flexibility,
               signal,
               onProgress: emit,
             }),
@@ -132,9 +135,9 @@ function doneItem(
 }
 
 async function exportPlan(
+  { cpu, flexibility }: ExportParts,
   model: OpenModel,
   target: TargetSpec,
-  cpu: CpuAccess,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
   const can = overviewOf(model, target, cpu.missing).canExport;
@@ -166,7 +169,7 @@ async function exportPlan(
     };
   const plan = planTarget(model, target, "decode");
   const preview = await worksOf(model).get(PREVIEW, JSON.stringify(plan), signal, (own) =>
-    inSlices(previewInSteps(exportRequest(model, plan)), own),
+    inSlices(previewInSteps(exportRequest(model, plan, flexibility)), own),
   );
   return {
     ...base,

@@ -1,10 +1,12 @@
 /** Export of an open model: the request made from its graph and target, the bytes read from its file, the package on disk. */
 import type { Dequantize } from "../../backends/coreml/weights/convert.ts";
 import type { ExportProgress, ExportReport, ExportRequest } from "../../backends/coreml/export.ts";
-import { decoderVariants, exportPackage } from "../../backends/coreml/export.ts";
+import { exportPackage, flexibleVariants } from "../../backends/coreml/export.ts";
+import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { prepareInSteps } from "../../compiler/prepare.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { INPUTS } from "../../models/blocks.ts";
 import { opTable } from "../../ops/index.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { packageWriter } from "../packageDirectory.ts";
@@ -14,13 +16,17 @@ import type { OpenModel } from "./openModel.ts";
 import { coremlEntry } from "./routes.ts";
 import { inSlices } from "./works.ts";
 
-export function exportRequest(model: OpenModel, target: PlanTarget): ExportRequest {
+export function exportRequest(
+  model: OpenModel,
+  target: PlanTarget,
+  flexibility: ShapeFlexibility = "fixed",
+): ExportRequest {
   return {
     table: opTable,
     entries: coremlEntry,
     prepare: (graph) => prepareInSteps(graph, "coreml", { tell: model.onCompiled }),
     graph: templateOf(model),
-    variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
+    ...flexibleVariants(target, { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens }, flexibility),
     target,
     metadata: {
       shortDescription: `${model.description.title} ${model.description.variant}`,
@@ -46,6 +52,7 @@ export interface ExportOptions {
   readonly engine: CpuEngine;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
+  readonly flexibility?: ShapeFlexibility;
 }
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
@@ -54,7 +61,7 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
     throw new WorkbenchError("INPUT_ARGUMENT", "[export] the weights of this model are not here", {
       hint: "Open a file with weights, or name its folder.",
     });
-  return exportPackage(exportRequest(model, target), {
+  return exportPackage(exportRequest(model, target, options.flexibility), {
     directory: await packageWriter(options.path),
     weights: {
       read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),

@@ -49,6 +49,8 @@ export interface FeatureBinding {
   readonly name: string;
   readonly dtype: MilDtype;
   readonly shape: readonly number[];
+  /** Dimensions that are the number of new tokens, whatever it is; `shape` then has the largest. */
+  readonly free?: readonly number[];
 }
 
 export interface LoweredFunction {

@@ -31,17 +31,22 @@ interface StepFunction {
   readonly tokens: number;
   /** Logit rows of one call. */
   readonly rows: number;
+  /** Takes any number of tokens up to that. */
+  readonly flexible: boolean;
 }
 
 export class SimulatedDecoder {
   readonly label: PackageRunner["label"];
   readonly capacity: number;
   readonly vocabulary: number;
+  /** Most tokens of one call. */
+  readonly chunk: number;
   readonly #runner: PackageRunner;
   readonly #bindings: FunctionBindings;
   readonly #names: DecoderNames;
   readonly #decode: StepFunction;
-  readonly #prefill: StepFunction | undefined;
+  /** The smallest first. */
+  readonly #functions: readonly StepFunction[];
   #state: PackageState;
   /** Functional caches by graph name. */
   #caches = new Map<string, SimTensor>();
@@ -56,10 +61,11 @@ export class SimulatedDecoder {
       .map(([name, list]) => stepFunction(name, list, names))
       .sort((a, b) => a.tokens - b.tokens);
     const [decode] = functions;
-    if (decode === undefined || decode.tokens !== 1)
+    if (decode === undefined || (decode.tokens !== 1 && !decode.flexible))
       throw new WorkbenchError("INPUT_ARGUMENT", "[coreml-sim] the package has no function that takes one token");
     this.#decode = decode;
-    this.#prefill = functions.find((f) => f.tokens > 1);
+    this.#functions = functions;
+    this.chunk = functions.at(-1)?.tokens ?? 1;
     const cache = decode.bindings.find((b) => b.kind === "state" || b.kind === "stateIn");
     this.capacity = cache?.shape[1] ?? Number.MAX_SAFE_INTEGER;
     this.vocabulary = decode.bindings.find((b) => b.kind === "output" && b.name === names.logits)?.shape.at(-1) ?? 0;
@@ -80,12 +86,11 @@ export class SimulatedDecoder {
     const wanted = new Set(rows);
     const made = new Map<number, ArrayLike<number>>();
     for (let at = 0; at < tokens.length;) {
-      const f = this.#functionFor(
+      const [f, count] = this.#functionFor(
         tokens.length - at,
         past + at,
-        (count) => rows.filter((r) => r >= at && r < at + count).length,
+        (wide) => rows.filter((r) => r >= at && r < at + wide).length,
       );
-      const count = Math.min(f.tokens, tokens.length - at);
       const row = rows.find((r) => r >= at && r < at + count) ?? at;
       const logits = await this.#call(f, tokens.subarray(at, at + count), past + at, row - at, options);
       if (wanted.has(row)) made.set(row, logits.data.subarray(0, this.vocabulary));
@@ -110,11 +115,16 @@ export class SimulatedDecoder {
     this.#caches = new Map();
   }
 
-  /** The bucket writes all its rows into the cache, so it must fit; and it gives logits of one row. */
-  #functionFor(left: number, past: number, rowsIn: (count: number) => number): StepFunction {
-    const prefill = this.#prefill;
-    if (prefill === undefined || left < 2 || past + prefill.tokens > this.capacity) return this.#decode;
-    return rowsIn(Math.min(left, prefill.tokens)) <= prefill.rows ? prefill : this.#decode;
+  /**
+   * The smallest that takes all, or the largest there is. A bucket writes all its rows into the cache, so it must fit; and it gives
+   * logits of a few rows only.
+   */
+  #functionFor(left: number, past: number, rowsIn: (count: number) => number): readonly [StepFunction, number] {
+    const usable = this.#functions.filter(
+      (f) => (f.flexible || past + f.tokens <= this.capacity) && rowsIn(Math.min(left, f.tokens)) <= f.rows,
+    );
+    const f = usable.find(({ tokens }) => tokens >= left) ?? usable.at(-1);
+    return f === undefined ? [this.#decode, 1] : [f, Math.min(left, f.tokens)];
   }
 
   async #call(
@@ -124,7 +134,7 @@ export class SimulatedDecoder {
     row: number,
     options: StepOptions,
   ): Promise<SimTensor> {
-    const padded = new Int32Array(f.tokens);
+    const padded = new Int32Array(f.flexible ? tokens.length : f.tokens);
     padded.set(tokens);
     const given: Readonly<Record<string, ArrayLike<number>>> = {
       [this.#names.tokens]: padded,
@@ -133,7 +143,8 @@ export class SimulatedDecoder {
     };
     const inputs: Record<string, SimTensor> = {};
     for (const b of f.bindings) {
-      if (b.kind === "input") inputs[b.feature] = simTensor(b.dtype, b.shape, given[b.name] ?? unknown(b.name));
+      const shape = b.shape.map((size, d) => (b.free?.includes(d) === true ? tokens.length : size));
+      if (b.kind === "input") inputs[b.feature] = simTensor(b.dtype, shape, given[b.name] ?? unknown(b.name));
       else if (b.kind === "stateIn") inputs[b.feature] = this.#cache(b);
     }
     const predict: PackageRunOptions = {
@@ -183,5 +194,6 @@ const unknown = (name: string): never => {
 
 function stepFunction(name: string, bindings: readonly FeatureBinding[], names: DecoderNames): StepFunction {
   const sizeOf = (input: string): number => bindings.find((b) => b.kind === "input" && b.name === input)?.shape[0] ?? 0;
-  return { name, bindings, tokens: sizeOf(names.tokens), rows: sizeOf(names.rows) };
+  const flexible = bindings.some((b) => b.name === names.tokens && b.free !== undefined);
+  return { name, bindings, tokens: sizeOf(names.tokens), rows: sizeOf(names.rows), flexible };
 }

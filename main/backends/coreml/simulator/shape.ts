@@ -9,10 +9,27 @@ import { allocate, offsets, pick, simError, simTensor, strides } from "./tensor.
 const declared = (a: Arguments, output = 0): number[] =>
   (a.outputs[output]?.shape ?? []).map((d) => d ?? simError(a.type, "a size that is only known at run time"));
 
-/** The same elements under the declared shape. */
+/** The shape of a reshape and its kind; sizes that are only known now follow from its arguments. */
+function relabelled(a: Arguments, x: SimTensor): number[] {
+  const shape = a.outputs[0]?.shape ?? [];
+  if (!shape.includes(null)) return declared(a);
+  if (a.type === "reshape") {
+    const wanted = a.numbers("shape");
+    const rest = wanted.reduce((product, d) => (d === -1 ? product : product * d), 1);
+    return wanted.map((d) => (d === -1 ? x.data.length / rest : d));
+  }
+  const axes = (a.has("axes") ? a.numbers("axes") : []).map((axis) =>
+    axis < 0 ? axis + Math.max(shape.length, x.shape.length) : axis,
+  );
+  if (a.type === "squeeze") return x.shape.filter((_, i) => !axes.includes(i));
+  const sizes = [...x.shape];
+  return shape.map((_, i) => (axes.includes(i) ? 1 : (sizes.shift() ?? 1)));
+}
+
+/** The same elements under another shape. */
 const relabel: Kernel = (a) => {
   const x = a.tensor("x");
-  const shape = declared(a);
+  const shape = relabelled(a, x);
   if (elementCount(shape) !== x.data.length) simError(a.type, `[${x.shape.join()}] cannot become [${shape.join()}]`);
   return { dtype: x.dtype, shape, data: x.data };
 };
@@ -68,8 +85,10 @@ const split: Kernel = (a) => {
   const axis = a.axis("axis", x.shape.length);
   const step = strides(x.shape);
   let from = 0;
+  const equal = (x.shape[axis] ?? 0) / a.outputs.length;
+  const cuts = a.has("split_sizes") ? a.numbers("split_sizes") : a.outputs.map(() => equal);
   return a.outputs.map((_, i) => {
-    const shape = declared(a, i);
+    const shape = x.shape.map((d, at) => (at === axis ? (cuts[i] ?? 0) : d));
     const at = offsets(shape, step, from * (step[axis] ?? 1));
     from += shape[axis] ?? 0;
     return pick(x, shape, at);
