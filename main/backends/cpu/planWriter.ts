@@ -1,12 +1,12 @@
 /**
- * The bytes of a plan, as native/src/cpu/plan.cpp reads them: little-endian fields, one table each for names, symbols,
- * sizes, states, inputs, outputs, constants, tensors and instructions.
+ * The bytes of a plan, as native/src/cpu/plan.cpp reads them: names, symbols and sizes, then states, inputs, outputs,
+ * constants, tensors and instructions.
  */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../../ir/dim.ts";
-import { dimSymbols, dimTerms } from "../../ir/dim.ts";
-import { DTYPES, PACKED_TYPES, isPacked } from "../../ir/dtype.ts";
+import { isPacked } from "../../ir/dtype.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
+import { ABSENT, ByteWriter, PlanTables, typeCode } from "../../ir/planBytes.ts";
 import { byteLength } from "../../ir/type.ts";
 import type { DraftValue, PlanDraft } from "./draft.ts";
 import { inPlace } from "./kernelFacts.ts";
@@ -14,78 +14,12 @@ import type { MemoryPlan } from "./memoryPlan.ts";
 
 const MAGIC = 0x504c5852;
 const VERSION = 1;
-const ABSENT = 0xffffffff;
-const TYPES: readonly string[] = [...DTYPES, ...PACKED_TYPES];
 const STORAGE = { temp: 0, weight: 1, constant: 2, state: 3, input: 4, own: 5 } as const;
 
-class ByteWriter {
-  #bytes = new Uint8Array(1 << 16);
-  #view = new DataView(this.#bytes.buffer);
-  #at = 0;
-
-  #room(bytes: number): number {
-    const at = this.#at;
-    this.#at += bytes;
-    if (this.#at > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(this.#at, this.#bytes.length * 2));
-      grown.set(this.#bytes);
-      this.#bytes = grown;
-      this.#view = new DataView(grown.buffer);
-    }
-    return at;
-  }
-  u32(value: number): void {
-    const at = this.#room(4);
-    this.#view.setUint32(at, value, true);
-  }
-  u64(value: number): void {
-    const at = this.#room(8);
-    this.#view.setBigUint64(at, BigInt(value), true);
-  }
-  f64(value: number): void {
-    const at = this.#room(8);
-    this.#view.setFloat64(at, value, true);
-  }
-  blob(bytes: Uint8Array): void {
-    const at = this.#room(bytes.length);
-    this.#bytes.set(bytes, at);
-  }
-  text(text: string): void {
-    const bytes = new TextEncoder().encode(text);
-    if (bytes.length > 65535)
-      throw new WorkbenchError("IR_STRUCTURE", `[cpu] a name of ${bytes.length} bytes is too long`);
-    this.u32(bytes.length);
-    this.blob(bytes);
-    this.#room((4 - (bytes.length % 4)) % 4);
-  }
-  finish(): Uint8Array {
-    return this.#bytes.subarray(0, this.#at);
-  }
-}
-
-/** A table of different things by their text. */
-class Interned<T> {
-  readonly items: T[] = [];
-  #index = new Map<string, number>();
-  of(key: string, item: T): number {
-    const known = this.#index.get(key);
-    if (known !== undefined) return known;
-    this.#index.set(key, this.items.length);
-    this.items.push(item);
-    return this.items.length - 1;
-  }
-}
-
 export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings): Uint8Array {
-  const names = new Interned<string>();
-  const symbols = new Interned<string>();
-  const sizes = new Interned<Dim>();
-  const name = (text: string): number => names.of(text, text);
-  const size = (dim: Dim): number => {
-    for (const symbol of dimSymbols(dim)) symbols.of(symbol, symbol);
-    return sizes.of(String(dim), dim);
-  };
-  for (const symbol of Object.keys(limits)) symbols.of(symbol, symbol);
+  const tables = new PlanTables(limits);
+  const name = (text: string): number => tables.name(text);
+  const size = (dim: Dim): number => tables.size(dim);
 
   // Only values that something names become tensors.
   const named = new Set<number>();
@@ -133,47 +67,30 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
     }
   }
 
-  const tables = new ByteWriter();
-  tables.u32(draft.states.length);
+  const fields = new ByteWriter();
+  fields.u32(draft.states.length);
   for (const state of draft.states) {
-    tables.u32(name(state.name));
-    tables.u32(tensor(state.value));
-    tables.u32(positionAxis(draft, state.value) ?? ABSENT);
+    fields.u32(name(state.name));
+    fields.u32(tensor(state.value));
+    fields.u32(positionAxis(draft, state.value) ?? ABSENT);
   }
   for (const list of [draft.inputs, draft.outputs]) {
-    tables.u32(list.length);
+    fields.u32(list.length);
     for (const entry of list) {
-      tables.u32(name(entry.name));
-      tables.u32(tensor(entry.value));
+      fields.u32(name(entry.name));
+      fields.u32(tensor(entry.value));
     }
   }
-  tables.u64(constants.bytes.length);
-  tables.blob(constants.bytes);
+  fields.u64(constants.bytes.length);
+  fields.blob(constants.bytes);
 
   const out = new ByteWriter();
   out.u32(MAGIC);
   out.u32(VERSION);
   out.u64(memory.arenaBytes);
   out.u32(ownIndex.size);
-  const symbolNames = symbols.items.map(name);
-  const terms = sizes.items.map(dimTerms);
-  out.u32(names.items.length);
-  for (const text of names.items) out.text(text);
-  out.u32(symbols.items.length);
-  symbols.items.forEach((symbol, i) => {
-    out.u32(symbolNames[i] ?? 0);
-    out.u64(limits[symbol] ?? 0);
-  });
-  out.u32(terms.length);
-  for (const list of terms) {
-    out.u32(list.length);
-    for (const term of list) {
-      out.f64(term.coefficient);
-      out.u32(term.symbols.length);
-      for (const symbol of term.symbols) out.u32(symbols.of(symbol, symbol));
-    }
-  }
-  for (const part of [tables, tensors, instructions]) out.blob(part.finish());
+  tables.write(out);
+  for (const part of [fields, tensors, instructions]) out.blob(part.finish());
   return out.finish();
 }
 
@@ -201,7 +118,7 @@ function writeTensor(
   own: ReadonlyMap<number, number>,
 ): void {
   const kind = draft.kindOf(value.buffer);
-  out.u32(TYPES.indexOf(value.type.dtype));
+  out.u32(typeCode(value.type.dtype));
   out.u32(value.type.shape.length);
   for (const dim of value.type.shape) out.u32(size(dim));
   out.u32(STORAGE[kind.kind]);

@@ -1,12 +1,11 @@
 /**
- * The bytes of a plan, as native/src/mlx/plan.cpp reads them: little-endian fields, one table each for names, symbols, sizes,
- * inputs, states, weights, constants, appends, graphs and outputs.
+ * The bytes of a plan, as native/src/mlx/plan.cpp reads them: names, symbols and sizes, then inputs, states, weights,
+ * constants, appends, graphs and outputs.
  */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../../ir/dim.ts";
-import { dimSymbols, dimTerms } from "../../ir/dim.ts";
-import { DTYPES, PACKED_TYPES } from "../../ir/dtype.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
+import { ABSENT, ByteWriter, PlanTables, typeCode } from "../../ir/planBytes.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { byteLength, staticShape } from "../../ir/type.ts";
 import type { DraftBody, DraftLeaf, Leaf, MlxDraft } from "./draft.ts";
@@ -15,90 +14,16 @@ import { growingSymbol } from "./lower.ts";
 
 const MAGIC = 0x4d584c52;
 const VERSION = 1;
-const NONE = 0xffffffff;
-const TYPES: readonly string[] = [...DTYPES, ...PACKED_TYPES];
-
-class ByteWriter {
-  #bytes = new Uint8Array(1 << 16);
-  #view = new DataView(this.#bytes.buffer);
-  #at = 0;
-
-  #room(bytes: number): number {
-    const at = this.#at;
-    this.#at += bytes;
-    if (this.#at > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(this.#at, this.#bytes.length * 2));
-      grown.set(this.#bytes);
-      this.#bytes = grown;
-      this.#view = new DataView(grown.buffer);
-    }
-    return at;
-  }
-  u32(value: number): void {
-    const at = this.#room(4);
-    this.#view.setUint32(at, value, true);
-  }
-  u64(value: number): void {
-    const at = this.#room(8);
-    this.#view.setBigUint64(at, BigInt(value), true);
-  }
-  f64(value: number): void {
-    const at = this.#room(8);
-    this.#view.setFloat64(at, value, true);
-  }
-  blob(bytes: Uint8Array): void {
-    const at = this.#room(bytes.length);
-    this.#bytes.set(bytes, at);
-  }
-  text(text: string): void {
-    const bytes = new TextEncoder().encode(text);
-    if (bytes.length > 65535)
-      throw new WorkbenchError("IR_STRUCTURE", `[mlx] a name of ${bytes.length} bytes is too long`);
-    this.u32(bytes.length);
-    this.blob(bytes);
-    this.#room((4 - (bytes.length % 4)) % 4);
-  }
-  finish(): Uint8Array<ArrayBuffer> {
-    return this.#bytes.slice(0, this.#at);
-  }
-}
-
-/** Names, symbols and sizes, each once. */
-class Tables {
-  readonly names: string[] = [];
-  readonly symbols: string[] = [];
-  readonly sizes: Dim[] = [];
-  readonly #index = new Map<string, number>();
-
-  #of<T>(list: T[], key: string, item: T): number {
-    const known = this.#index.get(key);
-    if (known !== undefined) return known;
-    this.#index.set(key, list.length);
-    list.push(item);
-    return list.length - 1;
-  }
-  name(text: string): number {
-    return this.#of(this.names, `name ${text}`, text);
-  }
-  symbol(text: string): number {
-    return this.#of(this.symbols, `symbol ${text}`, text);
-  }
-  size(dim: Dim): number {
-    for (const symbol of dimSymbols(dim)) this.symbol(symbol);
-    return this.#of(this.sizes, `size ${dim}`, dim);
-  }
-}
 
 type LeafOf<K extends Leaf["kind"]> = DraftLeaf & { readonly leaf: Extract<Leaf, { kind: K }> };
 const leavesOf = <K extends Leaf["kind"]>(draft: MlxDraft, kind: K): readonly LeafOf<K>[] =>
   draft.leaves.filter((entry): entry is LeafOf<K> => entry.leaf.kind === kind);
 
 export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBuffer> {
-  const tables = new Tables();
-  for (const symbol of Object.keys(limits)) tables.symbol(symbol);
+  const tables = new PlanTables(limits);
   const growing = growingSymbol(draft);
   const body = new ByteWriter();
-  body.u32(growing === undefined ? NONE : tables.symbol(growing));
+  body.u32(growing === undefined ? ABSENT : tables.symbol(growing));
   const inputs = leavesOf(draft, "input");
   body.u32(inputs.length);
   for (const { value, leaf } of inputs) {
@@ -158,40 +83,22 @@ export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBu
     writeType(body, tables, output.value.type);
   }
 
-  // Symbols are names too.
-  const symbolNames = tables.symbols.map((symbol) => tables.name(symbol));
   const out = new ByteWriter();
   out.u32(MAGIC);
   out.u32(VERSION);
-  out.u32(tables.names.length);
-  for (const text of tables.names) out.text(text);
-  out.u32(tables.symbols.length);
-  tables.symbols.forEach((symbol, i) => {
-    out.u32(symbolNames[i] ?? 0);
-    out.u64(limits[symbol] ?? 0);
-  });
-  out.u32(tables.sizes.length);
-  for (const size of tables.sizes) {
-    const terms = dimTerms(size);
-    out.u32(terms.length);
-    for (const term of terms) {
-      out.f64(term.coefficient);
-      out.u32(term.symbols.length);
-      for (const symbol of term.symbols) out.u32(tables.symbol(symbol));
-    }
-  }
+  tables.write(out);
   out.blob(body.finish());
   return out.finish();
 }
 
-function writeType(out: ByteWriter, tables: Tables, type: TensorType): void {
-  out.u32(TYPES.indexOf(type.dtype));
+function writeType(out: ByteWriter, tables: PlanTables, type: TensorType): void {
+  out.u32(typeCode(type.dtype));
   out.u32(type.shape.length);
   for (const dim of type.shape) out.u32(tables.size(dim));
 }
 
 function writeStatic(out: ByteWriter, type: TensorType): void {
-  out.u32(TYPES.indexOf(type.dtype));
+  out.u32(typeCode(type.dtype));
   out.u32(type.shape.length);
   for (const size of staticShape(type, "mlx")) out.u64(size);
 }
@@ -200,11 +107,11 @@ function writeStatic(out: ByteWriter, type: TensorType): void {
 function positionAxis(draft: MlxDraft, type: TensorType, name: string): number {
   const symbolic = type.shape.findIndex((dim) => typeof dim === "string");
   if (symbolic >= 0) return symbolic;
-  return draft.appends.some((append) => append.state === name) ? 1 : NONE;
+  return draft.appends.some((append) => append.state === name) ? 1 : ABSENT;
 }
 
 /** One graph: its arguments come first, then the results of its calls in order. */
-function writeGraph(out: ByteWriter, tables: Tables, graph: DraftBody): void {
+function writeGraph(out: ByteWriter, tables: PlanTables, graph: DraftBody): void {
   const place = new Map<number, number>(graph.arguments.map(({ id }, i) => [id, i]));
   const placed = (id: number): number => {
     const index = place.get(id);
@@ -230,14 +137,14 @@ function writeGraph(out: ByteWriter, tables: Tables, graph: DraftBody): void {
   for (const { id } of graph.results) out.u32(placed(id));
 }
 
-function writeAttribute(out: ByteWriter, tables: Tables, key: string, value: MlxAttr): void {
+function writeAttribute(out: ByteWriter, tables: PlanTables, key: string, value: MlxAttr): void {
   out.u32(tables.name(key));
   const word = typeof value === "object" && "word" in value ? value.word : undefined;
-  out.u32(word === undefined ? NONE : tables.name(word));
+  out.u32(word === undefined ? ABSENT : tables.name(word));
   const items: readonly (Dim | boolean)[] = typeof value !== "object" ? [value] : "word" in value ? [] : value;
   out.u32(items.length);
   for (const item of items) {
     out.f64(typeof item === "string" ? 0 : Number(item));
-    out.u32(typeof item === "string" ? tables.size(item) : NONE);
+    out.u32(typeof item === "string" ? tables.size(item) : ABSENT);
   }
 }
