@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { median } from "../main/runtime/statistics.ts";
+import { writeBigFile } from "../main/testing/bigGguf.ts";
 import { goToStart, launch, OVERVIEW_SHOWN, root, serve, timed } from "./support/page.ts";
-import { writeSparseFile } from "./support/sparseFile.ts";
 
 const { values } = parseArgs({ options: { runs: { type: "string", default: "10" } } });
 const runs = Number(values.runs);
@@ -97,7 +97,7 @@ const middleOf = <T>(samples: readonly T[], key: keyof T): number =>
 const folder = mkdtempSync(join(tmpdir(), "rlx-big-"));
 try {
   const path = join(folder, "sparse.gguf");
-  writeSparseFile(path);
+  writeBigFile(path);
   const script = join(folder, "child.mjs");
   writeFileSync(script, child);
   const samples = Array.from({ length: runs }, () => {

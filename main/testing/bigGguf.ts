@@ -1,4 +1,5 @@
-/** The header of a large model: Qwen3-like shapes for 20 GB of weights, 150 000 tokens and as many merges. No data. */
+/** A large model without data: the header of a dense Qwen3 of 36 B parameters with 150 000 tokens, and a hole for 20 GB of weights. */
+import { truncateSync, writeFileSync } from "node:fs";
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
 import { encodeHeader } from "../formats/gguf/write.ts";
@@ -27,57 +28,66 @@ function vocabulary(): { readonly tokens: readonly string[]; readonly merges: re
   return { tokens, merges };
 }
 
-export function bigHeader(): { readonly bytes: Uint8Array; readonly total: number } {
+const [LAYERS, WIDTH, FEED_FORWARD, QUERIES, KEYS, HEAD] = [72, 5120, 17_408, 8192, 1024, 128];
+
+/** Sizes as GGUF has them: what is contiguous first. */
+function shape(name: string, type: string, ...dims: number[]): TensorShape {
+  const known = ggmlTypeByName(type);
+  if (known === undefined) throw new Error(`no type ${type}`);
+  return { name: `${name}.weight`, type: known, dims };
+}
+
+const tensors: readonly TensorShape[] = [
+  shape("token_embd", "q6_k", WIDTH, TOKENS),
+  shape("output_norm", "f32", WIDTH),
+  shape("output", "q6_k", WIDTH, TOKENS),
+  ...Array.from({ length: LAYERS }, (_, i) => [
+    shape(`blk.${i}.attn_norm`, "f32", WIDTH),
+    shape(`blk.${i}.attn_q`, "q5_k", WIDTH, QUERIES),
+    shape(`blk.${i}.attn_k`, "q5_k", WIDTH, KEYS),
+    shape(`blk.${i}.attn_v`, "q6_k", WIDTH, KEYS),
+    shape(`blk.${i}.attn_q_norm`, "f32", HEAD),
+    shape(`blk.${i}.attn_k_norm`, "f32", HEAD),
+    shape(`blk.${i}.attn_output`, "q5_k", QUERIES, WIDTH),
+    shape(`blk.${i}.ffn_norm`, "f32", WIDTH),
+    shape(`blk.${i}.ffn_gate`, "q5_k", WIDTH, FEED_FORWARD),
+    shape(`blk.${i}.ffn_up`, "q5_k", WIDTH, FEED_FORWARD),
+    shape(`blk.${i}.ffn_down`, "q6_k", FEED_FORWARD, WIDTH),
+  ]).flat(),
+];
+
+function bigHeader(): { readonly bytes: Uint8Array; readonly total: number } {
   const { tokens, merges } = vocabulary();
-  const q8 = ggmlTypeByName("q8_0");
-  const f32 = ggmlTypeByName("f32");
-  if (q8 === undefined || f32 === undefined) throw new Error("no such type");
-  const layers = 48;
-  const width = 5120;
-  const shape = (name: string, ...dims: number[]): TensorShape => ({ name, type: dims.length > 1 ? q8 : f32, dims });
   const key = (name: string, value: number) => numberEntry(`qwen3.${name}`, "u32", value);
-  const { bytes, total } = encodeHeader({
+  return encodeHeader({
     entries: [
       stringEntry("general.architecture", "qwen3"),
-      stringEntry("general.name", "A 20 GB file"),
-      key("block_count", layers),
+      stringEntry("general.name", "Sparse 36B"),
+      key("block_count", LAYERS),
       key("context_length", 40_960),
-      key("embedding_length", width),
-      key("feed_forward_length", 23_040),
-      key("attention.head_count", 40),
-      key("attention.head_count_kv", 8),
-      key("attention.key_length", 128),
+      key("embedding_length", WIDTH),
+      key("feed_forward_length", FEED_FORWARD),
+      key("attention.head_count", QUERIES / HEAD),
+      key("attention.head_count_kv", KEYS / HEAD),
+      key("attention.key_length", HEAD),
+      key("attention.value_length", HEAD),
       numberEntry("qwen3.rope.freq_base", "f32", 1_000_000),
       numberEntry("qwen3.attention.layer_norm_rms_epsilon", "f32", 1e-6),
       stringEntry("tokenizer.ggml.model", "gpt2"),
       stringEntry("tokenizer.ggml.pre", "qwen2"),
       stringsEntry("tokenizer.ggml.tokens", tokens),
-      numbersEntry(
-        "tokenizer.ggml.token_type",
-        "i32",
-        tokens.map(() => 1),
-      ),
+      numbersEntry("tokenizer.ggml.token_type", "i32", new Int32Array(TOKENS).fill(1)),
       stringsEntry("tokenizer.ggml.merges", merges),
       numberEntry("tokenizer.ggml.eos_token_id", "u32", 5),
     ],
-    tensors: [
-      shape("token_embd.weight", width, TOKENS),
-      shape("output_norm.weight", width),
-      shape("output.weight", width, TOKENS),
-      ...Array.from({ length: layers }, (_, i) => [
-        shape(`blk.${i}.attn_norm.weight`, width),
-        shape(`blk.${i}.attn_q.weight`, width, 5120),
-        shape(`blk.${i}.attn_k.weight`, width, 1024),
-        shape(`blk.${i}.attn_v.weight`, width, 1024),
-        shape(`blk.${i}.attn_q_norm.weight`, 128),
-        shape(`blk.${i}.attn_k_norm.weight`, 128),
-        shape(`blk.${i}.attn_output.weight`, 5120, width),
-        shape(`blk.${i}.ffn_norm.weight`, width),
-        shape(`blk.${i}.ffn_gate.weight`, width, 23_040),
-        shape(`blk.${i}.ffn_up.weight`, width, 23_040),
-        shape(`blk.${i}.ffn_down.weight`, 23_040, width),
-      ]).flat(),
-    ],
+    tensors,
   });
-  return { bytes, total };
+}
+
+/** A sparse file: it takes the space of its header only. */
+export function writeBigFile(path: string): { readonly headerBytes: number; readonly total: number } {
+  const { bytes, total } = bigHeader();
+  writeFileSync(path, bytes);
+  truncateSync(path, total);
+  return { headerBytes: bytes.length, total };
 }
