@@ -23,8 +23,8 @@ export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   passes: ["--phase", ...TARGET],
   chat: ["--message", "--system", ...SAMPLING],
   run: ["--prompt", ...SAMPLING],
-  bench: ["--pp", "--tg", "--repeats"],
-  profile: ["--pp", "--tg"],
+  bench: ["--device", "--pp", "--tg", "--repeats"],
+  profile: ["--device", "--pp", "--tg"],
   compile: [...TARGET, "--output"],
   doctor: [],
 };

@@ -25,8 +25,8 @@ const FULL: readonly CommandLine[] = [
   { kind: "passes", phase: "decode", target },
   { kind: "chat", message: "Hello", system: "Be brief", ...asked },
   { kind: "run", prompt: "Once", ...asked },
-  { kind: "bench", promptTokens: 8, generateTokens: 4, repeats: 2 },
-  { kind: "profile", promptTokens: 8, generateTokens: 4 },
+  { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2 },
+  { kind: "profile", device: "mlx", promptTokens: 8, generateTokens: 4 },
   { kind: "export", target, path: "m.mlpackage" },
   { kind: "doctor" },
 ];

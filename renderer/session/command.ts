@@ -16,6 +16,13 @@ interface Asked {
   readonly stop?: string;
 }
 
+/** What a benchmark or a profile is of. */
+interface Measured {
+  readonly device: string;
+  readonly promptTokens: number;
+  readonly generateTokens: number;
+}
+
 export type CommandLine =
   | { readonly kind: "inspect" }
   | { readonly kind: "graph"; readonly phase: Phase; readonly target: TargetSpec }
@@ -23,8 +30,8 @@ export type CommandLine =
   | { readonly kind: "passes"; readonly phase: Phase; readonly target: TargetSpec }
   | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
   | ({ readonly kind: "run"; readonly prompt: string } & Asked)
-  | { readonly kind: "bench"; readonly promptTokens: number; readonly generateTokens: number; readonly repeats: number }
-  | { readonly kind: "profile"; readonly promptTokens: number; readonly generateTokens: number }
+  | ({ readonly kind: "bench"; readonly repeats: number } & Measured)
+  | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
   | { readonly kind: "doctor" };
 
@@ -54,6 +61,12 @@ const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--context", asked.context),
 ];
 
+const measuredFlags = ({ device, promptTokens, generateTokens }: Measured): readonly string[] => [
+  ...flag("--device", device),
+  ...flag("--pp", promptTokens),
+  ...flag("--tg", generateTokens),
+];
+
 /** `argument`: what stands for the model, as the overview says; null when the command line cannot reach it. */
 export function commandText(command: CommandLine, argument: string | null): string | null {
   if (command.kind === "doctor") return "rlx doctor";
@@ -75,16 +88,9 @@ export function commandText(command: CommandLine, argument: string | null): stri
       case "run":
         return [...flag("--prompt", command.prompt), ...askedFlags(command)];
       case "bench":
-        return [
-          "--pp",
-          String(command.promptTokens),
-          "--tg",
-          String(command.generateTokens),
-          "--repeats",
-          String(command.repeats),
-        ];
+        return [...measuredFlags(command), "--repeats", String(command.repeats)];
       case "profile":
-        return ["--pp", String(command.promptTokens), "--tg", String(command.generateTokens)];
+        return measuredFlags(command);
       case "export":
         return [...targetFlags(command.target), "--output", quote(command.path)];
     }

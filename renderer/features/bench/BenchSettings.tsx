@@ -1,8 +1,10 @@
 /** What is measured: how many tokens, how often, on what. */
 import type { ReactNode } from "react";
+import { SIMULATED_TIME } from "../../devices/choices.ts";
+import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
-import { ChoiceField, NumberField } from "../../ui/fields.tsx";
+import { NumberField } from "../../ui/fields.tsx";
 import { useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
@@ -12,9 +14,7 @@ export function BenchSettingsRow(): ReactNode {
   const running = useBench((s) => s.benchRunning !== null);
   const start = useBench((s) => s.startBench);
   const stop = useBench((s) => s.stopBench);
-  const devices = useBench((s) => current(s.info)?.devices ?? null);
   const most = useBench((s) => Math.max(1, (current(s.model)?.context.trained ?? 65_537) - 1));
-  const runnable = (devices ?? []).filter(({ available }) => available);
   return (
     <div className={styles["settings"]}>
       <NumberField
@@ -55,17 +55,14 @@ export function BenchSettingsRow(): ReactNode {
         digits={2}
         onChange={(warmup) => set({ warmup })}
       />
-      {runnable.length > 1 ? (
-        <ChoiceField
-          label="On"
-          value={settings.device}
-          options={runnable.map(({ id, title }) => ({ id, title }))}
-          onChange={(id) => {
-            const device = runnable.find((each) => each.id === id)?.id;
-            if (device !== undefined) set({ device });
-          }}
-        />
-      ) : null}
+      <DevicePicker
+        label="Measured on"
+        lead="On"
+        value={settings.device}
+        refused={{ "coreml-sim": SIMULATED_TIME }}
+        disabled={running}
+        onChange={(device) => set({ device })}
+      />
       <span className={styles["space"]} />
       {running ? (
         <Button look="primary" onClick={stop}>

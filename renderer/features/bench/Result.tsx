@@ -1,17 +1,22 @@
 /** The last result: medians with their intervals, every repeat, and what makes it hard to compare. */
 import type { ReactNode } from "react";
+import { deviceTitle } from "../../devices/choices.ts";
+import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
+import { Facts } from "../../ui/Facts.tsx";
 import { plural, significant } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import { resultMarkdown } from "./benchText.ts";
 import { Dots } from "./Dots.tsx";
-import type { BenchEntry } from "./slice.ts";
-import { TEST_NAMES } from "./useBench.ts";
+import { conditionRows } from "./conditions.ts";
+import type { BenchEntry, BenchResult } from "./slice.ts";
+import { TEST_NAMES, useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
 export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
   const { result, at } = entry;
+  const devices = useBench((s) => current(s.info)?.devices ?? null);
   return (
     <Card
       title="Result"
@@ -45,8 +50,10 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
         ))}
       </div>
       <Note>
-        {result.machine}, {plural(result.threads, "thread")}, {result.kernels}.
+        {result.machine}, on {deviceTitle(devices, result.device)}, {plural(result.threads, "thread")}, {result.kernels}
+        .
       </Note>
+      <Conditions result={result} />
       {result.notes.map((note) => (
         <Note key={note}>{note}</Note>
       ))}
@@ -55,5 +62,24 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
         <CopyButton label="Copy as Markdown" text={() => resultMarkdown(entry)} />
       </div>
     </Card>
+  );
+}
+
+/** Heat, power and memory before and after: what the numbers hold for. */
+function Conditions({ result }: { readonly result: BenchResult }): ReactNode {
+  const rows = conditionRows(result.conditions);
+  if (rows.length === 0) return null;
+  return (
+    <details className={styles["conditions"]} open={rows.some(({ flagged }) => flagged)}>
+      <summary>Conditions{rows.some(({ flagged }) => flagged) ? ": look at these" : ""}</summary>
+      <Facts
+        rows={rows.map(({ title, text, source, flagged }) => [
+          title,
+          <span key={title} title={source} data-flagged={flagged}>
+            {text}
+          </span>,
+        ])}
+      />
+    </details>
   );
 }

@@ -2,6 +2,8 @@
 import type { ReactNode } from "react";
 import { useState } from "react";
 import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
+import { SIMULATED_TIME } from "../../devices/choices.ts";
+import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -88,6 +90,14 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
         max={Math.min(1024, most)}
         digits={4}
         onChange={(generateTokens) => set({ generateTokens })}
+      />
+      <DevicePicker
+        label="Recorded on"
+        lead="On"
+        value={settings.device}
+        refused={{ "coreml-sim": SIMULATED_TIME }}
+        disabled={running}
+        onChange={(device) => set({ device })}
       />
       {profile === null ? (
         <span className={styles["space"]} />

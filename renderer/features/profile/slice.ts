@@ -1,4 +1,5 @@
 /** Profiles: what to record, the recording, which step is looked at. */
+import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { PhaseItem } from "../../../main/contract/views/common.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
@@ -6,6 +7,7 @@ import { current, failed, IDLE, isCancelled, loading, ready } from "../../sessio
 import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
 
 export interface ProfileSettings {
+  readonly device: RunDevice;
   readonly promptTokens: number;
   readonly generateTokens: number;
 }
@@ -30,7 +32,7 @@ type State = SessionState & ProfileSlice;
 export function createProfileSlice({ engine, set, get }: SliceTools<State>): ProfileSlice {
   let stopping: AbortController | null = null;
   return {
-    profileSettings: { promptTokens: 64, generateTokens: 16 },
+    profileSettings: { device: "cpu", promptTokens: 64, generateTokens: 16 },
     profile: IDLE,
     profilePhase: null,
     profileStep: -1,

@@ -16,7 +16,7 @@ import { useRoute } from "./useRoute.ts";
 import styles from "./Route.module.css";
 
 /** Kinds of ops that are listed: those that are not native all, of the native ones the most frequent. */
-const NATIVE_SHOWN = 6;
+const NATIVE_SHOWN = 12;
 
 export function MlxCard({ onNode }: { readonly onNode: (node: number) => void }): ReactNode {
   const state = useRoute((s) => s.onMlx);

@@ -12,6 +12,9 @@ import { TruthWord } from "./TruthWord.tsx";
 import { useRoute } from "./useRoute.ts";
 import styles from "./Route.module.css";
 
+/** Operators of one op that are listed. */
+const MANY = 3;
+
 export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode {
   const route = useRoute((s) => current(s.routes[s.phase]));
   const planned = useRoute((s) => current(s.planned));
@@ -21,7 +24,10 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   const loadOnMlx = useRoute((s) => s.loadOnMlx);
   // The columns speak of the legal graph; a node of another stage has one there that stands for it.
   const legal = node.key.stage.kind === "legal" ? node.node : node.routed;
-  if (legal === null || node.placement === null) return null;
+  if (legal === null) return null;
+  const own = planned?.differences.filter((op) => op.node === legal) ?? [];
+  // What is not placed can still have operators of its own, such as the cast of an input.
+  if (node.placement === null && own.length === 0) return null;
   const truths = nodeTruths(legal, route, planned, onMlx);
   const rows = truthRows(route, planned, coreml, profile);
   return (
@@ -36,7 +42,14 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
           </div>
         ))}
       </dl>
-      {truths.differs ? (
+      {own.slice(0, MANY).map((op) => (
+        <p key={op.output} className={styles["mismatch"]} role="status">
+          {op.op}: planned on {deviceLook(op.planned).name}, predicted on {deviceLook(op.predicted).name}. Our reason:{" "}
+          {op.sentence}
+        </p>
+      ))}
+      {own.length > MANY ? <Note>And {own.length - MANY} more of its operators.</Note> : null}
+      {truths.differs && own.length === 0 ? (
         <p className={styles["mismatch"]} role="status">
           Planned on {deviceLook(truths.planned).name}, predicted on {deviceLook(truths.predicted).name}: the reason
           above is ours, and the system chose otherwise.
@@ -58,7 +71,8 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
 }
 
 function said(truths: NodeTruths, truth: string, hasPlan: boolean, sentence: string): ReactNode {
-  if (truth === "predicted") return <DeviceChip device={truths.predicted} />;
+  if (truth === "predicted")
+    return truths.predicted === "none" ? "Not placed by itself." : <DeviceChip device={truths.predicted} />;
   if (truth !== "planned" || !hasPlan) return sentence;
   return truths.planned === "none" ? "The plan does not tell of it." : <DeviceChip device={truths.planned} />;
 }
