@@ -25,6 +25,11 @@ const array& Invocation::in(size_t index) const {
     fail(Code::ir_type, "[mlx] %s: operand %zu is missing or packed", call.function->name, index);
   return *inputs[index].array;
 }
+static int to_int(double number) {
+  if (!(number >= std::numeric_limits<int>::min() && number <= std::numeric_limits<int>::max()))
+    fail(Code::ir_structure, "[mlx] %g is no whole number of 32 bits", number);
+  return static_cast<int>(number);
+}
 const Attribute* Invocation::find(const char* name) const {
   for (const Attribute& attribute : call.attributes)
     if (attribute.name == name) return &attribute;
@@ -40,12 +45,13 @@ double Invocation::number(const char* name) const {
 double Invocation::number(const char* name, double otherwise) const {
   return find(name) == nullptr ? otherwise : number(name);
 }
+int Invocation::whole(const char* name) const { return to_int(number(name)); }
 std::vector<int> Invocation::list(const char* name) const {
   const Attribute* attribute = find(name);
   if (attribute == nullptr) fail(Code::ir_structure, "[mlx] %s: attribute %s is missing", call.function->name, name);
   std::vector<int> result;
   for (const Attribute::Item& item : attribute->items)
-    result.push_back(item.size == kNone ? static_cast<int>(item.number) : static_cast<int>(sizes[item.size]));
+    result.push_back(to_int(item.size == kNone ? item.number : static_cast<double>(sizes[item.size])));
   return result;
 }
 mx::Shape Invocation::shape(size_t output) const { return bind_shape(call.outputs.at(output), sizes); }

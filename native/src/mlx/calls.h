@@ -44,7 +44,7 @@ struct Invocation {
   const Attribute* find(const char* name) const;
   double number(const char* name) const;
   double number(const char* name, double otherwise) const;
-  int whole(const char* name) const { return static_cast<int>(number(name)); }
+  int whole(const char* name) const;
   bool flag(const char* name) const { return number(name, 0) != 0; }
   std::vector<int> list(const char* name) const;
   mx::Shape shape(size_t output = 0) const;

@@ -17,10 +17,16 @@ namespace {
 array channels_last(const array& x) { return mx::moveaxis(x, 1, -1); }
 array channels_first(const array& x) { return mx::moveaxis(x, -1, 1); }
 
-Numbers per_axis(const Invocation& call, const char* name, size_t axes) {
+// Far from where sums of them end.
+constexpr int kMost = 1 << 28;
+
+Numbers per_axis(const Invocation& call, const char* name, size_t axes, int least = 1) {
   Numbers list = call.list(name);
   if (list.size() != axes)
     fail(Code::ir_structure, "[mlx] %s: attribute %s has %zu numbers, expected %zu", call.call.function->name, name, list.size(), axes);
+  for (const int number : list)
+    if (number < least || number > kMost)
+      fail(Code::ir_structure, "[mlx] %s: attribute %s: got %d, expected %d to %d", call.call.function->name, name, number, least, kMost);
   return list;
 }
 
@@ -29,7 +35,7 @@ struct Geometry {
   int groups;
 };
 Geometry geometry_of(const Invocation& call, size_t axes) {
-  return {per_axis(call, "strides", axes), per_axis(call, "padding", axes), per_axis(call, "dilations", axes), call.whole("groups")};
+  return {per_axis(call, "strides", axes), per_axis(call, "padding", axes, 0), per_axis(call, "dilations", axes), call.whole("groups")};
 }
 
 // A sum over no place at all: MLX's kernels want a number of places.
@@ -71,8 +77,10 @@ std::vector<array> convolve_transposed(const Invocation& call) {
   Numbers before, after;
   mx::Shape from(x.ndim(), 0), to = shape;
   for (size_t axis = 0; axis < axes; axis++) {
-    const int reach = g.dilations[axis] * (kernel.shape(1 + axis) - 1);
-    const int whole = (x.shape(2 + axis) - 1) * g.strides[axis] + reach + 1;
+    const int64_t far = int64_t{g.dilations[axis]} * (kernel.shape(1 + axis) - 1);
+    const int64_t all = int64_t{x.shape(2 + axis) - 1} * g.strides[axis] + far + 1;
+    if (far > kMost || all > kMost) fail(Code::ir_shape, "[conv_transpose] the image is too large");
+    const int reach = static_cast<int>(far), whole = static_cast<int>(all);
     from[2 + axis] = g.padding[axis];
     to[2 + axis] += g.padding[axis];
     before.push_back(reach);
@@ -88,7 +96,7 @@ std::vector<array> pool(const Invocation& call, Pool kind) {
   const array& x = call.in(0);
   const mx::Shape shape = call.shape();
   const size_t axes = x.ndim() - 2;
-  const Numbers kernel = per_axis(call, "kernel", axes), strides = per_axis(call, "strides", axes), padding = per_axis(call, "padding", axes);
+  const Numbers kernel = per_axis(call, "kernel", axes), strides = per_axis(call, "strides", axes), padding = per_axis(call, "padding", axes, 0);
   const double infinity = std::numeric_limits<double>::infinity();
   const double nothing = kind == Pool::max ? -infinity : kind == Pool::min ? infinity : kind == Pool::prod ? 1 : 0;
   if (is_empty(shape)) return {mx::zeros(shape, x.dtype())};
@@ -103,7 +111,7 @@ std::vector<array> pool(const Invocation& call, Pool kind) {
     steps[axis] = axis < 2 ? step : step * strides[axis - 2];
     if (axis >= 2) {
       steps[axis + axes] = step;
-      if ((shape[axis] - 1) * strides[axis - 2] + kernel[axis - 2] > image.shape(axis))
+      if (int64_t{shape[axis] - 1} * strides[axis - 2] + kernel[axis - 2] > image.shape(axis))
         fail(Code::ir_shape, "[pool] the windows do not fit into the image");
     }
     step *= image.shape(axis);
