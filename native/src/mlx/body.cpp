@@ -45,22 +45,16 @@ std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& 
   return sizes;
 }
 
-std::vector<mx::array> run_body(const Plan& plan, uint32_t index, std::vector<Operand> arguments, const std::vector<size_t>& sizes, bool traced) {
+std::vector<mx::array> run_body(uint32_t index, std::vector<Operand> arguments, Scope& scope) {
+  const Plan& plan = scope.plan;
   if (index >= plan.bodies.size()) fail(Code::ir_structure, "[mlx] there is no graph %u", index);
   const Body& body = plan.bodies[index];
   Values values(body, std::move(arguments));
-  Scope scope{plan, sizes, traced};
   for (size_t i = 0; i < body.calls.size(); i++) {
     const Call& call = body.calls[i];
-    values.set(call, invoke(call, i, values.operands(call), sizes, scope));
+    values.set(call, invoke(call, i, values.operands(call), scope.sizes, scope));
   }
   return values.results(body);
-}
-
-std::vector<mx::array> Scope::run(uint32_t body, const std::vector<mx::array>& arguments) {
-  std::vector<Operand> operands;
-  for (const mx::array& argument : arguments) operands.push_back({&argument, nullptr});
-  return run_body(plan, body, std::move(operands), sizes, traced);
 }
 
 }  // namespace rlx::gpu

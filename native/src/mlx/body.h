@@ -49,6 +49,6 @@ std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<
 
 std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& symbols);
 // Runs a body; `arguments` in the order of its leaves.
-std::vector<mx::array> run_body(const Plan& plan, uint32_t body, std::vector<Operand> arguments, const std::vector<size_t>& sizes, bool traced);
+std::vector<mx::array> run_body(uint32_t body, std::vector<Operand> arguments, Scope& scope);
 
 }  // namespace rlx::gpu

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "../core/error.h"
+#include "control.h"
 #include "windows.h"
 
 namespace rlx::gpu {
@@ -440,49 +441,6 @@ Arrays lstm(const Invocation& c) {
     }
   }
   return {layer_in, mx::stack(h_end, 0), mx::stack(c_end, 0)};
-}
-
-// -------------------------------------------------------------------------------------------- control flow
-
-Arrays arguments_of(const Invocation& c, size_t from) {
-  Arrays result;
-  for (size_t i = from; i < c.inputs.size(); i++) result.push_back(c.in(i));
-  return result;
-}
-bool is_true(array condition) {
-  array flag = mx::astype(condition, mx::bool_);
-  flag.eval();
-  return flag.item<bool>();
-}
-// Inside a trace nothing is known: both branches are made and their results chosen between.
-Arrays branch(const Invocation& c) {
-  const Arrays operands = arguments_of(c, 1);
-  const auto then = static_cast<uint32_t>(c.whole("yes")), otherwise = static_cast<uint32_t>(c.whole("no"));
-  if (!c.scope.traced) return c.scope.run(is_true(c.in(0)) ? then : otherwise, operands);
-  const Arrays yes = c.scope.run(then, operands), no = c.scope.run(otherwise, operands);
-  Arrays result;
-  for (size_t i = 0; i < yes.size(); i++) result.push_back(mx::where(c.in(0), yes[i], no.at(i)));
-  return result;
-}
-// Inside a trace the loop is unrolled as often as it may run at most; what has stopped stays as it is.
-Arrays loop(const Invocation& c) {
-  Arrays carried = arguments_of(c, 0);
-  const auto condition = static_cast<uint32_t>(c.whole("condition")), body = static_cast<uint32_t>(c.whole("body"));
-  const double most = c.number("most", -1);
-  if (!c.scope.traced) {
-    for (double turn = 0; (most < 0 || turn < most) && is_true(c.scope.run(condition, carried).at(0)); turn++)
-      carried = c.scope.run(body, carried);
-    return carried;
-  }
-  if (most < 0)
-    fail(Code::unsupported_op, "[while] a compiled trace needs the largest number of turns: give it, or run in the lazy or eager mode");
-  array going = array(true);
-  for (double turn = 0; turn < most; turn++) {
-    going = mx::logical_and(going, mx::astype(c.scope.run(condition, carried).at(0), mx::bool_));
-    const Arrays next = c.scope.run(body, carried);
-    for (size_t i = 0; i < carried.size(); i++) carried[i] = mx::where(going, next.at(i), carried[i]);
-  }
-  return carried;
 }
 
 constexpr size_t kAny = std::numeric_limits<size_t>::max();

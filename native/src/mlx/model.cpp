@@ -4,6 +4,7 @@
 #include <mlx/transforms.h>
 
 #include "body.h"
+#include "control.h"
 #include "session.h"
 #include "weights.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 // Sets of sizes whose traces are kept.
 constexpr size_t kTraces = 24;
+// Traces of sub-graphs, over all sets of sizes.
+constexpr size_t kBodyTraces = 128;
 
 }  // namespace
 
@@ -70,17 +73,55 @@ std::vector<Operand> Model::operands(const std::vector<mx::array>& leaves) const
   return result;
 }
 
-std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, bool traced) const {
-  return run_body(*plan_, 0, operands(leaves), sizes, traced);
+std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, const std::atomic<bool>& cancel) const {
+  Scope scope{*plan_, sizes};
+  scope.cancel = &cancel;
+  return run_body(0, operands(leaves), scope);
 }
 
-const Model::Replay& Model::replay(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes) {
+std::vector<mx::array> Model::replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols, const std::vector<size_t>& sizes,
+                                     const std::atomic<bool>& cancel) {
+  if (traceable(*plan_, 0, sizes)) return trace(symbols, sizes)(leaves);
+  Scope scope{*plan_, sizes};
+  scope.tracer = this;
+  scope.cancel = &cancel;
+  return run_body(0, operands(leaves), scope);
+}
+
+// Packed weights stay what they are from turn to turn and are held in the trace; arrays are its arguments.
+std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& arguments, const std::vector<size_t>& sizes) {
+  std::vector<mx::array> arrays;
+  std::vector<const Held*> held;
+  for (const Operand& argument : arguments) {
+    held.push_back(argument.weight);
+    if (argument.weight == nullptr) arrays.push_back(*argument.array);
+  }
+  auto found = bodies_.find({body, sizes});
+  if (found == bodies_.end()) {
+    if (bodies_.size() >= kBodyTraces) bodies_.clear();
+    Replay traced = mx::compile(Replay([this, body, held, sizes](const std::vector<mx::array>& given) {
+      std::vector<Operand> operands;
+      size_t next = 0;
+      for (const Held* weight : held) operands.push_back(weight == nullptr ? Operand{&given.at(next++), nullptr} : Operand{nullptr, weight});
+      Scope scope{*plan_, sizes, true};
+      return run_body(body, std::move(operands), scope);
+    }));
+    found = bodies_.emplace(std::make_pair(body, sizes), std::move(traced)).first;
+    traces_.fetch_add(1);
+  }
+  return found->second(arrays);
+}
+
+const Model::Replay& Model::trace(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes) {
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
     if (it->symbols != symbols) continue;
     kept_.splice(kept_.begin(), kept_, it);
     return kept_.front().run;
   }
-  Replay traced = mx::compile(Replay([this, sizes](const std::vector<mx::array>& leaves) { return build(leaves, sizes, true); }));
+  Replay traced = mx::compile(Replay([this, sizes](const std::vector<mx::array>& leaves) {
+    Scope scope{*plan_, sizes, true};
+    return run_body(0, operands(leaves), scope);
+  }));
   kept_.push_front({symbols, std::move(traced)});
   if (kept_.size() > kTraces) kept_.pop_back();
   traces_.fetch_add(1);

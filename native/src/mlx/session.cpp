@@ -155,7 +155,8 @@ std::vector<mx::array> Session::run_eagerly(const std::vector<mx::array>& leaves
   const Plan& plan = model_->plan();
   const Body& body = plan.bodies[0];
   Values values(body, model_->operands(leaves));
-  Scope scope{plan, sizes, false};
+  Scope scope{plan, sizes};
+  scope.cancel = &cancel;
   const double began = now();
   for (size_t i = 0; i < body.calls.size(); i++) {
     if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
@@ -296,9 +297,9 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
     if (request.profile) result.profile.emplace();
     results = run_eagerly(leaves, sizes, cancel, request.profile ? &*result.profile : nullptr);
   } else if (mode_ == Mode::compiled) {
-    results = model_->replay(symbols, sizes)(leaves);
+    results = model_->replay(leaves, symbols, sizes, cancel);
   } else {
-    results = model_->build(leaves, sizes, false);
+    results = model_->build(leaves, sizes, cancel);
   }
   Pending pending = prepare(request, results, request.follow.empty() ? std::nullopt : drawn);
   if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,7 +30,7 @@ struct HeldReport {
 };
 
 // A plan with its weights in MLX's memory. They are read when the first run needs them.
-class Model {
+class Model final : public Tracer {
  public:
   explicit Model(std::shared_ptr<Plan> plan) : plan_(std::move(plan)) {}
 
@@ -42,8 +43,11 @@ class Model {
 
   // Outputs and next states from inputs and states, unevaluated.
   using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
-  std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, bool traced) const;
-  const Replay& replay(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes);
+  std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, const std::atomic<bool>& cancel) const;
+  // The same by a trace that is kept; where the plan has loops that no trace can hold, its sub-graphs are the traces.
+  std::vector<mx::array> replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols, const std::vector<size_t>& sizes,
+                                const std::atomic<bool>& cancel);
+  std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments, const std::vector<size_t>& sizes) override;
   std::vector<Operand> operands(const std::vector<mx::array>& leaves) const;
 
  private:
@@ -51,11 +55,13 @@ class Model {
     std::vector<size_t> symbols;
     Replay run;
   };
+  const Replay& trace(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes);
   std::shared_ptr<Plan> plan_;
   bool loaded_ = false;
   std::vector<Held> params_;
   std::vector<mx::array> constants_;
   std::list<Trace> kept_;  // most recently used first
+  std::map<std::pair<uint32_t, std::vector<size_t>>, Replay> bodies_;  // of sub-graphs, by graph and sizes
   std::atomic<size_t> bytes_{0};
   std::atomic<size_t> traces_{0};
 };

@@ -1,0 +1,123 @@
+// Branches and loops. Outside of a trace a condition is evaluated and one sub-graph is run: a real branch, a real turn. Inside a
+// trace nothing is known: both branches are made and chosen between, and a loop is unrolled as often as it may turn at most.
+// What cannot be unrolled, or would be too large, splits the trace: the plan runs call by call, lazily, and its sub-graphs are
+// traces of their own, kept and replayed turn by turn (docs/decisions/0012-control-flow.md).
+#include "control.h"
+
+#include <mlx/ops.h>
+#include <mlx/transforms.h>
+
+#include <limits>
+
+#include "../core/error.h"
+#include "body.h"
+
+namespace rlx::gpu {
+namespace {
+
+using mx::array;
+using Arrays = std::vector<array>;
+using Operands = std::vector<Operand>;
+
+// Sub-graphs inside sub-graphs: a plan that names itself must not end the process.
+constexpr int kDeepest = 32;
+// Sub-graphs that one trace may hold, each counted as often as it stands in there.
+constexpr double kMostCopies = 256;
+// Turns that are built before they are evaluated, where the condition does not need them.
+constexpr int kTurnsAhead = 16;
+constexpr double kEndless = std::numeric_limits<double>::infinity();
+
+bool is_true(const array& condition) {
+  array flag = mx::astype(condition, mx::bool_);
+  flag.eval();
+  return flag.item<bool>();
+}
+
+uint32_t body_of(const Invocation& c, const char* name) { return static_cast<uint32_t>(c.whole(name)); }
+
+double copies(const Plan& plan, uint32_t index, const std::vector<size_t>& sizes, int depth) {
+  if (index >= plan.bodies.size()) fail(Code::ir_structure, "[mlx] there is no graph %u", index);
+  if (depth > kDeepest) fail(Code::ir_structure, "[mlx] sub-graphs are nested deeper than %d", kDeepest);
+  double total = 1;
+  Scope unused{plan, sizes};
+  const Operands none;
+  for (const Call& call : plan.bodies[index].calls) {
+    const Invocation c{call, sizes, none, unused};
+    const auto of = [&](const char* name) { return copies(plan, body_of(c, name), sizes, depth + 1); };
+    if (call.function->run == branch) total += of("yes") + of("no");
+    if (call.function->run == loop) total += c.number("most", kEndless) * (of("condition") + of("body"));
+    if (total > kMostCopies) return total;
+  }
+  return total;
+}
+
+Arrays loop_of(const Invocation& c, size_t carried) {
+  Arrays result;
+  for (size_t i = 0; i < carried; i++) result.push_back(c.in(i));
+  return result;
+}
+
+// What a sub-graph of a loop is handed: the carried values as they are now, and what stays.
+Operands now(const Invocation& c, const Arrays& carried) {
+  Operands operands;
+  for (const array& value : carried) operands.push_back({&value, nullptr});
+  operands.insert(operands.end(), c.inputs.begin() + static_cast<std::ptrdiff_t>(carried.size()), c.inputs.end());
+  return operands;
+}
+
+}  // namespace
+
+bool traceable(const Plan& plan, uint32_t body, const std::vector<size_t>& sizes) {
+  return plan.bodies.size() == 1 || copies(plan, body, sizes, 0) <= kMostCopies;
+}
+
+std::vector<array> Scope::run(uint32_t body, const std::vector<Operand>& arguments) {
+  if (depth >= kDeepest) fail(Code::ir_structure, "[mlx] sub-graphs are nested deeper than %d", kDeepest);
+  if (!traced && tracer != nullptr && traceable(plan, body, sizes)) return tracer->replay(body, arguments, sizes);
+  Scope inner = *this;
+  inner.depth++;
+  return run_body(body, arguments, inner);
+}
+
+std::vector<array> branch(const Invocation& c) {
+  const Operands operands(c.inputs.begin() + 1, c.inputs.end());
+  const uint32_t then = body_of(c, "yes"), otherwise = body_of(c, "no");
+  if (!c.scope.traced) return c.scope.run(is_true(c.in(0)) ? then : otherwise, operands);
+  const Arrays yes = c.scope.run(then, operands), no = c.scope.run(otherwise, operands);
+  Arrays result;
+  for (size_t i = 0; i < yes.size(); i++) result.push_back(mx::where(c.in(0), yes[i], no.at(i)));
+  return result;
+}
+
+std::vector<array> loop(const Invocation& c) {
+  const double count = c.number("carried", static_cast<double>(c.inputs.size()));
+  if (!(count >= 0 && count <= static_cast<double>(c.inputs.size()))) fail(Code::ir_structure, "[while] carried: got %g of %zu operands", count, c.inputs.size());
+  const auto size = static_cast<size_t>(count);
+  Arrays carried = loop_of(c, size);
+  const uint32_t condition = body_of(c, "condition"), body = body_of(c, "body");
+  const double most = c.number("most", kEndless);
+  const auto turn = [&] {
+    Arrays next = c.scope.run(body, now(c, carried));
+    if (next.size() != size) fail(Code::ir_structure, "[while] a turn gives %zu values, expected %zu", next.size(), size);
+    return next;
+  };
+  const auto going_on = [&] { return c.scope.run(condition, now(c, carried)).at(0); };
+  if (!c.scope.traced) {
+    for (double turns = 0; turns < most && is_true(going_on()); turns++) {
+      if (c.scope.cancel != nullptr && c.scope.cancel->load()) throw Error(Code::cancelled, "Cancelled.");
+      carried = turn();
+      if (static_cast<int64_t>(turns) % kTurnsAhead == kTurnsAhead - 1) mx::eval(carried);
+    }
+    return carried;
+  }
+  if (!(most <= kMostCopies)) fail(Code::bug_invariant, "[while] a loop without a small limit is in a trace");
+  array going = array(true);
+  for (double turns = 0; turns < most; turns++) {
+    going = mx::logical_and(going, mx::astype(going_on(), mx::bool_));
+    const Arrays next = turn();
+    for (size_t i = 0; i < carried.size(); i++) carried[i] = mx::where(going, next[i], carried[i]);
+  }
+  return carried;
+}
+
+}  // namespace rlx::gpu
