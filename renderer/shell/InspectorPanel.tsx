@@ -22,6 +22,7 @@ export function InspectorPanel(): ReactNode {
   const showSource = useWorkbench((state) => state.showSource);
   const passes = useWorkbench((state) => state.passChoices);
   const model = useWorkbench((state) => current(shownGraph(state)));
+  const runs = useWorkbench((state) => current(state.model)?.canRun.ok === true);
   const api = useWorkbenchApi();
   const setTab = useWorkbench((state) => state.setTab);
   const go = (act: () => void): void => {
@@ -31,11 +32,11 @@ export function InspectorPanel(): ReactNode {
   return (
     // Reachable by keyboard, because it scrolls.
     <aside className={styles["inspector"]} aria-label="Inspector" tabIndex={0}>
-      {tab === "run" ? (
+      {tab === "run" && runs ? (
         <RunInspector>
           <WhereCard />
         </RunInspector>
-      ) : tab === "profile" ? (
+      ) : tab === "profile" && runs ? (
         <ProfileInspector />
       ) : tab === "pipeline" ? (
         <PassInspector onNode={(node) => go(() => showNode(node))} onGraph={showPass} />

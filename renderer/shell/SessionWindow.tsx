@@ -1,5 +1,6 @@
 /** The session: bar, ribbon, navigator, the selected tab, inspector, status. */
 import type { KeyboardEvent, ReactNode } from "react";
+import { useEffect } from "react";
 import { Group, Panel } from "react-resizable-panels";
 import { BenchTab } from "../features/bench/BenchTab.tsx";
 import { ExportTab } from "../features/export/ExportTab.tsx";
@@ -13,7 +14,7 @@ import { current } from "../session/async.ts";
 import type { Tab } from "../session/types.ts";
 import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { Progress } from "../ui/states.tsx";
-import { shownTabs } from "./commands.ts";
+import { focusView, shownTabs } from "./commands.ts";
 import { InspectorPanel } from "./InspectorPanel.tsx";
 import { LogPane } from "./LogPane.tsx";
 import { Navigator } from "./Navigator.tsx";
@@ -112,6 +113,10 @@ function Main(): ReactNode {
   const shown = useWorkbench(() => shownTabs(api).join(" "));
   const tabs = shown === "" ? [] : (shown.split(" ") as Tab[]);
   const View = VIEWS[tab];
+  useEffect(() => {
+    // Those who work by keyboard go on in what they opened, not at the first button of the bar.
+    if (opened && document.activeElement === document.body) focusView();
+  }, [opened]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
@@ -143,6 +148,7 @@ function Main(): ReactNode {
         className={styles["view"]}
         id="view"
         role="tabpanel"
+        tabIndex={-1}
         aria-labelledby={opened ? `tab-${tab}` : undefined}
         aria-label={opened ? undefined : "Opening"}
       >

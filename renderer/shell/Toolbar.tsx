@@ -109,6 +109,7 @@ function ModelPick(): ReactNode {
   const open = useWorkbench((state) => state.open);
   return (
     <Popover
+      firm
       label="Model:"
       width={340}
       trigger={

@@ -28,7 +28,10 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
   const withGraph = (run: () => void): BoundCommand => ({ run, enabled: () => model()?.canGraph.ok === true });
   const withRun = (run: () => void): BoundCommand => ({ run, enabled: () => model()?.canRun.ok === true });
   const tab = (name: Tab): BoundCommand => ({
-    run: () => get().setTab(name),
+    run: () => {
+      get().setTab(name);
+      requestAnimationFrame(focusView);
+    },
     enabled: () => shownTabs(store).includes(name),
   });
   const isolate = (device: Device): BoundCommand => withGraph(() => get().isolate(device));
@@ -175,6 +178,13 @@ export function shownTabs(store: Pick<WorkbenchStore, "getState">): readonly Tab
   if (model.kind !== "demo-graph") tabs.push("bench", "profile");
   tabs.push("export");
   return tabs;
+}
+
+/** To the view that a key has chosen, unless it has put the focus somewhere itself; in the graph to the canvas. */
+export function focusView(): void {
+  const view = document.getElementById("view");
+  if (view === null || view.contains(document.activeElement)) return;
+  (view.querySelector<HTMLElement>("[data-graph-canvas]") ?? view).focus({ preventScroll: true });
 }
 
 function focusSearch(store: WorkbenchStore): void {

@@ -10,12 +10,21 @@ export interface PopoverProps {
   readonly children: ReactNode;
   readonly width?: number;
   readonly small?: boolean;
+  /** Keeps its words; its neighbours give way. */
+  readonly firm?: boolean;
 }
 
-export function Popover({ label, trigger, children, width = 320, small = false }: PopoverProps): ReactNode {
+export function Popover({
+  label,
+  trigger,
+  children,
+  width = 320,
+  small = false,
+  firm = false,
+}: PopoverProps): ReactNode {
   return (
     <BasePopover.Root>
-      <BasePopover.Trigger className={cx(styles["pick"], small && styles["small"])}>
+      <BasePopover.Trigger className={cx(styles["pick"], small && styles["small"], firm && styles["firm"])}>
         <span className="visually-hidden">{label}</span>
         {trigger}
         <i className={styles["chevron"]} aria-hidden="true" />

@@ -15,6 +15,7 @@ import { FigureText, TruthMark } from "../../ui/marks.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
 import type { ExportReport, ExportSlice } from "./slice.ts";
+import { hasPlan } from "./slice.ts";
 import styles from "./Export.module.css";
 
 const useExport = sliceHook<ExportSlice>();
@@ -26,7 +27,7 @@ export function ExportTab(): ReactNode {
   const state = useExport((s) => s.exportPlan);
   useEffect(() => void load(), [load, target]);
   if (overview === null) return null;
-  if (!overview.canExport.ok)
+  if (!overview.canExport.ok && !hasPlan(overview))
     return (
       <Empty title="This cannot be exported here">
         {overview.canExport.sentence} {overview.canExport.hint ?? ""}
@@ -51,15 +52,6 @@ export function ExportTab(): ReactNode {
 }
 
 function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
-  const path = useExport((s) => s.exportPath);
-  const setPath = useExport((s) => s.setExportPath);
-  const overwrite = useExport((s) => s.exportOverwrite);
-  const setOverwrite = useExport((s) => s.setOverwrite);
-  const running = useExport((s) => s.exportRunning);
-  const start = useExport((s) => s.startExport);
-  const pick = useExport((s) => s.pickExportPath);
-  // A shell has the system's dialog; in a browser the path on the engine's machine is typed.
-  const hasDialog = useExport((s) => s.showInFolder !== null);
   return (
     <Card title="An .mlpackage for this target" aside={<TruthMark truth={plan.bytes.truth} />}>
       <p>{plan.sentence}</p>
@@ -95,28 +87,45 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
         </tbody>
       </table>
       {plan.can.ok ? (
-        <div className={styles["where"]}>
-          <input
-            aria-label="Where to write the package"
-            value={path}
-            spellCheck={false}
-            disabled={running}
-            onChange={(event) => setPath(event.target.value)}
-          />
-          {hasDialog ? (
-            <Button disabled={running} onClick={() => void pick()}>
-              Choose…
-            </Button>
-          ) : null}
-          <Button look="primary" disabled={running || path.trim() === ""} onClick={() => void start()}>
-            Export
-          </Button>
-        </div>
+        <Where plan={plan} />
       ) : (
         <Note>
           {plan.can.sentence} {plan.can.hint ?? ""}
         </Note>
       )}
+    </Card>
+  );
+}
+
+function Where({ plan }: { readonly plan: ExportPlan }): ReactNode {
+  const path = useExport((s) => s.exportPath);
+  const setPath = useExport((s) => s.setExportPath);
+  const overwrite = useExport((s) => s.exportOverwrite);
+  const setOverwrite = useExport((s) => s.setOverwrite);
+  const running = useExport((s) => s.exportRunning);
+  const start = useExport((s) => s.startExport);
+  const pick = useExport((s) => s.pickExportPath);
+  // A shell has the system's dialog; in a browser the path on the engine's machine is typed.
+  const hasDialog = useExport((s) => s.showInFolder !== null);
+  return (
+    <>
+      <div className={styles["where"]}>
+        <input
+          aria-label="Where to write the package"
+          value={path}
+          spellCheck={false}
+          disabled={running}
+          onChange={(event) => setPath(event.target.value)}
+        />
+        {hasDialog ? (
+          <Button disabled={running} onClick={() => void pick()}>
+            Choose…
+          </Button>
+        ) : null}
+        <Button look="primary" disabled={running || path.trim() === ""} onClick={() => void start()}>
+          Export
+        </Button>
+      </div>
       <div className={styles["below"]}>
         <label>
           <input
@@ -129,7 +138,7 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
         </label>
         {plan.freeDiskBytes === null ? null : <span>{bytes(plan.freeDiskBytes)} free on that disk</span>}
       </div>
-    </Card>
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 /** Export: the plan for the current target, progress, and the report. */
 import type { TargetSpec } from "../../../main/contract/views/common.ts";
 import type { ExportItem, ExportPlan } from "../../../main/contract/views/export.ts";
+import type { Overview } from "../../../main/contract/views/model.ts";
 import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
@@ -34,6 +35,10 @@ export interface ExportSlice {
 
 type State = SessionState & ExportSlice;
 
+/** What a package would be is known from the header; only writing it needs the weights. */
+export const hasPlan = (model: Pick<Overview, "canGraph" | "file">): boolean =>
+  model.canGraph.ok && model.file !== null;
+
 export function createExportSlice({ engine, shell, set, get }: SliceTools<State>): ExportSlice {
   let stopping: AbortController | null = null;
   let plans = 0;
@@ -52,7 +57,7 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
     async loadExportPlan() {
       const open = current(get().model);
       const { target } = get();
-      if (open === null || target === null || !open.canExport.ok) return;
+      if (open === null || target === null || !hasPlan(open)) return;
       plans += 1;
       const mine = plans;
       set({ exportPlan: loading(get().exportPlan) });

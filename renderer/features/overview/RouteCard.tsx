@@ -44,6 +44,8 @@ export function RouteCard({ wide }: { readonly wide: boolean }): ReactNode {
 
 function Shares({ decode, prefill }: { readonly decode: RouteView; readonly prefill: RouteView | null }): ReactNode {
   const of = (route: RouteView | null, device: Device) => route?.devices.find((row) => row.device === device);
+  // A graph without tokens has one phase: the second column would repeat the first.
+  const phases = useSession((state) => current(state.model)?.kind !== "demo-graph");
   const rows = SHOWN.filter((device) => of(decode, device) !== undefined || of(prefill, device) !== undefined);
   const cell = (route: RouteView | null, device: Device): string => {
     if (route === null) return "…";
@@ -57,8 +59,8 @@ function Shares({ decode, prefill }: { readonly decode: RouteView; readonly pref
           <tr>
             <th>device</th>
             <th>ops</th>
-            <th>work, reading</th>
-            <th>work, one token</th>
+            {phases ? <th>work, reading</th> : null}
+            <th>{phases ? "work, one token" : "work"}</th>
           </tr>
         </thead>
         <tbody>
@@ -68,7 +70,7 @@ function Shares({ decode, prefill }: { readonly decode: RouteView; readonly pref
                 <DeviceChip device={device} />
               </td>
               <td>{count(of(decode, device)?.ops ?? of(prefill, device)?.ops ?? 0)}</td>
-              <td>{cell(prefill, device)}</td>
+              {phases ? <td>{cell(prefill, device)}</td> : null}
               <td>{cell(decode, device)}</td>
             </tr>
           ))}

@@ -1,0 +1,180 @@
+/** The whole journey by keyboard alone: no mouse, no focus set by the test, and wherever the focus is, it can be seen. */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { engineReady, openWindow, sampleCopy, startReady, tab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "keyboard-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** More stops than this on the way to a button, and nobody would call it reachable. */
+const MOST_STOPS = 25;
+
+/** Tabs on until the focus is there; every stop on the way has to show that it has the focus. */
+async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  for (let stops = 0; stops < MOST_STOPS; stops++) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press("Tab");
+    expect(await hiddenFocus(page)).toBe("");
+  }
+  throw new Error(`not reached by ${MOST_STOPS} stops`);
+}
+
+/** The element that has the focus and shows it neither itself nor by the box around it; empty when it is seen. */
+const hiddenFocus = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    const focused = document.activeElement;
+    if (!(focused instanceof HTMLElement) || focused === document.body) return "";
+    for (
+      let element: Element | null = focused, i = 0;
+      element !== null && i < 4;
+      element = element.parentElement, i++
+    ) {
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      if (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) return "";
+      // A line between panes gets thicker instead.
+      if (!/^rgba\(.*, 0\)$|transparent/.test(getComputedStyle(element, "::after").backgroundColor)) return "";
+    }
+    return focused.outerHTML.slice(0, 200);
+  });
+
+async function palette(page: Page, words: string): Promise<void> {
+  await page.keyboard.press("Control+K");
+  await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
+  await page.keyboard.type(words);
+  await page.keyboard.press("Enter");
+}
+
+async function view(page: Page, key: string, name: string): Promise<Locator> {
+  await page.keyboard.press(key);
+  await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");
+  return page.getByRole("tabpanel", { name });
+}
+
+test("from a picked file to an exported package, by keyboard alone", async ({ page }) => {
+  test.setTimeout(180_000);
+  const errors = await openWindow(page, served.url);
+  await startReady(page);
+
+  await test.step("a file is picked, and sent to the engine", async () => {
+    const chosen = page.waitForEvent("filechooser");
+    await page.keyboard.press("Control+O");
+    await (await chosen).setFiles(sampleCopy(folder, "picked.gguf"));
+    await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
+    const send = page.getByRole("button", { name: "Send the file to the engine" }).first();
+    await tabTo(page, send);
+    await page.keyboard.press("Enter");
+    await expect(send).toBeHidden();
+    await expect(page.getByRole("tabpanel", { name: "Overview" })).toContainText("tokenizer.ggml.model");
+  });
+
+  await test.step("the graph is walked, opened and searched", async () => {
+    await view(page, "Alt+3", "Graph");
+    const cards = page.locator(".react-flow__node");
+    await expect(cards.first()).toBeVisible();
+    await expect(page.locator("[data-graph-canvas]")).toBeFocused();
+    const folded = await cards.count();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => cards.count()).toBeGreaterThan(folded);
+    await page.keyboard.press("Shift+E");
+    await page.keyboard.press("Control+F");
+    await expect(page.getByLabel("Search the graph")).toBeFocused();
+    await page.keyboard.type("op:attention");
+    await page.keyboard.press("Enter");
+    await expect(page.getByText("Why here?")).toBeVisible();
+  });
+
+  await test.step("an answer is asked for and stopped", async () => {
+    await view(page, "Alt+5", "Run");
+    await palette(page, "run");
+    // Nobody has to look for where to write.
+    await expect(page.locator("#composer")).toBeFocused();
+    await page.keyboard.type("Tell me a story.");
+    await page.keyboard.press("Enter");
+    await expect(page.getByRole("article")).toContainText(/\w{3,}/);
+    await page.keyboard.press("Control+.");
+    await expect(page.getByRole("tabpanel").getByRole("button", { name: "Send" })).toBeVisible();
+    await expect(page.locator("#composer")).toBeFocused();
+  });
+
+  await test.step("a benchmark is set and measured", async () => {
+    const panel = await view(page, "Alt+6", "Bench");
+    for (const [label, value] of [
+      ["Prompt tokens", "32"],
+      ["Tokens to write", "8"],
+      ["Repeats", "3"],
+    ] as const) {
+      await tabTo(page, panel.getByLabel(label));
+      await page.keyboard.press("Control+A");
+      await page.keyboard.type(value);
+    }
+    await tabTo(page, panel.getByRole("button", { name: "Measure" }));
+    await page.keyboard.press("Enter");
+    await expect(panel.getByRole("region", { name: "Result" })).toContainText(/\d\st\/s/, { timeout: 60_000 });
+  });
+
+  await test.step("a profile is recorded and its tokens are walked", async () => {
+    const panel = await view(page, "Alt+7", "Profile");
+    await tabTo(page, panel.getByRole("button", { name: "Record" }));
+    await page.keyboard.press("Enter");
+    await expect(panel.getByRole("region", { name: "By operation, table" })).toContainText("linear", {
+      timeout: 60_000,
+    });
+    await expect(page.getByRole("region", { name: "Where one token goes" })).toBeVisible();
+  });
+
+  await test.step("the package is written where it was asked for", async () => {
+    const panel = await view(page, "Alt+8", "Export");
+    const path = join(folder, "picked.mlpackage");
+    await tabTo(page, panel.getByLabel("Where to write the package"));
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type(path);
+    await tabTo(page, panel.getByRole("button", { name: "Export", exact: true }));
+    await page.keyboard.press("Enter");
+    await expect(panel.getByRole("region", { name: "Report" })).toContainText("Written in", { timeout: 120_000 });
+    expect(existsSync(join(path, "Manifest.json"))).toBe(true);
+  });
+  expect(errors).toEqual([]);
+});
+
+test("a path is typed, the tabs are walked by arrows, the log says how to repeat it, the model is closed", async ({
+  page,
+}) => {
+  const path = sampleCopy(folder, "typed.gguf");
+  await openWindow(page, served.url);
+  await palette(page, "open a path");
+  await expect(page.getByLabel(/Path of a GGUF/)).toBeFocused();
+  await page.keyboard.type(path);
+  await page.keyboard.press("Enter");
+  await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
+  // What was opened has the focus; the views are one step back.
+  await page.keyboard.press("Shift+Tab");
+  await expect(tab(page, "Overview")).toBeFocused();
+  for (const name of ["Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export", "Overview"]) {
+    await page.keyboard.press("ArrowRight");
+    await expect(tab(page, name)).toBeFocused();
+    await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");
+  }
+  await page.keyboard.press("Control+J");
+  await expect(page.getByRole("region", { name: "Log" })).toContainText("rlx inspect");
+  await page.keyboard.press("Control+J");
+  await expect(page.getByRole("region", { name: "Log" })).toBeHidden();
+  await palette(page, "close the model");
+  await expect(page.getByText("Drop a GGUF here")).toBeVisible();
+  await engineReady(page);
+});
