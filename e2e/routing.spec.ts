@@ -1,0 +1,111 @@
+/**
+ * The routing view beyond the prediction: MLX as the alternative, and Core ML's own plan beside ours. Where Core ML is not, the
+ * window says so in a sentence; over the test double, where that is built, a plan is laid beside the prediction.
+ */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { root, serveWorkbench } from "./serve.ts";
+import { axeFindings, openPath, openWindow, picture, sampleCopy, tab } from "./workbench.ts";
+
+const double = join(root, "native/build-coreml/rlx_coreml.node");
+const LOOKS = [
+  ["light", 1440, 900],
+  ["dark", 1440, 900],
+  ["light", 1000, 640],
+  ["dark", 1000, 640],
+] as const;
+
+let folder: string;
+let plain: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "routing-"));
+  plain = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await plain.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const card = (page: Page, name: string): Locator => page.getByRole("tabpanel").getByRole("region", { name });
+
+for (const [theme, width, height] of LOOKS)
+  test(`MLX beside Core ML, op by op and weight by weight, ${theme}, ${width}`, async ({ page }) => {
+    test.setTimeout(120_000);
+    await page.setViewportSize({ width, height });
+    const errors = await openWindow(page, plain.url, theme);
+    await openPath(page, sampleCopy(folder, `mlx-${theme}-${width}.gguf`));
+    if (process.platform !== "darwin") {
+      const truths = card(page, "Predicted, planned, observed");
+      await expect(truths).toContainText("A plan needs a Mac with Core ML");
+      await expect(truths.getByRole("button", { name: /Ask Core ML/ })).toHaveCount(0);
+    }
+    const mlx = card(page, "And on MLX instead?");
+    await mlx.getByRole("button", { name: "Look at it on MLX" }).click();
+    await expect(mlx).toContainText(/\d+ native, .+ decomposed, none unsupported/);
+    await expect(mlx).toContainText(/affine, 8 bits.*exact/s);
+    await expect(mlx).toContainText(/No time: MLX (was not measured|is not here)/);
+    await mlx.scrollIntoViewIfNeeded();
+    await picture(page, `${theme}-${width}-routing-mlx`);
+    expect(await axeFindings(page)).toEqual([]);
+
+    // From a kind of op to the first of it, in the graph, coloured by what MLX does.
+    await mlx.getByRole("button", { name: "linear" }).first().click();
+    await expect(tab(page, "Graph")).toHaveAttribute("aria-selected", "true");
+    const inspector = page.getByRole("complementary", { name: "Inspector" });
+    await expect(inspector.getByRole("region", { name: "Predicted, planned, observed" })).toContainText(
+      /On MLX.*(native|decomposed)/s,
+    );
+    await page.getByRole("application").first().focus();
+    await page.keyboard.press("l");
+    await expect(page.getByText("native on MLX")).toBeVisible();
+    await picture(page, `${theme}-${width}-graph-mlx`);
+    expect(errors).toEqual([]);
+  });
+
+test.describe("over the double of Core ML", () => {
+  test.skip(!existsSync(double), "the double is not built");
+  let served: ServedWorkbench;
+  test.beforeAll(async () => {
+    served = await serveWorkbench({
+      RLX_HOME: join(folder, "double"),
+      RLX_COREML_ADDON: double,
+      RLX_COREML_UNITS: "all",
+    });
+  });
+  test.afterAll(() => served.stop());
+
+  for (const [theme, width, height] of LOOKS)
+    test(`the plan beside the prediction, ${theme}, ${width}`, async ({ page }) => {
+      test.setTimeout(180_000);
+      await page.setViewportSize({ width, height });
+      const errors = await openWindow(page, served.url, theme);
+      await openPath(page, sampleCopy(folder, `plan-${theme}-${width}.gguf`));
+      const truths = card(page, "Predicted, planned, observed");
+      await truths.getByRole("button", { name: "Ask Core ML for its plan" }).click();
+      await expect(truths).toContainText(/of \d+ operators as predicted/, { timeout: 120_000 });
+      await expect(truths).toContainText("A test double played the system.");
+      await expect(truths.getByRole("columnheader", { name: "planned" }).first()).toBeVisible();
+      const first = truths.getByRole("alert");
+      await expect(first).toContainText(/The first difference: .+ planned on .+, predicted on .+ Our reason: .+/);
+      await truths.scrollIntoViewIfNeeded();
+      await picture(page, `${theme}-${width}-routing-planned`);
+      expect(await axeFindings(page)).toEqual([]);
+
+      await first.getByRole("button", { name: "Show this op" }).click();
+      await expect(tab(page, "Graph")).toHaveAttribute("aria-selected", "true");
+      const beside = page
+        .getByRole("complementary", { name: "Inspector" })
+        .getByRole("region", { name: "Predicted, planned, observed" });
+      await expect(beside).toContainText(/planned on .+, predicted on/);
+      await expect(page.getByRole("img", { name: /^planned on/ }).first()).toBeVisible();
+      await picture(page, `${theme}-${width}-graph-planned-beside`);
+      await page.getByRole("application").first().focus();
+      await page.keyboard.press("p");
+      await picture(page, `${theme}-${width}-graph-planned`);
+      expect(errors).toEqual([]);
+    });
+});
