@@ -3,7 +3,7 @@
  * checked against NumPy, SciPy and JAX in conformance.oracle.test.ts.
  */
 import { readdirSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { gradientGraph } from "../autodiff/vjp.ts";
@@ -47,7 +47,6 @@ describe("every op", () => {
       .filter((file) => file.includes("/") && !file.startsWith("families") && file.endsWith(".ts"))
       .filter((file) => !file.endsWith(".test.ts") && !file.endsWith("customKernels.ts"));
     expect(files.map((file) => basename(file, ".ts")).sort()).toEqual(Object.keys(OPS).sort());
-    for (const file of files) expect(join(here, file)).toBeTruthy();
     for (const [key, op] of Object.entries(OPS)) expect(op.name).toBe(key);
   });
 

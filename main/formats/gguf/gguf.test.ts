@@ -52,7 +52,7 @@ async function expectCode(code: ErrorCode, action: Promise<unknown>): Promise<Wo
   );
   expect(error).toBeInstanceOf(WorkbenchError);
   expect((error as WorkbenchError).code).toBe(code);
-  expect((error as WorkbenchError).hint).toBeTruthy();
+  expect((error as WorkbenchError).hint).toMatch(/^[A-Z`].{10,}\.$/u);
   return error as WorkbenchError;
 }
 

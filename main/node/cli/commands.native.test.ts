@@ -267,7 +267,7 @@ describe("answers", () => {
       const env = { RLX_VERBOSE: "1", RLX_DISPATCH_REPORT: "1" };
       const { code, err, out } = await rlx(words(`${line} --json`), { home, env });
       expect(code).toBe(0);
-      expect(() => void JSON.parse(out)).not.toThrow();
+      expect(JSON.parse(out)).toBeTypeOf("object");
       expect(err).toMatch(/^pass dead code: \d+ -> \d+ nodes, \d+ hits, /m);
       expect(err).toMatch(new RegExp(`^dispatch for ${backend}: \\d+ native, \\d+ decomposed, `, "m"));
       expect(err).toMatch(/^ +\d+ native +rms_norm: /m);

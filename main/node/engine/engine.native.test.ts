@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
+import { PASSES } from "../../passes/pipeline.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { Harness } from "./engineHarness.ts";
 import { engineHarness } from "./engineHarness.ts";
@@ -35,7 +36,9 @@ describe("the engine about itself", () => {
     expect(info.devices.find(({ id }) => id === "cpu")?.available).toBe(true);
     expect(info.offers.map(({ id }) => id)).toEqual(expect.arrayContaining(["header-only-1b", "demo-hybrid"]));
     expect((await client.call("engine.status", {})).engineBytes).toBeGreaterThan(1e6);
-    expect((await client.call("doctor.run", {})).checks.length).toBeGreaterThan(2);
+    const { checks } = await client.call("doctor.run", {});
+    expect(checks.find(({ title }) => title === "Native engine")?.state).toBe("ok");
+    expect(checks.map(({ title }) => title)).toEqual(expect.arrayContaining(["Memory", "Sample model"]));
     const targets = await client.call("targets.list", {});
     expect(targets.chips.map(({ id }) => id)).toContain(targets.initial.chip);
   });
@@ -113,7 +116,7 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
     });
     expect(mil.totalLines).toBeGreaterThan(10);
     const { passes } = await client.call("passes.list", { model: model(), phase, target: TARGET });
-    expect(passes.length).toBeGreaterThan(3);
+    expect(passes.map(({ name }) => name)).toEqual(PASSES.map(({ name }) => name));
     const changed = passes.find((pass) => pass.changed);
     for (const index of [passes[0]?.index, changed?.index].filter((each) => each !== undefined)) {
       const diff = await client.call("passes.diff", { model: model(), phase, target: TARGET, index });
@@ -227,23 +230,20 @@ describe("running", () => {
     const { model } = await openPath();
     const path = join(harness.folder, "tiny.mlpackage");
     const done = (await harness.all("export.start", { model, target: TARGET, path })).at(-1);
-    expect(done?.kind === "done" && done.weights.length).toBeGreaterThan(20);
+    expect(done?.kind === "done" && done.weights.length).toBe(24);
     expect(existsSync(join(path, "Manifest.json"))).toBe(true);
     await expect(harness.all("export.start", { model, target: TARGET, path })).rejects.toMatchObject({
-      code: expect.stringMatching(/^(INPUT|ENV)_/) as unknown,
+      code: "INPUT_ARGUMENT",
     });
     await close(model);
   });
 });
 
+/** How soon is measured in cancel.native.test.ts. */
 describe("cancelling", () => {
-  /** The design says 100 ms; the bound here leaves room for a machine that does other things. */
-  const SOON_MS = 2000;
-
   it("ends a run with its last report", async () => {
     const { model } = await openPath();
     const abort = new AbortController();
-    let at = 0;
     let last: unknown;
     const run = harness.client.stream(
       "run.start",
@@ -251,13 +251,9 @@ describe("cancelling", () => {
       { signal: abort.signal },
     );
     for await (const item of run) {
-      if (item.kind === "token" && !abort.signal.aborted) {
-        abort.abort();
-        at = performance.now();
-      }
+      if (item.kind === "token") abort.abort();
       last = item;
     }
-    expect(performance.now() - at).toBeLessThan(SOON_MS);
     expect(last).toMatchObject({ kind: "done", reason: "cancelled" });
     await close(model);
   });
@@ -276,17 +272,13 @@ describe("cancelling", () => {
         ),
       export: () => harness.client.stream("export.start", { model, target: TARGET, path }, { signal: abort.signal }),
     };
-    let at = 0;
     const consume = async (): Promise<void> => {
       for await (const item of streams[what]()) {
         void item;
-        if (abort.signal.aborted) continue;
-        at = performance.now();
         abort.abort();
       }
     };
     await expect(consume()).rejects.toMatchObject({ code: "CANCELLED" });
-    expect(performance.now() - at).toBeLessThan(SOON_MS);
     expect(existsSync(path)).toBe(false);
     const after = await harness.all("run.start", { model, prompt: COMPLETION, maxTokens: 1 });
     expect(after.at(-1)).toMatchObject({ kind: "done" });
@@ -392,7 +384,7 @@ describe.each([
     expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);
     await expect(
       client.call("graph.get", { model, stage: { kind: "initial" }, phase: "decode" }),
-    ).rejects.toMatchObject({ code: expect.stringMatching(/^[A-Z]+_[A-Z_]+$/) as unknown });
+    ).rejects.toMatchObject({ code: "UNSUPPORTED_ARCHITECTURE" });
     await close(model);
   });
 });
