@@ -7,7 +7,7 @@ import type { AttrRecord } from "./attributes.ts";
 import { attrsText, checkAttrs } from "./attributes.ts";
 import { canonicalDim } from "./dim.ts";
 import type { Graph, GraphOutput, GraphState, LeafOp, Node, NodeId, Origin, Value } from "./graph.ts";
-import { sameValue } from "./graph.ts";
+import { isLeaf, placed, sameValue } from "./graph.ts";
 import { hashTensor } from "./hash.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import { Numbering } from "./numbering.ts";
@@ -48,6 +48,9 @@ function checkRegions({ name, regionNames }: OpSpec, regions: readonly Graph[]):
     if (fault !== undefined) throw new WorkbenchError("IR_STRUCTURE", `[${name}] ${regionNames[i] ?? ""}: ${fault}`);
   });
 }
+
+const valuesOf = (node: NodeId, count: number): readonly Value[] =>
+  count === 1 ? [{ node, output: 0 }] : Array.from({ length: count }, (_, output) => ({ node, output }));
 
 export class GraphBuilder {
   readonly table: OpTable;
@@ -200,11 +203,10 @@ export class GraphBuilder {
   adopt(node: Node, inputs: readonly Value[], constants: Graph["constants"]): readonly Value[] {
     const id = this.#nodes.length as NodeId;
     const same = node.id === id && node.inputs.every((old, i) => inputs[i] !== undefined && sameValue(old, inputs[i]));
-    this.#nodes.push(same ? node : { ...node, id, inputs });
-    const name = String(node.attrs["name"]);
-    const values = node.outputs.map((_, output) => ({ node: id, output }));
+    this.#nodes.push(same ? node : placed(node, id, inputs));
+    const values = valuesOf(id, node.outputs.length);
     const [value] = values;
-    if (value !== undefined) this.#register(node, name, value, constants);
+    if (value !== undefined && isLeaf(node)) this.#register(node, String(node.attrs["name"]), value, constants);
     return values;
   }
 
@@ -292,6 +294,6 @@ export class GraphBuilder {
       passes: options.passes ?? [],
       regions: options.regions ?? [],
     });
-    return outputs.map((_, output) => ({ node: id, output }));
+    return valuesOf(id, outputs.length);
   }
 }

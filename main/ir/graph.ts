@@ -69,6 +69,18 @@ export type LeafOp = (typeof LEAF_OPS)[number];
 const LEAVES: ReadonlySet<string> = new Set(LEAF_OPS);
 export const isLeaf = (node: Node): boolean => LEAVES.has(node.op);
 
+/** The same node at another place. Written out: engines are quick with objects that are all made in the same way. */
+export const placed = (node: Node, id: NodeId, inputs: readonly Value[]): Node => ({
+  id,
+  op: node.op,
+  inputs,
+  attrs: node.attrs,
+  outputs: node.outputs,
+  origins: node.origins,
+  passes: node.passes,
+  regions: node.regions,
+});
+
 /** Where the bytes of a `param` come from. The graph knows identity, never bytes. */
 export interface WeightSource {
   /** Stable identity of the file: size, header hash. */

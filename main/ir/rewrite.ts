@@ -7,7 +7,7 @@ import type { AttrRecord } from "./attributes.ts";
 import type { ApplyOptions } from "./builder.ts";
 import { GraphBuilder } from "./builder.ts";
 import type { Graph, Node, NodeId, Origin, Value } from "./graph.ts";
-import { isLeaf, rootsOf } from "./graph.ts";
+import { isLeaf, placed, rootsOf } from "./graph.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import type { OpTable } from "./opTable.ts";
 import { finish } from "./steps.ts";
@@ -107,7 +107,7 @@ function compact(graph: Graph, live: Uint8Array): Omit<Rewritten, "changed"> {
     const id = nodes.length as NodeId;
     moved[node.id] = id;
     // Ids only fall, so a node that keeps its place has operands that kept theirs.
-    nodes.push(id === node.id ? node : { ...node, id, inputs: node.inputs.map(map) });
+    nodes.push(id === node.id ? node : placed(node, id, node.inputs.map(map)));
     const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
     if (data) constants.set(String(node.attrs["data"]), data);
   }

@@ -28,7 +28,9 @@ class Binder {
     const [outputs, attrs] = [this.#boundOutputs(node.outputs), this.#boundAttrs(node)];
     const regions = node.regions.map((region) => specialize(this.#table, region, this.#bindings));
     const same = outputs === node.outputs && attrs === node.attrs && regions.length === 0;
-    return same ? node : { ...node, outputs, attrs, regions };
+    if (same) return node;
+    const { id, op, inputs, origins, passes } = node;
+    return { id, op, inputs, attrs, outputs, origins, passes, regions };
   }
 
   #boundOutputs(types: Node["outputs"]): Node["outputs"] {
