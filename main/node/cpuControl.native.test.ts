@@ -158,9 +158,8 @@ describe("branches and loops", () => {
     const abort = new AbortController();
     const running = session.run({ inputs: { x: Float32Array.of(1, 2, 3, 4) }, fetch: ["y"] }, abort.signal);
     setTimeout(() => abort.abort(), 30);
-    const start = performance.now();
+    // Without the cancel it would never end.
     await expect(running).rejects.toMatchObject({ code: "CANCELLED" });
-    expect(performance.now() - start).toBeLessThan(2000);
     session.dispose();
     compiled.dispose();
   });
