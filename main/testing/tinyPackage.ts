@@ -1,6 +1,6 @@
-/** A package of three operations for tests: y = x + 1 on fp16[2, 200], and a state that sums what came in. */
+/** Packages of a few operations for tests: y = x + 1 on fp16[2, 200], and a state that sums what came in. */
 import { BlobPlan } from "../backends/coreml/blob.ts";
-import type { MilFunction, MilOperation } from "../backends/coreml/mil/types.ts";
+import type { MilFunction, MilOperation, MilOpset } from "../backends/coreml/mil/types.ts";
 import { tensorType } from "../backends/coreml/mil/types.ts";
 import { writePackage } from "../backends/coreml/package.ts";
 import { packageWriter } from "../node/packageDirectory.ts";
@@ -45,12 +45,37 @@ const main: MilFunction = {
   outputs: ["y"],
 };
 
-export async function writeTinyPackage(path: string): Promise<void> {
+export const writeTinyPackage = (path: string): Promise<void> => write(path, main, "CoreML8");
+
+/** One feature of each type that a model can have, given back as it came; int8 needs the newest operators. */
+export function writeTypedPackage(path: string): Promise<void> {
+  const types = { singles: "fp32", halves: "fp16", whole: "int32", bytes: "int8" } as const;
+  const features = Object.entries(types).map(([name, dtype]) => ({ name, type: tensorType(dtype, [3]) }));
+  return write(
+    path,
+    {
+      name: "main",
+      opset: "CoreML9",
+      inputs: features,
+      operations: features.map(({ name, type }) => ({
+        type: "identity",
+        name: `${name}_out`,
+        inputs: [["x", [named(name)]]],
+        outputs: [{ name: `${name}_out`, type }],
+        origins: [],
+      })),
+      outputs: features.map(({ name }) => `${name}_out`),
+    },
+    "CoreML9",
+  );
+}
+
+async function write(path: string, only: MilFunction, opset: MilOpset): Promise<void> {
   const metadata = { shortDescription: "tiny", author: "", license: "", version: "1", userDefined: {} };
   await writePackage(
     await packageWriter(path),
     new BlobPlan(),
     () => Promise.resolve(),
-    () => ({ program: { functions: [main], buildInfo: {} }, opset: "CoreML8", defaultFunction: "main", metadata }),
+    () => ({ program: { functions: [only], buildInfo: {} }, opset, defaultFunction: "main", metadata }),
   );
 }

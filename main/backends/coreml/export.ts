@@ -2,7 +2,7 @@
  * Export of a graph as a `.mlpackage`: every phase a function, weights shared, streamed in the form of the target's profile,
  * the whole put in place at the end or not at all. The report says how each weight was mapped and what that cost.
  */
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { OpTable } from "../../ir/opTable.ts";
@@ -172,29 +172,39 @@ function* lower(
 ): Steps<LoweredExport> {
   const { opset } = systemOf(request.target.os);
   const buildInfo = { "rlx-workbench": request.metadata.version, target: targetTitle(request.target) };
-  const lowered = yield* lowerProgramInSteps(sources, {
+  const options = {
     rules: rulesFrom(request.entries),
     profile: request.target.profile,
     opset,
     folds,
     small,
     buildInfo,
-  });
-  return request.merge === undefined ? lowered : merged(lowered, request.merge);
+  };
+  const lowered = yield* lowerProgramInSteps(sources, options);
+  if (request.merge === undefined) return lowered;
+  // Its weight file is that of the largest size alone: the smaller tables are only looked at.
+  const largest = yield* lowerProgramInSteps(sources.slice(0, 1), options);
+  return merged(lowered, largest, request.merge);
 }
 
-function merged(lowered: LoweredProgram, merge: NonNullable<ExportRequest["merge"]>): LoweredExport {
-  if (lowered.functions.length !== merge.sizes.length)
-    throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] CoreML cannot run the whole graph", {
-      hint: "Unset RLX_COREML_NATIVE_FLEX.",
-    });
+const places = (lowered: LoweredProgram): string =>
+  JSON.stringify(
+    lowered.functions[0]?.mil.operations.map(({ value }) => (value?.data.kind === "blob" ? value.data : 0)),
+  );
+
+function merged(
+  lowered: LoweredProgram,
+  largest: LoweredProgram,
+  merge: NonNullable<ExportRequest["merge"]>,
+): LoweredExport {
+  invariant(places(lowered) === places(largest), "the first function lies in the weight file as it does alone");
   const bytes = new Map(lowered.plan.inlines.map((one) => [one.record.offset, one.bytes]));
   const { flexible, ...one } = mergeSizes(lowered.functions, { ...merge, stored: (offset) => bytes.get(offset) });
   const main = { ...one, mil: { ...one.mil, name: "main" } };
   return {
-    ...lowered,
+    ...largest,
     functions: [main],
-    program: { ...lowered.program, functions: [main.mil] },
+    program: { ...largest.program, functions: [main.mil] },
     flexible: { main: flexible },
   };
 }

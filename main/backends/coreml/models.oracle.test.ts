@@ -24,7 +24,8 @@ import { opOf, opTable } from "../../ops/index.ts";
 import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { repositoryRoot } from "../../testing/oracleProcess.ts";
 import type { ExportReport } from "./export.ts";
-import { bindingsOf, decoderVariants, exportPackage, previewInSteps } from "./export.ts";
+import { bindingsOf, exportPackage, flexibleVariants, previewInSteps } from "./export.ts";
+import type { ShapeFlexibility } from "./flexible.ts";
 import { openPackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";
 import { SimulatedDecoder } from "./simulator/decoder.ts";
@@ -54,14 +55,18 @@ const templateOf = (file: GgufFile): Graph =>
     largestCapacity: CONTEXT,
   });
 
-function request(file: GgufFile, profile: WeightProfile): Parameters<typeof exportPackage>[0] {
+function request(
+  file: GgufFile,
+  profile: WeightProfile,
+  flexibility: ShapeFlexibility = "fixed",
+): Parameters<typeof exportPackage>[0] {
   const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: CONTEXT, phase: "decode" };
   return {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
     prepare: (graph) => prepareInSteps(graph, "coreml", { verify: true }),
     graph: templateOf(file),
-    variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
+    ...flexibleVariants(target, { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens }, flexibility),
     target,
     metadata: { shortDescription: file.name, author: "", license: "", version: "1", userDefined: {} },
   };
@@ -70,9 +75,10 @@ function request(file: GgufFile, profile: WeightProfile): Parameters<typeof expo
 async function exported(
   file: GgufFile,
   profile: WeightProfile,
+  flexibility: ShapeFlexibility = "fixed",
 ): Promise<{ readonly path: string; readonly report: ExportReport }> {
-  const path = join(folder, `${file.name}-${profile}.mlpackage`);
-  const report = await exportPackage(request(file, profile), {
+  const path = join(folder, `${file.name}-${profile}-${flexibility}.mlpackage`);
+  const report = await exportPackage(request(file, profile, flexibility), {
     directory: await packageWriter(path),
     weights: {
       read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
@@ -168,6 +174,42 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
         await file.close();
       },
     );
+
+  it.each([
+    ["tiny-qwen3", "q4_k_m"],
+    ["tiny-llama3", "q8_0"],
+    ["tiny-odd", "q4_k_m"],
+  ] as const)(
+    "%s %s with one flexible function: valid in every profile, and steps of any size agree with the reference",
+    { timeout: 240_000 },
+    async (preset, type) => {
+      const file = await makeFile(preset, type);
+      const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireArchitecture(file).vocabulary);
+      const exact = await referenceRows(file, tokens);
+      for (const profile of ["exact", "gpu", "ane"] as const) {
+        const { path, report } = await exported(file, profile, "native");
+        const findings = await validatePackage(path);
+        expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
+        expect(report.functions).toEqual(["main"]);
+        const reader = packageReader(path);
+        const opened = await openPackage(reader);
+        const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
+        const kl: number[] = [];
+        let at = 0;
+        // Steps of one, of a few, of the most, of none of the sizes that it was lowered at.
+        for (const size of [7, 1, 61, 2, 5]) {
+          at += size;
+          const logits = await decoder.step(Int32Array.from(tokens.slice(at - size, at)), at - size, [size - 1]);
+          const row = logProbabilities(logits);
+          kl.push(divergence(exact[at - 1] ?? row, row));
+        }
+        await reader.close();
+        if (profile === "exact") expect(Math.max(...kl)).toBeLessThan(1e-8);
+        else expect(kl.reduce((a, b) => a + b, 0) / kl.length).toBeLessThan(1e-3);
+      }
+      await file.close();
+    },
+  );
 
   const sample = join(repositoryRoot, "assets/models/rlx-sample.gguf");
   it.skipIf(!existsSync(sample))("the sample model is valid in every profile", { timeout: 240_000 }, async () => {

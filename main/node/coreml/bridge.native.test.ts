@@ -7,10 +7,10 @@ import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { loadDouble, noDouble } from "../../testing/coremlDouble.ts";
-import { writeTinyPackage } from "../../testing/tinyPackage.ts";
+import { writeTinyPackage, writeTypedPackage } from "../../testing/tinyPackage.ts";
 import type { CoremlBridge, CoremlLoadOptions, DoubleControls } from "./native.ts";
 import { loadCoreml } from "./native.ts";
-import type { TrialRequest } from "./trial.ts";
+import type { TrialKey, TrialRequest } from "./trial.ts";
 import { runTrial, TrialBook, tryOnce } from "./trial.ts";
 
 const ANE: CoremlLoadOptions = { units: "cpu-ane" };
@@ -135,13 +135,60 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
     const batch = await model.predictBatch([item(1), item(2), item(3)]);
     expect(batch.map(({ outputs }) => outputs[0]?.data[7])).toEqual([2, 3, 4]);
     expect(await bridge.functionNames(compiled)).toEqual([]);
-    expect(bridge.machine()).toMatchObject({ chip: "Apple M3 Pro", ane: true, aneCores: 16, thermal: "nominal" });
+    controls.configure("thermal=2 low-power=1");
+    const machine = bridge.machine();
+    expect(machine).toMatchObject({ chip: "Apple M3 Pro", os: "15.5.0", gpu: "Apple M3 Pro", unifiedMemory: true });
+    expect(machine).toMatchObject({ ane: true, aneCores: 16, rosetta: false, thermal: "serious", lowPower: true });
+    expect(machine).toMatchObject({ performanceCores: 6, efficiencyCores: 6, memoryBytes: 24 * 2 ** 30 });
+    expect(machine.processBytes).toBeGreaterThan(10e6);
+    controls.configure("");
     const plan = await bridge.plan(compiled, ANE);
     expect(plan.hasUsage).toBe(true);
     expect(plan.ops.filter((op) => op.op === "const").every((op) => op.preferred === "")).toBe(true);
     expect(plan.ops.some((op) => op.op === "add" && op.preferred === "ane")).toBe(true);
     model.dispose();
     expect(bridge.counts().handles).toBe(0);
+  });
+
+  it("takes every type of feature that CoreML has, halves and int8 as they are", async () => {
+    const path = join(folder, "types.mlpackage");
+    await writeTypedPackage(path);
+    const typed = join(folder, "types.mlmodelc");
+    await bridge.compile(path, typed);
+    const model = await bridge.load(typed, ANE);
+    const inputs = [
+      { name: "singles", data: Float32Array.of(1.5, -2, 3) },
+      { name: "halves", data: Uint16Array.of(0x3c00, 0xc000, 0x4200) },
+      { name: "whole", data: Int32Array.of(1, -2, 300000) },
+      { name: "bytes", data: Int8Array.of(1, -2, 127) },
+    ];
+    for (const blocking of [false, true]) {
+      const { outputs } = await model.predict(inputs, { blocking, keepHalf: true });
+      const made = Object.fromEntries(outputs.map(({ name, data }) => [name, data]));
+      expect(made).toEqual({
+        singles_out: Float32Array.of(1.5, -2, 3),
+        halves_out: Uint16Array.of(0x3c00, 0xc000, 0x4200),
+        whole_out: Int32Array.of(1, -2, 300000),
+        bytes_out: Int8Array.of(1, -2, 127),
+      });
+    }
+    expect(model.inputs.find(({ name }) => name === "bytes")?.type).toBe("i8");
+    expect(await codeOf(model.predict([{ name: "bytes", data: Float32Array.of(1, 2, 3) }]))).toBe("INPUT_ARGUMENT");
+    model.dispose();
+  });
+
+  it("gives units, function and hints to the system as they were asked for", async () => {
+    for (const [units, number] of [
+      ["cpu", 0],
+      ["cpu-gpu", 1],
+      ["all", 2],
+      ["cpu-ane", 3],
+    ] as const) {
+      (await bridge.load(compiled, { units, title: "named", infrequentReshape: true, fastPrediction: true })).dispose();
+      expect(controls.configuration()).toBe(
+        `units=${number} low-precision=0 function= title=named reshape=1 strategy=1`,
+      );
+    }
   });
 
   it("loads a package from memory", async () => {
@@ -217,6 +264,74 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
       ).toBe("none");
       const kept = JSON.parse(readFileSync(book.path, "utf8")) as Readonly<Record<string, unknown>>;
       expect(Object.keys(kept)).toHaveLength(2);
+    });
+
+    it("marks model, system and chip: what is another in one of them is tried", async () => {
+      const book = new TrialBook(join(folder, "marks"));
+      await book.record(key, { kind: "unsafe", reason: "killed by signal 9 during first prediction" });
+      const tried = (other: Partial<TrialKey>): Promise<string> =>
+        codeOf(tryOnce(book, { ...key, ...other }, request("marked")));
+      expect(await tried({})).toBe("COREML_UNSAFE");
+      expect(await tried({ os: "15.6" })).toBe("none");
+      expect(await tried({ chip: "Apple M4" })).toBe("none");
+      expect(await tried({ model: "another" })).toBe("none");
+      expect(await tried({ function: "prefill" })).toBe("none");
+      // Nobody but the first is marked, and another process reads the same.
+      expect(await codeOf(tryOnce(new TrialBook(join(folder, "marks")), key, request("marked")))).toBe("COREML_UNSAFE");
+    });
+
+    it("shows how long a specialisation takes, while it takes", async () => {
+      const seen: { readonly stage: string; readonly elapsedSeconds: number }[] = [];
+      await played("load-ms=900", () =>
+        runTrial({ ...request("slow"), onProgress: (progress) => void seen.push(progress) }),
+      );
+      const loading = seen.filter(({ stage }) => stage === "load").map(({ elapsedSeconds }) => elapsedSeconds);
+      expect(loading.length).toBeGreaterThan(2);
+      expect([...loading].sort((a, b) => a - b)).toEqual(loading);
+      expect((loading.at(-1) ?? 0) - (loading[0] ?? 0)).toBeGreaterThan(0.4);
+    });
+
+    it("survives a kill -9 from outside during a prediction, and leaves no process behind", async () => {
+      const children = (): readonly number[] =>
+        readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+      const before = new Set(children());
+      let killed: number | undefined;
+      const error: unknown = await played("predict-ms=30000", () =>
+        runTrial({
+          ...request("killed"),
+          onProgress: ({ stage }) => {
+            if (stage !== "first prediction" || killed !== undefined) return;
+            killed = children().find((pid) => !before.has(pid));
+            if (killed !== undefined) process.kill(killed, "SIGKILL");
+          },
+        }),
+      ).catch((e: unknown) => e);
+      expect(killed).toBeDefined();
+      expect(error).toMatchObject({
+        code: "COREML_CRASHED",
+        message: "[coreml] killed by signal 9 during first prediction",
+      });
+      expect(() => process.kill(killed ?? 0, 0)).toThrow("ESRCH");
+    });
+
+    it("ends the process of a trial that is cancelled", async () => {
+      const children = (): readonly string[] =>
+        readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ").filter(Boolean);
+      const before = children();
+      const stop = new AbortController();
+      const code = await played("load=hang", () =>
+        codeOf(
+          runTrial({
+            ...request("stopped"),
+            signal: stop.signal,
+            onProgress: ({ stage }) => {
+              if (stage === "load") stop.abort();
+            },
+          }),
+        ),
+      );
+      expect(code).toBe("CANCELLED");
+      expect(children()).toEqual(before);
     });
   });
 });

@@ -9,6 +9,7 @@ import { packageRoute } from "../engine/hybrid.ts";
 import type { ModelStore } from "../engine/modelStore.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import { planTarget, routeOf } from "../engine/routes.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { graphHash } from "../../ir/hash.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
@@ -42,6 +43,37 @@ async function compiledFor(
     write: (path) => packageRoute(route, cpu.engine(), path, signal),
     signal,
   });
+}
+
+/** Systems without plans still have what was compiled: our own program, as its structure. */
+function structureOf(route: Route, refusal: string): CoremlPlan {
+  const functions = (route.lowered?.functions ?? []).map(({ mil }) => mil);
+  const ops = functions.flatMap(({ name, operations }) =>
+    operations.map(({ type, outputs }) => ({
+      function: name,
+      op: type,
+      output: outputs[0]?.name ?? "",
+      preferred: "" as const,
+      supported: [],
+      cost: -1,
+      depth: 0,
+    })),
+  );
+  return { hasUsage: false, refusal, ops };
+}
+
+async function planOrStructure(
+  parts: PlannedParts,
+  compiled: CompiledModel,
+  route: Route,
+  signal: AbortSignal,
+): Promise<CoremlPlan> {
+  try {
+    return await wholePlan(parts, compiled, route, signal);
+  } catch (error) {
+    if (!(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
+    return structureOf(route, error.message.replace("[coreml] plan: ", ""));
+  }
 }
 
 /** A plan tells devices for the function it was asked for only: one question for each, of which its own part is kept. */
@@ -118,6 +150,7 @@ export function plannedView(
     ops: joined.ops.length + joined.missing.length,
     joined: joined.ops.length,
     agreeing: joined.agreeing,
+    differing: joined.ops.filter((op) => op.planned !== undefined && op.planned !== op.predicted).length,
     shares: (["ane", "gpu", "cpu"] as const).map((device) => ({
       device,
       predicted: predictedShare(route, device),
@@ -140,7 +173,7 @@ export function plannedHandler(parts: PlannedParts): Pick<EngineHandlers["calls"
       // The plan is of the package as it is exported: both phases in one.
       const route = await routeOf(open, target, phase, signal);
       const compiled = await compiledFor(parts, open, { ...route, target: planTarget(open, target, phase) }, signal);
-      const plan = await wholePlan(parts, compiled, route, signal);
+      const plan = await planOrStructure(parts, compiled, route, signal);
       const truth = bridge.double === undefined ? "planned" : "simulated";
       return plannedView(route, plan, bridge.machine(), { target, phase, truth });
     },
