@@ -55,7 +55,8 @@ export function createDevicesSlice({ engine, set, get }: SliceTools<State>): Dev
       try {
         for await (const item of engine.stream("devices.calibrate", { ...asked(), again }, { signal: mine.signal }))
           if (item.kind === "phase") set({ calibrating: item.sentence });
-          else set({ advice: ready(item.advice) });
+          // The time on MLX that the routing view shows was reckoned from what was known before.
+          else set({ advice: ready(item.advice), onMlx: IDLE });
       } catch (error) {
         set({ advice: isCancelled(error) ? before : failed(error) });
       } finally {

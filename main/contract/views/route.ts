@@ -117,6 +117,8 @@ export const plannedRoute = z.object({
   ops: z.number(),
   joined: z.number(),
   agreeing: z.number(),
+  /** Operators that the plan puts elsewhere: `differences` has the first of them. */
+  differing: z.number(),
   shares: z.array(z.object({ device, predicted: z.number(), planned: z.number() })),
   firstDifference: plannedOp.nullable(),
   differences: z.array(plannedOp),

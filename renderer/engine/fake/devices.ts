@@ -130,6 +130,7 @@ export function fakePlanned(route: RouteView, view: GraphView): PlannedRoute {
     ops,
     joined: ops,
     agreeing: moved >= 0 ? ops - 1 : ops,
+    differing: moved >= 0 ? 1 : 0,
     shares: [
       { device: "ane", predicted: 0.9, planned: 0.88 },
       { device: "gpu", predicted: 0.05, planned: 0.07 },

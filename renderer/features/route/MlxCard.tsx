@@ -1,6 +1,7 @@
 /** MLX as the alternative: what it does with each kind of op, how it holds each kind of weight, and how long a step takes. */
 import type { ReactNode } from "react";
 import type { MlxRoute } from "../../../main/contract/views/mlx.ts";
+import { useDevices } from "../../devices/useDevices.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -62,7 +63,7 @@ function Alternative({
         <Ops view={view} onNode={onNode} />
         <div className={styles["stack"]}>
           {view.seconds === null ? (
-            <p className={styles["quiet"]}>{view.whyNoTime}</p>
+            <NoTime view={view} />
           ) : (
             <div>
               <p>
@@ -75,6 +76,27 @@ function Alternative({
         </div>
       </div>
     </>
+  );
+}
+
+/** Why there is no time, and the way to one where measuring helps. */
+function NoTime({ view }: { readonly view: MlxRoute }): ReactNode {
+  const calibrating = useDevices((s) => s.calibrating);
+  const calibrate = useDevices((s) => s.calibrate);
+  const load = useRoute((s) => s.loadOnMlx);
+  return (
+    <div>
+      <p className={styles["quiet"]}>{view.whyNoTime}</p>
+      {view.weights.length === 0 || !view.available || view.counts.unsupported > 0 ? null : calibrating !== null ? (
+        <Progress sentence={calibrating} fraction={null} elapsedSeconds={null} />
+      ) : (
+        <div className={styles["row"]}>
+          <Button small onClick={() => void calibrate().then(load)}>
+            Measure the devices
+          </Button>
+        </div>
+      )}
+    </div>
   );
 }
 

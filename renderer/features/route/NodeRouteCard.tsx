@@ -6,7 +6,7 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { DeviceChip } from "../../ui/marks.tsx";
 import { MlxSign } from "./MlxSign.tsx";
-import type { NodeTruths } from "./routing.ts";
+import type { NodeTruths, TruthRow } from "./routing.ts";
 import { nodeTruths, truthRows } from "./routing.ts";
 import { TruthWord } from "./TruthWord.tsx";
 import { useRoute } from "./useRoute.ts";
@@ -33,12 +33,12 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   return (
     <Card title="Predicted, planned, observed">
       <dl className={styles["truths"]}>
-        {rows.map(({ truth, sentence }) => (
-          <div key={truth}>
+        {rows.map((row) => (
+          <div key={row.truth} data-here={row.here} title={row.sentence}>
             <dt>
-              <TruthWord truth={truth} />
+              <TruthWord truth={row.truth} simulated={row.simulated} />
             </dt>
-            <dd>{said(truths, truth, planned !== null, sentence)}</dd>
+            <dd>{said(truths, row)}</dd>
           </div>
         ))}
       </dl>
@@ -70,9 +70,8 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   );
 }
 
-function said(truths: NodeTruths, truth: string, hasPlan: boolean, sentence: string): ReactNode {
-  if (truth === "predicted")
-    return truths.predicted === "none" ? "Not placed by itself." : <DeviceChip device={truths.predicted} />;
-  if (truth !== "planned" || !hasPlan) return sentence;
-  return truths.planned === "none" ? "The plan does not tell of it." : <DeviceChip device={truths.planned} />;
+function said({ predicted, planned }: NodeTruths, { truth, brief }: TruthRow): ReactNode {
+  const device = truth === "predicted" ? predicted : truth === "planned" ? planned : "none";
+  if (device !== "none") return <DeviceChip device={device}>{deviceLook(device).short}</DeviceChip>;
+  return truth === "predicted" ? "not placed by itself" : brief;
 }

@@ -30,10 +30,10 @@ export function PlannedCard({ onNode }: { readonly onNode: (node: number) => voi
   return (
     <Card title="Predicted, planned, observed" aside={planned?.machine} className={styles["wide"]}>
       <dl className={styles["truths"]}>
-        {truthRows(route, planned, coreml, profile).map(({ truth, here, sentence }) => (
+        {truthRows(route, planned, coreml, profile).map(({ truth, here, sentence, simulated }) => (
           <div key={truth} data-here={here}>
             <dt>
-              <TruthWord truth={truth} />
+              <TruthWord truth={truth} simulated={simulated} />
             </dt>
             <dd>{sentence}</dd>
           </div>
@@ -172,7 +172,7 @@ function Differences({ planned, onNode }: Omit<PlanProps, "route">): ReactNode {
   return (
     <details className={styles["more"]}>
       <summary>
-        {count(rest.length)} more {rest.length === 1 ? "operator" : "operators"} planned elsewhere
+        {count(planned.differing - 1)} more {planned.differing === 2 ? "operator" : "operators"} planned elsewhere
       </summary>
       <ul>
         {rest.slice(0, MANY).map((op) => (
@@ -189,7 +189,7 @@ function Differences({ planned, onNode }: Omit<PlanProps, "route">): ReactNode {
           </li>
         ))}
       </ul>
-      {rest.length > MANY ? (
+      {planned.differing - 1 > MANY ? (
         <Note>The first {MANY} are listed; the graph shows all of them in the colours of the plan.</Note>
       ) : null}
     </details>

@@ -7,6 +7,7 @@ import type { RouteView } from "../../../main/contract/views/route.ts";
 import { nodeName, opName } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
+import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { bytes, plural, share } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
@@ -46,12 +47,14 @@ export function Ribbon(): ReactNode {
         ) : null}
       </div>
       {route === null ? (
-        <p className={styles["text"]}>
+        <p className={cx(styles["text"], state.kind === "loading" && styles["waiting"])}>
           {state.kind === "failed"
             ? `No route: ${state.error.message}`
             : overview !== null && !overview.canGraph.ok
               ? overview.canGraph.sentence
-              : ""}
+              : state.kind === "loading"
+                ? "Finding out what runs where …"
+                : ""}
         </p>
       ) : (
         <>
@@ -79,11 +82,10 @@ function PlanSummary(): ReactNode {
   const planned = useSession((state) => current(state.planned));
   const setTab = useSession((state) => state.setTab);
   if (planned === null || planned.refusal !== null) return null;
-  const differing = planned.joined - planned.agreeing;
   return (
     <button type="button" className={styles["summary"]} title={planned.sentence} onClick={() => setTab("overview")}>
-      <TruthWord truth="planned" />
-      <span>{differing === 0 ? "agrees" : plural(differing, "difference")}</span>
+      <TruthWord truth="planned" simulated={planned.truth === "simulated"} />
+      <span>{planned.differing === 0 ? "agrees" : plural(planned.differing, "difference")}</span>
     </button>
   );
 }

@@ -3,7 +3,17 @@ import type { ReactNode } from "react";
 import { TruthMark } from "../../ui/marks.tsx";
 import type { RouteTruth } from "./routing.ts";
 
-/** Observed is evidence from a clock: as full a mark as a measurement, under its own name. */
-export function TruthWord({ truth }: { readonly truth: RouteTruth }): ReactNode {
+/**
+ * Observed is evidence from a clock: as full a mark as a measurement, under its own name. What a test double planned wears the
+ * mark of what is simulated.
+ */
+export function TruthWord({
+  truth,
+  simulated = false,
+}: {
+  readonly truth: RouteTruth;
+  readonly simulated?: boolean;
+}): ReactNode {
+  if (simulated) return <TruthMark truth="simulated" word={`${truth}, simulated`} />;
   return <TruthMark truth={truth === "observed" ? "measured" : truth} word={truth} />;
 }

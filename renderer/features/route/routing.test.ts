@@ -36,10 +36,10 @@ describe("the three truths of a route", () => {
   it("tell a plan from one that a test double made, and from none that could be asked for", () => {
     const here = coreml(true, "Apple M4");
     expect(truthRows(route, null, here, null)[1]).toMatchObject({ here: false });
-    expect(truthRows(route, planned, here, null)[1]).toEqual({
-      truth: "planned",
+    expect(truthRows(route, planned, here, null)[1]).toMatchObject({
       here: true,
       sentence: planned.sentence,
+      simulated: false,
     });
     expect(truthRows(route, { ...planned, truth: "simulated" }, here, null)[1]?.sentence).toContain("test double");
     expect(truthRows(route, { ...planned, refusal: "Not on macOS 13." }, here, null)[1]?.here).toBe(false);

@@ -21,6 +21,10 @@ export interface TruthRow {
   /** Whether there is anything of this kind. */
   readonly here: boolean;
   readonly sentence: string;
+  /** The same in a few words, where a single op is spoken of. */
+  readonly brief: string;
+  /** A test double played the system. */
+  readonly simulated: boolean;
 }
 
 /** What a plan needs, said where there is none. */
@@ -38,13 +42,28 @@ export function truthRows(
       truth: "predicted",
       here: route !== null,
       sentence: route === null ? "The route is being worked out." : `By our rules, for ${route.targetTitle}.`,
+      brief: route === null ? "being worked out" : "by our rules",
+      simulated: false,
     },
     {
       truth: "planned",
       here: planned !== null && planned.refusal === null,
       sentence: plannedSentence(planned, coreml),
+      brief:
+        planned !== null
+          ? (planned.refusal ?? "not told by the plan")
+          : coreml?.available === true
+            ? "not asked for yet"
+            : "none: Core ML is not here",
+      simulated: planned?.truth === "simulated",
     },
-    { truth: "observed", here: observedOn(profile), sentence: observedSentence(profile) },
+    {
+      truth: "observed",
+      here: observedOn(profile),
+      sentence: observedSentence(profile),
+      brief: observedOn(profile) ? "for the whole only" : "nothing yet",
+      simulated: profile?.device === "coreml" && profile.truth === "simulated",
+    },
   ];
 }
 
