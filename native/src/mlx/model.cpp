@@ -29,6 +29,7 @@ void Model::load(const std::atomic<bool>& cancel) {
   std::vector<mx::array> all = constants_;
   size_t bytes = 0;
   for (const WeightPlan& param : plan_->params) {
+    check_memory(bytes + param.bytes, "the weights up to here");
     params_.push_back(hold_weight(param, *plan_->weights, cancel));
     const Held& held = params_.back();
     for (const std::optional<mx::array>& part : {std::optional<mx::array>(held.plain), held.scales, held.biases}) {

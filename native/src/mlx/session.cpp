@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 #include "../core/error.h"
 #include "body.h"
@@ -132,6 +133,9 @@ void Session::make_room(const std::vector<const std::vector<uint8_t>*>& given, s
 
 void Session::set_length(size_t length) {
   const Plan& plan = model_->plan();
+  std::vector<size_t> symbols = symbols_;
+  if (plan.growing != kNone) symbols[plan.growing] = length;
+  check_memory(state_bytes_at(symbols), "the states of this session");
   if (states_ && length > length_)
     for (size_t i = 0; i < plan.states.size(); i++) {
       const StatePlan& state = plan.states[i];
@@ -286,6 +290,7 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
     leaves.push_back(from_bytes(given[i]->data(), shape, input.type.dtype));
   }
   if (!states_) {
+    check_memory(state_bytes_at(symbols), "the states of this session");
     states_.emplace();
     for (size_t i = 0; i < plan.states.size(); i++) states_->push_back(zero_state(i, sizes));
   }
@@ -392,6 +397,18 @@ std::shared_ptr<Session> Session::fork() const {
   copy->lost_ = lost_;
   copy->state_bytes_.store(state_bytes_.load());
   return copy;
+}
+
+size_t Session::state_bytes_at(const std::vector<size_t>& symbols) const {
+  const Plan& plan = model_->plan();
+  size_t total = 0;
+  for (const StatePlan& state : plan.states) {
+    size_t bytes = dtype_bytes(state.type.dtype);
+    for (const uint32_t size : state.type.sizes)
+      if (__builtin_mul_overflow(bytes, plan.expressions[size].evaluate(symbols), &bytes)) return std::numeric_limits<size_t>::max();
+    if (__builtin_add_overflow(total, bytes, &total)) return std::numeric_limits<size_t>::max();
+  }
+  return total;
 }
 
 size_t Session::state_bytes(size_t positions) const {

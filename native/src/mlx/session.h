@@ -99,6 +99,7 @@ class Session {
   void check_inputs(const RunRequest& request, const std::vector<const std::vector<uint8_t>*>& given) const;
   void make_room(const std::vector<const std::vector<uint8_t>*>& given, std::vector<size_t>& symbols);
   void set_length(size_t length);
+  size_t state_bytes_at(const std::vector<size_t>& symbols) const;
   mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
   std::vector<mx::array> run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                      const std::atomic<bool>& cancel, Profile* profile) const;

@@ -1,5 +1,6 @@
 #include "weights.h"
 
+#include <mlx/memory.h>
 #include <mlx/ops.h>
 #include <mlx/transforms.h>
 
@@ -177,6 +178,11 @@ int affine_bits(DType type) {
     case DType::q8_0: return 8;
     default: return 0;
   }
+}
+
+void check_memory(size_t bytes, const char* what) {
+  const size_t limit = mx::get_memory_limit();
+  if (bytes > limit) fail(Code::env_no_memory, "[mlx] %s: %zu MB, of the %zu MB that MLX may use", what, bytes >> 20, limit >> 20);
 }
 
 mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype) {

@@ -27,6 +27,9 @@ struct WeightError {
 };
 WeightError weight_error(const WeightPlan& plan, const Weights& weights, const Held& held);
 
+// MLX ends the process where memory cannot be had at all: this fails instead, with ENV_NO_MEMORY.
+void check_memory(size_t bytes, const char* what);
+
 mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype);
 
 }  // namespace rlx::gpu
