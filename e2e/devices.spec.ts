@@ -1,0 +1,82 @@
+/** Bench and Profile on the devices that there are, the conditions of a result, and the doctor's view of the machine's state. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "devices-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Chooses MLX where it is here; says which device it is then. */
+async function choose(page: Page, panel: Locator, label: string): Promise<string> {
+  await panel.getByRole("button", { name: new RegExp(`^${label}`) }).click();
+  const list = page.getByRole("radiogroup", { name: label });
+  await expect(list).toContainText("A simulator’s speed says nothing");
+  const mlx = list.getByRole("radio", { name: /^MLX/ });
+  const here = await mlx.isEnabled();
+  if (here) await mlx.check();
+  await page.keyboard.press("Escape");
+  await expect(list).toBeHidden();
+  return here ? "MLX" : "CPU";
+}
+
+for (const [theme, width, height] of [
+  ["light", 1440, 900],
+  ["dark", 1440, 900],
+  ["light", 1000, 640],
+  ["dark", 1000, 640],
+] as const)
+  test(`measure and record on a chosen device, ${theme}, ${width}`, async ({ page }) => {
+    test.setTimeout(240_000);
+    await page.setViewportSize({ width, height });
+    const errors = await openWindow(page, served.url, theme);
+    await openPath(page, sampleCopy(folder, `devices-${theme}-${width}.gguf`));
+    const bench = await showTab(page, "Bench");
+    const device = await choose(page, bench, "Measured on");
+    for (const [label, value] of [
+      ["Prompt tokens", "16"],
+      ["Tokens to write", "8"],
+      ["Repeats", "5"],
+    ] as const)
+      await bench.getByRole("spinbutton", { name: label }).fill(value);
+    await bench.getByRole("button", { name: "Measure", exact: true }).click();
+    const result = bench.getByRole("region", { name: "Result" });
+    await expect(result).toContainText(`on ${device}`, { timeout: 120_000 });
+    const conditions = result.locator("details");
+    if ((await conditions.getAttribute("open")) === null) await conditions.locator("summary").click();
+    await expect(conditions).toContainText(/Power.*Memory.*Load/s);
+    await expect(page.getByRole("contentinfo")).toContainText(`--device ${device.toLowerCase()}`);
+    await picture(page, `${theme}-${width}-bench-device`);
+    expect(await axeFindings(page)).toEqual([]);
+
+    const profile = await showTab(page, "Profile");
+    expect(await choose(page, profile, "Recorded on")).toBe(device);
+    await profile.getByRole("button", { name: "Record", exact: true }).click();
+    await expect(profile.getByRole("region", { name: "By operation", exact: true })).toBeVisible({ timeout: 120_000 });
+    if (device === "MLX") await expect(profile).toContainText("MLX evaluated each call on its own");
+    await picture(page, `${theme}-${width}-profile-device`);
+
+    await page.getByRole("contentinfo").getByRole("button", { name: "Engine ready" }).click();
+    const doctor = page.getByRole("dialog");
+    await expect(doctor.getByRole("heading", { name: "Thermal state" })).toBeVisible();
+    await expect(doctor.getByRole("heading", { name: "Power" })).toBeVisible();
+    await expect(doctor.getByRole("heading", { name: /MLX memory/ }).first()).toBeVisible();
+    await doctor
+      .getByRole("heading", { name: /MLX memory/ })
+      .first()
+      .scrollIntoViewIfNeeded();
+    await picture(page, `${theme}-${width}-doctor-state`);
+    expect(errors).toEqual([]);
+  });
