@@ -5,7 +5,7 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
-import { valueKey } from "../../ir/graph.ts";
+import { lowerNodes } from "../../ir/lowerNodes.ts";
 import { like, type TensorType } from "../../ir/type.ts";
 import type { LowerInto } from "./control.ts";
 import { emitBranch, emitLoop } from "./control.ts";
@@ -38,7 +38,7 @@ const isHalf = (type: TensorType): boolean => type.dtype === "f16" || type.dtype
 export function lower(graph: Graph, rules: CpuRules, locate: LocateWeight): PlanDraft {
   const draft = new PlanDraft();
   const scope: Scope = { draft, rules, constants: new Map() };
-  const valueOf = lowerNodes(graph, scope, (node) => leafOf(draft, node, locate));
+  const valueOf = lowerAll(graph, scope, (node) => leafOf(draft, node, locate));
   for (const state of graph.states) {
     const value = valueOf({ node: state.input, output: 0 });
     draft.states.push({ name: state.name, value: value.id, next: valueOf(state.output).id });
@@ -56,28 +56,16 @@ interface Scope {
   readonly owner?: number;
 }
 
-function lowerNodes(
+/** `leaf` gives what the scope is handed from outside; constants and everything that is worked out are found here. */
+const lowerAll = (
   graph: Graph,
   scope: Scope,
   leaf: (node: Node) => CpuValue | undefined,
-): (value: Value) => CpuValue {
-  const lowered = new Map<string, CpuValue>();
-  const valueOf = (value: Value): CpuValue => {
-    const found = lowered.get(valueKey(value));
-    invariant(found, `value ${valueKey(value)} is read before it is made`);
-    return found;
-  };
-  for (const node of graph.nodes) {
+): ((value: Value) => CpuValue) =>
+  lowerNodes<CpuValue>(graph, (node, valueOf) => {
     const given = node.op === "constant" ? constantOf(graph, node, scope) : leaf(node);
-    const results = given ? [given] : lowerNode(node, scope, valueOf);
-    invariant(
-      results.length === node.outputs.length,
-      `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`,
-    );
-    results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
-  }
-  return valueOf;
-}
+    return given ? [given] : lowerNode(node, scope, valueOf);
+  });
 
 function constantOf(graph: Graph, node: Node, { draft, constants }: Scope): CpuValue {
   const hash = String(node.attrs["data"]);
@@ -127,7 +115,7 @@ function lowerNode(node: Node, scope: Scope, valueOf: (value: Value) => CpuValue
 function lowerRegion(scope: Scope, owner: number, region: Graph | undefined): LowerInto {
   invariant(region, "[cpu] a sub-graph is missing");
   return (values) => {
-    const valueOf = lowerNodes(region, { ...scope, owner }, (node) =>
+    const valueOf = lowerAll(region, { ...scope, owner }, (node) =>
       node.op === "input" ? values[region.inputs.indexOf(node.id)] : undefined,
     );
     return region.outputs.map((output) => valueOf(output.value));

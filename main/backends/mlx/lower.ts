@@ -3,7 +3,7 @@ import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Dim } from "../../ir/dim.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
-import { valueKey } from "../../ir/graph.ts";
+import { lowerNodes } from "../../ir/lowerNodes.ts";
 import type { MlxEmitter, MlxRules, MlxValue } from "./emitter.ts";
 import type { WeightPlace } from "./draft.ts";
 import { MlxDraft } from "./draft.ts";
@@ -20,7 +20,7 @@ export function lower(graph: Graph, rules: MlxRules, locate: LocateWeight): MlxD
     constants.set(hash, value);
     return value;
   };
-  const valueOf = lowerNodes(graph, { draft, rules, constant: known }, (node) => leafOf(draft, node, locate));
+  const valueOf = lowerAll(graph, { draft, rules, constant: known }, (node) => leafOf(draft, node, locate));
   for (const state of graph.states)
     draft.states.push({
       name: state.name,
@@ -40,30 +40,18 @@ interface Scope {
   readonly owner?: number;
 }
 
-function lowerNodes(
+/** `leaf` gives what the scope is handed from outside; constants and everything that is worked out are found here. */
+const lowerAll = (
   graph: Graph,
   scope: Scope,
   leaf: (node: Node) => MlxValue | undefined,
-): (value: Value) => MlxValue {
-  const lowered = new Map<string, MlxValue>();
-  const valueOf = (value: Value): MlxValue => {
-    const found = lowered.get(valueKey(value));
-    invariant(found, `value ${valueKey(value)} is read before it is made`);
-    return found;
-  };
-  for (const node of graph.nodes) {
+): ((value: Value) => MlxValue) =>
+  lowerNodes<MlxValue>(graph, (node, valueOf) => {
     const hash = String(node.attrs["data"]);
     const data = node.op === "constant" ? graph.constants.get(hash) : undefined;
     const given = data ? scope.constant(hash, data) : leaf(node);
-    const results = given ? [given] : lowerNode(node, scope, valueOf);
-    invariant(
-      results.length === node.outputs.length,
-      `[${node.op}] emitted ${results.length} values, expected ${node.outputs.length}`,
-    );
-    results.forEach((value, output) => lowered.set(valueKey({ node: node.id, output }), value));
-  }
-  return valueOf;
-}
+    return given ? [given] : lowerNode(node, scope, valueOf);
+  });
 
 function leafOf(draft: MlxDraft, node: Node, locate: LocateWeight): MlxValue | undefined {
   const [type] = node.outputs;
@@ -120,7 +108,7 @@ function lowerRegions(
         invariant(value, `[mlx] ${region.name} was not handed a constant`);
         return value;
       };
-      const valueOf = lowerNodes(region, { ...scope, constant, owner }, (node) =>
+      const valueOf = lowerAll(region, { ...scope, constant, owner }, (node) =>
         node.op === "input" ? values[region.inputs.indexOf(node.id)] : undefined,
       );
       return region.outputs.map((output) => valueOf(output.value));
