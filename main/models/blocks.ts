@@ -9,6 +9,7 @@ import { GraphBuilder } from "../ir/builder.ts";
 import type { Dim, Shape } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
+import type { Steps } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType, sameShape, scalar, tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
@@ -77,11 +78,13 @@ export class Decoder {
     });
   }
 
-  /** Calls `build` for each layer in its scope, threading the residual stream. */
-  layers(x: Value, build: (layer: Layer, x: Value) => Value): Value {
+  /** Calls `build` for each layer in its scope, threading the residual stream; with a pause before each. */
+  *layers(x: Value, build: (layer: Layer, x: Value) => Value): Steps<Value> {
     let stream = x;
-    for (let i = 0; i < this.architecture.layers; i++)
+    for (let i = 0; i < this.architecture.layers; i++) {
+      yield;
       stream = this.scoped(`blk.${i}`, () => build(new Layer(this, i), stream));
+    }
     return stream;
   }
 

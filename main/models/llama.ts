@@ -1,9 +1,10 @@
 /** Llama 2 and 3, Mistral and their kin: rope on neighbouring pairs (the converter permuted q and k for it), no head norms. */
 import type { Graph } from "../ir/graph.ts";
+import type { Steps } from "../ir/steps.ts";
 import type { Decoder } from "./blocks.ts";
 
-export function llama(d: Decoder): Graph {
-  const x = d.layers(d.embed(), (layer, stream) => {
+export function* llama(d: Decoder): Steps<Graph> {
+  const x = yield* d.layers(d.embed(), (layer, stream) => {
     const attended = layer.residual("attention", stream, (h) => {
       const q = layer.rope(layer.project(h, "q"), "q");
       const k = layer.rope(layer.project(h, "k"), "k");

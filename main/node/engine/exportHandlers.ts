@@ -19,6 +19,7 @@ import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
 import { planTarget } from "./routes.ts";
 import { phaseItem } from "./runHandlers.ts";
+import { diskSize } from "./views/overviewView.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
 
@@ -168,14 +169,14 @@ async function exportPlan(
       sentence: can.ok ? "" : can.sentence,
     };
   const plan = planTarget(model, target, "decode");
-  const preview = await worksOf(model).get(PREVIEW, JSON.stringify(plan), signal, (own) =>
-    inSlices(previewInSteps(exportRequest(model, plan, flexibility)), own),
+  const preview = await worksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
+    inSlices(previewInSteps(await exportRequest(model, plan, own, flexibility)), own),
   );
   return {
     ...base,
     bytes: figure(preview.weightBytes, "bytes", "exact", "weights; the program comes on top"),
     functions: [...preview.functions],
     forms: preview.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
-    sentence: `${(preview.weightBytes / 1e6).toFixed(0)} MB of weights, ${(preview.weightBytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file, ${preview.functions.length === 1 ? "one function" : `${preview.functions.join(" and ")} sharing them`}.`,
+    sentence: `${diskSize(preview.weightBytes)} of weights, ${(preview.weightBytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file, ${preview.functions.length === 1 ? "one function" : `${preview.functions.join(" and ")} sharing them`}.`,
   };
 }

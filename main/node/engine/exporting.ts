@@ -16,16 +16,17 @@ import type { OpenModel } from "./openModel.ts";
 import { coremlEntry } from "./routes.ts";
 import { inSlices } from "./works.ts";
 
-export function exportRequest(
+export async function exportRequest(
   model: OpenModel,
   target: PlanTarget,
+  signal: AbortSignal,
   flexibility: ShapeFlexibility = "fixed",
-): ExportRequest {
+): Promise<ExportRequest> {
   return {
     table: opTable,
     entries: coremlEntry,
     prepare: (graph) => prepareInSteps(graph, "coreml", { tell: model.onCompiled }),
-    graph: templateOf(model),
+    graph: await templateOf(model, signal),
     ...flexibleVariants(target, { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens }, flexibility),
     target,
     metadata: {
@@ -61,7 +62,7 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
     throw new WorkbenchError("INPUT_ARGUMENT", "[export] the weights of this model are not here", {
       hint: "Open a file with weights, or name its folder.",
     });
-  return exportPackage(exportRequest(model, target, options.flexibility), {
+  return exportPackage(await exportRequest(model, target, options.signal, options.flexibility), {
     directory: await packageWriter(options.path),
     weights: {
       read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),

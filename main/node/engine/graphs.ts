@@ -13,7 +13,7 @@ import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { specializeInSteps } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
-import { buildModel } from "../../models/buildModel.ts";
+import { buildModelInSteps } from "../../models/buildModel.ts";
 import { demoGraph } from "../../models/demo.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PipelineResult } from "../../passes/pipeline.ts";
@@ -34,41 +34,42 @@ export const bindingsFor = (phase: Phase, context: number): Bindings => ({
   capacity: context,
 });
 
-/** The graph as the model's file builds it, symbols open. */
-export function templateOf(model: OpenModel): Graph {
-  return model.cached("template", () => {
-    if (model.kind === "demo-graph") return demoGraph();
-    const file = model.requireFile("graph");
-    const architecture = requireArchitecture(file);
-    return buildModel(architecture, weightSourceOf(file), {
-      capacity: "capacity",
-      cacheType: "f16",
-      largestStep: 512,
-      largestRows: 512,
-      largestCapacity: architecture.context,
-    });
+/** The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. */
+export function* templateInSteps(model: OpenModel, cacheType: "f16" | "f32"): Steps<Graph> {
+  if (model.kind === "demo-graph") return demoGraph();
+  const file = model.requireFile("graph");
+  const architecture = requireArchitecture(file);
+  return yield* buildModelInSteps(architecture, weightSourceOf(file), {
+    capacity: "capacity",
+    cacheType,
+    largestStep: 512,
+    largestRows: 512,
+    largestCapacity: architecture.context,
   });
 }
+
+const TEMPLATE: Kind<Graph> = { name: "template", keep: 1 };
+
+export const templateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
+  worksOf(model).get(TEMPLATE, "", signal, (own) => inSlices(templateInSteps(model, "f16"), own));
 
 const PASS_RECORDS: Kind<PipelineResult> = { name: "passes", keep: 1 };
 const LEGAL: Kind<Legalised> = { name: "legal", keep: 4 };
 
 /** Every pass in order over the template: what the pipeline tab shows. */
 export const passRecords = (model: OpenModel, signal: AbortSignal): Promise<PipelineResult> =>
-  worksOf(model).get(PASS_RECORDS, "", signal, (own) =>
-    inSlices(runPipelineInSteps(templateOf(model), { passes: PASSES }), own),
+  worksOf(model).get(PASS_RECORDS, "", signal, async (own) =>
+    inSlices(runPipelineInSteps(await templateOf(model, own), { passes: PASSES }), own),
   );
 
 /** The graph that CoreML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
-  worksOf(model).get(LEGAL, `${phase} ${context}`, signal, (own) =>
-    inSlices(boundLegalInSteps(model, phase, context), own),
+  worksOf(model).get(LEGAL, `${phase} ${context}`, signal, async (own) =>
+    inSlices(boundLegalInSteps(model, await templateOf(model, own), bindingsFor(phase, context)), own),
   );
 
-function* boundLegalInSteps(model: OpenModel, phase: Phase, context: number): Steps<Legalised> {
-  const template = templateOf(model);
-  yield;
-  const bound = yield* specializeInSteps(opTable, template, bindingsFor(phase, context));
+function* boundLegalInSteps(model: OpenModel, template: Graph, bindings: Bindings): Steps<Legalised> {
+  const bound = yield* specializeInSteps(opTable, template, bindings);
   return yield* legalInSteps(bound, "coreml", { tell: model.onCompiled });
 }
 
@@ -89,20 +90,21 @@ export async function stagedGraph(
   const { stage } = key;
   switch (stage.kind) {
     case "initial":
-      return { graph: templateOf(model), bindings };
+      return { graph: await templateOf(model, signal), bindings };
     case "pass":
-      return { graph: afterPass(model, await passRecords(model, signal), stage), bindings };
+      return { graph: await afterPass(model, stage, signal), bindings };
     case "legal":
       return { graph: await legal(stage.target, key.phase), bindings: bindingsFor(key.phase, stage.target.context) };
   }
 }
 
-function afterPass(
+async function afterPass(
   model: OpenModel,
-  { records }: PipelineResult,
   stage: Extract<Stage, { readonly kind: "pass" }>,
-): Graph {
-  if (stage.index === 0) return templateOf(model);
+  signal: AbortSignal,
+): Promise<Graph> {
+  if (stage.index === 0) return templateOf(model, signal);
+  const { records } = await passRecords(model, signal);
   const record = records[stage.index - 1];
   if (!record)
     throw new WorkbenchError(

@@ -9,19 +9,17 @@ import { dispatchReportInSteps } from "../../compiler/legalise.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { MlxOpRow, MlxRoute, MlxState, MlxWeightRow } from "../../contract/views/mlx.ts";
 import { MLX_STATES } from "../../contract/views/mlx.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
-import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
 import { f16ToF32, f32ToF16 } from "../../formats/quant/half.ts";
+import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { specializeInSteps } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
-import { buildModel } from "../../models/buildModel.ts";
 import { opTable } from "../../ops/index.ts";
 import { pipelineFor, runPipelineInSteps } from "../../passes/pipeline.ts";
 import { figure } from "./forecast.ts";
-import { bindingsFor, templateOf } from "./graphs.ts";
+import { bindingsFor, templateInSteps } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { legalGraph } from "./routes.ts";
 import { StringTable } from "./views/strings.ts";
@@ -39,29 +37,19 @@ export type MlxMapping = Pick<
 const MAPPING: Kind<MlxMapping> = { name: "route on MLX", keep: 4 };
 const WEIGHTS: Kind<readonly MlxWeightRow[]> = { name: "weights on MLX", keep: 1 };
 
+const TEMPLATE: Kind<Graph> = { name: "template for MLX", keep: 1 };
+
 /** As MLX decoders are built: caches in f32. */
-function mlxTemplate(model: OpenModel): Graph {
-  if (model.kind === "demo-graph") return templateOf(model);
-  return model.cached("mlx template", () => {
-    const file = model.requireFile("graph");
-    const architecture = requireArchitecture(file);
-    return buildModel(architecture, weightSourceOf(file), {
-      capacity: "capacity",
-      cacheType: "f32",
-      largestStep: 512,
-      largestRows: 512,
-      largestCapacity: architecture.context,
-    });
-  });
-}
+const mlxTemplate = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
+  worksOf(model).get(TEMPLATE, "", signal, (own) => inSlices(templateInSteps(model, "f32"), own));
 
 interface Dispatched {
   readonly graph: Graph;
   readonly report: DispatchReport;
 }
 
-function* dispatchInSteps(model: OpenModel, phase: Phase, context: number): Steps<Dispatched> {
-  const bound = yield* specializeInSteps(opTable, mlxTemplate(model), bindingsFor(phase, context));
+function* dispatchInSteps(template: Graph, bindings: Bindings): Steps<Dispatched> {
+  const bound = yield* specializeInSteps(opTable, template, bindings);
   const { graph } = yield* runPipelineInSteps(bound, { passes: pipelineFor("mlx") });
   return { graph, report: yield* dispatchReportInSteps(graph, "mlx") };
 }
@@ -74,7 +62,10 @@ export async function mlxMapping(
   const { target, phase } = asked;
   const shown = await legalGraph(model, target, phase, signal);
   return worksOf(model).get(MAPPING, `${phase} ${target.context}`, signal, async (own) => {
-    const dispatched = await inSlices(dispatchInSteps(model, phase, target.context), own);
+    const dispatched = await inSlices(
+      dispatchInSteps(await mlxTemplate(model, own), bindingsFor(phase, target.context)),
+      own,
+    );
     const weights = await weightRows(model, own);
     return {
       key: { model: model.id, stage: { kind: "legal", target }, phase },

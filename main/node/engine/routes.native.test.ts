@@ -28,10 +28,14 @@ const open = async (id: string): Promise<string> =>
   (await harness.client.call("model.open", { source: { kind: "offer", id } })).model;
 
 /** Nothing kept, nothing shared, nothing sliced. */
-function fresh(model: string, target: TargetSpec, phase: Phase): unknown {
+async function fresh(model: string, target: TargetSpec, phase: Phase): Promise<unknown> {
   const opened = harness.engine.store.get(model);
   const plan = planTarget(opened, target, phase);
-  const bound = specialize(opTable, templateOf(opened), bindingsFor(phase, plan.context));
+  const bound = specialize(
+    opTable,
+    await templateOf(opened, new AbortController().signal),
+    bindingsFor(phase, plan.context),
+  );
   const { graph } = legalise(runPipeline(bound, { passes: pipelineFor("coreml") }).graph, "coreml");
   const options = { table: opTable, entries: coremlEntry, target: plan, functionName: phase, share: false };
   return routeView({ model, route: routeGraph(graph, options), target, phase });
@@ -65,7 +69,9 @@ for (const [id, count] of [
         setTimeout(() => abort.abort(), random.integer(4));
         await left.catch((error: unknown) => expect(error).toMatchObject({ code: "CANCELLED" }));
       }
-      expect(await harness.client.call("route.get", { model, target, phase })).toEqual(fresh(model, target, phase));
+      expect(await harness.client.call("route.get", { model, target, phase })).toEqual(
+        await fresh(model, target, phase),
+      );
     }
     await harness.client.call("model.close", { model });
   });
