@@ -38,6 +38,14 @@ export interface CoremlEmitter {
   readonly attention: (args: AttentionArgs) => MilValue;
   /** Makes a value once per function: later calls with the key get the same one. */
   readonly once: (key: string, make: () => MilValue) => MilValue;
+  /** `if` as `cond`: the predicate and what the sub-graphs are handed. */
+  readonly branch: (inputs: readonly MilValue[], regions: readonly Graph[]) => readonly MilValue[];
+  /** `while` as `while_loop`: the carried operands, which are the results, and those that stay. */
+  readonly loop: (
+    inputs: readonly MilValue[],
+    regions: readonly Graph[],
+    attrs: { readonly carried: number; readonly maxIterations?: number | string },
+  ) => readonly MilValue[];
   /** Fixed sizes of a value; a dimension unknown until run time is an error that names `who`. */
   readonly sizes: (x: MilValue, who: string) => readonly number[];
 }

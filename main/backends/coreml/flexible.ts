@@ -91,6 +91,7 @@ class Merge {
     mil.operations.forEach((op, i) => {
       const same = this.#all((f) => f.operations[i]);
       if (same.some((one) => one === undefined || callOf(one) !== callOf(op))) differs(`operator ${op.name}`);
+      if (op.blocks !== undefined) differs(`operator ${op.name} has blocks, which`);
       if (op.type === "const") this.#constant(op, same, size);
       else this.#made.push({ ...op, outputs: this.#outputs(op, same) });
     });

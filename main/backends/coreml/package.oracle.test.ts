@@ -52,12 +52,8 @@ function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
     opset,
     emitter(name, caches = "state") {
       const builder = new MilFunctionBuilder(name, opset, new NameTable());
-      const made = new FunctionEmitter(builder, plan, {
-        float: profile === "exact" ? "fp32" : "fp16",
-        caches,
-        folds: new Map(),
-        small: new Map(),
-      });
+      const float = profile === "exact" ? "fp32" : "fp16";
+      const made = new FunctionEmitter(builder, plan, { float, caches, folds: new Map(), small: new Map() }, () => []);
       emitters.push(made);
       return made;
     },

@@ -1,3 +1,4 @@
+import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import { isFloat } from "../../ir/dtype.ts";
@@ -82,7 +83,7 @@ export const ifOp: Op<"if", NoAttrs, "variadic", "many"> = defineOp({
   traits: ["pure"],
   backends: {
     cpu: { kind: "native", emit: (e, inputs, _attrs, node) => e.branch(inputs, node.regions, node.outputs) },
-    coreml: decomposed(bothBranches),
+    coreml: milNative((e, inputs, _attrs, node) => e.branch(inputs, node.regions)),
     mlx: { kind: "native", emit: (e, inputs, _attrs, node) => e.branch(inputs, node.regions, node.outputs) },
     webgpu: decomposed(bothBranches),
   },

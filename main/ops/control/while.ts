@@ -1,3 +1,4 @@
+import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
@@ -146,7 +147,7 @@ export const whileOp: Op<"while", WhileAttrs, "variadic", "many"> = defineOp({
   traits: ["pure"],
   backends: {
     cpu: { kind: "native", emit: (e, inputs, attrs, node) => e.loop(inputs, node.regions, attrs) },
-    coreml: unsupported("how often a loop turns is known on the device only: it runs as a host segment"),
+    coreml: milNative((e, inputs, attrs, node) => e.loop(inputs, node.regions, attrs)),
     mlx: { kind: "native", emit: (e, inputs, attrs, node) => e.loop(inputs, node.regions, attrs) },
     webgpu: unsupported("how often a loop turns is known on the device only: each turn would wait for the host"),
   },

@@ -5,10 +5,11 @@
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { ElementType } from "../../../ir/dtype.ts";
 import { isFloat, isPacked } from "../../../ir/dtype.ts";
+import type { Graph } from "../../../ir/graph.ts";
 import { hashBytes } from "../../../ir/hash.ts";
 import type { AttentionArgs, CoremlEmitter } from "../emitter.ts";
 import { halvesFromFloats } from "../half.ts";
-import type { MilFunctionBuilder } from "../mil/builder.ts";
+import type { BuiltBlock, MilFunctionBuilder } from "../mil/builder.ts";
 import { unpackValues } from "../mil/fromProto.ts";
 import { requireVersion } from "../mil/opTable.ts";
 import type { MilArgs, MilOpName } from "../mil/ops.generated.ts";
@@ -48,6 +49,9 @@ export const stateShape = (shape: readonly number[]): readonly number[] =>
 /** How caches are held: `state` = CoreML state; `functional` = the function returns what is new. */
 export type CacheMode = "state" | "functional";
 
+/** Lowers the nodes of a sub-graph over these values; gives its results. */
+export type LowerRegion = (region: Graph, values: readonly MilValue[]) => readonly MilValue[];
+
 export interface EmitterOptions {
   readonly float: "fp16" | "fp32";
   readonly caches: CacheMode;
@@ -67,14 +71,16 @@ export class FunctionEmitter implements CoremlEmitter {
   readonly #plan: WeightPlan;
   readonly #folds: ReadonlyMap<string, number>;
   readonly #small: SmallParts;
-  readonly #weights = new Map<string, WeightValues>();
-  readonly #once = new Map<string, MilValue>();
+  #weights = new Map<string, WeightValues>();
+  #once = new Map<string, MilValue>();
+  readonly #lowerRegion: LowerRegion;
   /** Old keys that the host passes in, by the value's name. */
-  readonly #passedCaches = new Set<string>();
+  #passedCaches = new Set<string>();
   /** Where a value was read from, by the value's name. */
-  readonly #states = new Map<string, StateRead>();
+  #states = new Map<string, StateRead>();
 
-  constructor(builder: MilFunctionBuilder, plan: WeightPlan, options: EmitterOptions) {
+  constructor(builder: MilFunctionBuilder, plan: WeightPlan, options: EmitterOptions, lowerRegion: LowerRegion) {
+    this.#lowerRegion = lowerRegion;
     this.builder = builder;
     this.#plan = plan;
     this.float = options.float;
@@ -146,6 +152,64 @@ export class FunctionEmitter implements CoremlEmitter {
     if (known !== undefined) return known;
     const made = make();
     this.#once.set(key, made);
+    return made;
+  }
+
+  branch(inputs: readonly MilValue[], regions: readonly Graph[]): readonly MilValue[] {
+    const [pred, ...captures] = inputs;
+    invariant(pred, "[if] the predicate is missing");
+    const blocks = regions.map((region) => this.#block([], () => this.#lowerRegion(region, captures)));
+    return this.builder.nested("cond", [["pred", [pred]]], blocks, blocks[0]?.types ?? []);
+  }
+
+  /** The limit is one more carried value, which counts the turns. */
+  loop(
+    inputs: readonly MilValue[],
+    regions: readonly Graph[],
+    { carried, maxIterations: most }: Parameters<CoremlEmitter["loop"]>[2],
+  ): readonly MilValue[] {
+    const [condition, body] = regions;
+    invariant(condition && body, "[while] a sub-graph is missing");
+    invariant(typeof most !== "string", "[while] the limit holds a symbol");
+    const rest = inputs.slice(carried);
+    const start = inputs.slice(0, carried).map((x) => this.dense(x));
+    const counted = most === undefined ? start : [...start, this.constant("int32", [], [0])];
+    const variables = counted.map(({ type }, i) => ({
+      wish: i < carried ? "carried" : "turn",
+      type: tensorType(type.dtype, type.shape),
+    }));
+    const test = this.#block(variables, (values) => {
+      const [goes] = this.#lowerRegion(condition, [...values.slice(0, carried), ...rest]);
+      const turn = values[carried];
+      invariant(goes, "[while] the condition has no result");
+      if (most === undefined || turn === undefined) return [goes];
+      const left = this.op("less", { x: turn, y: this.constant("int32", [], [most]) });
+      return [this.op("logical_and", { x: left, y: goes })];
+    });
+    const turns = this.#block(variables, (values) => {
+      const next = this.#lowerRegion(body, [...values.slice(0, carried), ...rest]);
+      const turn = values[carried];
+      return turn === undefined ? next : [...next, this.op("add", { x: turn, y: this.constant("int32", [], [1]) })];
+    });
+    const types = variables.map(({ type }) => type);
+    const made = this.builder.nested("while_loop", [["loop_vars", counted]], [test, turns], types);
+    return made.slice(0, carried);
+  }
+
+  /** Inside a block nothing is remembered for outside, and a cache is a value like any other. */
+  #block(
+    inputs: Parameters<MilFunctionBuilder["block"]>[0],
+    build: (values: readonly MilValue[]) => readonly MilValue[],
+  ): BuiltBlock {
+    const outer = [this.#weights, this.#once, this.#passedCaches, this.#states] as const;
+    const made = this.builder.block(inputs, (values) => {
+      this.#weights = new Map(outer[0]);
+      this.#once = new Map(outer[1]);
+      this.#passedCaches = new Set();
+      this.#states = new Map();
+      return build(values).map((value) => this.dense(value));
+    });
+    [this.#weights, this.#once, this.#passedCaches, this.#states] = outer;
     return made;
   }
 

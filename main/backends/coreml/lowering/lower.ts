@@ -102,12 +102,15 @@ class FunctionLowering {
     this.#graph = source.graph;
     this.#rules = options.rules;
     this.#builder = new MilFunctionBuilder(source.name, options.opset, new NameTable());
-    this.#emitter = new FunctionEmitter(this.#builder, plan, {
+    const emitting = {
       float,
       caches: cacheMode(options.profile, options.opset),
       folds: options.folds ?? new Map(),
       small: options.small ?? new Map(),
-    });
+    };
+    this.#emitter = new FunctionEmitter(this.#builder, plan, emitting, (region, values) =>
+      this.#region(region, values),
+    );
     for (const state of source.graph.states) this.#states.set(state.input, state.name);
   }
 
@@ -180,17 +183,38 @@ class FunctionLowering {
     return this.#emitter.weight({ name: String(node.attrs["tensor"] ?? node.attrs["name"]), type: type.dtype, shape });
   }
 
-  #constant(node: Node): MilValue {
-    const tensor = this.#graph.constants.get(String(node.attrs["data"]));
+  #constant(node: Node, graph: Graph = this.#graph): MilValue {
+    const tensor = graph.constants.get(String(node.attrs["data"]));
     invariant(tensor, `constant ${node.id} has no data`);
     return this.#emitter.constant(this.#emitter.dtypeOf(tensor.dtype), tensor.shape, tensor.data);
   }
 
-  #apply(node: Node): readonly MilValue[] {
+  /** A sub-graph over values of the function, or of the block that it stands in. */
+  #region(region: Graph, operands: readonly MilValue[]): readonly MilValue[] {
+    const values: (readonly MilValue[])[] = [];
+    const at = (value: Value): MilValue => {
+      const found = values[value.node]?.[value.output];
+      invariant(found, `value ${value.node}.${value.output} of ${region.name} is read before it is made`);
+      return found;
+    };
+    for (const node of region.nodes) {
+      const operand = node.op === "input" ? operands[region.inputs.indexOf(node.id)] : undefined;
+      if (operand) values[node.id] = [operand];
+      else if (node.op === "constant") values[node.id] = [this.#constant(node, region)];
+      else values[node.id] = this.#apply(node, region, at);
+    }
+    return region.outputs.map(({ value }) => at(value));
+  }
+
+  #apply(
+    node: Node,
+    graph: Graph = this.#graph,
+    at: (value: Value) => MilValue = (value) => this.#at(value),
+  ): readonly MilValue[] {
     const rule = this.#rules(node.op);
-    const inputs = node.inputs.map((v) => this.#at(v));
+    const inputs = node.inputs.map((v) => at(v));
     const info: RuleNode<AttrRecord> = {
-      inputs: node.inputs.map((v) => this.#graph.nodes[v.node]?.outputs[v.output] ?? tensorless(v)),
+      inputs: node.inputs.map((v) => graph.nodes[v.node]?.outputs[v.output] ?? tensorless(v)),
       outputs: node.outputs,
       attrs: node.attrs,
       regions: node.regions,

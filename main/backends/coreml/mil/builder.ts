@@ -12,6 +12,7 @@ import { indexWorkFirst } from "./schedule.ts";
 import type {
   MilArgument,
   MilBinding,
+  MilBlock,
   MilConstant,
   MilDtype,
   MilFallback,
@@ -20,6 +21,7 @@ import type {
   MilOperation,
   MilOpset,
   MilOpVersion,
+  MilTensorType,
   MilType,
   MilValue,
 } from "./types.ts";
@@ -42,6 +44,11 @@ export type Resolved = ReadonlyMap<string, readonly MilValue[]>;
 export type ConstexprName = Extract<MilOpName, `constexpr_${string}`>;
 /** What `op` makes; constants and constexprs have methods of their own. */
 export type BuildableOp = Exclude<MilOpName, ConstexprName | "const">;
+
+/** A block while its operator is not made yet. */
+export interface BuiltBlock extends MilBlock {
+  readonly types: readonly MilTensorType[];
+}
 
 const milValue = (name: string, type: MilType, constness: MilValue["constness"], constant?: MilConstant): MilValue => ({
   name,
@@ -71,11 +78,11 @@ export class MilFunctionBuilder {
   readonly opset: MilOpset;
   readonly #names: NameTable;
   readonly #inputs: MilNamed[] = [];
-  readonly #operations: MilOperation[] = [];
+  #operations: MilOperation[] = [];
   readonly #outputs: string[] = [];
-  readonly #constants = new Map<string, MilValue>();
-  readonly #made = new Map<string, readonly MilValue[]>();
-  readonly #literals = new Map<string, MilValue>();
+  #constants = new Map<string, MilValue>();
+  #made = new Map<string, readonly MilValue[]>();
+  #literals = new Map<string, MilValue>();
   readonly #reserved = new Map<string, string>();
   #origins: readonly number[] = [];
   #label = "";
@@ -148,6 +155,57 @@ export class MilFunctionBuilder {
     for (const [argument, values] of resolved) bindings.push([argument, bindingsOf(values)]);
     this.#operations.push(this.#operation(type, outputs[0]?.name ?? wish, bindings, outputs));
     this.#made.set(key, outputs);
+    return outputs;
+  }
+
+  /**
+   * A block of `cond` or `while_loop`: what `build` makes stays inside; it may read what stands outside. Each output is a value of
+   * the block's own.
+   */
+  block(
+    inputs: readonly { readonly wish: string; readonly type: MilTensorType }[],
+    build: (values: readonly MilValue[]) => readonly MilValue[],
+  ): BuiltBlock {
+    const outer = [this.#operations, this.#constants, this.#made, this.#literals] as const;
+    this.#operations = [];
+    this.#constants = new Map(outer[1]);
+    this.#made = new Map(outer[2]);
+    this.#literals = new Map(outer[3]);
+    const named = inputs.map(({ wish, type }): MilNamed => ({ name: this.#names.claim(wish), type }));
+    const results = build(named.map(({ name, type }) => milValue(name, type, "no")));
+    const outputs = results.map((value) => {
+      invariant(value.type.kind === "tensor", "a block gives tensors");
+      const name = this.#names.claim(`${value.name}_result`);
+      this.#operations.push(this.#operation("identity", name, [["x", value.bindings]], [{ name, type: value.type }]));
+      return { name, type: value.type };
+    });
+    const block = {
+      inputs: named,
+      operations: this.#operations,
+      outputs: outputs.map(({ name }) => name),
+      types: outputs.map(({ type }) => type),
+    };
+    [this.#operations, this.#constants, this.#made, this.#literals] = outer;
+    return block;
+  }
+
+  /** An operator with blocks; its results have the given types. */
+  nested(
+    type: "cond" | "while_loop",
+    args: readonly (readonly [argument: string, values: readonly MilValue[]])[],
+    blocks: readonly MilBlock[],
+    types: readonly MilTensorType[],
+  ): readonly MilValue[] {
+    checkDomains(type, requireVersion(type, this.opset), new Map(args));
+    const wish = this.#label === "" ? type : `${this.#label}_${type}`;
+    const outputs = types.map((t) => milValue(this.#names.claim(wish), t, "no"));
+    const bindings = args.map(([argument, values]) => [argument, values.flatMap((v) => v.bindings)] as const);
+    const bare = blocks.map(({ inputs, operations, outputs: results }): MilBlock => ({
+      inputs,
+      operations,
+      outputs: results,
+    }));
+    this.#operations.push({ ...this.#operation(type, outputs[0]?.name ?? wish, bindings, outputs), blocks: bare });
     return outputs;
   }
 

@@ -7,6 +7,7 @@ import type { CoreML } from "../generated/proto.js";
 import { floatsFromHalves } from "../half.ts";
 import type {
   MilBinding,
+  MilBlock,
   MilConstant,
   MilDim,
   MilDtype,
@@ -146,11 +147,38 @@ function bindingFrom(message: CoreML.Specification.MILSpec.Argument.Binding.$Pro
   return message.name ? { kind: "name", name: message.name } : malformed(where, "an empty argument");
 }
 
-function operationFrom(message: CoreML.Specification.MILSpec.Operation.$Properties, owner: string): MilOperation {
+/** Blocks in blocks: a file can nest them as deep as it likes. */
+const DEEPEST = 32;
+
+/** Operators with blocks, and how many. */
+const BLOCKS: Readonly<Record<string, number>> = { cond: 2, while_loop: 2 };
+
+function blocksFrom(
+  message: CoreML.Specification.MILSpec.Operation.$Properties,
+  where: string,
+  depth: number,
+): readonly MilBlock[] {
+  const type = message.type ?? "";
+  const blocks = message.blocks ?? [];
+  const wanted = Object.hasOwn(BLOCKS, type) ? (BLOCKS[type] ?? 0) : 0;
+  if (blocks.length !== wanted) malformed(where, `${type} has ${blocks.length} inner blocks, expected ${wanted}`);
+  if (depth >= DEEPEST) malformed(where, `blocks are nested deeper than ${DEEPEST}`);
+  return blocks.map((block) => ({
+    inputs: (block.inputs ?? []).map((input) => namedFrom(input, where)),
+    operations: (block.operations ?? []).map((op) => operationFrom(op, where, depth + 1)),
+    outputs: block.outputs ?? [],
+  }));
+}
+
+function operationFrom(
+  message: CoreML.Specification.MILSpec.Operation.$Properties,
+  owner: string,
+  depth = 0,
+): MilOperation {
   const type = message.type ?? "";
   const outputs = (message.outputs ?? []).map((o) => namedFrom(o, owner));
   const where = `${owner}/${outputs[0]?.name ?? type}`;
-  if ((message.blocks ?? []).length > 0) malformed(where, `${type} has inner blocks, which this reader does not run`);
+  const blocks = blocksFrom(message, where, depth);
   const inputs = Object.entries(message.inputs ?? {}).map(
     ([argument, given]) =>
       [argument, (given.arguments ?? []).map((b) => bindingFrom(b, `${where}.${argument}`))] as const,
@@ -165,26 +193,33 @@ function operationFrom(message: CoreML.Specification.MILSpec.Operation.$Properti
     inputs,
     outputs,
     ...(value ? { value: constantFrom(value, where) } : {}),
+    ...(blocks.length > 0 ? { blocks } : {}),
     origins: [],
   };
 }
 
-/** Every name defined once and before its use; outputs defined. */
+/** Every name defined once in the whole function and before its use; what a block makes is seen in it only; outputs defined. */
 function checkScope(f: MilFunction): void {
-  const seen = new Set<string>();
-  const define = (name: string): void => {
-    if (seen.has(name)) malformed(`${f.name}/${name}`, "defined twice");
-    seen.add(name);
+  const taken = new Set<string>();
+  const define = (name: string, scope: Set<string>): void => {
+    if (taken.has(name)) malformed(`${f.name}/${name}`, "defined twice");
+    taken.add(name);
+    scope.add(name);
   };
-  for (const input of f.inputs) define(input.name);
-  for (const op of f.operations) {
-    for (const [argument, bindings] of op.inputs)
-      for (const b of bindings)
-        if (b.kind === "name" && !seen.has(b.name))
-          malformed(`${f.name}/${op.name}.${argument}`, `${b.name} is used before it is made`);
-    for (const output of op.outputs) define(output.name);
-  }
-  for (const output of f.outputs) if (!seen.has(output)) malformed(f.name, `output ${output} is not made`);
+  const walk = (block: MilBlock, outer: ReadonlySet<string>): void => {
+    const seen = new Set(outer);
+    for (const input of block.inputs) define(input.name, seen);
+    for (const op of block.operations) {
+      for (const [argument, bindings] of op.inputs)
+        for (const b of bindings)
+          if (b.kind === "name" && !seen.has(b.name))
+            malformed(`${f.name}/${op.name}.${argument}`, `${b.name} is used before it is made`);
+      for (const inner of op.blocks ?? []) walk(inner, seen);
+      for (const output of op.outputs) define(output.name, seen);
+    }
+    for (const output of block.outputs) if (!seen.has(output)) malformed(f.name, `output ${output} is not made`);
+  };
+  walk(f, new Set());
 }
 
 function functionFrom(name: string, message: CoreML.Specification.MILSpec.Function.$Properties): MilFunction {

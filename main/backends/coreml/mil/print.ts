@@ -61,11 +61,29 @@ export function operationText(op: MilOperation): string {
   return `${outputs}${outputs === "" ? "" : " = "}${op.type}(${op.inputs.map(argumentText).join(", ")})[${attributes.join(", ")}];`;
 }
 
+/** One line, and those of its blocks below it. */
+function operationLines(op: MilOperation, indent: string): readonly string[] {
+  if (op.blocks === undefined) return [`${indent}${operationText(op)}`];
+  const blocks = op.blocks.flatMap((block, i) => [
+    `${indent}    ${BLOCK_NAMES[op.type]?.[i] ?? "block"}(${block.inputs.map(namedText).join(", ")}) {`,
+    ...block.operations.flatMap((inner) => operationLines(inner, `${indent}        `)),
+    `${indent}    } -> (${block.outputs.join(", ")})`,
+  ]);
+  return [`${indent}${operationText(op).replace(/;$/, "")} {`, ...blocks, `${indent}};`];
+}
+
+const BLOCK_NAMES: Readonly<Record<string, readonly string[]>> = {
+  cond: ["true", "false"],
+  while_loop: ["condition", "body"],
+};
+
 function functionLines(f: MilFunction): PrintedLine[] {
   const inputs = f.inputs.map(namedText).join(", ");
   return [
     { text: `    func ${f.name}<ios${MIL_OPSETS[f.opset].ios}>(${inputs}) {` },
-    ...f.operations.map((op, i): PrintedLine => ({ text: `        ${operationText(op)}`, operation: [f.name, i] })),
+    ...f.operations.flatMap((op, i): readonly PrintedLine[] =>
+      operationLines(op, "        ").map((text) => ({ text, operation: [f.name, i] })),
+    ),
     { text: `    } -> (${f.outputs.join(", ")});` },
   ];
 }

@@ -23,7 +23,15 @@ export function indexWorkFirst(
       constants.set(output.name, at);
       return;
     }
-    if (output === undefined || isLookup(op) || op.type === "read_state" || op.type === "identity") return;
+    // Blocks read more than their operator names.
+    if (
+      output === undefined ||
+      op.blocks !== undefined ||
+      isLookup(op) ||
+      op.type === "read_state" ||
+      op.type === "identity"
+    )
+      return;
     if (!isIndexWork(op, indexValues, constants)) return;
     early.add(op);
     for (const [, bindings] of op.inputs)

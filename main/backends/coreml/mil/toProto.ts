@@ -110,7 +110,12 @@ function operationMessage(op: MilOperation): CoreML.Specification.MILSpec.Operat
   for (const [argument, bindings] of op.inputs) inputs[argument] = { arguments: bindings.map(binding) };
   const attributes: Record<string, ValueMessage> = { name: text(op.name) };
   if (op.value !== undefined) attributes["val"] = valueMessage(op.value);
-  return { type: op.type, inputs, outputs: op.outputs.map(named), attributes };
+  const blocks = op.blocks?.map((block) => ({
+    inputs: block.inputs.map(named),
+    outputs: [...block.outputs],
+    operations: block.operations.map(operationMessage),
+  }));
+  return { type: op.type, inputs, outputs: op.outputs.map(named), attributes, ...(blocks ? { blocks } : {}) };
 }
 
 function functionMessage(f: MilFunction): CoreML.Specification.MILSpec.Function.$Properties {

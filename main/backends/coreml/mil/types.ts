@@ -111,8 +111,25 @@ export interface MilOperation {
   readonly outputs: readonly MilNamed[];
   /** `const` only. */
   readonly value?: MilConstant;
+  /** Of `cond` (true, false) and `while_loop` (condition, body). They read outer values by name. */
+  readonly blocks?: readonly MilBlock[];
   /** IR nodes this operation computes; empty for plumbing and after reading a package back. */
   readonly origins: readonly number[];
+}
+
+export interface MilBlock {
+  readonly inputs: readonly MilNamed[];
+  readonly operations: readonly MilOperation[];
+  readonly outputs: readonly string[];
+}
+
+/** Every operation in blocks below, outermost first. */
+export function* nestedOperations(op: MilOperation): Generator<MilOperation> {
+  for (const block of op.blocks ?? [])
+    for (const inner of block.operations) {
+      yield inner;
+      yield* nestedOperations(inner);
+    }
 }
 
 export interface MilFunction {

@@ -4,7 +4,7 @@
  * repeats its blocks, so tens of thousands of operators are some hundred kinds. How values flow is kept in columns.
  */
 import type { Steps } from "../../../ir/steps.ts";
-import type { MilConstant, MilFunction, MilOperation, MilType } from "../mil/types.ts";
+import type { MilBlock, MilConstant, MilFunction, MilOperation, MilType } from "../mil/types.ts";
 import { elementCount, packedByteLength, typeText } from "../mil/types.ts";
 
 /** Facts of a kind of operators. */
@@ -178,7 +178,17 @@ export interface FactsOptions {
   readonly share?: boolean;
 }
 
+/** What the blocks of an operator do, each once. */
+interface BlockWork {
+  flops: number;
+  activationBytes: number;
+  storedWeightBytes: number;
+  denseWeightBytes: number;
+}
+const NO_WORK: BlockWork = { flops: 0, activationBytes: 0, storedWeightBytes: 0, denseWeightBytes: 0 };
+
 class Walk {
+  readonly #blockWork = new Map<MilOperation, BlockWork>();
   readonly #known = new Map<string, Known>();
   readonly #interner = new Interner();
   /** Fact and symbol of computed values by their type, and by the type's text. */
@@ -249,11 +259,56 @@ class Walk {
         this.operands.push(known.value);
         this.lastUse[known.value] = position;
       }
+    if (op.blocks !== undefined) state = this.#interner.step(state, this.#nested(op, position));
     for (const { name, type } of op.outputs)
       state = this.#interner.step(state, this.value(name, type, position).symbol);
     this.kindOf.push(this.#kind(op, state));
     this.operations.push(index);
     this.operandStart.push(this.operands.length);
+  }
+
+  /**
+   * Blocks belong to their operator: outer values they read are its operands, their work is its own, once. Gives a symbol that no
+   * other operator has, because blocks are not compared.
+   */
+  #nested(op: MilOperation, position: number): number {
+    const inside = new Walk(false);
+    for (const [name, known] of this.#known) inside.#known.set(name, known);
+    const read = new Set<number>();
+    const total = { ...NO_WORK };
+    const walk = (block: MilBlock): void => {
+      for (const { name, type } of block.inputs) inside.#known.set(name, { ...inside.#computed(type), value: -1 });
+      for (const inner of block.operations) {
+        for (const [, bindings] of inner.inputs)
+          for (const b of bindings) if (b.kind === "name") read.add(this.#known.get(b.name)?.value ?? -1);
+        inner.blocks?.forEach(walk);
+        inside.#inner(inner, total);
+      }
+    };
+    op.blocks?.forEach(walk);
+    read.delete(-1);
+    for (const value of read) {
+      this.operands.push(value);
+      this.lastUse[value] = position;
+    }
+    this.weightBytes += inside.weightBytes;
+    this.#blockWork.set(op, total);
+    return this.#interner.symbol(`blocks of operator ${position}`);
+  }
+
+  /** An operator of a block: its values are known by type, and have no columns. */
+  #inner(op: MilOperation, total: BlockWork): void {
+    const [output] = op.outputs;
+    if (op.type === "const" || op.type.startsWith("constexpr_")) {
+      if (output !== undefined) this.operation(op, -1);
+      return;
+    }
+    const facts = this.#factsOf(op);
+    total.flops += facts.flops;
+    total.activationBytes += facts.activationBytes;
+    total.storedWeightBytes += facts.storedWeightBytes;
+    total.denseWeightBytes += facts.denseWeightBytes;
+    for (const { name, type } of op.outputs) this.#known.set(name, { ...this.#computed(type), value: -1 });
   }
 
   #kind(op: MilOperation, state: number): number {
@@ -289,15 +344,16 @@ class Walk {
     // A gather reads the rows it picks, not the table.
     if (op.type.startsWith("gather")) [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
     const free = FREE.has(op.type);
+    const work = this.#blockWork.get(op) ?? NO_WORK;
     return {
       type: op.type,
       inputs,
       outputs,
       tensors,
-      flops: free ? 0 : flopsOf(op.type, inputs, outputs[0]),
-      activationBytes: activation,
-      storedWeightBytes: stored,
-      denseWeightBytes: dense,
+      flops: (free ? 0 : flopsOf(op.type, inputs, outputs[0])) + work.flops,
+      activationBytes: activation + work.activationBytes,
+      storedWeightBytes: stored + work.storedWeightBytes,
+      denseWeightBytes: dense + work.denseWeightBytes,
       free,
     };
   }

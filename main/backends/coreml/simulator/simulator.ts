@@ -5,8 +5,16 @@
  */
 import { WorkbenchError, throwIfCancelled } from "../../../diagnostics/errors.ts";
 import { unpackValues } from "../mil/fromProto.ts";
-import type { MilBinding, MilConstant, MilFunction, MilOperation, MilTensorType, MilType } from "../mil/types.ts";
-import { elementCount } from "../mil/types.ts";
+import type {
+  MilBinding,
+  MilBlock,
+  MilConstant,
+  MilFunction,
+  MilOperation,
+  MilTensorType,
+  MilType,
+} from "../mil/types.ts";
+import { elementCount, nestedOperations } from "../mil/types.ts";
 import type { OpenPackage } from "../package.ts";
 import type { PackageFunction, PackageRunner, PackageState } from "../packageRunner.ts";
 import { CONSTEXPR } from "./constexpr.ts";
@@ -174,10 +182,13 @@ export class SimFunction implements PackageFunction {
     this.#load = load;
     this.#keep = keep;
     mil.operations.forEach((op, i) => {
-      const constant = op.type === "const" || op.type.startsWith("constexpr_");
-      if (constant && op.outputs[0] !== undefined) this.#constants.set(op.outputs[0].name, op);
-      for (const [, bindings] of op.inputs)
-        for (const b of bindings) if (b.kind === "name") this.#lastUse.set(b.name, i);
+      for (const one of [op, ...nestedOperations(op)]) {
+        const constant = one.type === "const" || one.type.startsWith("constexpr_");
+        if (constant && one.outputs[0] !== undefined) this.#constants.set(one.outputs[0].name, one);
+        for (const [, bindings] of one.inputs)
+          for (const b of bindings) if (b.kind === "name") this.#lastUse.set(b.name, i);
+        for (const block of one.blocks ?? []) for (const output of block.outputs) this.#lastUse.set(output, i);
+      }
     });
     for (const output of mil.outputs) this.#lastUse.set(output, mil.operations.length);
   }
@@ -193,13 +204,7 @@ export class SimFunction implements PackageFunction {
       if (op.type === "const" || op.type.startsWith("constexpr_")) continue;
       throwIfCancelled(options.signal);
       const started = options.onOperation === undefined ? 0 : performance.now();
-      const args = new Map<string, readonly SimTensor[]>();
-      for (const [name, bindings] of op.inputs) {
-        const given: SimTensor[] = [];
-        for (const b of bindings) given.push(await this.#value(b, values, smallConstants));
-        args.set(name, given);
-      }
-      this.#run(op, args, values, state);
+      await this.#step(op, values, { small: smallConstants, state, signal: options.signal });
       for (const [, bindings] of op.inputs)
         for (const b of bindings) if (b.kind === "name" && this.#lastUse.get(b.name) === i) values.delete(b.name);
       options.onOperation?.(i, performance.now() - started);
@@ -207,6 +212,60 @@ export class SimFunction implements PackageFunction {
     return Object.fromEntries(
       this.mil.outputs.map((name) => [name, values.get(name) ?? simError(name, "the output was not made")]),
     );
+  }
+
+  /** One operator; those with blocks run theirs. */
+  async #step(op: MilOperation, values: Map<string, SimTensor>, run: Running): Promise<void> {
+    const args = new Map<string, readonly SimTensor[]>();
+    for (const [name, bindings] of op.inputs) {
+      const given: SimTensor[] = [];
+      for (const b of bindings) given.push(await this.#value(b, values, run.small));
+      args.set(name, given);
+    }
+    if (op.blocks === undefined) this.#run(op, args, values, run.state);
+    else keep(op, await this.#nested(op, op.blocks, args, values, run), values);
+  }
+
+  async #nested(
+    op: MilOperation,
+    blocks: readonly MilBlock[],
+    args: ReadonlyMap<string, readonly SimTensor[]>,
+    values: ReadonlyMap<string, SimTensor>,
+    run: Running,
+  ): Promise<readonly SimTensor[]> {
+    const [first, second] = blocks;
+    if (first === undefined || second === undefined) return simError(op.type, "a block is missing");
+    if (op.type === "cond") {
+      const taken = args.get("pred")?.[0]?.data[0] === 0 ? second : first;
+      return this.#block(taken, [], values, run);
+    }
+    let carried = args.get("loop_vars") ?? [];
+    for (let turn = 1; (await this.#block(first, carried, values, run))[0]?.data[0] !== 0; turn++) {
+      carried = await this.#block(second, carried, values, run);
+      // A loop may turn for ever: whoever wants to stop it has to be heard.
+      if (turn % TURNS_A_SLICE === 0) await new Promise<void>((resolve) => setTimeout(resolve, 0));
+    }
+    return carried;
+  }
+
+  async #block(
+    block: MilBlock,
+    inputs: readonly SimTensor[],
+    outer: ReadonlyMap<string, SimTensor>,
+    run: Running,
+  ): Promise<readonly SimTensor[]> {
+    const values = new Map(outer);
+    block.inputs.forEach(({ name }, i) => {
+      values.set(name, inputs[i] ?? simError(name, "the block input is missing"));
+    });
+    for (const op of block.operations) {
+      if (op.type === "const" || op.type.startsWith("constexpr_")) continue;
+      throwIfCancelled(run.signal);
+      await this.#step(op, values, run);
+    }
+    const made: SimTensor[] = [];
+    for (const name of block.outputs) made.push(await this.#value({ kind: "name", name }, values, run.small));
+    return made;
   }
 
   #bind(inputs: Readonly<Record<string, SimTensor>>, state: SimState): Map<string, SimTensor> {
@@ -294,16 +353,30 @@ export class SimFunction implements PackageFunction {
       args,
       op.outputs.map((o) => asTensor(o.type)),
     );
-    op.outputs.forEach((output, i) => {
-      const tensor = made[i] ?? simError(op.type, `output ${i} was not made`);
-      if (tensor.dtype !== output.type.dtype || !fits(tensor.shape, output.type))
-        simError(
-          op.name,
-          `${op.type} made ${tensor.dtype}[${tensor.shape.join()}], the program declares ${output.type.dtype}[${output.type.shape.join()}]`,
-        );
-      values.set(output.name, tensor);
-    });
+    keep(op, made, values);
   }
+}
+
+interface Running {
+  readonly small: Map<string, SimTensor>;
+  readonly state: SimState;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Turns of a loop between two pauses. */
+const TURNS_A_SLICE = 256;
+
+/** Results under their names, if they are what the program declares. */
+function keep(op: MilOperation, made: readonly SimTensor[], values: Map<string, SimTensor>): void {
+  op.outputs.forEach((output, i) => {
+    const tensor = made[i] ?? simError(op.type, `output ${i} was not made`);
+    if (tensor.dtype !== output.type.dtype || !fits(tensor.shape, output.type))
+      simError(
+        op.name,
+        `${op.type} made ${tensor.dtype}[${tensor.shape.join()}], the program declares ${output.type.dtype}[${output.type.shape.join()}]`,
+      );
+    values.set(output.name, tensor);
+  });
 }
 
 /** Stands for a state operand, which is named and not read as a value. */
