@@ -40,8 +40,9 @@ export async function* coremlLease(
     yield { kind: "phase", name: stage, sentence, fraction: null, elapsedSeconds };
     next = await steps.next();
   }
-  const { dispose, ...opened } = next.value;
-  return { ...opened, target, release: dispose };
+  const opened = next.value;
+  const { session, runner, compiled } = opened;
+  return { session, runner, compiled, target, release: () => opened.dispose() };
 }
 
 /** A test double measures nothing. */
