@@ -38,7 +38,7 @@ async function installWithApt(...packages) {
     : `apt-get could not install ${packages.join(" ")}:\n${lastLines(result.output)}`;
 }
 
-function checkNode() {
+async function checkNode() {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return undefined;
   return `Node ${process.versions.node} is too old: 20.19 or later is needed`;
@@ -194,12 +194,23 @@ const steps = [
   { name: "CoreML bridge", always: process.platform === "darwin", act: buildCoreml },
 ];
 
+/** A line every half minute, so that a slow step does not look like one that hangs. Gives what ends it. */
+function sayWhileItTakes(name) {
+  const began = Date.now();
+  const timer = setInterval(
+    () => say(`${name}: still at work after ${Math.round((Date.now() - began) / 1000)} s`),
+    30_000,
+  );
+  return () => clearInterval(timer);
+}
+
 /** Runs the steps; gives what is not available with its reason. Throws when a needed step fails. */
 export async function setup({ all = false } = {}) {
   const missing = [];
   for (const { name, needed, always, act } of steps) {
     if (!all && !always) continue;
-    const problem = await act();
+    const done = sayWhileItTakes(name);
+    const problem = await act().finally(done);
     if (!problem) continue;
     if (needed) throw new Error(`${name}: ${problem}`);
     say(`${name} not available: ${problem}`);
