@@ -165,7 +165,7 @@ async function bench({ page, look }: Journey): Promise<void> {
   await panel.getByLabel("Prompt tokens").fill("32");
   await panel.getByLabel("Tokens to write").fill("8");
   await panel.getByLabel("Repeats").fill("3");
-  const measure = panel.getByRole("button", { name: "Measure" });
+  const measure = panel.getByRole("button", { name: "Measure", exact: true });
   await measure.click();
   await expect(panel.getByText("Writing tokens").first()).toBeVisible();
   await expect(measure).toBeVisible({ timeout: 60_000 });
@@ -183,7 +183,7 @@ async function bench({ page, look }: Journey): Promise<void> {
 async function profile({ page, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Profile");
   await look("profile-empty");
-  await panel.getByRole("button", { name: "Record" }).click();
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
   await expect(panel.getByRole("region", { name: "By operation, table" })).toContainText("linear", {
     timeout: 60_000,
   });

@@ -123,14 +123,14 @@ test("from a picked file to an exported package, by keyboard alone", async ({ pa
       await page.keyboard.press("Control+A");
       await page.keyboard.type(value);
     }
-    await tabTo(page, panel.getByRole("button", { name: "Measure" }));
+    await tabTo(page, panel.getByRole("button", { name: "Measure", exact: true }));
     await page.keyboard.press("Enter");
     await expect(panel.getByRole("region", { name: "Result" })).toContainText(/\d\st\/s/, { timeout: 60_000 });
   });
 
   await test.step("a profile is recorded and its tokens are walked", async () => {
     const panel = await view(page, "Alt+7", "Profile");
-    await tabTo(page, panel.getByRole("button", { name: "Record" }));
+    await tabTo(page, panel.getByRole("button", { name: "Record", exact: true }));
     await page.keyboard.press("Enter");
     await expect(panel.getByRole("region", { name: "By operation, table" })).toContainText("linear", {
       timeout: 60_000,

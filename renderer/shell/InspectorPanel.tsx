@@ -1,5 +1,6 @@
 /** The inspector: what is selected, or what belongs to the tab that is shown. */
 import type { ReactNode } from "react";
+import { BenchInspector } from "../features/bench/BenchInspector.tsx";
 import { blockNote, shownGraph } from "../features/graph/graphState.ts";
 import { Inspector } from "../features/inspector/Inspector.tsx";
 import { PassInspector } from "../features/pipeline/PassInspector.tsx";
@@ -38,6 +39,8 @@ export function InspectorPanel(): ReactNode {
         </RunInspector>
       ) : tab === "profile" && runs ? (
         <ProfileInspector />
+      ) : tab === "bench" && runs ? (
+        <BenchInspector />
       ) : tab === "pipeline" ? (
         <PassInspector onNode={(node) => go(() => showNode(node))} onGraph={showPass} />
       ) : (

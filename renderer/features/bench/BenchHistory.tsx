@@ -108,20 +108,21 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
             <th>{clock(right.at)}</th>
             <th>second to first</th>
             <th>95 % interval</th>
-            <th className={table["left"]}>what it says</th>
           </tr>
         </thead>
         <tbody>
           {tests.map(({ test, left: a, right: b, ratio, sentence }) => (
             <tr key={test}>
-              <td className={table["text"]}>{TEST_NAMES[test]}</td>
+              <td className={table["text"]}>
+                {TEST_NAMES[test]}
+                <span className={styles["says"]}>{sentence}</span>
+              </td>
               <td>{rate(a.rate.value)}</td>
               <td>{rate(b.rate.value)}</td>
               <td>{significant(ratio.value)} ×</td>
               <td>
                 {significant(ratio.low)} – {significant(ratio.high)}
               </td>
-              <td className={table["text"]}>{sentence}</td>
             </tr>
           ))}
         </tbody>

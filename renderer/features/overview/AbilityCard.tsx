@@ -70,7 +70,7 @@ function FindOrSend(): ReactNode {
         <input
           className={styles["folder"]}
           aria-label="Folder on the engine's machine"
-          placeholder="Folder where the file lies (optional)"
+          placeholder="Folder of the file (optional)"
           value={folder}
           onChange={(event) => setFolder(event.target.value)}
         />

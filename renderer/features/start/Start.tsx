@@ -96,7 +96,9 @@ function Item({
 }
 
 /** Its size, or why it has none: "0 B" would look like a fault. */
-export const offerSize = ({ bytes: size }: Pick<Offer, "bytes">): string => (size > 0 ? bytes(size) : "no weights");
+export function offerSize({ bytes: size, kind }: Pick<Offer, "bytes" | "kind">): string {
+  return size > 0 ? bytes(size) : kind === "demo-graph" ? "made here" : "no weights";
+}
 
 /** As many as will come, so that nothing moves when they do. */
 const USUAL_OFFERS = ["sample", "1b", "400", "demo"] as const;

@@ -37,6 +37,10 @@ const OPTIONS = {
   contextmenu: false,
   bracketPairColorization: { enabled: false },
   padding: { top: 8, bottom: 8 },
+  // Room for the signs of a comparison beside the numbers, and bars as thin as the window's own.
+  lineDecorationsWidth: 18,
+  scrollbar: { verticalScrollbarSize: 10, horizontalScrollbarSize: 10, useShadows: false },
+  overviewRulerBorder: false,
   unicodeHighlight: { ambiguousCharacters: false },
 } as const;
 
