@@ -4,14 +4,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { compileCpu } from "../backends/cpu/compile.ts";
+import type { CpuEngine, RunRequest } from "../backends/cpu/engine.ts";
+import { compile } from "../compiler/compile.ts";
 import { GraphBuilder } from "../ir/builder.ts";
-import type { Graph } from "../ir/graph.ts";
-import { hostTensor } from "../ir/hostTensor.ts";
+import type { Graph, Value } from "../ir/graph.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
+import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
 import { loadAddon } from "../node/addon.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
-import { seededRandom } from "../testing/random.ts";
+import { seededRandom } from "./random.ts";
+import { randomWindowCase } from "./randomWindows.ts";
 
 const path = process.argv[2] === undefined ? null : resolve(process.argv[2]);
 const folder = mkdtempSync(join(tmpdir(), "rlx-sanitize-"));
@@ -43,8 +47,84 @@ function layer(): Graph {
   return builder.finish();
 }
 
+/** Convolutions of every kind, a transpose and pools, one behind the other. */
+function images(): Graph {
+  const builder = new GraphBuilder(opTable, "images");
+  const g = typedBuilder(builder);
+  builder.limitSymbol("T", 64);
+  const weight = (shape: readonly number[]): Value =>
+    builder.constant(
+      hostTensor(
+        "f32",
+        shape,
+        Float64Array.from({ length: sizeOf(shape) }, (_, i) => Math.sin(i)),
+      ),
+    );
+  const same = { strides: [1, 1], padding: [1, 1], dilations: [1, 1], groups: 1 };
+  let x = builder.input("x", tensor("f32", ["T", 6, 5, 7]));
+  x = g.conv([x, weight([6, 1, 3, 3])], { ...same, groups: 6 });
+  x = g.conv([x, weight([16, 6, 2, 3])], { ...same, strides: [2, 1] });
+  x = g.conv_transpose([x, weight([16, 3, 3, 2])], { ...same, strides: [2, 3], outputPadding: [1, 0] });
+  x = g.conv_transpose([x, weight([3, 2, 2, 2])], { ...same, outputPadding: [0, 0] });
+  x = g.pool([x], { kind: "max", kernel: [3, 2], strides: [2, 2], padding: [1, 0] });
+  builder.output("y", g.pool([x], { kind: "prod", kernel: [1, 3], strides: [1, 1], padding: [0, 2] }));
+  return builder.finish();
+}
+
 let done = 0;
 let refused = 0;
+
+/** Windows of all shapes; that the numbers are right is for main/node/windows.native.test.ts. */
+async function runWindows(engine: CpuEngine): Promise<void> {
+  for (let seed = 1; seed <= 60; seed++) {
+    const { graph, inputs } = randomWindowCase(seed);
+    const compiled = cpuDevice(engine, { threads: 2 }).compile(compile(graph, { backend: "cpu" }).graph);
+    const session = compiled.open();
+    const given = Object.entries(inputs.inputs).map(([name, value]) => [name, tensorBytes(value)] as const);
+    await session.run({ inputs: Object.fromEntries(given), fetch: ["y"] });
+    session.dispose();
+    compiled.dispose();
+    done++;
+  }
+}
+
+/** Runs a plan again and again with some of its bytes wrong. */
+async function lie(
+  engine: CpuEngine,
+  plan: Uint8Array,
+  files: readonly string[],
+  tries: number,
+  inputsFor: (tokens: number) => RunRequest,
+): Promise<void> {
+  const handle = engine.openWeights(files);
+  const random = seededRandom(3);
+  for (let i = 0; i < tries; i++) {
+    const bytes = plan.slice();
+    const view = new DataView(bytes.buffer);
+    for (let n = 0; n <= i % 3; n++) {
+      // Bytes anywhere, or whole fields with values that are nearly right: the second kind gets further.
+      if (i % 2 === 0) bytes[random.integer(bytes.length)] = random.integer(256);
+      else {
+        const at = 4 * random.integer(Math.floor(bytes.length / 4));
+        const old = view.getUint32(at, true);
+        view.setUint32(at, random.pick([0, 1, 2, old + 1, old * 2, old >>> 1, 0xffffffff, random.integer(64)]), true);
+      }
+    }
+    try {
+      const loaded = engine.loadPlan(bytes, handle);
+      try {
+        const session = loaded.openSession({ threads: 2 });
+        await session.run(inputsFor(i % 5 === 0 ? 5 : 1)).finally(() => session.dispose());
+      } finally {
+        loaded.dispose();
+      }
+    } catch {
+      refused++;
+    }
+  }
+  handle.dispose();
+}
+
 const best = loadAddon({ path });
 for (const isa of best.isas) {
   const engine = loadAddon({ path, isa });
@@ -68,36 +148,15 @@ for (const isa of best.isas) {
   }
   compiled.dispose();
 
-  const plan = compileCpu(layer(), cpuRules, weights.locate).bytes;
-  const handle = engine.openWeights([file]);
-  const random = seededRandom(3);
-  for (let i = 0; i < 1500; i++) {
-    const bytes = plan.slice();
-    const view = new DataView(bytes.buffer);
-    for (let n = 0; n <= i % 3; n++) {
-      // Bytes anywhere, or whole fields with values that are nearly right: the second kind gets further.
-      if (i % 2 === 0) bytes[random.integer(bytes.length)] = random.integer(256);
-      else {
-        const at = 4 * random.integer(Math.floor(bytes.length / 4));
-        const old = view.getUint32(at, true);
-        view.setUint32(at, random.pick([0, 1, 2, old + 1, old * 2, old >>> 1, 0xffffffff, random.integer(64)]), true);
-      }
-    }
-    const tokens = i % 5 === 0 ? 5 : 1;
-    try {
-      const loaded = engine.loadPlan(bytes, handle);
-      try {
-        const session = loaded.openSession({ threads: 2 });
-        const inputs = { x: new Float32Array(tokens * WIDTH), past: Int32Array.of(0) };
-        await session.run({ inputs, symbols: { T: tokens } }).finally(() => session.dispose());
-      } finally {
-        loaded.dispose();
-      }
-    } catch {
-      refused++;
-    }
-  }
-  handle.dispose();
+  await runWindows(engine);
+  await lie(engine, compileCpu(layer(), cpuRules, weights.locate).bytes, [file], 1500, (tokens) => ({
+    inputs: { x: new Float32Array(tokens * WIDTH), past: Int32Array.of(0) },
+    symbols: { T: tokens },
+  }));
+  await lie(engine, compileCpu(images(), cpuRules, weights.locate).bytes, [file], 1500, (tokens) => ({
+    inputs: { x: new Float32Array(tokens * 6 * 35) },
+    symbols: { T: tokens },
+  }));
   const wide = new Float32Array(64);
   engine.dequantize("q8_0", new Uint8Array(68), wide);
   engine.halve("f16", wide, new Uint16Array(64));

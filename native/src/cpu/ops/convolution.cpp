@@ -135,9 +135,15 @@ class Convolution final : public ConvolutionBase {
       }
   }
   void gather_run(const float* row, size_t column, float* to) const {
-    for (size_t tap = 0; tap < w_.columns.taps; tap++) {
+    const Axis& axis = w_.columns;
+    const int64_t first = static_cast<int64_t>(column * axis.stride) + axis.offset(0);
+    if (first >= 0 && static_cast<size_t>(first) + (axis.taps - 1) * axis.dilation < axis.size) {
+      for (size_t tap = 0; tap < axis.taps; tap++) to[tap] = row[static_cast<size_t>(first) + tap * axis.dilation];
+      return;
+    }
+    for (size_t tap = 0; tap < axis.taps; tap++) {
       size_t at;
-      to[tap] = w_.columns.place(column, tap, &at) ? row[at] : 0;
+      to[tap] = axis.place(column, tap, &at) ? row[at] : 0;
     }
   }
 

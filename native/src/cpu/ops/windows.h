@@ -72,7 +72,7 @@ inline const char* bind_windows(const Params& params, const Tensor& large, const
 // run of memory. With stride 1 that is the row itself.
 class StridedRow {
  public:
-  static size_t floats(const Axis& axis) { return axis.stride == 1 ? 0 : axis.stride * span(axis); }
+  static size_t floats(const Axis& axis) { return axis.stride == 1 ? 0 : std::min(axis.stride, axis.size) * span(axis); }
 
   StridedRow(const Axis& axis, const float* row, float* room) : axis_(axis), data_(row) {
     if (axis.stride == 1) return;
