@@ -142,6 +142,7 @@ const ORACLES: { readonly [N in OpName]: Oracle } = {
   add: "x0 + x1",
   add_rms_norm: lines(`rms = ${rms}`, "(x0 + x1, rms(x0 + x1, a['eps']) * x2)"),
   argmax: `np.argmax(x0, ${axis}).astype(np.int32)`,
+  argmin: `np.argmin(x0, ${axis}).astype(np.int32)`,
   attention: {
     jax: jaxAttention(
       `
@@ -161,6 +162,11 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
 `.trim(),
     ),
   },
+  batch_norm_inference: lines(
+    "at = [-1 if i == a['axis'] % x0.ndim else 1 for i in range(x0.ndim)]",
+    "g, b, m, v = (x.reshape(at) for x in xs[1:])",
+    "(x0 - m) / np.sqrt(v + a['eps']) * g + b",
+  ),
   cast: 'np.clip(x0, -2.0**31, 2.0**31 - 1).astype(np.int32) if a["to"] == "i32" else x0.astype({"f32": np.float64, "f16": np.float16, "bool": np.bool_}[a["to"]])',
   compare:
     '{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[a["op"]](x0, x1)',
@@ -199,6 +205,13 @@ def run(x):
   gather: `np.take(x0, x1, ${axis})`,
   gelu: { jax: 'jax.nn.gelu(x0, approximate=a["approx"])' },
   if: { jax: jaxIf },
+  group_norm: {
+    jax: lines(
+      "y = jax.nn.standardize(x0.reshape(x0.shape[0], a['groups'], -1), axis=-1, epsilon=a['eps']).reshape(x0.shape)",
+      "at = (1, -1) + (1,) * (x0.ndim - 2)",
+      "y * x1.reshape(at) + x2.reshape(at)",
+    ),
+  },
   iota: lines(
     `line = np.arange(s[${axis}], dtype=np.int32)`,
     `np.broadcast_to(line.reshape([-1 if i == ${axis} % len(s) else 1 for i in range(len(s))]), s)`,
@@ -206,6 +219,9 @@ def run(x):
   kv_append: lines(append, "append(x0, x1, int(x2))"),
   layer_norm: {
     jax: "jax.nn.standardize(x0, axis=-1, epsilon=a['eps']) * x1 + (xs[2] if len(xs) > 2 else 0.0)",
+  },
+  layer_norm2d: {
+    jax: "jax.nn.standardize(x0, axis=1, epsilon=a['eps']) * x1[:, None, None] + x2[:, None, None]",
   },
   linear: "np.einsum('...i,oi->...o', x0, x1) + (xs[2] if len(xs) > 2 else 0)",
   linear_add: "x0 @ x1.T + x2 + (xs[3] if len(xs) > 3 else 0)",
@@ -228,6 +244,8 @@ def run(x):
     'x0 if not a["axes"] else getattr(np, a["kind"])(x0, axis=tuple(a["axes"]), keepdims=a.get("keepDims", False))',
   relu: "np.maximum(x0, 0)",
   reshape: "x0.reshape(s)",
+  resize_nearest2x: { jax: 'jax.image.resize(x0, s, "nearest")' },
+  reverse: 'np.flip(x0, tuple(a["axes"]))',
   rms_norm: lines(`rms = ${rms}`, "rms(x0, a['eps']) * x1 + (xs[2] if len(xs) > 2 else 0)"),
   rope: lines(turn, 'turn(x0, x1, x2, a["dims"], a["style"])'),
   rope_append: lines(

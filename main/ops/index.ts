@@ -32,9 +32,13 @@ import { dequantize } from "./linalg/dequantize.ts";
 import { dot_general } from "./linalg/dot_general.ts";
 import { linear } from "./linalg/linear.ts";
 import { matmul } from "./linalg/matmul.ts";
+import { batch_norm_inference } from "./norm/batch_norm_inference.ts";
+import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
+import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
 import { argmax } from "./reduce/argmax.ts";
+import { argmin } from "./reduce/argmin.ts";
 import { cumsum } from "./reduce/cumsum.ts";
 import { reduce } from "./reduce/reduce.ts";
 import { softmax } from "./reduce/softmax.ts";
@@ -46,6 +50,7 @@ import { gather } from "./shape/gather.ts";
 import { iota } from "./shape/iota.ts";
 import { narrow } from "./shape/narrow.ts";
 import { reshape } from "./shape/reshape.ts";
+import { reverse } from "./shape/reverse.ts";
 import { scatter_add } from "./shape/scatter_add.ts";
 import { split } from "./shape/split.ts";
 import { transpose } from "./shape/transpose.ts";
@@ -74,6 +79,7 @@ import { tanh } from "./unary/tanh.ts";
 import { conv } from "./window/conv.ts";
 import { conv_transpose } from "./window/conv_transpose.ts";
 import { pool } from "./window/pool.ts";
+import { resize_nearest2x } from "./window/resize_nearest2x.ts";
 import type { AnyOp } from "./defineOp.ts";
 import { eraseOp } from "./defineOp.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
@@ -83,8 +89,10 @@ export const OPS = {
   add,
   add_rms_norm,
   argmax,
+  argmin,
   attention,
   attention_cached,
+  batch_norm_inference,
   cast,
   compare,
   concat,
@@ -104,10 +112,12 @@ export const OPS = {
   gated_linear,
   gather,
   gelu,
+  group_norm,
   if: ifOp,
   iota,
   kv_append,
   layer_norm,
+  layer_norm2d,
   linear,
   linear_add,
   log,
@@ -124,6 +134,8 @@ export const OPS = {
   reduce,
   relu,
   reshape,
+  resize_nearest2x,
+  reverse,
   rms_norm,
   rope,
   rope_append,

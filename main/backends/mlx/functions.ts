@@ -41,6 +41,7 @@ export const MLX_FUNCTIONS = [
   "transpose", // perm
   "broadcast",
   "narrow", // axis, start
+  "reverse", // axes
   "split", // axis
   "concatenate", // axis
   "iota", // axis
@@ -52,6 +53,7 @@ export const MLX_FUNCTIONS = [
   "min",
   "prod",
   "argmax", // axis
+  "argmin", // axis
   "cumsum", // axis, exclusive, reverse
   "softmax", // axis
   "topk", // k

@@ -173,6 +173,16 @@ Arrays narrow(const Invocation& c) {
   if (to[axis] > x.shape(axis)) fail(Code::ir_shape, "[narrow] the range ends at %d of %d", to[axis], x.shape(axis));
   return {mx::slice(x, from, to)};
 }
+Arrays reverse(const Invocation& c) {
+  const array& x = c.in(0);
+  mx::Shape from(x.ndim(), 0), to = x.shape(), steps(x.ndim(), 1);
+  for (const int axis : c.list("axes")) {
+    from.at(axis) = x.shape(axis) - 1;
+    to[axis] = -x.shape(axis) - 1;
+    steps[axis] = -1;
+  }
+  return {mx::slice(x, from, to, steps)};
+}
 Arrays split(const Invocation& c) {
   const array& x = c.in(0);
   const int axis = c.whole("axis");
@@ -241,6 +251,7 @@ Arrays reduce(const Invocation& c) {
   return {mx::reshape(mx::astype(F(c.in(0), axes, false, {}), c.dtype()), c.shape())};
 }
 Arrays argmax(const Invocation& c) { return {mx::astype(mx::argmax(c.in(0), c.whole("axis"), false), mx::int32)}; }
+Arrays argmin(const Invocation& c) { return {mx::astype(mx::argmin(c.in(0), c.whole("axis"), false), mx::int32)}; }
 Arrays cumsum(const Invocation& c) {
   return {mx::astype(mx::cumsum(c.in(0), c.whole("axis"), c.flag("reverse"), !c.flag("exclusive")), c.dtype())};
 }
@@ -484,6 +495,7 @@ const Function kFunctions[] = {
     {"transpose", 1, 1, [](const Invocation& c) -> Arrays { return {mx::transpose(c.in(0), c.list("perm"))}; }},
     {"broadcast", 1, 1, [](const Invocation& c) -> Arrays { return {mx::broadcast_to(c.in(0), c.shape())}; }},
     {"narrow", 1, 1, narrow},
+    {"reverse", 1, 1, reverse},
     {"split", 1, 1, split},
     {"concatenate", 1, kAny, concatenate},
     {"iota", 0, 0, iota},
@@ -495,6 +507,7 @@ const Function kFunctions[] = {
     {"min", 1, 1, reduce<mx::min>},
     {"prod", 1, 1, reduce<mx::prod>},
     {"argmax", 1, 1, argmax},
+    {"argmin", 1, 1, argmin},
     {"cumsum", 1, 1, cumsum},
     {"softmax", 1, 1, softmax},
     {"topk", 1, 1, topk},

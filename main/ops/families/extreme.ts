@@ -1,0 +1,76 @@
+/** `argmax` and `argmin`: positions of extremes, the first of equals. */
+import { milNative } from "../../backends/coreml/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
+import { attr } from "../../ir/attributes.ts";
+import { dtypeAmong } from "../../ir/dtype.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { normalizeAxis, tensor } from "../../ir/type.ts";
+import type { NodeInfo, Op } from "../defineOp.ts";
+import { defineOp, nondifferentiable } from "../defineOp.ts";
+import { shiftAxis } from "./batching.ts";
+import { NUMBERS, cpuKernel } from "./cpu.ts";
+import { at, boundShape, forEachLine } from "./host.ts";
+import { integers, normal, values, withDoubles } from "./samples.ts";
+
+export interface ExtremeAttrs {
+  readonly axis: number;
+}
+
+type ExtremeName = "argmax" | "argmin";
+
+export function extremePosition<N extends ExtremeName>(
+  name: N,
+  which: string,
+  beats: (a: number, b: number) => boolean,
+): Op<N, ExtremeAttrs, 1> {
+  const axisOf = ({ axis }: ExtremeAttrs, node: NodeInfo<ExtremeAttrs>): { readonly axis: number } => ({
+    axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, name),
+  });
+  return defineOp<N, ExtremeAttrs, 1, "one">({
+    name,
+    summary: `Position of the ${which} element along one axis, the first of equals.`,
+    arity: 1,
+    outputs: "one",
+    attributes: { axis: attr.int() },
+    infer: ([x], { axis }) => {
+      dtypeAmong("numbers", x.dtype, name);
+      const along = normalizeAxis(axis, x.shape.length, name);
+      return tensor(
+        "i32",
+        x.shape.filter((_, i) => i !== along),
+      );
+    },
+    reference: ([x], { axis }, [type]) => {
+      const shape = boundShape(type, name);
+      const along = normalizeAxis(axis, x.shape.length, name);
+      const size = at(x.shape, along);
+      const found: number[] = [];
+      forEachLine(x.shape, along, (start, stride) => {
+        let best = 0;
+        for (let i = 1; i < size; i++)
+          if (beats(at(x.data, start + i * stride), at(x.data, start + best * stride))) best = i;
+        found.push(best);
+      });
+      return hostTensor("i32", shape, found);
+    },
+    gradient: nondifferentiable("the result is a position: its derivative is zero wherever it exists"),
+    batching: {
+      kind: "rule",
+      rule: ({ g, inputs: [x], attrs: { axis }, node }) =>
+        g[name]([x], { axis: shiftAxis(axis, node.inputs[0]?.shape.length ?? 0) }),
+    },
+    traits: ["pure", "reduction"],
+    backends: {
+      cpu: cpuKernel<ExtremeAttrs, 1>(name, { takes: NUMBERS, params: axisOf }),
+      coreml: milNative((e, [x], { axis }) => e.op(`reduce_${name}`, { x, axis, keep_dims: false })),
+      mlx: mlxCall(name, { takes: "numbers", attrs: axisOf }),
+    },
+    samples: withDoubles([
+      { title: "last axis, odd sizes", inputs: [normal(1, [3, 5])], attrs: { axis: -1 } },
+      { title: "first axis", inputs: [normal(2, [5, 3])], attrs: { axis: 0 } },
+      { title: "symbolic rows", inputs: [normal(3, ["T", 7])], attrs: { axis: 1 }, bindings: { T: 3 } },
+      { title: "ties: the first", inputs: [values([2, 1, 4, 2, 4, 1, 4])], attrs: { axis: 0 } },
+      { title: "whole numbers", inputs: [integers(4, [2, 9], -99, 99)], attrs: { axis: 1 } },
+    ]),
+  });
+}

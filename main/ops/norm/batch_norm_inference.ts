@@ -1,0 +1,75 @@
+import { attr } from "../../ir/attributes.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { normalizeAxis } from "../../ir/type.ts";
+import type { Decomposition, Op } from "../defineOp.ts";
+import { decomposed, defineOp } from "../defineOp.ts";
+import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
+import { scalarLike } from "../families/constants.ts";
+import { at, axisWalk } from "../families/host.ts";
+import { normal, uniform, withDoubles } from "../families/samples.ts";
+
+export interface BatchNormAttrs {
+  /** Where the channels are. */
+  readonly axis: number;
+  readonly eps: number;
+}
+
+const parts: Decomposition<BatchNormAttrs, 5> = (g, [x, gamma, beta, mean, variance], { axis, eps }) => {
+  const rank = g.typeOf(x).shape.length;
+  const channel = normalizeAxis(axis, rank, "batch_norm_inference");
+  const lies = (v: Value): Value => alongAxis(g, v, channel, rank);
+  const scale = g.mul([gamma, g.rsqrt([g.add([variance, scalarLike(g, x, eps)])])]);
+  return g.add([g.mul([g.sub([x, lies(mean)]), lies(scale)]), lies(beta)]);
+};
+
+export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5> = defineOp({
+  name: "batch_norm_inference",
+  summary:
+    "(x - mean) / √(variance + eps) · gamma + beta with a known mean and variance of each channel: x, gamma, beta, mean, variance.",
+  arity: 5,
+  outputs: "one",
+  attributes: { axis: attr.int(), eps: attr.float() },
+  infer: (inputs, { axis }) =>
+    inferChannelNorm(
+      "batch_norm_inference",
+      inputs,
+      normalizeAxis(axis, inputs[0].shape.length, "batch_norm_inference"),
+      1,
+    ),
+  reference: ([x, gamma, beta, mean, variance], { axis, eps }) => {
+    const { size, inner } = axisWalk(x.shape, normalizeAxis(axis, x.shape.length, "batch_norm_inference"));
+    const out = x.data.map((v, i) => {
+      const c = Math.floor(i / inner) % size;
+      return ((v - at(mean.data, c)) / Math.sqrt(at(variance.data, c) + eps)) * at(gamma.data, c) + at(beta.data, c);
+    });
+    return hostTensor(x.dtype, x.shape, out);
+  },
+  gradient: decomposed(parts),
+  batching: decomposed(parts),
+  traits: ["pure"],
+  backends: {
+    cpu: decomposed(parts),
+    coreml: decomposed(parts),
+    mlx: decomposed(parts),
+    webgpu: decomposed(parts),
+  },
+  samples: withDoubles([
+    {
+      title: "channels second, odd sizes",
+      inputs: [normal(1, [2, 3, 5, 4]), normal(2, [3]), normal(3, [3]), normal(4, [3]), uniform(5, [3], 0.1, 2)],
+      attrs: { axis: 1, eps: 1e-5 },
+    },
+    {
+      title: "channels last, symbolic rows",
+      inputs: [normal(6, ["T", 5]), normal(7, [5]), normal(8, [5]), normal(9, [5]), uniform(10, [5], 0.1, 2)],
+      attrs: { axis: -1, eps: 1e-3 },
+      bindings: { T: 3 },
+    },
+    {
+      title: "eps matters",
+      inputs: [normal(11, [4]), normal(12, [4]), normal(13, [4]), normal(14, [4]), uniform(15, [4], 1e-4, 1e-3)],
+      attrs: { axis: 0, eps: 1e-2 },
+    },
+  ]),
+});

@@ -1,0 +1,90 @@
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { attr } from "../../ir/attributes.ts";
+import { divDims, productOf } from "../../ir/dim.ts";
+import type { Value } from "../../ir/graph.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import type { Decomposition, Op } from "../defineOp.ts";
+import { decomposed, defineOp } from "../defineOp.ts";
+import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
+import { scalarLike } from "../families/constants.ts";
+import { cpuKernel } from "../families/cpu.ts";
+import { at } from "../families/host.ts";
+import { normal, withDoubles } from "../families/samples.ts";
+
+export interface GroupNormAttrs {
+  readonly groups: number;
+  readonly eps: number;
+}
+
+const parts: Decomposition<GroupNormAttrs, 3> = (g, [x, gamma, beta], { groups, eps }) => {
+  const { shape } = g.typeOf(x);
+  const [batch = 1, channels = 1, ...sizes] = shape;
+  const each = divDims(channels, groups) ?? 1;
+  const grouped = g.reshape([x], { shape: [batch, groups, productOf([each, ...sizes])] });
+  const mean = (v: Value): Value => g.reduce([v], { kind: "mean", axes: [2], keepDims: true });
+  const centred = g.sub([grouped, mean(grouped)]);
+  const inverse = g.rsqrt([g.add([mean(g.mul([centred, centred])), scalarLike(g, x, eps)])]);
+  const normed = g.reshape([g.mul([centred, inverse])], { shape });
+  const perChannel = (v: Value): Value => alongAxis(g, v, 1, shape.length);
+  return g.add([g.mul([normed, perChannel(gamma)]), perChannel(beta)]);
+};
+
+export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
+  name: "group_norm",
+  summary:
+    "(x - mean) / √(variance + eps) over groups of channels and all their places, then gamma and beta of each channel: x [batch, channels, …].",
+  arity: 3,
+  outputs: "one",
+  attributes: { groups: attr.int(1), eps: attr.float() },
+  infer: (inputs, { groups }) => {
+    const [, channels = 1] = inputs[0].shape;
+    const type = inferChannelNorm("group_norm", inputs, 1, 2);
+    if (divDims(channels, groups) === undefined)
+      throw new WorkbenchError("IR_SHAPE", `[group_norm] channels: got ${channels}, expected a multiple of ${groups}`);
+    return type;
+  },
+  reference: ([x, gamma, beta], { groups, eps }) => {
+    const plane = sizeOf(x.shape.slice(2));
+    const channels = at(x.shape, 1);
+    const size = (channels / groups) * plane;
+    const out = new Float64Array(x.data.length);
+    for (let start = 0; start < out.length; start += size) {
+      const group = x.data.subarray(start, start + size);
+      const mean = group.reduce((sum, v) => sum + v, 0) / size;
+      const scale = 1 / Math.sqrt(group.reduce((sum, v) => sum + (v - mean) ** 2, 0) / size + eps);
+      group.forEach((v, i) => {
+        const channel = Math.floor((start + i) / plane) % channels;
+        out[start + i] = (v - mean) * scale * at(gamma.data, channel) + at(beta.data, channel);
+      });
+    }
+    return hostTensor(x.dtype, x.shape, out);
+  },
+  gradient: decomposed(parts),
+  batching: decomposed(parts),
+  traits: ["pure"],
+  backends: {
+    cpu: cpuKernel("group_norm", { params: ({ groups, eps }) => ({ groups, eps }) }),
+    coreml: decomposed(parts),
+    mlx: decomposed(parts),
+    webgpu: decomposed(parts),
+  },
+  samples: withDoubles([
+    {
+      title: "odd sizes",
+      inputs: [normal(1, [2, 6, 3, 5]), normal(2, [6]), normal(3, [6])],
+      attrs: { groups: 3, eps: 1e-5 },
+    },
+    {
+      title: "one group, one dimension, symbolic length",
+      inputs: [normal(4, [1, 4, "T"], 1, 2), normal(5, [4]), normal(6, [4])],
+      attrs: { groups: 1, eps: 1e-3 },
+      bindings: { T: 5 },
+    },
+    {
+      title: "a group per channel, symbolic batch",
+      inputs: [normal(7, ["B", 3, 2, 2]), normal(8, [3]), normal(9, [3])],
+      attrs: { groups: 3, eps: 1e-5 },
+      bindings: { B: 2 },
+    },
+  ]),
+});
