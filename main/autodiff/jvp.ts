@@ -1,0 +1,180 @@
+/**
+ * Forward mode: a graph in, a graph with tangents out. The tangent of a node is the transpose of its gradient rule, which is
+ * linear in the cotangent: the rule applied to a node gives v ↦ Jᵀv, and the gradient of that with respect to v gives u ↦ Ju.
+ * So every op with a gradient has a tangent. Branches and loops stay what they are: a loop carries its tangents along, so it needs
+ * no limit, other than against the flow.
+ */
+import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
+import { GraphBuilder } from "../ir/builder.ts";
+import { isFloat } from "../ir/dtype.ts";
+import type { Graph, Node, Value } from "../ir/graph.ts";
+import { isLeaf, valueKey } from "../ir/graph.ts";
+import { inlineGraph, inlineNodes } from "../ir/nested.ts";
+import { regionInputs, regionOutputs } from "../ir/regions.ts";
+import { prune } from "../ir/rewrite.ts";
+import type { TensorType } from "../ir/type.ts";
+import { typeAt } from "../ops/expand.ts";
+import { filled, filledLike } from "../ops/families/constants.ts";
+import { makeRegion, opTable, typedBuilder } from "../ops/index.ts";
+import type { OpBuilder } from "../ops/opBuilder.ts";
+import { copyAll, expandForGradients, gradientOf, leavesByName } from "./vjp.ts";
+
+export interface TangentRequest {
+  /** Outputs whose tangents become outputs `tangent.<name>`. */
+  readonly of: readonly string[];
+  /** Inputs, weights or states by name; their tangents become inputs `tangent.<name>`. */
+  readonly wrt: readonly string[];
+}
+
+export const tangentName = (name: string): string => `tangent.${name}`;
+
+/** The graph's outputs, and the Jacobian-vector product of the requested ones. */
+export function tangentGraph(graph: Graph, request: TangentRequest): Graph {
+  const source = expandForGradients(graph);
+  const builder = new GraphBuilder(opTable, `${graph.name} tangent`);
+  const g = typedBuilder(builder);
+  const map = copyAll(builder, source);
+  const leaves = leavesByName(source);
+  const tangents: Tangents = new Map();
+  for (const name of request.wrt) {
+    const leaf = leaves.get(name);
+    if (!leaf) throw new WorkbenchError("INPUT_ARGUMENT", `[jvp] no input or weight "${name}" in ${graph.name}`);
+    const value: Value = { node: leaf.id, output: 0 };
+    tangents.set(valueKey(value), builder.input(tangentName(name), typeAt(source, value)));
+  }
+  push(source, g, map, tangents);
+  for (const name of request.of) {
+    const output = source.outputs.find((o) => o.name === name);
+    if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[jvp] no output "${name}" in ${graph.name}`);
+    const tangent = tangents.get(valueKey(output.value)) ?? filledLike(g, map(output.value), 0);
+    builder.output(tangentName(name), tangent);
+  }
+  return prune(builder.finish()).graph;
+}
+
+/** Tangents of values of the source graph; what depends on nothing has none. */
+type Tangents = Map<string, Value>;
+
+/** Walks the nodes of a graph that stands in `g` already. */
+function push(source: Graph, g: OpBuilder, map: (old: Value) => Value, tangents: Tangents): void {
+  for (const node of source.nodes) {
+    if (isLeaf(node) || !node.inputs.some((input) => tangents.has(valueKey(input)))) continue;
+    if (!node.outputs.some(({ dtype }) => isFloat(dtype))) continue;
+    const given = node.inputs.map((input) => tangents.get(valueKey(input)));
+    const made = tangentsOf(source, node, g, node.inputs.map(map), given);
+    made.forEach((tangent, output) => {
+      if (tangent) tangents.set(valueKey({ node: node.id, output }), tangent);
+    });
+  }
+}
+
+type Given = readonly (Value | undefined)[];
+
+function tangentsOf(source: Graph, node: Node, g: OpBuilder, inputs: readonly Value[], given: Given): Given {
+  if (node.op === "if") return ofBranches(node, g, inputs, given);
+  if (node.op === "while") return ofLoop(node, g, inputs, given);
+  const types = node.inputs.map((value) => typeAt(source, value));
+  return ofNode(node, types, g, inputs, given);
+}
+
+const places = (items: readonly unknown[], holds: (index: number) => boolean): readonly number[] =>
+  items.flatMap((_, i) => (holds(i) ? [i] : []));
+const floats = (types: readonly TensorType[]): readonly number[] =>
+  places(types, (i) => isFloat(types[i]?.dtype ?? "bool"));
+const at = <T>(items: readonly T[], index: number): T => {
+  const item = items[index];
+  invariant(item !== undefined, `[jvp] nothing at ${index}`);
+  return item;
+};
+const present = (given: Given): readonly Value[] => given.filter((value) => value !== undefined);
+
+/** The transpose of the gradient rule, as nodes. */
+function ofNode(node: Node, types: readonly TensorType[], g: OpBuilder, inputs: readonly Value[], given: Given): Given {
+  const of = floats(node.outputs);
+  const wrt = places(given, (i) => given[i] !== undefined);
+  const single = makeRegion(node.op, types, (h, ...operands) =>
+    h.graph.apply(node.op, operands, node.attrs, { regions: node.regions }),
+  );
+  const pullback = gradientOf(single, of, wrt);
+  const cotangents = of.map((_, i) => types.length + i);
+  const pushed = gradientOf(
+    pullback,
+    places(wrt, () => true),
+    cotangents,
+  );
+  // The rule is linear in its cotangents, so it does not matter where it is differentiated.
+  const anywhere = of.map((i) => zerosOf(g, at(node.outputs, i)));
+  const results = inlineGraph(g.graph, pushed, [...inputs, ...anywhere, ...present(given)]);
+  return node.outputs.map((_, i) => results[of.indexOf(i)]);
+}
+
+function zerosOf(g: OpBuilder, type: TensorType): Value {
+  const { dtype } = type;
+  invariant(dtype === "f32" || dtype === "f64" || dtype === "f16" || dtype === "bf16", `[jvp] ${dtype} is no float`);
+  return filled(g, dtype, type.shape, 0);
+}
+
+/** A region that gives its results and the tangents of the float ones; inputs `wrt` have tangents, which come after all inputs. */
+function withTangents(region: Graph, wrt: readonly number[]): Graph {
+  const source = expandForGradients(region);
+  const types = regionInputs(source);
+  const extra = wrt.map((i) => at(types, i));
+  return makeRegion(`${region.name} tangent`, [...types, ...extra], (g, ...operands) => {
+    const map = inlineNodes(g.graph, source, operands);
+    const tangents: Tangents = new Map();
+    wrt.forEach((place, i) => {
+      tangents.set(valueKey({ node: at(source.inputs, place), output: 0 }), at(operands, types.length + i));
+    });
+    push(source, g, map, tangents);
+    const results = source.outputs.map(({ value }) => value);
+    const moved = floats(regionOutputs(source)).map((i) => at(results, i));
+    return [
+      ...results.map(map),
+      ...moved.map((value) => tangents.get(valueKey(value)) ?? filledLike(g, map(value), 0)),
+    ];
+  });
+}
+
+function ofBranches(node: Node, g: OpBuilder, inputs: readonly Value[], given: Given): Given {
+  const wrt = places(given, (i) => given[i] !== undefined).map((i) => i - 1);
+  const regions = node.regions.map((region) => withTangents(region, wrt));
+  const results = g.if([...inputs, ...present(given)], {}, "tangent", regions);
+  return afterResults(node, results);
+}
+
+/** The tangents that a node with sub-graphs gives behind its results. */
+function afterResults(node: Node, results: readonly Value[]): Given {
+  const moved = floats(node.outputs);
+  return node.outputs.map((_, i) => (moved.includes(i) ? results[node.outputs.length + moved.indexOf(i)] : undefined));
+}
+
+/** Carried: the values, then the tangents of the float ones. Behind them what stays, and the tangents of that. */
+function ofLoop(node: Node, g: OpBuilder, inputs: readonly Value[], given: Given): Given {
+  const carried = node.outputs.length;
+  const moved = floats(node.outputs);
+  const fixed = places(given, (i) => i >= carried && given[i] !== undefined);
+  const start = moved.map((i) => given[i] ?? filledLike(g, at(inputs, i), 0));
+  const operands = [
+    ...inputs.slice(0, carried),
+    ...start,
+    ...inputs.slice(carried),
+    ...fixed.map((i) => at(given, i)).filter((value) => value !== undefined),
+  ];
+  const types = operands.map((value) => g.typeOf(value));
+  const rest = inputs.length - carried;
+  const behind = carried + moved.length;
+  const plain = (all: readonly Value[]): readonly Value[] => [
+    ...all.slice(0, carried),
+    ...all.slice(behind, behind + rest),
+  ];
+  const [condition, body] = [at(node.regions, 0), at(node.regions, 1)];
+  const turn = withTangents(body, [...moved, ...fixed]);
+  const regions = [
+    makeRegion(condition.name, types, (h, ...all) => inlineGraph(h.graph, condition, plain(all))),
+    makeRegion(turn.name, types, (h, ...all) =>
+      inlineGraph(h.graph, turn, [...plain(all), ...all.slice(carried, behind), ...all.slice(behind + rest)]),
+    ),
+  ];
+  const attrs = { ...node.attrs, carried: behind };
+  return afterResults(node, g.while(operands, attrs, "tangent", regions));
+}
