@@ -31,7 +31,10 @@ describe("the state of the machine", () => {
     expect(readings.some(({ id }) => id === "mlx-limit")).toBe(missing === undefined);
     const { checks } = await harness.client.call("doctor.run", {});
     for (const { id, title } of readings)
-      if (id !== "memory") expect(checks.map((check) => check.title)).toContain(title);
+      if (id !== "memory" && !id.startsWith("mlx-")) expect(checks.map((check) => check.title)).toContain(title);
+    expect(checks.find(({ id }) => id === "mlx-memory")?.sentence).toMatch(
+      missing === undefined ? /^MLX memory in use .+, most so far .+, limit .+\.$/ : /^MLX is not here\.$/,
+    );
   });
 
   test("stands in the result of a benchmark, before and after", async () => {

@@ -3,6 +3,7 @@ import { availableParallelism, cpus } from "node:os";
 import { contract } from "../../contract/contract.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts";
+import type { Reading } from "../../contract/views/machine.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { VERSION } from "../version.ts";
 import type { CpuAccess } from "./devices.ts";
@@ -90,16 +91,30 @@ async function cacheCheck(store: DiskStore | undefined): Promise<Check> {
 /** Heat, power, load and MLX's memory: what is not told is a note, not a fault. The memory of the machine has its own check. */
 async function stateChecks(parts: InfoParts): Promise<readonly Check[]> {
   const { readings } = await machineState(parts);
-  return readings
-    .filter(({ id }) => id !== "memory")
-    .map(({ id, title, value, source, state }): Check => ({
-      id,
-      title,
-      state: state === "unknown" ? "info" : state,
-      sentence: value === null ? `${source.charAt(0).toUpperCase()}${source.slice(1)}.` : `${value} (${source}).`,
+  const [mlx, others] = [true, false].map((of) => readings.filter(({ id }) => id.startsWith("mlx-") === of));
+  return [
+    ...(others ?? []).filter(({ id }) => id !== "memory").map(stateCheck),
+    {
+      id: "mlx-memory",
+      title: "MLX memory",
+      state: "info",
+      sentence: sentenceCase(
+        (mlx ?? []).map(({ title, value, source }) => (value === null ? source : `${title} ${value}`)).join(", "),
+      ),
       hint: null,
-    }));
+    },
+  ];
 }
+
+const sentenceCase = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+const stateCheck = ({ id, title, value, source, state }: Reading): Check => ({
+  id,
+  title,
+  state: state === "unknown" ? "info" : state,
+  sentence: sentenceCase(value === null ? source : `${value} (${source})`),
+  hint: null,
+});
 
 async function modelsCheck({ models }: CoremlAccess): Promise<Check> {
   const { folder, entries, bytes, limit } = await models.facts();

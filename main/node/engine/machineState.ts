@@ -191,7 +191,7 @@ export async function memoryReading(machine: MachineSource): Promise<Reading> {
   const stalled = numberIn(/^some avg10=([\d.]+)/m.exec(machine.read("/proc/pressure/memory") ?? "")?.[1], 1);
   return {
     ...named,
-    value: `${share}${stalled === undefined ? "" : `, programs waited for it ${stalled} % of the last 10 s`}`,
+    value: `${share}${(stalled ?? 0) > 0 ? `, programs waited for it ${stalled ?? 0} % of the last 10 s` : ""}`,
     source: stalled === undefined ? "the system's count" : "/proc/meminfo, /proc/pressure/memory",
     state: free < total * LITTLE || (stalled ?? 0) >= 1 ? "warning" : "ok",
   };
@@ -242,9 +242,9 @@ function mlxReadings(mlx: MlxAccess): Reading[] {
   });
   return [
     row("mlx-memory", "MLX memory in use", active, "mlx::core::get_active_memory"),
-    row("mlx-peak", "MLX memory, most so far", peak, "mlx::core::get_peak_memory"),
-    row("mlx-cache", "MLX cache of free memory", cache, "mlx::core::get_cache_memory"),
-    row("mlx-limit", "MLX limit", limit, "mlx::core::get_memory_limit"),
+    row("mlx-peak", "most so far", peak, "mlx::core::get_peak_memory"),
+    row("mlx-cache", "kept for reuse", cache, "mlx::core::get_cache_memory"),
+    row("mlx-limit", "limit", limit, "mlx::core::get_memory_limit"),
   ];
 }
 

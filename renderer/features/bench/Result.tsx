@@ -67,7 +67,7 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
 
 /** Heat, power and memory before and after: what the numbers hold for. */
 function Conditions({ result }: { readonly result: BenchResult }): ReactNode {
-  const rows = conditionRows(result.conditions);
+  const rows = conditionRows(result);
   if (rows.length === 0) return null;
   return (
     <details className={styles["conditions"]} open={rows.some(({ flagged }) => flagged)}>

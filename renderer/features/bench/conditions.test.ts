@@ -14,8 +14,15 @@ const state = (...readings: readonly Reading[]) => ({ at: 0, readings: [...readi
 describe("the conditions of a benchmark", () => {
   it("say what changed, and what is not told", () => {
     const rows = conditionRows({
-      before: state(reading("power", "mains"), reading("thermal", "nominal"), reading("swap", null, "unknown")),
-      after: state(reading("power", "mains"), reading("thermal", "fair", "warning"), reading("swap", null, "unknown")),
+      device: "cpu",
+      conditions: {
+        before: state(reading("power", "mains"), reading("thermal", "nominal"), reading("swap", null, "unknown")),
+        after: state(
+          reading("power", "mains"),
+          reading("thermal", "fair", "warning"),
+          reading("swap", null, "unknown"),
+        ),
+      },
     });
     expect(rows.map(({ text, flagged }) => [text, flagged])).toEqual([
       ["mains", false],
@@ -26,9 +33,21 @@ describe("the conditions of a benchmark", () => {
 
   it("do not blame others for the load that the benchmark made", () => {
     const rows = conditionRows({
-      before: state(reading("load", "0.2 on 2 processors")),
-      after: state(reading("load", "2.1 on 2 processors", "warning")),
+      device: "cpu",
+      conditions: {
+        before: state(reading("load", "0.2 on 2 processors")),
+        after: state(reading("load", "2.1 on 2 processors", "warning")),
+      },
     });
     expect(rows).toMatchObject([{ text: "0.2 on 2 processors", flagged: false }]);
+  });
+
+  it("tell MLX's memory where MLX was measured, and not elsewhere", () => {
+    const after = state(reading("mlx-memory", "3.4 MB"), { ...reading("mlx-peak", "3.8 MB"), title: "most so far" });
+    const conditions = { before: state(reading("mlx-memory", "0 B")), after };
+    expect(conditionRows({ device: "mlx", conditions })).toMatchObject([
+      { title: "MLX memory", text: "3.4 MB in use, most so far 3.8 MB" },
+    ]);
+    expect(conditionRows({ device: "cpu", conditions })).toEqual([]);
   });
 });

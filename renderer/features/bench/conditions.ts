@@ -12,15 +12,34 @@ export interface ConditionRow {
 /** A benchmark makes load itself: only what was there before it is the others'. */
 const BEFORE_ONLY: readonly Reading["id"][] = ["load"];
 
-export function conditionRows({ before, after }: BenchResult["conditions"]): readonly ConditionRow[] {
-  return before.readings.map((first) => {
-    const last = BEFORE_ONLY.includes(first.id) ? first : (after.readings.find(({ id }) => id === first.id) ?? first);
-    const [a, b] = [first.value, last.value];
-    return {
-      title: first.title,
-      text: a === null ? first.source : a === b || b === null ? a : `${a} → ${b}`,
-      source: first.source,
-      flagged: first.state === "warning" || last.state === "warning",
-    };
-  });
+const isMlx = ({ id }: Reading): boolean => id.startsWith("mlx-");
+
+/** MLX's memory is of interest where MLX was measured: as it was at the end, one row. */
+function mlxRow(readings: readonly Reading[]): readonly ConditionRow[] {
+  const told = readings.filter((reading) => isMlx(reading) && reading.value !== null);
+  const text = told.map(({ id, title, value }) =>
+    id === "mlx-memory" ? `${value ?? ""} in use` : `${title} ${value ?? ""}`,
+  );
+  return told.length === 0
+    ? []
+    : [{ title: "MLX memory", text: text.join(", "), source: told[0]?.source ?? "", flagged: false }];
+}
+
+export function conditionRows({
+  conditions: { before, after },
+  device,
+}: Pick<BenchResult, "conditions" | "device">): readonly ConditionRow[] {
+  const machine = before.readings
+    .filter((reading) => !isMlx(reading))
+    .map((first) => {
+      const last = BEFORE_ONLY.includes(first.id) ? first : (after.readings.find(({ id }) => id === first.id) ?? first);
+      const [a, b] = [first.value, last.value];
+      return {
+        title: first.title,
+        text: a === null ? first.source : a === b || b === null ? a : `${a} → ${b}`,
+        source: first.source,
+        flagged: first.state === "warning" || last.state === "warning",
+      };
+    });
+  return device === "mlx" ? [...machine, ...mlxRow(after.readings)] : machine;
 }

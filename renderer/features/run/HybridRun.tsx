@@ -1,6 +1,7 @@
 /** A demo graph, run once through its segments: times and bytes of each, the outputs, and how they agree with the reference. */
 import type { ReactNode } from "react";
 import type { HybridView } from "../../../main/contract/views/run.ts";
+import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -14,9 +15,17 @@ import table from "../../ui/table.module.css";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
+/** These run no program of Core ML. */
+const REFUSED = {
+  cpu: "Runs the host segments, whatever is chosen here.",
+  mlx: "Runs no Core ML program; the overview says what it would do with this graph.",
+} as const;
+
 export function HybridRun(): ReactNode {
   const state = useRun((s) => s.hybrid);
   const run = useRun((s) => s.runHybrid);
+  const device = useRun((s) => s.hybridDevice);
+  const setDevice = useRun((s) => s.setHybridDevice);
   const view = current(state);
   return (
     <div className={styles["hybrid"]}>
@@ -24,10 +33,21 @@ export function HybridRun(): ReactNode {
         <div>
           <h2>One run through the segments</h2>
           <p>
-            Core ML segments run in the simulator, which reads the package back from disk; host segments run in our own
-            code.
+            {device === "coreml"
+              ? "Core ML segments run on Core ML; host segments run in our own code."
+              : "Core ML segments run in the simulator, which reads the package back from disk; host segments run in our own code."}
           </p>
         </div>
+        <DevicePicker
+          label="Core ML segments on"
+          lead="Core ML segments on"
+          value={device}
+          refused={REFUSED}
+          disabled={state.kind === "loading"}
+          onChange={(next) => {
+            if (next === "coreml" || next === "coreml-sim") setDevice(next);
+          }}
+        />
         <Button look="primary" disabled={state.kind === "loading"} onClick={() => void run()}>
           {view === null ? "Run it" : "Run it again"}
         </Button>

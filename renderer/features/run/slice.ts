@@ -25,6 +25,9 @@ export interface RunSlice {
   readonly rates: readonly number[];
   readonly template: Async<TemplateView>;
   readonly hybrid: Async<HybridView>;
+  /** Where the segments of CoreML run. */
+  readonly hybridDevice: HybridDevice;
+  readonly setHybridDevice: (device: HybridDevice) => void;
   /** Runs of this session, newest first; a new conversation does not forget them. */
   readonly runHistory: readonly RunRecord[];
   readonly historyShown: boolean;
@@ -50,6 +53,9 @@ export interface RunSlice {
   readonly runHybrid: () => Promise<void>;
   readonly resetRun: () => void;
 }
+
+/** The devices that run a program of CoreML. */
+export type HybridDevice = "coreml-sim" | "coreml";
 
 type State = SessionState & RunSlice & PairSlice;
 
@@ -116,6 +122,8 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     rates: [],
     template: IDLE,
     hybrid: IDLE,
+    hybridDevice: "coreml-sim",
+    setHybridDevice: (hybridDevice) => set({ hybridDevice }),
     runHistory: [],
     historyShown: false,
     comparedRuns: [],
@@ -184,7 +192,11 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       if (open === null || target === null) return;
       set({ hybrid: { kind: "loading", previous: current(get().hybrid) } });
       try {
-        const hybrid = await engine.call("hybrid.run", { model: open.model, target });
+        const hybrid = await engine.call("hybrid.run", {
+          model: open.model,
+          target,
+          device: get().hybridDevice,
+        });
         if (isOpen(open)) set({ hybrid: ready(hybrid) });
       } catch (error) {
         if (isOpen(open)) set({ hybrid: failed(error) });
