@@ -219,6 +219,17 @@ export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
       attrs: { scale: 0.5, mask: "custom" },
     },
     {
+      title: "bias, grouped heads",
+      inputs: [normal(17, [2, 4, 3, 4]), normal(18, [2, 2, 5, 4]), normal(19, [2, 2, 5, 4]), normal(20, [2, 4, 3, 5])],
+      attrs: { scale: 0.5, mask: "bias" },
+    },
+    {
+      title: "sliding, batches, grouped, symbolic",
+      inputs: [normal(21, [2, 4, "T", 3]), normal(22, [2, 2, "T+3", 3]), normal(23, [2, 2, "T+3", 3])],
+      attrs: { scale: 0.6, mask: "sliding", window: 2 },
+      bindings: { T: 4 },
+    },
+    {
       title: "bias and softcap",
       inputs: [normal(13, [1, 2, 3, 4]), normal(14, [1, 2, 5, 4]), normal(15, [1, 2, 5, 4]), normal(16, [1, 2, 3, 5])],
       attrs: { scale: 1, softcap: 2, mask: "bias" },
