@@ -11,6 +11,7 @@ import { tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
 import type { CpuDeviceOptions } from "../runtime/cpuDevice.ts";
+import { damagedPlan } from "../testing/mutatePlan.ts";
 import { seededRandom } from "../testing/random.ts";
 import { loadAddon } from "./addon.ts";
 
@@ -219,10 +220,7 @@ test("mutated plans are refused with a code or run without harm", async () => {
   const random = seededRandom(11);
   let refused = 0;
   for (let i = 0; i < 3000; i++) {
-    const bytes = plan.slice(0, i % 5 === 0 ? random.integer(plan.length) : plan.length);
-    for (let n = random.integer(4); n >= 0; n--)
-      if (bytes.length > 0)
-        bytes[random.integer(bytes.length)] = random.pick([0, 1, 2, 127, 128, 255, random.integer(256)]);
+    const bytes = damagedPlan(plan, random).subarray(0, i % 5 === 0 ? random.integer(plan.length) : plan.length);
     try {
       const handle = engine.loadPlan(bytes, weights);
       try {

@@ -7,6 +7,7 @@ import { MLX_MODES } from "../backends/mlx/engine.ts";
 import { writePlan } from "../backends/mlx/planWriter.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
+import { damagedPlan } from "../testing/mutatePlan.ts";
 import { seededRandom } from "../testing/random.ts";
 import type { MlxEngine } from "../runtime/mlxDevice.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
@@ -94,8 +95,7 @@ describe.skipIf(missing !== undefined)("plans that lie", () => {
     const random = seededRandom(11);
     let refused = 0;
     for (let round = 0; round < 3000; round++) {
-      const changed = bytes.slice();
-      for (let i = 0; i <= random.integer(3); i++) changed[random.integer(changed.length)] = random.integer(256);
+      const changed = damagedPlan(bytes, random);
       const cut = random.integer(4) === 0 ? changed.subarray(0, random.integer(changed.length)) : changed;
       try {
         mlx.loadPlan(cut, null).dispose();

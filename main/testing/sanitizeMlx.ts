@@ -13,6 +13,7 @@ import { opTable, typedBuilder } from "../ops/index.ts";
 import type { GraphRun } from "../runtime/device.ts";
 import type { MlxSession } from "../runtime/mlxDevice.ts";
 import { mlxDevice, mlxRules } from "../runtime/mlxDevice.ts";
+import { damagedPlan } from "./mutatePlan.ts";
 import { seededRandom } from "./random.ts";
 import { packedBytes, weightFile } from "./weightFile.ts";
 
@@ -152,18 +153,8 @@ for (const mode of MLX_MODES) {
 const plan = compileMlx(graph, mlxRules, weights.locate).bytes;
 const handle = engine.openWeights(weights.paths);
 for (let i = 0; i < 3000; i++) {
-  const bytes = plan.slice();
-  const view = new DataView(bytes.buffer);
-  for (let n = 0; n <= i % 3; n++) {
-    if (i % 2 === 0) bytes[random.integer(bytes.length)] = random.integer(256);
-    else {
-      const at = 4 * random.integer(Math.floor(bytes.length / 4));
-      const old = view.getUint32(at, true);
-      view.setUint32(at, random.pick([0, 1, 2, old + 1, old * 2, old >>> 1, 0xffffffff, random.integer(64)]), true);
-    }
-  }
   try {
-    const loaded = engine.loadPlan(bytes, handle);
+    const loaded = engine.loadPlan(damagedPlan(plan, random), handle);
     try {
       const session = loaded.openSession({ mode: i % 4 < 2 ? "lazy" : "eager", symbols: { capacity: 64 } });
       const inputs = { tokens: Int32Array.of(1, 2, 3), past: Int32Array.of(0) };
