@@ -8,7 +8,7 @@ import { openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 import { readSettings, VARIABLES } from "../settings.ts";
 import type { Output } from "./output.ts";
-import { bytesText, counted, figureText } from "./output.ts";
+import { bytesText, figureText } from "./output.ts";
 import { planned } from "./planned.ts";
 
 interface RouteOptions extends CommonOptions {
@@ -43,9 +43,6 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
     row.note ?? "",
   ]);
   output.table(["device", "ops", "work", "time", "note"], rows, { right: [1, 2, 3], yields: 4, by: "wrap" });
-  output.line(
-    `\n${counted(view.segments.length, "segment")}, ${counted(view.hops.length, "hop")}, ${figureText(view.bytesPerStep)} across per step`,
-  );
   noteDispatch(output);
   if (options.ops === true) {
     output.line();
