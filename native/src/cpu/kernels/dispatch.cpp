@@ -55,7 +55,7 @@ bool runs_here(Isa isa) {
       __builtin_cpu_init();
       return runs_here(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vnni");
+             __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni");
 #endif
 #if defined(RLX_HAVE_ARM)
     case Isa::neon: return true;
@@ -124,9 +124,7 @@ const Dispatch* dispatch(const char* forced) {
 
 size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
   // As ActView of the kernels lays it out.
-  const bool few = kind == ActKind::i16_block256 && tokens < kGemmMinTokens;
-  const size_t values = kind == ActKind::f32 || few ? 1024 : 512;
-  return chunks_of(k) * round_up((values + (kind == ActKind::f32 ? 0 : 4 + 32 + 32)) * tokens, 64);
+  return chunks_of(k) * round_up((value_bytes(kind, tokens) + (kind == ActKind::f32 ? 0 : 4 + 32 + 32)) * tokens, 64);
 }
 
 size_t matmul_scratch_bytes(size_t tokens) {

@@ -16,18 +16,18 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 //   scales  [tokens] f32: x = scale * value
 //   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
 //   sums16  [tokens][16] int16: sum of the values of each 16 (i16_block256 only)
-// For few tokens (the decode path) x86 keeps i16_block256 as two int8 planes of 256, value = 16 * high + low with
-// low in 0..15, in two orders: sub-blocks of 32 as 0 2 1 3 (first 512 bytes; Q4_K, Q5_K) and in order (Q6_K).
-// On arm64 both kinds are planes, always (see prepare.cpp).
+// Where bytes are multiplied, the values are planes of 256 int8 instead, value = unit * high + low:
+//   i16_block256, few tokens on x86 and always on arm64: unit 16, low in 0..15. AVX-512 wants other orders and keeps
+//     two, for Q4_K and Q5_K and for Q6_K, and int32 [32]: -2 * (sum of the 8 values that share a lane) of the latter
+//   i16_block32, few tokens on AVX-512: unit 128, signed low, an order of its own, and int32 [32]: minus that sum
+//   i16_block32 on arm64: unit 256, signed low
+// (prepare.cpp writes them.)
 
-// Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32:
-// |scale * quant| <= 128 * 32 (Q6_K), and 4096 * 2047 * 256 < 2^31.
-inline constexpr int kActMax256 = 2047;
-inline constexpr int kActMax32 = 32512;  // 127 * 256
-
-RLX_INLINE size_t value_bytes(ActKind kind, size_t tokens) {
-  return kind == ActKind::f32 || (kind == ActKind::i16_block256 && tokens < kGemmMinTokens) ? 1024 : 512;
-}
+// Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
+// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31, and the high planes of 8 products int16 with their
+// low ones: 8 * 32 * 2016 / 16 + 8 * 63 * 15 / 16 < 2^15.
+inline constexpr int kActMax256 = 2016;
+inline constexpr int kActMax32 = 16256;  // 127 * 128: a plane of units of 128 is int8. All paths round alike.
 
 struct ActView {
   const uint8_t* base;

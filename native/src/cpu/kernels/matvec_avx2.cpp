@@ -12,11 +12,6 @@ namespace {
 RLX_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 RLX_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 
-// The planes in the order of the sub-blocks (behind the other order, which only AVX-512 wants).
-RLX_INLINE const int8_t* planes_of(const ActView& act, size_t chunk, size_t t) {
-  return act.planes(chunk, t) + 2 * kChunk;
-}
-
 // 32 quants of sub-block j times their scale, against both planes.
 struct PlaneSums {
   __m256i high, low;
@@ -66,7 +61,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
       }
       const __m256i scale0 = scale16(scales, 2 * g), scale1 = scale16(scales, 2 * g + 1);
       for (int t = 0; t < T; ++t) {
-        const int8_t* planes = planes_of(task.act, c, task.t0 + static_cast<size_t>(t));
+        const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t));
         add_planes(sums[t], first, scale0, planes, 2 * g);
         add_planes(sums[t], second, scale1, planes, 2 * g + 1);
       }
@@ -120,7 +115,7 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
       for (int j = 0; j < 4; ++j) {
         const __m256i scale = scale_pair(scale_half[half], j);
         for (int t = 0; t < T; ++t) {
-          add_planes(sums[t], q[j], scale, planes_of(task.act, c, task.t0 + static_cast<size_t>(t)), 4 * half + j);
+          add_planes(sums[t], q[j], scale, task.act.planes(c, task.t0 + static_cast<size_t>(t)), 4 * half + j);
         }
       }
     }
@@ -175,14 +170,13 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
       low[t] = 0.0f;
     }
     const size_t n = min_size(8, count - c * 8);
-    const int16_t* x = task.act.words(c, task.t0);
     for (size_t i = 0; i < n; ++i, ++b) {
       const __m256i q = quants(*b);
       const __m256i q0 = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
       const __m256i q1 = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));
       const F d = scale_of(b->d);
       for (int t = 0; t < T; ++t) {
-        const int16_t* at = x + static_cast<size_t>(t) * kChunk + 32 * i;
+        const int16_t* at = task.act.words(c, task.t0 + static_cast<size_t>(t)) + 32 * i;
         const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(q0, load256(at)), _mm256_madd_epi16(q1, load256(at + 16)));
         part[t] = ffma(_mm256_cvtepi32_ps(p), d, part[t]);
         if constexpr (kHasMin<Block>) {

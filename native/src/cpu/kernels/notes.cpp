@@ -18,7 +18,7 @@ constexpr KernelNote kAvx2[] = {
 };
 constexpr KernelNote kAvx512[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
-    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "int16 activations, vpmaddwd and vpdpwssd"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "15-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
     {"matmul q4_k q5_k q6_k", "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
     {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
 };

@@ -1,0 +1,156 @@
+// Few tokens against rows of K blocks with AVX-512: Q4_K, Q5_K and Q6_K, a chunk of 256 quants at a time.
+//
+// The quants of a sub-block lie in the same lanes of two registers, so that its 6- or 8-bit scale is applied once, in
+// int32: a chunk is one exact integer per lane.
+#pragma once
+
+#include "avx512_rows.h"
+
+namespace rlx::kernels::RLX_ISA {
+
+template <class Block>
+inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
+
+// A chunk of Q4_K or Q5_K with its 256 quants as bytes. Each lane of 128 bits belongs to one sub-block: `even` holds
+// the first and the last 16 quants of sub-blocks 0 2 4 6, `odd` those of 1 3 5 7.
+struct Chunk45 {
+  __m512i even[2], odd[2];
+  __m512i even_scale, odd_scale;  // (scale, 16 * scale) in each 32 bits
+  __m256 mins;
+  __m128 d;  // d, dmin
+};
+
+// One bit of each byte, moved to bit 4; a different one in each lane of 128 bits.
+RLX_INLINE __m512i bits_to_fifth(int first) {
+  const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (24 + bit)); };
+  return _mm512_setr_epi64(m(first), m(first), m(first + 2), m(first + 2), m(first + 4), m(first + 4), m(first + 6),
+                           m(first + 6));
+}
+
+template <class Block>
+RLX_INLINE Chunk45 unpack45(const Block& b) {
+  const __m512i low4 = _mm512_set1_epi8(15), to_low = _mm512_set1_epi64(kHighNibble);
+  const __m512i x = load512_once(b.qs), y = load512_once(b.qs + 64);
+  const __m512i q[2] = {starts_of(x, y), ends_of(x, y)};
+  Chunk45 r;
+  for (int i = 0; i < 2; ++i) {
+    r.even[i] = _mm512_and_si512(q[i], low4);
+    r.odd[i] = _mm512_gf2p8affine_epi64_epi8(q[i], to_low, 0);
+    if constexpr (kFive<Block>) {
+      const __m512i high = _mm512_broadcast_i32x4(load128(b.qh + 16 * i));
+      r.even[i] = _mm512_or_si512(r.even[i], _mm512_gf2p8affine_epi64_epi8(high, bits_to_fifth(0), 0));
+      r.odd[i] = _mm512_or_si512(r.odd[i], _mm512_gf2p8affine_epi64_epi8(high, bits_to_fifth(1), 0));
+    }
+  }
+  const PackedScales s = unpack_scales(b.scales);
+  const __m256i scale = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.scale)));
+  const __m512i pairs = _mm512_castsi256_si512(_mm256_or_si256(scale, _mm256_slli_epi32(scale, 20)));
+  r.even_scale = _mm512_permutexvar_epi32(quarters32(0, 2), pairs);
+  r.odd_scale = _mm512_permutexvar_epi32(quarters32(1, 2), pairs);
+  r.mins = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.min))));
+  r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));
+  return r;
+}
+
+// scale * (16 * high + low) of two sums of at most 8 products. Both plane sums of a lane share 32 bits, the high one in
+// the upper half: |high| < 2^15 (kActMax256) and 0 <= low <= 8 * 63 * 15 < 2^15, so nothing borrows. One vpdpwssd with
+// the pairs (scale, 16 * scale) then scales and adds both.
+RLX_INLINE __m512i scaled(__m512i a, __m512i a_pairs, __m512i b, __m512i b_pairs) {
+  return _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(_mm512_setzero_si512(), a, a_pairs), b, b_pairs);
+}
+
+template <int T>
+RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total, __m256* low) {
+  for (int t = 0; t < T; ++t) {
+    const size_t at = task.t0 + static_cast<size_t>(t);
+    const int8_t* planes = task.act.planes(c, at);
+    const __m512i even = dot_planes<16>(_mm512_setzero_si512(), w.even, planes);
+    const __m512i odd = dot_planes<16>(_mm512_setzero_si512(), w.odd, planes + 128);
+    const __m512i acc = scaled(even, w.even_scale, odd, w.odd_scale);
+    const __m128 ds = _mm_mul_ps(w.d, _mm_set1_ps(task.act.scales(c)[at]));
+    total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
+    const __m256 min = _mm256_mul_ps(w.mins, _mm256_loadu_ps(task.act.sums(c) + 8 * at));
+    low[t] = _mm256_fmadd_ps(min, _mm256_broadcastss_ps(_mm_movehdup_ps(ds)), low[t]);
+  }
+}
+
+template <class Block, int T>
+RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
+  const Block* b = reinterpret_cast<const Block*>(row);
+  __m256 low[T];
+  for (int t = 0; t < T; ++t) {
+    total[t] = fzero();
+    low[t] = _mm256_setzero_ps();
+  }
+  each_chunk(
+      task.k / kChunk, [b](size_t c) RLX_LAMBDA { return unpack45(b[c]); },
+      [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
+  for (int t = 0; t < T; ++t) total[t] = total[t] - _mm512_zextps256_ps512(low[t]);
+}
+
+// A chunk of Q6_K with its 256 quants (32 added) as bytes. Lane i of 128 bits of `low` holds 8 quants of sub-block i and
+// 8 of sub-block 8 + i, the first ones in low[0] and the last in low[1]; `high` those of 4 + i and 12 + i.
+struct Chunk6 {
+  __m512i low[2], high[2];
+  __m512i low_scale, high_scale;  // (scale, 16 * scale) in each 32 bits
+  __m128 d;
+};
+
+// Two bits of each byte, moved to bits 4 and 5: others in the upper half of the register than in the lower.
+RLX_INLINE __m512i bits_to_top(int lower, int upper) {
+  const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (24 + bit) | 1ull << (17 + bit)); };
+  return _mm512_setr_epi64(m(lower), m(lower), m(lower), m(lower), m(upper), m(upper), m(upper), m(upper));
+}
+// Twice a, twice b and the same with 1, 2 and 3 added.
+RLX_INLINE __m512i doubles32(int a, int b) {
+  return _mm512_setr_epi32(a, a, b, b, a + 1, a + 1, b + 1, b + 1, a + 2, a + 2, b + 2, b + 2, a + 3, a + 3, b + 3,
+                           b + 3);
+}
+
+RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
+  const __m512i low4 = _mm512_set1_epi8(15), to_low = _mm512_set1_epi64(kHighNibble);
+  const __m512i x = load512_once(b.ql), y = load512_once(b.ql + 64), top = load512_once(b.qh);
+  const __m512i q[2] = {_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y)};
+  const __m512i tops[2] = {_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 2, 6, 0, 4, 2, 6), top),
+                           _mm512_permutexvar_epi64(_mm512_setr_epi64(1, 5, 3, 7, 1, 5, 3, 7), top)};
+  Chunk6 r;
+  for (int i = 0; i < 2; ++i) {
+    const __m512i low_top = _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(0, 2), 0);
+    r.low[i] = _mm512_ternarylogic_epi32(q[i], low4, low_top, 0xea);  // (q & low4) | low_top
+    r.high[i] = _mm512_or_si512(_mm512_gf2p8affine_epi64_epi8(q[i], to_low, 0),
+                                _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(4, 6), 0));
+  }
+  const __m512i scale = _mm512_cvtepi8_epi32(load128(b.scales));
+  const __m512i word = _mm512_set1_epi32(0xffff);  // (scale << 20) | (scale & word)
+  const __m512i pairs = _mm512_ternarylogic_epi32(_mm512_slli_epi32(scale, 20), scale, word, 0xf8);
+  r.low_scale = _mm512_permutexvar_epi32(doubles32(0, 8), pairs);
+  r.high_scale = _mm512_permutexvar_epi32(doubles32(4, 12), pairs);
+  r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(load_u16(b.d)));
+  return r;
+}
+
+template <int T>
+RLX_INLINE void add6(const Chunk6& w, const RowsTask& task, size_t c, F* total) {
+  for (int t = 0; t < T; ++t) {
+    const size_t at = task.t0 + static_cast<size_t>(t);
+    const int8_t* planes = task.act.planes(c, at) + 2 * kChunk;
+    // -2 * (sum of the values that share the lane): minus 32 of every quant, in units of the high plane.
+    const int8_t* offsets = planes + 2 * kChunk;
+    const __m512i low = dot_planes<16>(load512(offsets), w.low, planes);
+    const __m512i high = dot_planes<16>(load512(offsets + 64), w.high, planes + 128);
+    const __m512i acc = scaled(low, w.low_scale, high, w.high_scale);
+    const __m128 ds = _mm_mul_ss(w.d, _mm_load_ss(task.act.scales(c) + at));
+    total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
+  }
+}
+
+template <int T>
+RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
+  const BlockQ6K* b = reinterpret_cast<const BlockQ6K*>(row);
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  each_chunk(
+      task.k / kChunk, [b](size_t c) RLX_LAMBDA { return unpack6(b[c]); },
+      [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });
+}
+
+}  // namespace rlx::kernels::RLX_ISA

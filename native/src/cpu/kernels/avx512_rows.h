@@ -1,0 +1,61 @@
+// What the AVX-512 kernels of packed rows share. Activations are two planes of bytes (prepare.cpp), quants are unsigned
+// bytes, and four products at a time add up in 32 bits (vpdpbusd). Needs VNNI and GFNI.
+#pragma once
+
+#include "blocks.h"
+#include "internal.h"
+
+namespace rlx::kernels::RLX_ISA {
+
+RLX_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
+RLX_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+RLX_INLINE __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
+// One load kept in a register: the compiler would rather load twice than spend a move, and a 64-byte load that
+// crosses a cache line is dear.
+RLX_INLINE __m512i load512_once(const void* p) {
+  __m512i v = load512(p);
+  __asm__("" : "+v"(v));
+  return v;
+}
+
+// Bits of bytes moved by one affine transform over GF(2): row i of the 8 x 8 matrix, its byte 7 - i, names the bits
+// that make bit i.
+inline constexpr long long kLowNibble = 0x0102040800000000, kHighNibble = 0x1020408000000000;
+
+// Lanes of 128 bits 0 2 of a and of b, and 1 3 of a and of b.
+RLX_INLINE __m512i starts_of(__m512i a, __m512i b) {
+  return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13), b);
+}
+RLX_INLINE __m512i ends_of(__m512i a, __m512i b) {
+  return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15), b);
+}
+// a, a + step, a + 2 * step, a + 3 * step, each four times.
+RLX_INLINE __m512i quarters32(int a, int step = 1) {
+  const int b = a + step, c = b + step, d = c + step;
+  return _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
+}
+
+// sum of quants * activations of 128 quants, two of 64 that share lanes: start + high plane, then shifted, + low plane.
+template <int Shift>
+RLX_INLINE __m512i dot_planes(__m512i start, const __m512i* quants, const int8_t* planes) {
+  __m512i p = _mm512_dpbusd_epi32(start, quants[0], load512(planes));
+  p = _mm512_dpbusd_epi32(p, quants[1], load512(planes + 64));
+  p = _mm512_slli_epi32(p, Shift);
+  p = _mm512_dpbusd_epi32(p, quants[0], load512(planes + kChunk));
+  return _mm512_dpbusd_epi32(p, quants[1], load512(planes + kChunk + 64));
+}
+
+// add(unpack(c), c) for every chunk. Each is unpacked while the one before it is multiplied: the processor does not
+// look that far ahead by itself.
+template <class Unpack, class Add>
+RLX_INLINE void each_chunk(size_t chunks, Unpack unpack, Add add) {
+  auto chunk = unpack(size_t{0});
+  for (size_t c = 0; c + 1 < chunks; ++c) {
+    const auto next = unpack(c + 1);
+    add(chunk, c);
+    chunk = next;
+  }
+  add(chunk, chunks - 1);
+}
+
+}  // namespace rlx::kernels::RLX_ISA
