@@ -12,6 +12,7 @@ import { ErrorNote } from "../ui/ErrorNote.tsx";
 import { Progress } from "../ui/states.tsx";
 import { useCommands } from "./CommandsContext.ts";
 import { rankCommands } from "./rankCommands.ts";
+import { boundKeys } from "./shortcuts.ts";
 import { onMac } from "./useShortcuts.ts";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
@@ -40,6 +41,7 @@ export function Dialogs(): ReactNode {
 
 function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
   const commands = useCommands();
+  const shell = useInShell();
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const found = useMemo(
@@ -95,9 +97,13 @@ function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
           >
             <span>{command.title}</span>
             <em>{command.menu}</em>
-            {command.keys[0] === undefined ? null : (
-              <kbd className={styles["kbd"]}>{keyText(command.keys[0], onMac())}</kbd>
-            )}
+            {boundKeys(command, shell)
+              .slice(0, 1)
+              .map((key) => (
+                <kbd key={key} className={styles["kbd"]}>
+                  {keyText(key, onMac())}
+                </kbd>
+              ))}
           </div>
         ))}
       </div>
@@ -106,20 +112,24 @@ function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
   );
 }
 
+/** A shell can show a folder; a browser cannot. */
+const useInShell = (): boolean => useWorkbench((state) => state.showInFolder !== null);
+
 function Shortcuts(): ReactNode {
+  const shell = useInShell();
   const groups = (["File", "Edit", "View", "Model", "Navigate", "Help"] as const).map((menu) => ({
     menu,
-    rows: COMMANDS.filter((command) => command.menu === menu && command.keys.length > 0),
+    rows: COMMANDS.filter((command) => command.menu === menu && boundKeys(command, shell).length > 0),
   }));
   return (
     <div className={styles["shortcuts"]} tabIndex={0} role="region" aria-label="Keyboard shortcuts">
       {groups.map(({ menu, rows }) => (
         <section key={menu}>
           <h3>{menu === "Navigate" ? "In the graph" : menu}</h3>
-          {rows.map(({ id, title, keys }) => (
-            <p key={id}>
-              <span>{title}</span>
-              {keys.map((key) => (
+          {rows.map((command) => (
+            <p key={command.id}>
+              <span>{command.title}</span>
+              {boundKeys(command, shell).map((key) => (
                 <kbd key={key} className={styles["kbd"]}>
                   {keyText(key, onMac())}
                 </kbd>
@@ -128,17 +138,6 @@ function Shortcuts(): ReactNode {
           ))}
         </section>
       ))}
-      <section>
-        <h3>Walking the graph</h3>
-        <p>
-          <span>What it reads · who reads it</span> <kbd className={styles["kbd"]}>↑</kbd>{" "}
-          <kbd className={styles["kbd"]}>↓</kbd>
-        </p>
-        <p>
-          <span>What stands beside it</span> <kbd className={styles["kbd"]}>←</kbd>{" "}
-          <kbd className={styles["kbd"]}>→</kbd>
-        </p>
-      </section>
     </div>
   );
 }

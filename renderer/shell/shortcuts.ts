@@ -53,15 +53,15 @@ function matches(chord: Chord, press: KeyPress, mac: boolean): boolean {
   return chord.shift === press.shiftKey && chord.key === plainKey(press);
 }
 
+/** The keys that work here: the first of some is a browser's own (reload, private window); the others are ours everywhere. */
+export const boundKeys = ({ keys, browser }: CommandDefinition, shell: boolean): readonly string[] =>
+  shell || browser ? keys : keys.slice(1);
+
 export function commandFor(press: KeyPress, context: KeyContext): CommandId | null {
   for (const command of COMMANDS) {
-    const { id, keys, scope, browser }: CommandDefinition & { readonly id: CommandId } = command;
+    const { id, scope }: CommandDefinition & { readonly id: CommandId } = command;
     if (scope === "graph" && (!context.canvasFocused || context.typing)) continue;
-    const index = keys.findIndex((each) => matches(parseChord(each), press, context.mac));
-    if (index < 0) continue;
-    // The first key of such a command is the browser's own (reload, private window); the others are ours everywhere.
-    if (!browser && index === 0 && !context.shell) continue;
-    return id;
+    if (boundKeys(command, context.shell).some((each) => matches(parseChord(each), press, context.mac))) return id;
   }
   return null;
 }

@@ -9,7 +9,7 @@ import { TruthMark } from "../../ui/marks.tsx";
 import { benchDifferences, compareBench } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
 import { modelName } from "./slice.ts";
-import { TEST_NAMES, useBench } from "./useBench.ts";
+import { useBench } from "./useBench.ts";
 
 export function BenchInspector(): ReactNode {
   const name = useBench((s) => {
@@ -45,6 +45,8 @@ export function BenchInspector(): ReactNode {
   );
 }
 
+const SHORT_NAMES = { pp: "reading", tg: "writing" } as const;
+
 function Against({ last, before }: { readonly last: BenchEntry; readonly before: BenchEntry }): ReactNode {
   const tests = useMemo(() => compareBench(before, last), [before, last]);
   const differences = benchDifferences(before, last);
@@ -53,7 +55,7 @@ function Against({ last, before }: { readonly last: BenchEntry; readonly before:
     <Card title="Against the result before" aside={<TruthMark truth={last.result.truth} />} level={2}>
       <Facts
         rows={tests.map(({ test, ratio }) => [
-          TEST_NAMES[test].toLowerCase(),
+          SHORT_NAMES[test],
           `${significant(ratio.value)} × (${significant(ratio.low)} – ${significant(ratio.high)})`,
         ])}
       />

@@ -42,6 +42,7 @@ export function CompareCard(): ReactNode {
     };
   }, [wanted, model, target, phase, ask, tries]);
   const rows = current(state)?.rows ?? null;
+  const titles = useSession((session) => current(session.targets)?.units ?? null);
   return (
     <Card
       title="And under other compute units?"
@@ -76,14 +77,14 @@ export function CompareCard(): ReactNode {
           <tbody>
             {rows.map((row) => (
               <tr key={row.target.units}>
-                <td>
+                <td className={table["text"]}>
                   <button
                     type="button"
                     className={styles["link"]}
-                    title="Make this the target"
+                    title={`${row.title}. Make this the target.`}
                     onClick={() => setTarget(row.target)}
                   >
-                    {row.title}
+                    {titles?.find(({ id }) => id === row.target.units)?.title ?? row.target.units}
                   </button>
                 </td>
                 <td className={table["left"]}>

@@ -44,7 +44,6 @@ export function ProfilesCard({ overview }: { readonly overview: Overview }): Rea
             <th>size</th>
             <th>× file</th>
             {withErrors ? <th>weight error</th> : null}
-            <th className={table["left"]}>what it means</th>
           </tr>
         </thead>
         <tbody>
@@ -52,7 +51,10 @@ export function ProfilesCard({ overview }: { readonly overview: Overview }): Rea
             const found = errors?.find(({ profile }) => profile === row.profile);
             return (
               <tr key={row.profile}>
-                <td>{row.title}</td>
+                <td className={table["text"]}>
+                  {row.title}
+                  <span className={styles["means"]}>{row.sentence}</span>
+                </td>
                 <td className={table["left"]}>{row.chosenFor ?? "–"}</td>
                 <td>
                   <FigureText figure={row.bytes} />
@@ -63,7 +65,6 @@ export function ProfilesCard({ overview }: { readonly overview: Overview }): Rea
                     {found === undefined ? "…" : errorShare(found.error.value)}
                   </td>
                 ) : null}
-                <td className={table["text"]}>{row.sentence}</td>
               </tr>
             );
           })}

@@ -79,6 +79,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
         value={settings.promptTokens}
         min={1}
         max={Math.min(8192, most)}
+        digits={4}
         onChange={(promptTokens) => set({ promptTokens })}
       />
       <NumberField
