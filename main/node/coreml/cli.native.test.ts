@@ -76,6 +76,26 @@ describe.skipIf(noDouble)(`command line over the double ${noDouble ?? ""}`, () =
     expect(told.answers.map(({ id }) => id)).toEqual(EXPERIMENTS.map(({ id }) => id));
   });
 
+  it(
+    "lays the plan beside the prediction, and ends with 1 where the Neural Engine has too little",
+    { timeout: 120_000 },
+    async () => {
+      const plan = await command("route", "--sample", "--planned", "--units", "cpu-ane");
+      expect(plan.code, plan.err).toBe(0);
+      expect(plan.out).toMatch(
+        /^On Apple M3 Pro, macOS 15\.5\.0: \d+ of \d+ operators as predicted\. First: .* \(simulated\)$/m,
+      );
+      expect(plan.out).toMatch(/^ANE +\d+\.\d % +9\d\.\d %$/m);
+      // The double places all but gathers on the Neural Engine where it may, and nothing where only the CPU is allowed.
+      const held = await command("assert-residency", "--sample", "--min-ane", "0.9", "--units", "cpu-ane");
+      expect(held.code, held.err).toBe(0);
+      expect(held.out).toMatch(/9\d\.\d % on the Neural Engine, at least 90\.0 % wanted/);
+      const missed = await command("assert-residency", "--sample", "--min-ane", "0.9", "--units", "cpu");
+      expect(missed.code).toBe(1);
+      expect(missed.out).toContain("0.0 % on the Neural Engine");
+    },
+  );
+
   it("clears what was compiled", { timeout: 60_000 }, async () => {
     const before = models().length;
     expect(before).toBeGreaterThan(0);
