@@ -1,8 +1,9 @@
 /** The session's actions: they ask the engine and put down what it says. Answers to questions that were overtaken are dropped. */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import { targetSpec } from "../../main/contract/views/common.ts";
 import type { GraphKey } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
-import type { RouteView } from "../../main/contract/views/route.ts";
+import type { RouteView, TargetList } from "../../main/contract/views/route.ts";
 import { toWireError } from "../../main/diagnostics/errors.ts";
 import { createGraphModel } from "../graph/graphModel.ts";
 import { current, failed, IDLE, isCancelled, loading, ready } from "./async.ts";
@@ -116,6 +117,22 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     for (const each of [phase, phase === "decode" ? "prefill" : "decode"] as const) {
       if (mine !== routing) return;
       if (get().routes[each].kind !== "ready") await loadRoute(model, target, each, mine);
+    }
+    await lookAhead(model, target, phase, mine);
+  };
+
+  /** Routes of targets that are one choice away, so that the choice shows at once; ended by any choice. */
+  const lookAhead = async (model: string, target: TargetSpec, phase: Phase, mine: number): Promise<void> => {
+    for (const near of nearTargets(target, current(get().targets))) {
+      if (mine !== routing) return;
+      if (seen.has(routeKey(near, phase))) continue;
+      try {
+        const route = await engine.call("route.get", { model, target: near, phase }, { signal: asking.signal });
+        if (mine === routing) remember(seen, routeKey(near, phase), route);
+      } catch {
+        // Nobody asked for this one: whoever does is told why there is none.
+        return;
+      }
     }
   };
 
@@ -308,6 +325,16 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     askComparison: (input) => engine.call("route.compare", input),
     askDoctor: () => engine.call("doctor.run", {}),
   };
+}
+
+/** Those that cost the engine little: another chip, or other units with the same weights, place the same operators again. */
+export function nearTargets(target: TargetSpec, targets: TargetList | null): readonly TargetSpec[] {
+  if (targets === null) return [];
+  const chips = targets.chips.filter(({ id }) => id !== target.chip).map(({ id }) => ({ ...target, chip: id }));
+  // The weights that follow the units would have to be lowered first.
+  if (target.profile === "auto") return chips;
+  const others = targetSpec.shape.units.options.filter((units) => units !== target.units);
+  return [...chips, ...others.map((units) => ({ ...target, units }))];
 }
 
 const routeKey = (target: TargetSpec, phase: Phase): string => JSON.stringify([target, phase]);

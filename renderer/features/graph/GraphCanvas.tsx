@@ -108,13 +108,58 @@ function Canvas(props: GraphCanvasProps): ReactNode {
   const chipAt = (x: number, y: number): number => {
     const context = canvas.current?.getContext("2d");
     if (context === null || context === undefined || hops.size === 0 || viewport().zoom < 0.5) return -1;
-    context.font = chipFont(underlay.font);
+    context.font = chipFont(underlay.colors.font);
     const near = edgeIndex.query({ x: x - 200, y: y - 60, w: 400, h: 120 });
     const chips = placeChips(scene, near, hops, (text) => context.measureText(text).width);
     return (
       chips.find(({ rect }) => x >= rect.x && x <= rect.x + rect.w && y >= rect.y && y <= rect.y + rect.h)?.hop ?? -1
     );
   };
+  const openAt = (event: MouseEvent): void => {
+    const { x, y } = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+    const box = boxIndex.hit(x, y);
+    if (box >= 0) actions.openBox(box);
+  };
+  const latest = useRef({ moved, choose, openAt, selectBox: actions.selectBox, openBox: actions.openBox });
+  latest.current = { moved, choose, openAt, selectBox: actions.selectBox, openBox: actions.openBox };
+  // Other colours change the cards, through their context, and nothing of what holds them.
+  const boxes = useMemo(
+    () => (
+      <ReactFlow
+        nodes={nodes}
+        edges={NO_EDGES}
+        nodeTypes={NODE_TYPES}
+        minZoom={ZOOM.min}
+        maxZoom={ZOOM.max}
+        onlyRenderVisibleElements={false}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        nodesFocusable={false}
+        edgesFocusable={false}
+        elementsSelectable={false}
+        zoomOnDoubleClick={false}
+        panOnScroll
+        zoomOnPinch
+        disableKeyboardA11y
+        deleteKeyCode={null}
+        selectionKeyCode={null}
+        multiSelectionKeyCode={null}
+        zoomActivationKeyCode={["Meta", "Control"]}
+        proOptions={{ hideAttribution: true }}
+        onMoveStart={(event) => {
+          // Moves without an event are the window's own.
+          if (event !== null) latest.current.moved();
+        }}
+        onNodeClick={(_event, node) => latest.current.selectBox(Number(node.id))}
+        onNodeDoubleClick={(_event, node) => latest.current.openBox(Number(node.id))}
+        onPaneClick={(event) => latest.current.choose(event)}
+        onDoubleClick={(event) => {
+          if ((event.target as Element).classList.contains("react-flow__pane")) latest.current.openAt(event);
+        }}
+      />
+    ),
+    [nodes],
+  );
   const ratio = typeof devicePixelRatio === "number" ? devicePixelRatio : 1;
   return (
     <div
@@ -134,50 +179,14 @@ function Canvas(props: GraphCanvasProps): ReactNode {
         style={{ width: size.width, height: size.height }}
         aria-hidden="true"
       />
-      <GraphCardContext value={cardContext}>
-        <ReactFlow
-          nodes={nodes}
-          edges={NO_EDGES}
-          nodeTypes={NODE_TYPES}
-          minZoom={ZOOM.min}
-          maxZoom={ZOOM.max}
-          onlyRenderVisibleElements={false}
-          nodesDraggable={false}
-          nodesConnectable={false}
-          nodesFocusable={false}
-          edgesFocusable={false}
-          elementsSelectable={false}
-          zoomOnDoubleClick={false}
-          panOnScroll
-          zoomOnPinch
-          disableKeyboardA11y
-          deleteKeyCode={null}
-          selectionKeyCode={null}
-          multiSelectionKeyCode={null}
-          zoomActivationKeyCode={["Meta", "Control"]}
-          proOptions={{ hideAttribution: true }}
-          onMoveStart={(event) => {
-            // Moves without an event are the window's own.
-            if (event !== null) moved();
-          }}
-          onNodeClick={(_event, node) => actions.selectBox(Number(node.id))}
-          onNodeDoubleClick={(_event, node) => actions.openBox(Number(node.id))}
-          onPaneClick={choose}
-          onDoubleClick={(event) => {
-            if (!(event.target as Element).classList.contains("react-flow__pane")) return;
-            const { x, y } = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-            const box = boxIndex.hit(x, y);
-            if (box >= 0) actions.openBox(box);
-          }}
-        />
-      </GraphCardContext>
+      <GraphCardContext value={cardContext}>{boxes}</GraphCardContext>
       <Minimap
         picture={picture}
         paint={paint}
         viewport={viewport}
         subscribe={flowStore.subscribe}
         size={size}
-        theme={underlay.theme}
+        colors={underlay.colors}
         onMove={(x, y) => {
           moved();
           void flow.setCenter(x, y, { zoom: viewport().zoom });

@@ -3,7 +3,7 @@ import type { PointerEvent, ReactNode } from "react";
 import { useCallback, useEffect, useRef } from "react";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
-import { readColors } from "./colors.ts";
+import type { CanvasColors } from "./colors.ts";
 import type { Viewport } from "./lod.ts";
 import { worldRect } from "./lod.ts";
 import type { Paint } from "./paint.ts";
@@ -21,11 +21,23 @@ export interface MinimapProps {
   readonly viewport: () => Viewport;
   readonly subscribe: (listener: () => void) => () => void;
   readonly size: { readonly width: number; readonly height: number };
-  readonly theme: number;
+  readonly colors: CanvasColors;
   readonly onMove: (x: number, y: number) => void;
 }
 
-export function Minimap({ picture, paint, viewport, subscribe, size, theme, onMove }: MinimapProps): ReactNode {
+/** Gives a function that calls it off. */
+function afterFrame(work: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const frame = requestAnimationFrame(() => {
+    timer = setTimeout(work);
+  });
+  return () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
+}
+
+export function Minimap({ picture, paint, viewport, subscribe, size, colors, onMove }: MinimapProps): ReactNode {
   const canvas = useRef<HTMLCanvasElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   const { scene } = picture;
@@ -44,24 +56,25 @@ export function Minimap({ picture, paint, viewport, subscribe, size, theme, onMo
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (context === null || context === undefined) return;
-    void theme;
-    const colors = readColors(document.documentElement);
-    const ratio = devicePixelRatio;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, WIDTH, HEIGHT);
-    context.globalAlpha = 0.85;
-    for (let box = 0; box < scene.boxCount; box++) {
-      if (scene.kind[box] === BOX_KINDS.frame) continue;
-      const device = deviceOf(paint.device[box] ?? 0);
-      context.fillStyle = paint.heat[box] ?? (device === "none" ? colors.lineStrong : colors.device[device]);
-      context.fillRect(
-        toX(scene.x[box] ?? 0),
-        toY(scene.y[box] ?? 0),
-        Math.max(2, (scene.w[box] ?? 0) * scaleX),
-        Math.max(1, (scene.h[box] ?? 0) * scaleY * 0.7),
-      );
-    }
-  }, [scene, paint, theme, scaleX, scaleY, toX, toY]);
+    // After the frame that shows the picture itself: of ten thousand boxes the map takes as long as that.
+    return afterFrame(() => {
+      const ratio = devicePixelRatio;
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      context.clearRect(0, 0, WIDTH, HEIGHT);
+      context.globalAlpha = 0.85;
+      for (let box = 0; box < scene.boxCount; box++) {
+        if (scene.kind[box] === BOX_KINDS.frame) continue;
+        const device = deviceOf(paint.device[box] ?? 0);
+        context.fillStyle = paint.heat[box] ?? (device === "none" ? colors.lineStrong : colors.device[device]);
+        context.fillRect(
+          toX(scene.x[box] ?? 0),
+          toY(scene.y[box] ?? 0),
+          Math.max(2, (scene.w[box] ?? 0) * scaleX),
+          Math.max(1, (scene.h[box] ?? 0) * scaleY * 0.7),
+        );
+      }
+    });
+  }, [scene, paint, colors, scaleX, scaleY, toX, toY]);
 
   useEffect(() => {
     const move = (): void => {

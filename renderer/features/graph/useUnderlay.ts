@@ -9,6 +9,7 @@ import { createGridIndex } from "../../graph/gridIndex.ts";
 import type { GridIndex, Rect } from "../../graph/gridIndex.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { onThemeChange } from "../../ui/theme.ts";
+import type { CanvasColors } from "./colors.ts";
 import { readColors } from "./colors.ts";
 import { drawUnderlay } from "./draw.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
@@ -31,9 +32,7 @@ export interface Underlay {
   readonly edgeIndex: GridIndex;
   readonly mounted: { readonly window: CardWindow | null; readonly detail: Detail };
   readonly viewport: () => Viewport;
-  readonly font: string;
-  /** Counts changes of the theme. */
-  readonly theme: number;
+  readonly colors: CanvasColors;
 }
 
 export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: Size, input: UnderlayInput): Underlay {
@@ -178,7 +177,7 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     });
   }, [boxIndex, size.width, size.height, viewport]);
 
-  return { boxIndex, edgeIndex, mounted, viewport, font: look.colors.font, theme };
+  return { boxIndex, edgeIndex, mounted, viewport, colors: look.colors };
 }
 
 /** Bounding boxes of edges, in a grid of their own. */

@@ -1,9 +1,10 @@
 /** The route ribbon, on every tab: the program in execution order by device, with the weakest truth it rests on. */
 import type { ReactNode } from "react";
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
+import type { GraphModel } from "../../graph/graphModel.ts";
 import { nodeName, opName } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
@@ -136,6 +137,7 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
   const plan = usePlan(route);
   const [ref, { width }] = useSize<HTMLDivElement>();
   const rects = useMemo(() => ribbonRects(route.runs, width, by), [route, width, by]);
+  const graph = useSession((state) => current(state.graph));
   const selection = useSession((state) => state.selection);
   const select = useSession((state) => state.select);
   const selected = selection.kind === "segment" ? selection.index : null;
@@ -143,7 +145,14 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
     <div ref={ref} className={styles["band"]}>
       <svg width={width} height={HEIGHT + 8} aria-hidden="true">
         {rects.map((rect) => (
-          <Rect key={rect.firstNode} rect={rect} height={plan === null ? HEIGHT : PREDICTED_HEIGHT} />
+          <Rect
+            key={rect.firstNode}
+            x={rect.x}
+            width={rect.width}
+            height={plan === null ? HEIGHT : PREDICTED_HEIGHT}
+            device={deviceOf(rect.device)}
+            title={titleOf(rect, graph)}
+          />
         ))}
         {plan === null
           ? null
@@ -190,25 +199,37 @@ function PlanRect({ rect, device }: { readonly rect: RibbonRect; readonly device
   );
 }
 
-function Rect({ rect, height }: { readonly rect: RibbonRect; readonly height: number }): ReactNode {
-  const graph = useSession((state) => current(state.graph));
-  const device = deviceOf(rect.device);
-  const host = device === "host";
+/** "Neural Engine, 49 ops, from rms_norm norm". */
+function titleOf({ device, ops, firstNode }: RibbonRect, graph: GraphModel | null): string {
   const what =
-    graph === null || rect.firstNode >= graph.view.nodeCount
+    graph === null || firstNode >= graph.view.nodeCount
       ? ""
-      : `, from ${opName(graph.view, rect.firstNode)} ${nodeName(graph.view, rect.firstNode)}`;
+      : `, from ${opName(graph.view, firstNode)} ${nodeName(graph.view, firstNode)}`;
+  return `${deviceLook(deviceOf(device)).name}, ${plural(ops, "op")}${what}`;
+}
+
+interface RectProps {
+  readonly x: number;
+  readonly width: number;
+  readonly height: number;
+  readonly device: Device;
+  readonly title: string;
+}
+
+/** There is one for each block and more: those that another target leaves as they are are left alone. */
+const Rect = memo(({ x, width, height, device, title }: RectProps): ReactNode => {
+  const host = device === "host";
   return (
     <rect
-      x={rect.x + 0.5}
+      x={x + 0.5}
       y={host ? 3 : 0.5}
-      width={Math.max(1.2, rect.width - 1)}
+      width={Math.max(1.2, width - 1)}
       height={host ? height - 6 : height - 1}
       rx={1.5}
       fill={deviceFill(device)}
       {...(host ? { stroke: "var(--host)", strokeDasharray: "2 2" } : {})}
     >
-      <title>{`${deviceLook(device).name}, ${plural(rect.ops, "op")}${what}`}</title>
+      <title>{title}</title>
     </rect>
   );
-}
+});
