@@ -9,7 +9,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { root, serveWorkbench } from "./serve.ts";
-import { axeFindings, openPath, openWindow, picture, sampleCopy, tab } from "./workbench.ts";
+import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
 
 const double = join(root, "native/build-coreml/rlx_coreml.node");
 const LOOKS = [
@@ -108,4 +108,50 @@ test.describe("over the double of Core ML", () => {
       await picture(page, `${theme}-${width}-graph-planned`);
       expect(errors).toEqual([]);
     });
+
+  test("runs beside the CPU, is measured and recorded, and is called simulated everywhere", async ({ page }) => {
+    test.setTimeout(240_000);
+    const errors = await openWindow(page, served.url);
+    await openPath(page, sampleCopy(folder, "double.gguf"));
+    const run = await showTab(page, "Run");
+    await run.getByRole("button", { name: "Side by side" }).click();
+    await run.getByRole("button", { name: /^Beside it/ }).click();
+    await page
+      .getByRole("radiogroup", { name: "Beside it" })
+      .getByRole("radio", { name: /^CoreML$/ })
+      .check();
+    await page.keyboard.press("Escape");
+    await run.getByLabel("Temperature").fill("0");
+    await run.getByText("Text", { exact: true }).click();
+    await page.locator("#composer").fill("One and two");
+    await page.keyboard.press("Enter");
+    await expect(run.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 120_000 });
+    const column = run.getByRole("region", { name: "CoreML", exact: true });
+    await expect(column).toContainText("on CoreML");
+    await expect(column).toContainText("simulated");
+    await picture(page, "double-side-by-side");
+
+    for (const [name, label, start] of [
+      ["Bench", "Measured on", "Measure"],
+      ["Profile", "Recorded on", "Record"],
+    ] as const) {
+      const panel = await showTab(page, name);
+      await panel.getByRole("button", { name: new RegExp(`^${label}`) }).click();
+      await page
+        .getByRole("radiogroup", { name: label })
+        .getByRole("radio", { name: /^CoreML$/ })
+        .check();
+      await page.keyboard.press("Escape");
+      await panel.getByRole("spinbutton", { name: "Prompt tokens" }).fill("8");
+      await panel.getByRole("spinbutton", { name: "Tokens to write" }).fill("4");
+      if (name === "Bench") await panel.getByRole("spinbutton", { name: "Repeats" }).fill("2");
+      await panel.getByRole("button", { name: start, exact: true }).click();
+      await expect(panel.getByText("simulated").first()).toBeVisible({ timeout: 120_000 });
+      await picture(page, `double-${name.toLowerCase()}`);
+    }
+    // What was recorded is evidence, and stands beside prediction and plan under its own name.
+    await showTab(page, "Overview");
+    await expect(card(page, "Predicted, planned, observed")).toContainText(/a token on Core ML/);
+    expect(errors).toEqual([]);
+  });
 });
