@@ -146,6 +146,8 @@ export const nodeView = z.object({
   attributes: z.array(fact),
   cost: z.array(z.object({ label: z.string(), value: figure })),
   weights: z.array(nodeWeight),
+  /** Of control flow: each sub-graph with its text, which is cut when it is long. */
+  subgraphs: z.array(z.object({ name: z.string(), summary: z.string(), text: z.string() })),
   origin: z.array(originStep),
   /** The node of the legal graph that stands for it: its lines in the MIL program are those of that node. */
   routed: z.number().nullable(),

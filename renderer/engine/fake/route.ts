@@ -247,6 +247,7 @@ export function fakeNode(view: GraphView, node: number, target: TargetSpec): Nod
       { label: "share", value: figure(0.031, "share") },
       { label: "bytes read", value: figure(8.4e6, "bytes", "exact") },
     ],
+    subgraphs: [],
     weights: weights.map((w) => ({
       tensor: nodeName(view, w),
       type: text(view.nodes.weight[w]).toUpperCase(),

@@ -23,7 +23,7 @@ export interface NodeCardsProps {
 }
 
 export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCardsProps): ReactNode {
-  const { placement, mil, routed } = node;
+  const { placement, mil, routed, subgraphs } = node;
   const errors = useSession((state) => state.weightErrors);
   const lossOf = (tensor: string): readonly (readonly [string, string])[] => {
     const row = errors?.rows.find(({ name }) => name === tensor);
@@ -95,6 +95,13 @@ export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCards
           ))}
         </Card>
       )}
+      {subgraphs.map(({ name, summary, text }) => (
+        <Card key={name} title={`Sub-graph ${name}`} aside={summary}>
+          <pre className={styles["mil"]} tabIndex={0}>
+            {text}
+          </pre>
+        </Card>
+      ))}
       {mil === null ? null : (
         <Card title="As MIL" aside={plural(mil.operations.length, "operation")}>
           <pre className={styles["mil"]} tabIndex={0}>

@@ -77,15 +77,25 @@ export const supportFrom =
     if (entry === undefined) return `${node.op} has no CoreML entry`;
     if (entry.kind === "unsupported") return entry.reason;
     if (entry.kind === "decompose") return `${node.op} was not decomposed`;
-    return (
+    const own =
       entry.when?.({
         inputs: inputTypes(graph, node),
         outputs: node.outputs,
         attrs: node.attrs,
         regions: node.regions,
-      }) ?? true
-    );
+      }) ?? true;
+    return own === true ? regionSupport(entries, node) : own;
   };
+
+/** A node with sub-graphs runs on CoreML only where all that they hold does. */
+function regionSupport(entries: EntryOf, node: Node): true | string {
+  for (const region of node.regions)
+    for (const inner of region.nodes) {
+      const verdict = isLeaf(inner) || supportFrom(entries)(inner, region);
+      if (verdict !== true) return `its sub-graph ${region.name} holds ${inner.op}: ${verdict}`;
+    }
+  return true;
+}
 
 const inputTypes = (graph: Graph, node: Node): readonly TensorType[] =>
   node.inputs.map((v) => {

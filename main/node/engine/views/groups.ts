@@ -6,6 +6,7 @@ import type { GROUP_KINDS } from "../../../contract/views/graph.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import { each, finish } from "../../../ir/steps.ts";
 import type { Steps } from "../../../ir/steps.ts";
+import { graphHash } from "../../../ir/hash.ts";
 import { formatType } from "../../../ir/type.ts";
 
 export interface Group {
@@ -126,7 +127,7 @@ function* nodeKinds(graph: Graph): Steps<Uint32Array> {
   const kinds = new Uint32Array(graph.nodes.length);
   yield* each(graph.nodes, SLICE, (node) => {
     const attrs = Object.entries(node.attrs).filter(([key]) => !NAMING.has(key));
-    const text = `${node.op}/${node.inputs.length}${attrs.length === 0 ? "" : JSON.stringify(attrs)}${node.outputs.map(formatType).join(",")}`;
+    const text = `${node.op}/${node.inputs.length}${attrs.length === 0 ? "" : JSON.stringify(attrs)}${node.outputs.map(formatType).join(",")}${node.regions.map(graphHash).join()}`;
     const known = numbers.get(text) ?? numbers.size + 1;
     numbers.set(text, known);
     kinds[node.id] = known;

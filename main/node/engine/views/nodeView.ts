@@ -11,6 +11,7 @@ import type { GgufFile } from "../../../formats/gguf/file.ts";
 import type { Bindings } from "../../../ir/dim.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import { isLeaf } from "../../../ir/graph.ts";
+import { printGraph } from "../../../ir/print.ts";
 import { bindType, elementCount, formatType } from "../../../ir/type.ts";
 import { opOf } from "../../../ops/index.ts";
 import { figure } from "../forecast.ts";
@@ -72,6 +73,7 @@ export function nodeView(input: NodeViewInput): NodeView {
     })),
     cost: costOf(graph, node, bindings, input),
     weights: weightsOf(input, node),
+    subgraphs: node.regions.map((region, i) => subgraphOf(node, region, i)),
     origin: originOf(input, node, mil),
     routed: input.routed ?? input.became[0] ?? null,
     mil:
@@ -85,6 +87,22 @@ export function nodeView(input: NodeViewInput): NodeView {
                 .join("\n") + (mil.length > MIL_LINES ? `\n// … ${mil.length - MIL_LINES} more` : ""),
             operations: mil.map(({ type }) => type),
           },
+  };
+}
+
+/** Lines of a sub-graph that are shown. */
+const SUBGRAPH_LINES = 200;
+
+function subgraphOf(node: Node, region: Graph, index: number): NodeView["subgraphs"][number] {
+  const ops = region.nodes.filter((inner) => !isLeaf(inner));
+  const lines = printGraph(region).split("\n");
+  const more = lines.length - SUBGRAPH_LINES;
+  const text = lines.slice(0, SUBGRAPH_LINES).join("\n");
+  const shown = [...new Set(ops.map(({ op }) => op))].slice(0, 6).join(", ");
+  return {
+    name: opOf(node.op)?.regionNames[index] ?? region.name,
+    summary: ops.length === 0 ? "hands its inputs through" : `${ops.length} ops: ${shown}`,
+    text: more > 0 ? `${text}\n// … ${more} more` : text,
   };
 }
 

@@ -2,8 +2,8 @@
 import type { PassDiff, PassView, TextPage } from "../../../contract/views/graph.ts";
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
 import { printLines } from "../../../backends/coreml/mil/print.ts";
-import type { Graph } from "../../../ir/graph.ts";
-import { printNode } from "../../../ir/print.ts";
+import type { Graph, Node } from "../../../ir/graph.ts";
+import { printGraph, printNode } from "../../../ir/print.ts";
 import type { PassRecord } from "../../../passes/pipeline.ts";
 import { figure } from "../forecast.ts";
 import { stableIds } from "./graphView.ts";
@@ -14,12 +14,18 @@ export interface Line {
   readonly node: number;
 }
 
+/** The line of a node, and those of its sub-graphs below it. */
+const nodeLines = (graph: Graph, node: Node): readonly string[] =>
+  node.regions.length === 0
+    ? [printNode(graph, node)]
+    : [printNode(graph, node), ...node.regions.flatMap((region) => printGraph(region, "  ").split("\n"))];
+
 export function irLines(graph: Graph): readonly Line[] {
   const outside = (text: string): Line => ({ text, node: -1 });
   return [
     outside(`graph ${JSON.stringify(graph.name)} {`),
     ...Object.entries(graph.symbolLimits).map(([symbol, size]) => outside(`  limit ${symbol} = ${size}`)),
-    ...graph.nodes.map((node) => ({ text: `  ${printNode(graph, node)}`, node: node.id })),
+    ...graph.nodes.flatMap((node) => nodeLines(graph, node).map((text) => ({ text: `  ${text}`, node: node.id }))),
     ...graph.states.map((state) => outside(`  next ${JSON.stringify(state.name)} = %${state.output.node}`)),
     ...graph.outputs.map((output) => outside(`  return ${JSON.stringify(output.name)} = %${output.value.node}`)),
     outside("}"),
@@ -113,9 +119,11 @@ function numberless(graph: Graph): string[] {
   const ids = stableIds(graph);
   const name = (node: number): string =>
     `%${(ids[node] ?? 0) >> 6}${((ids[node] ?? 0) & 63) === 0 ? "" : `_${(ids[node] ?? 0) & 63}`}`;
-  return graph.nodes.map((node) =>
+  return graph.nodes.flatMap((node) => [
     printNode(graph, node).replaceAll(/%(\d+)/g, (_whole, id: string) => name(Number(id))),
-  );
+    // A sub-graph has numbers of its own.
+    ...nodeLines(graph, node).slice(1),
+  ]);
 }
 
 function countLines(lines: readonly string[]): ReadonlyMap<string, number> {

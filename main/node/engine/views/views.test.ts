@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { GraphBuilder } from "../../../ir/builder.ts";
 import type { Graph, Node, NodeId } from "../../../ir/graph.ts";
 import { tensor } from "../../../ir/type.ts";
 import { demoGraph } from "../../../models/demo.ts";
-import { opTable } from "../../../ops/index.ts";
+import { opTable, typedBuilder } from "../../../ops/index.ts";
+import { deadCode } from "../../../passes/deadCode.ts";
+import { runPipeline } from "../../../passes/pipeline.ts";
 import { graphView, stableIds } from "./graphView.ts";
 import { groupTree, scopeOf } from "./groups.ts";
-import { operationNames } from "./nodeView.ts";
+import { nodeView, operationNames } from "./nodeView.ts";
 import { sameDeviceOrder } from "./routeView.ts";
+import { irLines, passDiff } from "./textView.ts";
 
 const node = (id: number, scope: string, inputs: readonly number[], dtype: "f32" | "q8_0" = "f32"): Node => ({
   id: id as NodeId,
@@ -85,6 +89,45 @@ describe("the graph's view", () => {
       expect(edges).toEqual(each.inputs.map((value) => value.node));
     });
     expect(new Set(stableIds(graph)).size).toBe(graph.nodes.length);
+  });
+});
+
+describe("nodes with sub-graphs", () => {
+  const b = new GraphBuilder(opTable, "choice");
+  const g = typedBuilder(b);
+  const types = [tensor("f32", [4])];
+  const [flag, x] = [b.input("flag", tensor("bool", [])), b.input("x", tensor("f32", [4]))];
+  const [y] = g.if([flag, x], {}, "choice", [
+    g.region("then", types, (h, a) => {
+      h.exp([a]);
+      return [h.mul([h.tanh([a]), a])];
+    }),
+    g.region("else", types, (_h, a) => [a]),
+  ]);
+  b.output("y", y!);
+  const graph = b.finish();
+  const key = { model: "m1", stage: { kind: "initial" }, phase: "decode" } as const;
+  const at = graph.nodes.findIndex(({ op }) => op === "if");
+
+  it("are one node of the flat graph, described with what they hold", () => {
+    const view = graphView(key, graph, opTable, {});
+    expect(view.nodeCount).toBe(3);
+    const input = { key, graph, id: at, bindings: {}, file: undefined, route: undefined, target: null };
+    const { subgraphs } = nodeView({ ...input, routed: undefined, became: [] });
+    expect(subgraphs.map(({ name, summary }) => [name, summary])).toEqual([
+      ["then", "3 ops: exp, tanh, mul"],
+      ["else", "hands its inputs through"],
+    ]);
+    expect(subgraphs[0]!.text).toContain("tanh(%0) : f32[4]");
+  });
+
+  it("have their text below them, and a pass that changes only that shows so", () => {
+    const lines = irLines(graph);
+    expect(lines.find(({ text }) => text.includes("tanh"))!.node).toBe(at);
+    const [record] = runPipeline(graph, { passes: [deadCode] }).records;
+    const { before, after } = passDiff(record!, 0, true);
+    expect(before).toContain("exp(");
+    expect(after).not.toContain("exp(");
   });
 });
 
