@@ -150,6 +150,7 @@ function Advice(): ReactNode {
           ) : null}
         </>
       )}
+      {advice === null ? null : <BadMoment />}
       {calibrating !== null ? (
         <>
           <Progress sentence={calibrating} fraction={null} elapsedSeconds={null} />
@@ -167,5 +168,20 @@ function Advice(): ReactNode {
         </Button>
       )}
     </section>
+  );
+}
+
+/** Heat, battery, little memory or other programs: whoever measures now measures these too. */
+function BadMoment(): ReactNode {
+  const machine = useDevices((s) => current(s.machine));
+  const load = useDevices((s) => s.loadMachine);
+  useEffect(() => void load(), [load]);
+  const bad = (machine?.readings ?? []).filter(({ state }) => state === "warning");
+  if (bad.length === 0) return null;
+  return (
+    <p className={styles["warning"]}>
+      Not a quiet moment to measure: {bad.map(({ title, value }) => `${title.toLowerCase()} ${value ?? ""}`).join("; ")}
+      .
+    </p>
   );
 }

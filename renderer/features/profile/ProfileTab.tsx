@@ -63,6 +63,9 @@ function Waiting(): ReactNode {
   );
 }
 
+/** A sentence longer than this stands below the settings. */
+const LONG = 160;
+
 function Settings({ profile }: { readonly profile: ProfileView | null }): ReactNode {
   const settings = useProfile((s) => s.profileSettings);
   const set = useProfile((s) => s.setProfile);
@@ -103,7 +106,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
       {profile === null ? (
         <span className={styles["space"]} />
       ) : (
-        <p className={styles["what"]}>
+        <p className={styles["what"]} data-long={profile.sentence.length > LONG}>
           <TruthMark truth={profile.truth} /> {profile.machine}. {profile.sentence}
         </p>
       )}

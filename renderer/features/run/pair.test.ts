@@ -84,6 +84,8 @@ describe("what a comparison says", () => {
       pairRatio(turn(side(1, [], { answer: at(50) }), side(2, [], { answer: at(100), state: "running" }))),
     ).toBeNull();
     expect(pairRatio(turn(side(1, []), side(2, [])))).toBeNull();
+    const simulated = side(2, [], { answer: { ...at(100), truth: "simulated" } });
+    expect(pairRatio(turn(side(1, [], { answer: at(50) }), simulated))).toBeNull();
   });
 });
 

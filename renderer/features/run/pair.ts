@@ -67,8 +67,12 @@ export function pairSentence(turn: PairTurn): string {
   return common === 0 ? "Neither wrote a token." : `All ${plural(common, "token")} are the same.`;
 }
 
-/** How much faster the second wrote than the first; null where one wrote too little, or is still writing. */
+/**
+ * How much faster the second wrote than the first; null where one wrote too little or is still writing, and where one is simulated:
+ * its speed says nothing.
+ */
 export function pairRatio({ sides: [left, right] }: PairTurn): number | null {
+  if (left.answer.truth === "simulated" || right.answer.truth === "simulated") return null;
   const [a, b] = [left, right].map(({ state, answer }) =>
     state === "done" ? (answer.stats?.rate?.value ?? null) : null,
   );
