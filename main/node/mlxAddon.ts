@@ -31,9 +31,9 @@ interface NativeMlx {
   weightReport(plan: number): Started<readonly HeldWeight[]>;
   openSession(plan: number, options: Parameters<MlxPlanHandle["openSession"]>[0]): number;
   run(session: number, request: RunRequest): Started<RunResult>;
-  runSlots(session: number, request: RunRequest): Started<void>;
+  runSlots(session: number, request: RunRequest): Started<RunResult>;
   readSlot(session: number, name: string, target: Uint8Array): void;
-  commit(session: number, request: RunRequest): Started<void>;
+  commit(session: number, request: RunRequest): Started<RunResult>;
   sync(session: number): Started<RunResult>;
   fork(session: number): Started<number>;
   save(session: number, positions: number): Started<Uint8Array<ArrayBuffer>>;

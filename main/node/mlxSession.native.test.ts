@@ -18,7 +18,6 @@ import type { MlxDecoderModel } from "../runtime/mlxDecoder.ts";
 import type { MlxCompiled, MlxEngine } from "../runtime/mlxDevice.ts";
 import { mlxDevice } from "../runtime/mlxDevice.ts";
 import { repositoryRoot } from "../testing/oracleProcess.ts";
-import { seededRandom } from "../testing/random.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import { weightFile } from "../testing/weightFile.ts";
 import { mlxAccess } from "./engine/mlxAccess.ts";
@@ -234,44 +233,6 @@ describe.skipIf(missing !== undefined)("sessions on MLX", () => {
       long,
     );
   });
-
-  // Joined calls are compiled when they are evaluated: without a compiler that fails.
-  test.skipIf(missing !== undefined || mlx.device === "gpu")(
-    "an evaluation that fails is an error of the run",
-    async () => {
-      const random = seededRandom(Date.now() % 1e9);
-      const unseen = graphOf(
-        (g, x) => {
-          let y = x;
-          for (let i = 0; i < 12; i++)
-            y = g[random.pick(["exp", "tanh", "abs", "neg", "sin", "cos", "sqrt", "sign"] as const)]([y]);
-          return y;
-        },
-        ["T"],
-      );
-      const path = process.env["PATH"];
-      mlx.setFusion(true);
-      process.env["PATH"] = "/nonexistent";
-      try {
-        await withPlan(
-          async (compiled) => {
-            const session = compiled.open();
-            const failing = session.run({ inputs: { x: Float32Array.of(1, 2) }, fetch: ["y"] });
-            await expect(failing).rejects.toMatchObject({
-              code: "RUN_FAILED",
-              message: expect.stringMatching(/evaluation failed.*eager/s),
-            });
-            session.dispose();
-          },
-          "compiled",
-          unseen,
-        );
-      } finally {
-        process.env["PATH"] = path;
-        mlx.setFusion(false);
-      }
-    },
-  );
 
   test("a cancel counts between evaluations, and the states are those from before", async () => {
     const slow = graphOf(

@@ -14,17 +14,17 @@ import { stepsOf } from "./planSteps.ts";
 
 export interface MlxSessionHandle extends SessionHandle {
   fork(positions: number): Promise<MlxSessionHandle>;
-  runSlots(request: RunRequest, signal?: AbortSignal): Promise<void>;
+  runSlots(request: RunRequest, signal?: AbortSignal): Promise<RunResult>;
   readSlot(name: string, target: Uint8Array): void;
-  commit(request: RunRequest, signal?: AbortSignal): Promise<void>;
+  commit(request: RunRequest, signal?: AbortSignal): Promise<RunResult>;
   sync(signal?: AbortSignal): Promise<RunResult>;
 }
 
 /** What a session on MLX can do beside what every session can. */
 export interface MlxSession extends GraphSession {
   fork(positions: number): Promise<MlxSession>;
-  /** Runs and fills the caller's own arrays with outputs: nothing is allocated for them from run to run. */
-  runSlots(request: GraphRun, slots: Readonly<Record<string, Uint8Array>>, signal?: AbortSignal): Promise<void>;
+  /** Runs and fills the caller's own arrays with outputs: nothing is allocated for them from run to run. The answer has the rest. */
+  runSlots(request: GraphRun, slots: Readonly<Record<string, Uint8Array>>, signal?: AbortSignal): Promise<RunResult>;
   /** Hands a run to the device without waiting for its end; it may fetch and score, but not draw. */
   commitNoWait(request: GraphRun, signal?: AbortSignal): Promise<void>;
   /** Waits for all that was handed over; answers what the last of it fetched. */
@@ -139,8 +139,9 @@ function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): M
       return result;
     },
     runSlots: async (request, slots, signal) => {
-      await handle.runSlots({ ...bound(request), fetch: Object.keys(slots) }, signal);
+      const result = await handle.runSlots({ ...bound(request), fetch: Object.keys(slots) }, signal);
       for (const [name, slot] of Object.entries(slots)) handle.readSlot(name, slot);
+      return result;
     },
     commitNoWait: async (request, signal) => {
       await handle.commit(bound(request), signal);

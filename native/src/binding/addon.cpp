@@ -10,16 +10,13 @@
 #include "cpu/kernel.h"
 #include "cpu/plan.h"
 #include "cpu/session.h"
-#include "engine.h"
-#include "run_values.h"
+#include "session_calls.h"
 
 namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/addon.ts holds the same number.
 constexpr int kAbi = 2;
-
-Engine& engine_of(const Napi::CallbackInfo& info) { return *info.Env().GetInstanceData<Engine>(); }
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   if (value.IsUndefined() || value.IsNull()) return *kernels::dispatch(nullptr);
@@ -69,27 +66,7 @@ Napi::Value notes(const Napi::CallbackInfo& info) {
   });
 }
 
-Napi::Value counts(const Napi::CallbackInfo& info) {
-  const Engine& engine = engine_of(info);
-  Napi::Object result = Napi::Object::New(info.Env());
-  result.Set("weights", static_cast<double>(engine.handles.count<Weights>()));
-  result.Set("plans", static_cast<double>(engine.handles.count<Plan>()));
-  result.Set("sessions", static_cast<double>(engine.handles.count<Session>()));
-  result.Set("jobs", static_cast<double>(engine.jobs()));
-  return result;
-}
-
 // -------------------------------------------------------------------------------------------- weights
-
-Napi::Value open_weights(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    auto weights = std::make_shared<Weights>(texts_of(info[0], "paths"));
-    Napi::Object result = Napi::Object::New(info.Env());
-    result.Set("bytes", static_cast<double>(weights->bytes()));
-    result.Set("id", engine_of(info).handles.add(std::move(weights)));
-    return result;
-  });
-}
 
 Napi::Value read_weights(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
@@ -112,14 +89,8 @@ Napi::Value check_weights(const Napi::CallbackInfo& info) {
 
 // ------------------------------------------------------------------------------------ plans and sessions
 
-Napi::Value load_plan(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    Engine& engine = engine_of(info);
-    const Bytes bytes = bytes_of(info[0], "plan");
-    std::shared_ptr<Weights> weights;
-    if (!info[1].IsNull() && !info[1].IsUndefined()) weights = engine.handles.get<Weights>(number_of(info[1], "weights"), "weights");
-    return Napi::Number::New(info.Env(), engine.handles.add(std::make_shared<Plan>(bytes.data, bytes.size, std::move(weights))));
-  });
+Napi::Value load(const Napi::CallbackInfo& info) {
+  return load_plan<Plan>(info, [](std::shared_ptr<Plan> plan) { return plan; });
 }
 
 // The system gives a session's pages as they are touched, so what it reserves is an upper bound, and a large cache that is
@@ -148,78 +119,23 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
   });
 }
 
-std::shared_ptr<Session> session_of(const Napi::CallbackInfo& info) {
-  return engine_of(info).handles.get<Session>(number_of(info[0], "session"), "session");
-}
-
 Napi::Value run(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    Engine& engine = engine_of(info);
-    const auto session = session_of(info);
-    const auto request = std::make_shared<RunRequest>(run_request(object_of(info[1], "request")));
-    const auto result = std::make_shared<RunResult>();
-    return engine.submit(
-        info.Env(), [&engine, session, request, result](Job& job) { *result = session->run(engine.lane().pool(), *request, job.cancel); },
-        [result](Napi::Env env) { return run_result(env, *result); });
+  Engine& engine = engine_of(info);
+  return submit_run<Session>(info, [&engine](Session& session, const RunRequest& request, Job& job) {
+    return session.run(engine.lane().pool(), request, job.cancel);
   });
 }
 
 Napi::Value fork_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);
-    const auto session = session_of(info);
+    const auto session = session_of<Session>(info);
     const size_t positions = size_of(info[1], "positions");
     const auto copy = std::make_shared<std::shared_ptr<Session>>();
     return engine.submit(
         info.Env(), [session, positions, copy](Job&) { *copy = session->fork(positions); },
         [&engine, copy](Napi::Env env) { return session_handle(env, engine, *copy); });
   });
-}
-
-Napi::Value save_session(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    const size_t positions = size_of(info[1], "positions");
-    const auto saved = std::make_shared<std::vector<uint8_t>>();
-    return engine_of(info).submit(
-        info.Env(), [session, positions, saved](Job&) { *saved = session->save(positions); },
-        [saved](Napi::Env env) { return copy_bytes(env, saved->data(), saved->size()); });
-  });
-}
-
-Napi::Value restore_session(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    const size_t positions = size_of(info[1], "positions");
-    const Bytes bytes = bytes_of(info[2], "state");
-    const auto saved = std::make_shared<std::vector<uint8_t>>(bytes.data, bytes.data + bytes.size);
-    return engine_of(info).submit(
-        info.Env(), [session, positions, saved](Job&) { session->restore(positions, saved->data(), saved->size()); },
-        [](Napi::Env env) { return env.Undefined(); });
-  });
-}
-
-Napi::Value reset_session(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    return engine_of(info).submit(
-        info.Env(), [session](Job&) { session->reset(); }, [](Napi::Env env) { return env.Undefined(); });
-  });
-}
-
-Napi::Value session_bytes(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    Napi::Object result = Napi::Object::New(info.Env());
-    result.Set("reserved", static_cast<double>(session->reserved_bytes()));
-    result.Set("states", static_cast<double>(session->state_bytes()));
-    result.Set("used", static_cast<double>(session->state_bytes(size_of(info[1], "positions"))));
-    return result;
-  });
-}
-
-Napi::Value cancel(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] { return Napi::Boolean::New(info.Env(), engine_of(info).cancel(number_of(info[0], "job"))); });
 }
 
 Napi::Value dispose(const Napi::CallbackInfo& info) {
@@ -275,34 +191,29 @@ Napi::Value bandwidth(const Napi::CallbackInfo& info) {
 }
 
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
-  auto* engine = new Engine(env);
-  env.SetInstanceData(engine);
-  // Before the environment goes: jobs are cancelled and threads joined while the way back still exists.
-  env.AddCleanupHook([engine] { engine->close(); });
+  attach_engine(env);
   exports.Set("abi", kAbi);
-  const auto add = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
-    exports.Set(name, Napi::Function::New(env, function, name));
-  };
-  add("kernels", kernel_list);
-  add("isas", instruction_sets);
-  add("kernelNotes", notes);
-  add("counts", counts);
-  add("openWeights", open_weights);
-  add("readWeights", read_weights);
-  add("checkWeights", check_weights);
-  add("loadPlan", load_plan);
-  add("openSession", open_session);
-  add("run", run);
-  add("fork", fork_session);
-  add("save", save_session);
-  add("restore", restore_session);
-  add("reset", reset_session);
-  add("sessionBytes", session_bytes);
-  add("cancel", cancel);
-  add("dispose", dispose);
-  add("dequantize", dequantize);
-  add("halve", halve);
-  add("bandwidth", bandwidth);
+  export_functions(env, exports,
+                   {{"kernels", kernel_list},
+                    {"isas", instruction_sets},
+                    {"kernelNotes", notes},
+                    {"counts", counts<Plan, Session>},
+                    {"openWeights", open_weights},
+                    {"readWeights", read_weights},
+                    {"checkWeights", check_weights},
+                    {"loadPlan", load},
+                    {"openSession", open_session},
+                    {"run", run},
+                    {"fork", fork_session},
+                    {"save", save_session<Session>},
+                    {"restore", restore_session<Session>},
+                    {"reset", reset_session<Session>},
+                    {"sessionBytes", session_bytes<Session>},
+                    {"cancel", cancel},
+                    {"dispose", dispose},
+                    {"dequantize", dequantize},
+                    {"halve", halve},
+                    {"bandwidth", bandwidth}});
   return exports;
 }
 

@@ -8,9 +8,7 @@
 #include <mlx/transforms.h>
 #include <mlx/version.h>
 
-#include "../binding/convert.h"
-#include "../binding/engine.h"
-#include "../binding/run_values.h"
+#include "../binding/session_calls.h"
 #include "session.h"
 
 namespace rlx::gpu {
@@ -21,21 +19,9 @@ using namespace rlx::binding;
 // Raised when a function here changes its meaning; main/node/mlxAddon.ts holds the same number.
 constexpr int kAbi = 2;
 
-Engine& engine_of(const Napi::CallbackInfo& info) { return *info.Env().GetInstanceData<Engine>(); }
-
 Napi::Value functions(const Napi::CallbackInfo& info) {
   Napi::Array result = Napi::Array::New(info.Env());
   for (const char* name : function_names()) result.Set(result.Length(), name);
-  return result;
-}
-
-Napi::Value counts(const Napi::CallbackInfo& info) {
-  const Engine& engine = engine_of(info);
-  Napi::Object result = Napi::Object::New(info.Env());
-  result.Set("weights", static_cast<double>(engine.handles.count<Weights>()));
-  result.Set("plans", static_cast<double>(engine.handles.count<Model>()));
-  result.Set("sessions", static_cast<double>(engine.handles.count<Session>()));
-  result.Set("jobs", static_cast<double>(engine.jobs()));
   return result;
 }
 
@@ -71,34 +57,13 @@ Napi::Value set_fusion(const Napi::CallbackInfo& info) {
   });
 }
 
-Napi::Value open_weights(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    auto weights = std::make_shared<Weights>(texts_of(info[0], "paths"));
-    Napi::Object result = Napi::Object::New(info.Env());
-    result.Set("bytes", static_cast<double>(weights->bytes()));
-    result.Set("id", engine_of(info).handles.add(std::move(weights)));
-    return result;
-  });
-}
-
-Napi::Value load_plan(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    Engine& engine = engine_of(info);
-    const Bytes bytes = bytes_of(info[0], "plan");
-    std::shared_ptr<Weights> weights;
-    if (!info[1].IsNull() && !info[1].IsUndefined()) weights = engine.handles.get<Weights>(number_of(info[1], "weights"), "weights");
-    auto plan = std::make_shared<Plan>(bytes.data, bytes.size, std::move(weights));
-    return Napi::Number::New(info.Env(), engine.handles.add(std::make_shared<Model>(std::move(plan))));
-  });
+Napi::Value load(const Napi::CallbackInfo& info) {
+  return load_plan<Plan>(info, [](std::shared_ptr<Plan> plan) { return std::make_shared<Model>(std::move(plan)); });
 }
 
 std::shared_ptr<Model> model_of(const Napi::CallbackInfo& info) {
   return engine_of(info).handles.get<Model>(number_of(info[0], "plan"), "plan");
 }
-std::shared_ptr<Session> session_of(const Napi::CallbackInfo& info) {
-  return engine_of(info).handles.get<Session>(number_of(info[0], "session"), "session");
-}
-
 Napi::Value plan_facts(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const auto model = model_of(info);
@@ -150,47 +115,28 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value run(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    auto session = session_of(info);
-    const auto request = std::make_shared<RunRequest>(run_request(object_of(info[1], "request")));
-    const auto result = std::make_shared<RunResult>();
-    return engine_of(info).submit(
-        info.Env(), [session, request, result](Job& job) { *result = session->run(*request, job.cancel); },
-        [result](Napi::Env env) { return run_result(env, *result); });
-  });
+  return submit_run<Session>(info, [](Session& session, const RunRequest& request, Job& job) { return session.run(request, job.cancel); });
 }
 
 Napi::Value run_slots(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    auto session = session_of(info);
-    const auto request = std::make_shared<RunRequest>(run_request(object_of(info[1], "request")));
-    return engine_of(info).submit(
-        info.Env(), [session, request](Job& job) { session->run_slots(*request, job.cancel); },
-        [](Napi::Env env) { return env.Undefined(); });
-  });
+  return submit_run<Session>(info, [](Session& session, const RunRequest& request, Job& job) { return session.run_slots(request, job.cancel); });
+}
+
+Napi::Value commit(const Napi::CallbackInfo& info) {
+  return submit_run<Session>(info, [](Session& session, const RunRequest& request, Job& job) { return session.commit(request, job.cancel); });
 }
 
 Napi::Value read_slot(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const Bytes target = bytes_of(info[2], "target");
-    session_of(info)->read_slot(text_of(info[1], "name"), target.data, target.size);
+    session_of<Session>(info)->read_slot(text_of(info[1], "name"), target.data, target.size);
     return info.Env().Undefined();
-  });
-}
-
-Napi::Value commit(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    auto session = session_of(info);
-    const auto request = std::make_shared<RunRequest>(run_request(object_of(info[1], "request")));
-    return engine_of(info).submit(
-        info.Env(), [session, request](Job& job) { session->commit(*request, job.cancel); },
-        [](Napi::Env env) { return env.Undefined(); });
   });
 }
 
 Napi::Value sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    auto session = session_of(info);
+    auto session = session_of<Session>(info);
     const auto result = std::make_shared<RunResult>();
     return engine_of(info).submit(
         info.Env(), [session, result](Job&) { *result = session->sync(); },
@@ -201,58 +147,12 @@ Napi::Value sync(const Napi::CallbackInfo& info) {
 Napi::Value fork_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);
-    const auto session = session_of(info);
+    const auto session = session_of<Session>(info);
     const auto copy = std::make_shared<std::shared_ptr<Session>>();
     return engine.submit(
         info.Env(), [session, copy](Job&) { *copy = session->fork(); },
         [&engine, copy](Napi::Env env) { return Napi::Number::New(env, engine.handles.add(std::move(*copy))); });
   });
-}
-
-Napi::Value save_session(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    const size_t positions = size_of(info[1], "positions");
-    const auto saved = std::make_shared<std::vector<uint8_t>>();
-    return engine_of(info).submit(
-        info.Env(), [session, positions, saved](Job&) { *saved = session->save(positions); },
-        [saved](Napi::Env env) { return copy_bytes(env, saved->data(), saved->size()); });
-  });
-}
-
-Napi::Value restore_session(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    const size_t positions = size_of(info[1], "positions");
-    const Bytes bytes = bytes_of(info[2], "state");
-    const auto saved = std::make_shared<std::vector<uint8_t>>(bytes.data, bytes.data + bytes.size);
-    return engine_of(info).submit(
-        info.Env(), [session, positions, saved](Job&) { session->restore(positions, saved->data(), saved->size()); },
-        [](Napi::Env env) { return env.Undefined(); });
-  });
-}
-
-Napi::Value reset_session(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    return engine_of(info).submit(
-        info.Env(), [session](Job&) { session->reset(); }, [](Napi::Env env) { return env.Undefined(); });
-  });
-}
-
-Napi::Value session_bytes(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const auto session = session_of(info);
-    Napi::Object result = Napi::Object::New(info.Env());
-    result.Set("reserved", static_cast<double>(session->state_bytes() + session->slot_bytes()));
-    result.Set("states", static_cast<double>(session->state_bytes()));
-    result.Set("used", static_cast<double>(session->state_bytes(size_of(info[1], "positions"))));
-    return result;
-  });
-}
-
-Napi::Value cancel(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] { return Napi::Boolean::New(info.Env(), engine_of(info).cancel(number_of(info[0], "job"))); });
 }
 
 // The last reference goes on the engine's thread, whichever of dispose and a running job is later.
@@ -270,39 +170,35 @@ Napi::Value dispose(const Napi::CallbackInfo& info) {
 }
 
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
-  auto* engine = new Engine(env);
-  env.SetInstanceData(engine);
-  env.AddCleanupHook([engine] { engine->close(); });
+  attach_engine(env);
   const bool gpu = mx::is_available(mx::Device(mx::Device::gpu));
   mx::set_compile_mode(gpu ? mx::CompileMode::enabled : mx::CompileMode::no_fuse);
   exports.Set("abi", kAbi);
   exports.Set("version", mx::version());
   exports.Set("device", gpu ? "gpu" : "cpu");
-  const auto add = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
-    exports.Set(name, Napi::Function::New(env, function, name));
-  };
-  add("functions", functions);
-  add("counts", counts);
-  add("memory", memory);
-  add("setMemory", set_memory);
-  add("setFusion", set_fusion);
-  add("openWeights", open_weights);
-  add("loadPlan", load_plan);
-  add("planFacts", plan_facts);
-  add("weightReport", weight_report);
-  add("openSession", open_session);
-  add("run", run);
-  add("runSlots", run_slots);
-  add("readSlot", read_slot);
-  add("commit", commit);
-  add("sync", sync);
-  add("fork", fork_session);
-  add("save", save_session);
-  add("restore", restore_session);
-  add("reset", reset_session);
-  add("sessionBytes", session_bytes);
-  add("cancel", cancel);
-  add("dispose", dispose);
+  export_functions(env, exports,
+                   {{"functions", functions},
+                    {"counts", counts<Model, Session>},
+                    {"memory", memory},
+                    {"setMemory", set_memory},
+                    {"setFusion", set_fusion},
+                    {"openWeights", open_weights},
+                    {"loadPlan", load},
+                    {"planFacts", plan_facts},
+                    {"weightReport", weight_report},
+                    {"openSession", open_session},
+                    {"run", run},
+                    {"runSlots", run_slots},
+                    {"readSlot", read_slot},
+                    {"commit", commit},
+                    {"sync", sync},
+                    {"fork", fork_session},
+                    {"save", save_session<Session>},
+                    {"restore", restore_session<Session>},
+                    {"reset", reset_session<Session>},
+                    {"sessionBytes", session_bytes<Session>},
+                    {"cancel", cancel},
+                    {"dispose", dispose}});
   return exports;
 }
 

@@ -34,7 +34,7 @@ void evaluate(std::vector<mx::array> wanted, bool wait = true) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    fail(Code::run_failed, "[mlx] the evaluation failed: %s (in the eager mode the failing call is named)", error.what());
+    fail(Code::run_failed, "[mlx] the evaluation failed (the eager mode names the call): %s", error.what());
   }
 }
 
@@ -340,7 +340,7 @@ RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cance
   return result;
 }
 
-void Session::run_slots(const RunRequest& request, const std::atomic<bool>& cancel) {
+RunResult Session::run_slots(const RunRequest& request, const std::atomic<bool>& cancel) {
   RunResult result;
   const Begun begun = finish(request, cancel, result);
   const std::lock_guard lock(slots_mutex_);
@@ -348,7 +348,9 @@ void Session::run_slots(const RunRequest& request, const std::atomic<bool>& canc
   size_t bytes = 0;
   for (const Fetched& slot : slots_) bytes += slot.bytes.capacity();
   slot_bytes_.store(bytes);
+  result.seconds = now() - begun.began;
   if (model_->plan().weights) model_->plan().weights->check();
+  return result;
 }
 
 void Session::read_slot(const std::string& name, uint8_t* target, size_t size) const {
@@ -362,7 +364,7 @@ void Session::read_slot(const std::string& name, uint8_t* target, size_t size) c
   fail(Code::input_argument, "[run] no slot named %s was filled", name.c_str());
 }
 
-void Session::commit(const RunRequest& request, const std::atomic<bool>& cancel) {
+RunResult Session::commit(const RunRequest& request, const std::atomic<bool>& cancel) {
   if (request.sample || request.profile || !request.follow.empty())
     fail(Code::input_argument, "[run] a run that is not waited for can neither draw a token, nor follow one, nor be timed");
   RunResult result;
@@ -372,6 +374,7 @@ void Session::commit(const RunRequest& request, const std::atomic<bool>& cancel)
   // Without the states: the next run may then write over them.
   begun->pending.add_to(begun->wanted);
   committed_ = std::move(begun);
+  return {};
 }
 
 RunResult Session::sync() {

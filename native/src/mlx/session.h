@@ -72,11 +72,12 @@ class Session {
 
   RunResult run(const RunRequest& request, const std::atomic<bool>& cancel);
   // As run, with the fetched outputs kept here, in memory that the next such run uses again, until read_slot copies them out.
-  void run_slots(const RunRequest& request, const std::atomic<bool>& cancel);
+  // The answer has the rest: seconds, the drawn token.
+  RunResult run_slots(const RunRequest& request, const std::atomic<bool>& cancel);
   // From any thread. The target has the output's size.
   void read_slot(const std::string& name, uint8_t* target, size_t size) const;
-  // Hands a run to the device and does not wait for it. The next run may be handed over at once.
-  void commit(const RunRequest& request, const std::atomic<bool>& cancel);
+  // Hands a run to the device and does not wait for it: the answer is empty. The next run may be handed over at once.
+  RunResult commit(const RunRequest& request, const std::atomic<bool>& cancel);
   // Waits for everything that was handed over; answers what the last of it fetched.
   RunResult sync();
   std::shared_ptr<Session> fork() const;
@@ -85,8 +86,8 @@ class Session {
   void reset();
   // From any thread: bytes of the states as they are, and of the part that `positions` take.
   size_t state_bytes() const { return state_bytes_.load(); }
-  // Memory that outputs of run_slots are kept in.
-  size_t slot_bytes() const { return slot_bytes_.load(); }
+  // With the memory that outputs of run_slots are kept in.
+  size_t reserved_bytes() const { return state_bytes_.load() + slot_bytes_.load(); }
   size_t state_bytes(size_t positions) const;
 
  private:
