@@ -82,6 +82,13 @@ describe("compiled models", () => {
     expect((await left()).includes("b")).toBe(true);
   });
 
+  it("go when they are old although nothing new is made", async () => {
+    await stored("a", 31);
+    const key = await stored("b", 40);
+    expect(await new CompiledModels(home, BOUNDS).find(key)).toBeDefined();
+    expect(await left()).toEqual(["b"]);
+  });
+
   it("stay while this process uses them", async () => {
     const key = await stored("a", 60);
     const models = new CompiledModels(home, { bytes: 0, ageMs: 0, graceMs: 0 });

@@ -46,6 +46,7 @@ export class CompiledModels {
   readonly #bounds: CacheBounds;
   /** What this process uses is not removed under it. */
   readonly #inUse = new Set<string>();
+  #trimmed: Promise<void> | undefined;
 
   constructor(dataFolder: string, bounds: CacheBounds = BOUNDS) {
     this.folder = join(dataFolder, "coreml");
@@ -67,6 +68,8 @@ export class CompiledModels {
       // The index tells when a model was used last: nothing of the model itself may change.
       const now = new Date();
       await utimes(index, now, now).catch(() => undefined);
+      // Once per process also where nothing new is made: what is old goes by itself.
+      await (this.#trimmed ??= trimModels(this.folder, this.#bounds, this.#inUse).catch(() => undefined));
       return { ...facts, path };
     } catch {
       return undefined;
