@@ -1,14 +1,23 @@
 // Activations become 16-bit integers with one scale per 256 values, once per input, shared by all rows.
 #include "internal.h"
-
-#include <initializer_list>
+#if defined(RLX_ISA_AVX512)
+#include "avx512_lanes.h"
+#endif
 
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
 // See the layout in internal.h. The decode path of x86 multiplies bytes. arm64 has byte dot products only, so both kinds
 // are planes there; block32 values need 256 * high + low with a signed low.
-enum class Form { words, planes16, planes256, lanes256, lanes32 };
+enum class Form {
+  words,
+  planes16,
+  planes256,
+#if defined(RLX_ISA_AVX512)
+  lanes256,
+  lanes32,
+#endif
+};
 
 Form form_of(ActKind kind, size_t tokens) {
   const bool block256 = kind == ActKind::i16_block256;
@@ -89,58 +98,6 @@ void store_planes256(const int16_t* q, int8_t* out) {
   }
 }
 
-// The orders of avx512_k.h. Q4_K and Q5_K: the first and the last 16 values of sub-blocks 0 2 4 6, then of 1 3 5 7.
-void order_q45(const int16_t* q, int16_t* out) {
-  for (size_t at : {0u, 16u, 32u, 48u}) {
-    for (size_t pair = 0; pair < 4; ++pair, out += 16) memcpy(out, q + 64 * pair + at, 32);
-  }
-}
-// Q6_K: 8 values of each of the sub-blocks 0 8 1 9 2 10 3 11, the next 8, and the same of 4 12 5 13 6 14 7 15.
-void order_q6(const int16_t* q, int16_t* out) {
-  for (size_t at : {0u, 8u, 64u, 72u}) {
-    for (size_t lane = 0; lane < 4; ++lane, out += 16) {
-      memcpy(out, q + 16 * lane + at, 16);
-      memcpy(out + 8, q + 128 + 16 * lane + at, 16);
-    }
-  }
-}
-
-// factor * (sum of the eight values that share a lane): four of one register and four of the next.
-void store_lane_sums(const int16_t* ordered, int factor, int8_t* out) {
-  int32_t* sums = reinterpret_cast<int32_t*>(out);
-  for (size_t lane = 0; lane < 32; ++lane) {
-    const int16_t* q = ordered + 128 * (lane / 16) + 4 * (lane % 16);
-    sums[lane] = factor * (q[0] + q[1] + q[2] + q[3] + q[64] + q[65] + q[66] + q[67]);
-  }
-}
-
-void store_lanes256(const int16_t* q, int8_t* planes) {
-  alignas(64) int16_t ordered[kChunk];
-  order_q45(q, ordered);
-  store_planes16(ordered, planes);
-  order_q6(q, ordered);
-  store_planes16(ordered, planes + 2 * kChunk);
-  store_lane_sums(ordered, -2, planes + 4 * kChunk);
-}
-
-// The order of avx512_block32.h: the first and the last 16 values of the blocks 0 1 2 3, then of 4 5 6 7.
-void order_block32(const int16_t* q, int16_t* out) {
-  for (size_t at : {0u, 16u, 128u, 144u}) {
-    for (size_t block = 0; block < 4; ++block, out += 16) memcpy(out, q + 32 * block + at, 32);
-  }
-}
-
-void store_lanes32(const int16_t* q, int8_t* planes) {
-  alignas(64) int16_t ordered[kChunk];
-  order_block32(q, ordered);
-  for (size_t i = 0; i < kChunk; ++i) {
-    const int high = (ordered[i] + 64) >> 7;
-    planes[i] = static_cast<int8_t>(high);
-    planes[kChunk + i] = static_cast<int8_t>(ordered[i] - 128 * high);
-  }
-  store_lane_sums(ordered, -1, planes + 2 * kChunk);
-}
-
 }  // namespace
 
 void prepare(const PrepareArgs& a) {
@@ -168,8 +125,10 @@ void prepare(const PrepareArgs& a) {
         case Form::words: memcpy(values, q, sizeof q); break;
         case Form::planes16: store_planes16(q, planes); break;
         case Form::planes256: store_planes256(q, planes); break;
+#if defined(RLX_ISA_AVX512)
         case Form::lanes256: store_lanes256(q, planes); break;
         case Form::lanes32: store_lanes32(q, planes); break;
+#endif
       }
     }
   }
