@@ -246,3 +246,45 @@ describe("hybrid runner", () => {
     await expect(runner.run({ signal }, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
   });
 });
+
+describe("control flow", () => {
+  /** A loop that CoreML runs, then a choice with a Fourier transform in one branch, which it cannot. */
+  function control(): Graph {
+    const b = new GraphBuilder(opTable, "control");
+    const g = typedBuilder(b);
+    const x = b.input("signal", tensor("f32", [STEPS, WIDTH]));
+    const types = [tensor("i32", []), g.typeOf(x)];
+    const count = (h: typeof g, value: number) => h.constant(hostTensor("i32", [], [value]));
+    const [, turned] = g.while([count(g, 0), g.tanh([x])], { carried: 2, maxIterations: 8 }, "loop", [
+      g.region("condition", types, (h, i) => [h.compare([i, count(h, 3)], { op: "lt" })]),
+      g.region("body", types, (h, i, a) => [h.add([i, count(h, 1)]), h.sin([h.add([a, a])])]),
+    ]);
+    const largest = g.reduce([x], { kind: "max", axes: [0, 1] });
+    const flag = g.compare([largest, g.constant(hostTensor("f32", [], [0.5]))], { op: "gt" });
+    const [chosen] = g.if([flag, turned!], {}, "choice", [
+      g.region("then", types.slice(1), (h, a) => [h.fft([a], { inverse: false, norm: "ortho" })]),
+      g.region("else", types.slice(1), (_h, a) => [a]),
+    ]);
+    b.output("y", g.sigmoid([chosen!]));
+    return b.finish();
+  }
+
+  it("loops on CoreML, on its CPU or GPU, and hosts the choice as a whole", async () => {
+    const graph = legal(control());
+    const route = routeGraph(graph, { table: opTable, entries, target: target("exact") });
+    expect(route.parts.map(({ side }) => side)).toEqual(["coreml", "host", "coreml"]);
+    const opsOn = (side: string): readonly (string | undefined)[] =>
+      route.parts.filter((part) => part.side === side).flatMap((part) => part.nodes.map((id) => graph.nodes[id]?.op));
+    expect(opsOn("host")).toEqual(["if"]);
+    expect(opsOn("coreml")).toContain("while");
+    const plan = route.plans.get(0)!;
+    const loop = route.lowered!.functions[0]!.mil.operations.findIndex(({ type }) => type === "while_loop");
+    const planned = plan.ops[plan.operations.indexOf(loop)]!;
+    expect(planned.preferred).not.toBe("ane");
+    expect(planned.findings.map(({ rule }) => rule)).toContain("ane-control-flow");
+    const { outputs, sides } = await runOn(route, "control");
+    expect(sides).toEqual(["coreml", "host", "coreml"]);
+    const want = evaluate(control(), { inputs: { signal } }).outputs["y"];
+    expect(relativeRms(outputs["y"], want)).toBeLessThan(1e-5);
+  });
+});
