@@ -42,6 +42,7 @@ export function CompareCard(): ReactNode {
     };
   }, [wanted, model, target, phase, ask, tries]);
   const rows = current(state)?.rows ?? null;
+  const packages = rows?.some(({ packageBytes }) => packageBytes !== null) === true;
   const titles = useSession((session) => current(session.targets)?.units ?? null);
   return (
     <Card
@@ -71,7 +72,7 @@ export function CompareCard(): ReactNode {
               <th>hops</th>
               <th>crossing</th>
               <th>{phase === "decode" ? "one token" : "one chunk"}</th>
-              <th>package</th>
+              {packages ? <th>package</th> : null}
             </tr>
           </thead>
           <tbody>
@@ -100,7 +101,9 @@ export function CompareCard(): ReactNode {
                 <td>
                   <FigureText figure={row.seconds} />
                 </td>
-                <td>{row.packageBytes === null ? "–" : <FigureText figure={row.packageBytes} />}</td>
+                {packages ? (
+                  <td>{row.packageBytes === null ? "–" : <FigureText figure={row.packageBytes} />}</td>
+                ) : null}
               </tr>
             ))}
           </tbody>
