@@ -43,28 +43,40 @@ export function createGraphModel(view: GraphView): GraphModel {
 }
 
 /** Group children and nodes merged in program order; a group stands where its first node does. */
-function indexChildren(view: GraphView): { childStart: Uint32Array; children: Int32Array } {
-  const groupCount = view.groups.parent.length;
+function indexChildren({ nodeCount, nodes, groups }: GraphView): { childStart: Uint32Array; children: Int32Array } {
+  const groupCount = groups.parent.length;
+  const parentOf = (group: number): number => groups.parent[group] ?? -1;
+  const inside = Array.from({ length: groupCount }, (_, group) => group).filter((group) => {
+    const parent = parentOf(group);
+    return group > 0 && parent >= 0 && parent < groupCount && parent !== group;
+  });
+  const firstOf = (group: number): number => groups.firstNode[group] ?? 0;
+  inside.sort((a, b) => firstOf(a) - firstOf(b) || b - a);
   const counts = new Uint32Array(groupCount + 1);
-  const items: { readonly at: number; readonly parent: number; readonly code: ItemCode }[] = [];
-  for (let group = 1; group < groupCount; group++) {
-    const parent = view.groups.parent[group] ?? -1;
-    if (parent < 0 || parent >= groupCount || parent === group) continue;
-    // Half a step before its first node, so that the group comes before a node that follows it.
-    items.push({ at: (view.groups.firstNode[group] ?? 0) - 0.5, parent, code: groupCode(group) });
-  }
-  for (let node = 0; node < view.nodeCount; node++)
-    items.push({ at: node, parent: view.nodes.group[node] ?? 0, code: node });
-  items.sort((a, b) => a.at - b.at || a.code - b.code);
-  for (const { parent } of items) counts[parent + 1] = (counts[parent + 1] ?? 0) + 1;
+  const count = (parent: number): void => {
+    counts[parent + 1] = (counts[parent + 1] ?? 0) + 1;
+  };
+  for (const group of inside) count(parentOf(group));
+  for (let node = 0; node < nodeCount; node++) count(nodes.group[node] ?? 0);
   const childStart = prefixSum(counts);
   const next = childStart.slice();
-  const children = new Int32Array(items.length);
-  for (const { parent, code } of items) {
+  const children = new Int32Array(inside.length + nodeCount);
+  const put = (parent: number, code: ItemCode): void => {
     const at = next[parent] ?? 0;
     children[at] = code;
     next[parent] = at + 1;
+  };
+  // A group comes before the node that it begins with.
+  let waiting = 0;
+  const putGroups = (upTo: number): void => {
+    for (let group = inside[waiting]; group !== undefined && firstOf(group) <= upTo; group = inside[++waiting])
+      put(parentOf(group), groupCode(group));
+  };
+  for (let node = 0; node < nodeCount; node++) {
+    putGroups(node);
+    put(nodes.group[node] ?? 0, node);
   }
+  putGroups(Infinity);
   return { childStart, children };
 }
 

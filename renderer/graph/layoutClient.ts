@@ -53,6 +53,8 @@ export function createLayoutClient(createWorker: () => LayoutWorker): LayoutClie
     return next;
   };
 
+  // Started before the first graph arrives, which would wait for it.
+  worker = start();
   return {
     async layout(model, { open, classes, rough }, room) {
       latest += 1;
