@@ -22,12 +22,11 @@ export const elementCount = (type: TensorType): Dim => productOf(type.shape);
 /** Bytes of the packed or plain tensor. A packed row must be a whole number of blocks. */
 export function byteLength(type: TensorType): Dim {
   const block = blockLayout(type.dtype);
-  const count = elementCount(type);
-  const blocks = divDims(count, block.elements);
-  if (blocks === undefined)
+  const blocks = divDims(elementCount(type), block.elements);
+  if (blocks === undefined || divDims(type.shape.at(-1) ?? 1, block.elements) === undefined)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${type.dtype}] ${formatType(type)} is not a whole number of ${block.elements}-element blocks`,
+      `[${type.dtype}] ${formatType(type)} has rows that are not a whole number of ${block.elements}-element blocks`,
     );
   return mulDims(blocks, block.bytes);
 }
