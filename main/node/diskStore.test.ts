@@ -86,6 +86,15 @@ describe("entries", () => {
     expect(await store.get(keyOf(2))).toHaveLength(5);
   });
 
+  it("may be as large as all that is kept, and not a byte larger", async () => {
+    const store = diskStore(place(), 100);
+    await store.put(keyOf(1), filled(100, 1));
+    expect(await store.get(keyOf(1))).toHaveLength(100);
+    await store.put(keyOf(2), filled(1, 2));
+    expect(await store.get(keyOf(1))).toBeUndefined();
+    expect(await store.get(keyOf(2))).toHaveLength(1);
+  });
+
   it("have hashes for names: anything else is our own fault", async () => {
     const store = diskStore(place());
     for (const key of ["", "..", "../../x", "A".repeat(64), `${keyOf(1)}0`])
@@ -109,7 +118,10 @@ it("many writers and readers of one key see whole entries only, and leave one fi
   );
   const reading = stores.flatMap((store) => Array.from({ length: 20 }, () => store.get(keyOf(7))));
   await Promise.all(writing);
-  for (const seen of [...(await Promise.all(reading)), await stores[0]!.get(keyOf(7))]) {
+  const last = await stores[0]!.get(keyOf(7));
+  expect(last).toBeDefined();
+  for (const seen of [...(await Promise.all(reading)), last]) {
+    // Nothing was there yet.
     if (seen === undefined) continue;
     expect(seen).toHaveLength(size);
     expect(seen.every((byte) => byte === seen[0])).toBe(true);
