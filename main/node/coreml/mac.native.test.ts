@@ -32,6 +32,9 @@ describe.skipIf(!wanted)(`CoreML ${title}`, () => {
     expect(machine.osMajor).toBeGreaterThanOrEqual(13);
     expect(machine.chip).toMatch(/Apple|Intel|VirtualApple/);
     expect(machine.memoryBytes).toBeGreaterThan(1e9);
+    expect(machine.processBytes).toBeGreaterThan(1e7);
+    expect(machine.processBytes).toBeLessThan(machine.memoryBytes);
+    expect(["nominal", "fair", "serious", "critical"]).toContain(machine.thermal);
   });
 
   it.for(UNITS)("predicts on %s after a trial in a child process", { timeout: 300_000 }, async (units, { skip }) => {
