@@ -10,13 +10,14 @@ import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import { scalar, tensor } from "../ir/type.ts";
 import { evaluate } from "../ops/evaluate.ts";
-import { opTable, typedBuilder } from "../ops/index.ts";
+import { opOf, opTable, typedBuilder } from "../ops/index.ts";
+import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
 import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
 import { damagedPlan } from "../testing/mutatePlan.ts";
 import { seededRandom } from "../testing/random.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
-import { weightFile } from "../testing/weightFile.ts";
+import { packedBytes, weightFile } from "../testing/weightFile.ts";
 import { loadAddon } from "./addon.ts";
 
 const engine = loadAddon();
@@ -139,6 +140,44 @@ describe("branches and loops", () => {
       }
     }
     expect(loops).toBeGreaterThan(50);
+  });
+
+  test.each([
+    ["if", "a packed weight"],
+    ["while", "a packed weight that stays"],
+  ])("%s: %s is read in place", async (name, title) => {
+    const op = opOf(name)!;
+    const sample = op.samples.find((one) => one.title === title)!;
+    const graph = sampleGraph(op, sample);
+    const exact = (type: { readonly shape: readonly (number | string)[] }): HostTensor => {
+      const shape = type.shape.map(Number);
+      const values = new Float32Array(shape.reduce((n, dim) => n * dim, 1));
+      engine.dequantize("q8_0", packedBytes("q8_0", values.length, 3), values);
+      return hostTensor("f32", shape, values);
+    };
+    const weights = weightFile(graph, (_name, type) => {
+      const count = type.shape.reduce<number>((n, dim) => n * Number(dim), 1);
+      return packedBytes("q8_0", count, 3);
+    });
+    const compiled = cpuDevice(engine, { threads: 2, weights }).compile(graph);
+    const session = compiled.open();
+    try {
+      const { inputs } = sampleRun(sample, sampleTensors(sample));
+      const expected = evaluate(graph, { inputs, param: (_name, type) => exact(type) }).outputs;
+      const given = Object.fromEntries(Object.entries(inputs).map(([key, value]) => [key, tensorBytes(value)]));
+      const result = await session.run({ inputs: given, fetch: Object.keys(expected) });
+      for (const [key, want] of Object.entries(expected)) {
+        const got = result.outputs[key]!;
+        // Products with packed weights round the rows to 12 bits.
+        numbersOf(got.dtype, got.bytes, engine).forEach((x, k) =>
+          expect(Math.abs(x - want.data[k]!)).toBeLessThan(2e-3),
+        );
+      }
+    } finally {
+      session.dispose();
+      compiled.dispose();
+      weights.remove();
+    }
   });
 
   test("a profile counts every turn, and what did not run took no time", async () => {

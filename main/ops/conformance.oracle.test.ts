@@ -78,6 +78,7 @@ branches = {
     "symbolic, an operand handed through": (lambda x, y: (y, x + y), lambda x, y: (x, y)),
     "one inside the other": (lambda p, x: (jax.lax.cond(p, jnp.exp, lambda y: y * jax.nn.sigmoid(y), x),), lambda p, x: (x,)),
     "whole numbers": (lambda x: (-x,), lambda x: (x + x,)),
+    "a packed weight": (lambda x, w: (x @ w.T,), lambda x, w: (-(x @ w.T),)),
 }
 `.trim(),
   "yes, no = branches[a['title'].removesuffix(', float64')]",
@@ -95,6 +96,7 @@ loops = {
     "no turn at all": (lambda x, y: False, lambda x, y: (x * y, jnp.sin(y))),
     "stopped by its limit, values change places": (lambda x, y: True, lambda x, y: (y, 0.5 * x + y)),
     "symbolic, over the rows of a table": (lambda i, x, t: True, lambda i, x, t: (i + 1, jnp.tanh(x + t[i]), t)),
+    "a packed weight that stays": (lambda n, x, w: n < 3, lambda n, x, w: (n + 1, jnp.tanh(x @ w.T), w)),
     "a loop and a choice inside": (lambda n, x: n < 3, lambda n, x: (n + 1, jnp.where(n < 1, inner(x) ** 2, -inner(x)))),
 }
 `.trim(),

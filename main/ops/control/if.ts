@@ -10,7 +10,7 @@ import type { NodeInfo, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { alignRank, shapeOf } from "../families/batching.ts";
 import { regionAt, runAt } from "../families/control.ts";
-import { integers, normal, scalarInput, uniform, withDoubles } from "../families/samples.ts";
+import { integers, normal, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** Both branches beside each other, and the results of one of them: what a device without branches does. */
@@ -128,6 +128,15 @@ export const ifOp: Op<"if", NoAttrs, "variadic", "many"> = defineOp({
           ]),
         ),
         region("else", types, (_g, _inner, x) => [x]),
+      ],
+    },
+    {
+      title: "a packed weight",
+      inputs: [scalarInput(0, "bool"), normal(10, [3, 64]), weight(11, [5, 64], "q8_0")],
+      attrs: {},
+      regions: (region, [, ...types]) => [
+        region("then", types, (g, x, w) => [g.linear([x, w])]),
+        region("else", types, (g, x, w) => [g.neg([g.linear([x, w])])]),
       ],
     },
     {

@@ -14,7 +14,7 @@ import { defineOp, unsupported } from "../defineOp.ts";
 import { alignRank, asBatched, shapeOf } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
 import { regionAt, runAt } from "../families/control.ts";
-import { normal, scalarInput, uniform, withDoubles } from "../families/samples.ts";
+import { normal, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder, RegionMaker } from "../opBuilder.ts";
 
 export interface WhileAttrs {
@@ -204,6 +204,15 @@ export const whileOp: Op<"while", WhileAttrs, "variadic", "many"> = defineOp({
           next(g, row),
           g.tanh([g.add([sum, g.gather([table, row], { axis: 0 })])]),
         ]),
+      ],
+    },
+    {
+      title: "a packed weight that stays",
+      inputs: [scalarInput(0), normal(11, [2, 64]), weight(12, [64, 64], "q8_0")],
+      attrs: { carried: 2, maxIterations: 5 },
+      regions: (region, types) => [
+        below(region, types, 3),
+        region("body", types, (g, count, x, w) => [next(g, count), g.tanh([g.linear([x, w])])]),
       ],
     },
     {
