@@ -3,10 +3,14 @@
  * ("blk.7/attention"). Equal blocks get equal structure numbers: same ops, attributes, types and wiring.
  */
 import type { GROUP_KINDS } from "../../../contract/views/graph.ts";
+import type { AttrRecord } from "../../../ir/attributes.ts";
+import { attrsText } from "../../../ir/attributes.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
+import { Numbering } from "../../../ir/numbering.ts";
 import { each, finish } from "../../../ir/steps.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { graphHash } from "../../../ir/hash.ts";
+import type { TensorType } from "../../../ir/type.ts";
 import { formatType } from "../../../ir/type.ts";
 
 export interface Group {
@@ -50,8 +54,8 @@ export const groupTree = (graph: Graph): GroupTree => finish(groupTreeInSteps(gr
 const SLICE = 512;
 
 export function* groupTreeInSteps(graph: Graph): Steps<GroupTree> {
-  const known = trees.get(graph);
-  if (known !== undefined) return known;
+  const made = trees.get(graph);
+  if (made !== undefined) return made;
   const groups: Group[] = [
     { name: graph.name, parent: -1, kind: "model", structure: 0, firstNode: 0, nodeCount: 0, note: "" },
   ];
@@ -64,13 +68,26 @@ export function* groupTreeInSteps(graph: Graph): Steps<GroupTree> {
     byPath.set(key, groups.length - 1);
     return groups.length - 1;
   };
-  const of = new Uint32Array(graph.nodes.length);
-  yield* each(graph.nodes, SLICE, (node) => {
+  const groupOf = (scope: readonly string[]): number => {
     let at = 0;
-    scopeOf(node).forEach((part, depth) => {
+    scope.forEach((part, depth) => {
       if (depth === 0 && BLOCK.test(part)) at = open(open(0, "blocks", "repeat"), part, "block");
       else at = open(at, part, "part");
     });
+    return at;
+  };
+  /** Groups of nodes with one origin, by its scope: nearly all of them. */
+  const known = new Map<string, number>();
+  const placeOf = (node: Node): number => {
+    const [only] = node.origins;
+    if (only === undefined || node.origins.length > 1) return groupOf(scopeOf(node));
+    const at = known.get(only.scope) ?? groupOf(scopeOf(node));
+    known.set(only.scope, at);
+    return at;
+  };
+  const of = new Uint32Array(graph.nodes.length);
+  yield* each(graph.nodes, SLICE, (node) => {
+    const at = placeOf(node);
     of[node.id] = at;
     for (let g = at; g >= 0; g = groups[g]?.parent ?? -1) {
       const group = groups[g];
@@ -123,16 +140,36 @@ const NAMING = new Set(["name", "file", "tensor", "data"]);
 
 /** For each node a number: equal for equal op, attributes, types and count of operands. */
 function* nodeKinds(graph: Graph): Steps<Uint32Array> {
-  const numbers = new Map<string, number>();
+  const texts = new Numbering<string>();
+  const types = new Numbering<string>();
+  const typeNumbers = new Map<TensorType, number>();
+  const typeNumber = (type: TensorType): number => {
+    const number = typeNumbers.get(type) ?? types.of(formatType(type));
+    typeNumbers.set(type, number);
+    return number;
+  };
+  const attrTexts = new Map<AttrRecord, string>();
+  const textOf = (attrs: AttrRecord): string => {
+    const text = attrTexts.get(attrs) ?? telling(attrs);
+    attrTexts.set(attrs, text);
+    return text;
+  };
   const kinds = new Uint32Array(graph.nodes.length);
   yield* each(graph.nodes, SLICE, (node) => {
-    const attrs = Object.entries(node.attrs).filter(([key]) => !NAMING.has(key));
-    const text = `${node.op}/${node.inputs.length}${attrs.length === 0 ? "" : JSON.stringify(attrs)}${node.outputs.map(formatType).join(",")}${node.regions.map(graphHash).join()}`;
-    const known = numbers.get(text) ?? numbers.size + 1;
-    numbers.set(text, known);
-    kinds[node.id] = known;
+    let text = `${node.op}/${node.inputs.length}/${textOf(node.attrs)}`;
+    for (const type of node.outputs) text += `,${typeNumber(type)}`;
+    for (const region of node.regions) text += `/${graphHash(region)}`;
+    kinds[node.id] = texts.of(text) + 1;
   });
   return kinds;
+}
+
+/** Attributes without those that only name something. */
+function telling(attrs: AttrRecord): string {
+  const keys = Object.keys(attrs);
+  return keys.some((key) => NAMING.has(key))
+    ? attrsText(Object.fromEntries(keys.filter((key) => !NAMING.has(key)).map((key) => [key, attrs[key]])))
+    : attrsText(attrs);
 }
 
 /** Numbers for sequences of numbers below 2^26: equal sequences reach the same state. */
