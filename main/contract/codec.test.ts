@@ -112,6 +112,21 @@ describe("refused, with CONTRACT_FRAME", () => {
     );
   });
 
+  it("lists and objects nest 65 deep on both ways, and no deeper", () => {
+    const nested = (open: string, close: string, levels: number): string => open.repeat(levels) + close.repeat(levels);
+    const json = {
+      lists: (levels: number): string => nested("[", "]", levels),
+      objects: (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`,
+    };
+    const refused = expect.objectContaining({ code: "CONTRACT_FRAME" }) as Error;
+    for (const [kind, text] of Object.entries(json)) {
+      const deepest: unknown = JSON.parse(text(65));
+      expect(decodeFrame(encodeFrame(deepest)), kind).toEqual(deepest);
+      expect(() => encodeFrame(JSON.parse(text(66))), kind).toThrow(refused);
+      expect(() => decodeFrame(message(`{"f":${text(66)},"b":[]}`)), kind).toThrow(refused);
+    }
+  });
+
   it("and nothing else happens to any mutation of a good message", () => {
     const good = encodeFrame({
       t: "req",
