@@ -1,4 +1,5 @@
 // The runtime without a device: stop strings, statistics, and generation over a session that answers from a script.
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import { tensor } from "../ir/type.ts";
@@ -41,6 +42,24 @@ describe("stop strings", () => {
   test("the earliest of several wins, and a repeated beginning is seen", () => {
     expect(run(["bc", "ab"], ["xabc"])).toEqual({ text: "x", tokens: [0], found: "ab" });
     expect(run(["aab"], ["a", "a", "a", "b"])).toEqual({ text: "a", tokens: [0], found: "aab" });
+  });
+  test("an empty one stops nothing; of two that begin at one place the first named is it", () => {
+    expect(run([""], ["a", "b"])).toEqual({ text: "ab", tokens: [0, 1], found: undefined });
+    expect(run(["ab", "a"], ["xab"]).found).toBe("ab");
+    expect(run(["a", "ab"], ["xab"]).found).toBe("a");
+  });
+  test("any stops in any text: what stands before the first that is complete, and all of it without one", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 12 });
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 3 }), text, (stops, whole) => {
+        const real = stops.filter((stop) => stop !== "");
+        const ends = Array.from({ length: whole.length + 1 }, (_, n) => n);
+        const end = ends.find((n) => real.some((stop) => whole.slice(0, n).includes(stop)));
+        const starts = real.map((stop) => whole.slice(0, end).indexOf(stop)).filter((at) => at >= 0);
+        const expected = end === undefined ? whole : whole.slice(0, Math.min(...starts));
+        expect(run(stops, [...whole]).text).toBe(expected);
+      }),
+    );
   });
 });
 
