@@ -26,7 +26,7 @@ export interface CalibrationAccess {
   /** What is known now, nothing measured. */
   readonly known: () => Promise<readonly Calibration[]>;
   /** Measures what is not known; all of it, when that is asked for. */
-  readonly measure: (signal: AbortSignal, again: boolean) => Promise<readonly Calibration[]>;
+  readonly measure: (signal: AbortSignal, again: boolean) => Promise<void>;
 }
 
 export interface CalibrationSettings {
@@ -56,20 +56,22 @@ export function calibrationAccess(settings: CalibrationSettings): CalibrationAcc
   const { store, build, threads } = settings;
   const kept = { machine: `${chipTitle()} ${threads}`, store, build };
   let own: readonly Calibration[] = [];
+  const known = async (): Promise<readonly Calibration[]> => {
+    const found: Calibration[] = [];
+    for (const make of calibratedDevices(settings)) {
+      const device = make();
+      const one = own.find((each) => each.device === device.id) ?? (await keptCalibration(device, kept));
+      if (one !== undefined) found.push(one);
+    }
+    return found;
+  };
   return {
-    known: async () => {
-      const found: Calibration[] = [];
-      for (const make of calibratedDevices(settings)) {
-        const device = make();
-        const one = own.find((each) => each.device === device.id) ?? (await keptCalibration(device, kept));
-        if (one !== undefined) found.push(one);
-      }
-      return found;
-    },
+    known,
     measure: async (signal, again) => {
-      const made = await calibrations({ ...kept, devices: calibratedDevices(settings), signal, again });
+      const devices = calibratedDevices(settings);
+      if (!again && (await known()).length === devices.length) return;
+      const made = await calibrations({ ...kept, devices, signal, again });
       own = made.map(({ calibration }) => calibration);
-      return own;
     },
   };
 }

@@ -241,7 +241,7 @@ function mlxReadings(mlx: MlxAccess): Reading[] {
     state: "ok",
   });
   return [
-    row("mlx-memory", "MLX memory in use", active, "mlx::core::get_active_memory"),
+    row("mlx-memory", "in use", active, "mlx::core::get_active_memory"),
     row("mlx-peak", "most so far", peak, "mlx::core::get_peak_memory"),
     row("mlx-cache", "kept for reuse", cache, "mlx::core::get_cache_memory"),
     row("mlx-limit", "limit", limit, "mlx::core::get_memory_limit"),

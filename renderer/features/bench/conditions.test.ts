@@ -43,10 +43,13 @@ describe("the conditions of a benchmark", () => {
   });
 
   it("tell MLX's memory where MLX was measured, and not elsewhere", () => {
-    const after = state(reading("mlx-memory", "3.4 MB"), { ...reading("mlx-peak", "3.8 MB"), title: "most so far" });
+    const after = state(
+      { ...reading("mlx-memory", "3.4 MB"), title: "in use" },
+      { ...reading("mlx-peak", "3.8 MB"), title: "most so far" },
+    );
     const conditions = { before: state(reading("mlx-memory", "0 B")), after };
     expect(conditionRows({ device: "mlx", conditions })).toMatchObject([
-      { title: "MLX memory", text: "3.4 MB in use, most so far 3.8 MB" },
+      { title: "MLX memory", text: "in use 3.4 MB, most so far 3.8 MB" },
     ]);
     expect(conditionRows({ device: "cpu", conditions })).toEqual([]);
   });

@@ -17,9 +17,7 @@ const isMlx = ({ id }: Reading): boolean => id.startsWith("mlx-");
 /** MLX's memory is of interest where MLX was measured: as it was at the end, one row. */
 function mlxRow(readings: readonly Reading[]): readonly ConditionRow[] {
   const told = readings.filter((reading) => isMlx(reading) && reading.value !== null);
-  const text = told.map(({ id, title, value }) =>
-    id === "mlx-memory" ? `${value ?? ""} in use` : `${title} ${value ?? ""}`,
-  );
+  const text = told.map(({ title, value }) => `${title} ${value ?? ""}`);
   return told.length === 0
     ? []
     : [{ title: "MLX memory", text: text.join(", "), source: told[0]?.source ?? "", flagged: false }];
