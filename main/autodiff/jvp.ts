@@ -26,7 +26,7 @@ export interface TangentRequest {
   readonly wrt: readonly string[];
 }
 
-export const tangentName = (name: string): string => `tangent.${name}`;
+const tangentName = (name: string): string => `tangent.${name}`;
 
 /** The graph's outputs, and the Jacobian-vector product of the requested ones. */
 export function tangentGraph(graph: Graph, request: TangentRequest): Graph {

@@ -56,18 +56,6 @@ export function regionFaults(region: Graph): readonly string[] {
   return faults;
 }
 
-/** Calls `visit` for the graph and all regions below it, outermost first, with the way there: `["%7 then", "%2 body"]`. */
-export function eachGraph(
-  table: OpTable,
-  graph: Graph,
-  visit: (graph: Graph, path: readonly string[]) => void,
-  path: readonly string[] = [],
-): void {
-  visit(graph, path);
-  for (const node of graph.nodes)
-    node.regions.forEach((region, i) => eachGraph(table, region, visit, [...path, regionPlace(table, node, i)]));
-}
-
 /** "%7 then": which region of which node. */
 export const regionPlace = (table: OpTable, node: Node, index: number): string =>
   `%${node.id} ${table.get(node.op)?.regionNames[index] ?? `region ${index}`}`;

@@ -4,15 +4,14 @@ import { afterAll, describe, expect, test } from "vitest";
 import { compileCpu } from "../backends/cpu/compile.ts";
 import { compile } from "../compiler/compile.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
-import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
-import { scalar, tensor } from "../ir/type.ts";
 import { evaluate } from "../ops/evaluate.ts";
-import { opOf, opTable, typedBuilder } from "../ops/index.ts";
+import { opOf } from "../ops/index.ts";
 import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
+import { caches, count, endless, nest } from "../testing/controlGraphs.ts";
 import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
 import { damagedPlan } from "../testing/mutatePlan.ts";
 import { seededRandom } from "../testing/random.ts";
@@ -47,60 +46,12 @@ async function compare(graph: Graph, inputs: Inputs, threads = 2): Promise<void>
   }
 }
 
-const count = (value: number) => hostScalar("i32", value);
 const ramp = (rows: number, columns: number): HostTensor =>
   hostTensor(
     "f32",
     [rows, columns],
     Array.from({ length: rows * columns }, (_, i) => Math.fround(Math.sin(i + 1))),
   );
-
-/** Rows of products, large enough that all threads have something to do: an outer loop, an inner one, a branch in it. */
-function nest(rows: number, width: number): Graph {
-  const b = new GraphBuilder(opTable, "nest");
-  const g = typedBuilder(b);
-  const [x, w] = [b.input("x", tensor("f32", [rows, width])), b.input("w", tensor("f32", [width, width]))];
-  // Made before the loop, read in every turn of it and not after: its place must not be given away in between.
-  const scale = g.sigmoid([x]);
-  const types = [scalar("i32"), g.typeOf(x), g.typeOf(scale), g.typeOf(w)];
-  const [, y] = g.while([g.constant(count(0)), x, scale, w], { carried: 2 }, "outer", [
-    g.region("condition", types, (h, i) => [h.compare([i, h.constant(count(5))], { op: "lt" })]),
-    g.region("body", types, (h, i, a, s, m) => {
-      const [, inner] = h.while([h.sub([i, i]), a, s, m], { carried: 2, maxIterations: 3 }, "inner", [
-        h.region("condition", types, (k, j) => [k.compare([j, k.constant(count(9))], { op: "lt" })]),
-        h.region("body", types, (k, j, c, t, n) => {
-          const product = k.tanh([k.linear([c, n])]);
-          return [k.add([j, k.constant(count(1))]), k.add([k.mul([product, t]), c])];
-        }),
-      ]);
-      const even = h.compare(
-        [h.sub([i, h.mul([h.div([i, h.constant(count(2))]), h.constant(count(2))])]), h.constant(count(0))],
-        { op: "eq" },
-      );
-      const branch = [g.typeOf(x), g.typeOf(scale)];
-      const [chosen] = h.if([even, inner!, s], {}, "choice", [
-        h.region("then", branch, (k, c, t) => [k.softmax([k.add([c, t])], { axis: 1 })]),
-        h.region("else", branch, (k, c, t) => [k.sub([k.mul([c, c]), t])]),
-      ]);
-      return [h.add([i, h.constant(count(1))]), chosen!];
-    }),
-  ]);
-  b.output("y", y!);
-  b.output("scale", scale);
-  return b.finish();
-}
-
-const endless = (): Graph => {
-  const b = new GraphBuilder(opTable, "endless");
-  const g = typedBuilder(b);
-  const x = b.input("x", tensor("f32", [4]));
-  const [y] = g.while([x], { carried: 1 }, "endless", [
-    g.region("condition", [g.typeOf(x)], (h) => [h.constant(hostScalar("bool", 1))]),
-    g.region("body", [g.typeOf(x)], (h, a) => [h.neg([a])]),
-  ]);
-  b.output("y", y!);
-  return b.finish();
-};
 
 describe("branches and loops", () => {
   test.each([1, 2, 3])("nested in each other, %i threads", async (threads) => {
@@ -190,6 +141,36 @@ describe("branches and loops", () => {
     expect(traffic[at("softmax")]).toBe(3 * 4 * 2 * 70 * 96);
     expect(seconds[product]!).toBeGreaterThan(0);
     expect(seconds.reduce((sum, x) => sum + x, 0)).toBeLessThanOrEqual(result.seconds * 1.01);
+  });
+
+  test("states that a branch or a loop updates", async () => {
+    const graph = caches();
+    const compiled = cpuDevice(engine, { threads: 2 }).compile(graph);
+    const session = compiled.open();
+    let states: Inputs = {};
+    try {
+      for (const [step, flag] of [1, 0, 1, 1].entries()) {
+        const inputs = {
+          flag: hostScalar("bool", flag),
+          fresh: hostTensor("f32", [1, 1, 4], [step + 1, -step, 0.5, 2]),
+          past: count(step + 1),
+        };
+        const expected = evaluate(graph, { inputs, states });
+        const given = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, tensorBytes(value)]));
+        const { outputs } = await session.run({ inputs: given, fetch: ["before", "sum"] });
+        for (const name of ["before", "sum"]) {
+          const got = outputs[name]!;
+          expectClose(
+            hostTensor(got.dtype, got.shape, numbersOf(got.dtype, got.bytes, engine)),
+            expected.outputs[name]!,
+          );
+        }
+        ({ states } = expected);
+      }
+    } finally {
+      session.dispose();
+      compiled.dispose();
+    }
   });
 
   test("a loop without an end is cancelled", async () => {

@@ -5,11 +5,16 @@ import { MlxDraft } from "../backends/mlx/draft.ts";
 import type { MlxMode } from "../backends/mlx/engine.ts";
 import { MLX_MODES } from "../backends/mlx/engine.ts";
 import { writePlan } from "../backends/mlx/planWriter.ts";
-import { hostTensor } from "../ir/hostTensor.ts";
+import type { Graph } from "../ir/graph.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
 import { damagedPlan } from "../testing/mutatePlan.ts";
+import { evaluate } from "../ops/evaluate.ts";
+import { caches, endless, nest } from "../testing/controlGraphs.ts";
 import { seededRandom } from "../testing/random.ts";
 import type { MlxEngine } from "../runtime/mlxDevice.ts";
+import { mlxDevice } from "../runtime/mlxDevice.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
 
 const found = findMlxEngine();
@@ -86,6 +91,62 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)("control flow, %s", (mode
     // No trace holds a loop without a limit, or with a large one: the sub-graphs are traces then.
     expect(await run(looping(undefined), mode, { x: Float32Array.of(2) })).toEqual([[4], [162]]);
     expect(await run(looping(100_000), mode, { x: Float32Array.of(2) })).toEqual([[4], [162]]);
+  });
+});
+
+describe.skipIf(missing !== undefined).each(MLX_MODES)("graphs with control flow, %s", (mode) => {
+  const open = (graph: Graph) => {
+    const compiled = mlxDevice(mlx, { mode }).compile(graph);
+    const session = compiled.open();
+    const close = (): void => {
+      session.dispose();
+      compiled.dispose();
+    };
+    return { compiled, session, close };
+  };
+
+  test("states that a branch or a loop updates", async () => {
+    const graph = caches();
+    const { session, close } = open(graph);
+    let states = {};
+    try {
+      for (const [step, flag] of [1, 0, 1, 1].entries()) {
+        const inputs = {
+          flag: hostScalar("bool", flag),
+          fresh: hostTensor("f32", [1, 1, 4], [step + 1, -step, 0.5, 2]),
+          past: hostScalar("i32", step + 1),
+        };
+        const expected = evaluate(graph, { inputs, states });
+        const given = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, tensorBytes(value)]));
+        const { outputs } = await session.run({ inputs: given, fetch: ["before", "sum"] });
+        for (const name of ["before", "sum"]) {
+          const got = new Float32Array(outputs[name]!.bytes.buffer);
+          expected.outputs[name]!.data.forEach((want, i) => expect(got[i]).toBeCloseTo(want, 5));
+        }
+        ({ states } = expected);
+      }
+    } finally {
+      close();
+    }
+  });
+
+  test("a loop without an end is cancelled", async () => {
+    const { session, close } = open(endless());
+    const abort = new AbortController();
+    const running = session.run({ inputs: { x: Float32Array.of(1, 2, 3, 4) }, fetch: ["y"] }, abort.signal);
+    setTimeout(() => abort.abort(), 30);
+    await expect(running).rejects.toMatchObject({ code: "CANCELLED" });
+    close();
+  });
+
+  test("a trace is kept for each sub-graph of a loop that none can hold, not for each turn", async () => {
+    const graph = nest(4, 8);
+    const { compiled, session, close } = open(graph);
+    const inputs = { x: new Float32Array(32).fill(0.5), w: new Float32Array(64).map((_, i) => Math.sin(i)) };
+    for (let i = 0; i < 3; i++) await session.run({ inputs, fetch: ["y"] });
+    // Condition and body of the outer loop; what is in the body is part of its trace.
+    expect(compiled.facts().traces).toBe(mode === "compiled" ? 2 : 0);
+    close();
   });
 });
 
