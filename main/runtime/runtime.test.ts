@@ -75,6 +75,25 @@ test("median, quantiles, deviation and the bootstrap interval", () => {
   expect(medianInterval([5])).toEqual({ low: 5, high: 5 });
 });
 
+test("the bootstrap interval is that of the exact distribution", () => {
+  // The median of n draws from 1 … n is at most k when more than half of them are: a binomial tail at k / n.
+  const n = 11;
+  const choose = (k: number): number =>
+    Array.from({ length: k }, (_, i) => (n - i) / (i + 1)).reduce((a, b) => a * b, 1);
+  const atMost = (k: number): number =>
+    Array.from({ length: 6 }, (_, i) => 6 + i).reduce(
+      (sum, j) => sum + choose(j) * (k / n) ** j * (1 - k / n) ** (n - j),
+      0,
+    );
+  const places = Array.from({ length: n }, (_, i) => i + 1);
+  const exact = (share: number): number | undefined => places.find((k) => atMost(k) >= share);
+  for (const seed of [1, 2, 3])
+    expect(medianInterval([8, 3, 1, 6, 10, 2, 5, 9, 4, 7, 11], seed)).toEqual({
+      low: exact(0.025),
+      high: exact(0.975),
+    });
+});
+
 test("symbols follow from the inputs, and sizes that do not fit are refused", () => {
   const builder = new GraphBuilder(opTable, "g");
   const g = typedBuilder(builder);
