@@ -14,7 +14,7 @@ export interface Rect {
 
 export interface GridIndex {
   /** Boxes that touch the rectangle, in ascending order. */
-  query(rect: Rect): number[];
+  query(rect: Rect): readonly number[];
   /** The last (topmost) box that holds the point, or -1. */
   hit(x: number, y: number): number;
 }
@@ -50,7 +50,12 @@ export function createGridIndex(boxes: Boxed): GridIndex {
     (boxes.y[box] ?? 0) <= rect.y + rect.h &&
     (boxes.y[box] ?? 0) + (boxes.h[box] ?? 0) >= rect.y;
 
-  const query = (rect: Rect): number[] => {
+  const bounds = boundsOf(boxes);
+  let everything: readonly number[] | undefined;
+
+  const query = (rect: Rect): readonly number[] => {
+    // A map of the whole is asked for with every colour: nothing has to be looked for.
+    if (covers(rect, bounds)) return (everything ??= Array.from({ length: count }, (_, box) => box));
     const found = large.filter((box) => touches(box, rect));
     const [left, right, top, bottom] = [
       cellOf(rect.x),
@@ -71,3 +76,25 @@ export function createGridIndex(boxes: Boxed): GridIndex {
   };
   return { query, hit: (x, y) => query({ x, y, w: 0, h: 0 }).at(-1) ?? -1 };
 }
+
+interface Bounds {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+function boundsOf({ x, y, w, h }: Boxed): Bounds {
+  const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  for (let box = 0; box < x.length; box++) {
+    const [left, top] = [x[box] ?? 0, y[box] ?? 0];
+    bounds.left = Math.min(bounds.left, left);
+    bounds.top = Math.min(bounds.top, top);
+    bounds.right = Math.max(bounds.right, left + (w[box] ?? 0));
+    bounds.bottom = Math.max(bounds.bottom, top + (h[box] ?? 0));
+  }
+  return bounds;
+}
+
+const covers = (rect: Rect, { left, top, right, bottom }: Bounds): boolean =>
+  rect.x <= left && rect.y <= top && rect.x + rect.w >= right && rect.y + rect.h >= bottom;
