@@ -1,5 +1,5 @@
-// A short life of the MLX addon, to run under the sanitizers: packed weights and a small decoder in all three modes, every way to
-// run, cancels and disposals while a run is on its way, failing calls, plans that lie and are run. Ends with a code.
+// A short life of the MLX addon, to run under the sanitizers: packed weights and a small decoder in all three modes, every op, every
+// way to run, cancels and disposals while a run is on its way, failing calls, plans that lie and are run. Ends with a code.
 import { resolve } from "node:path";
 import { compileMlx } from "../backends/mlx/compile.ts";
 import { MLX_MODES } from "../backends/mlx/engine.ts";
@@ -9,7 +9,11 @@ import type { PackedType } from "../ir/dtype.ts";
 import type { TensorType } from "../ir/type.ts";
 import { tensor } from "../ir/type.ts";
 import { loadMlx } from "../node/mlxAddon.ts";
-import { opTable, typedBuilder } from "../ops/index.ts";
+import { compile } from "../compiler/compile.ts";
+import { tensorBytes } from "../ir/hostBytes.ts";
+import type { AnyOp } from "../ops/defineOp.ts";
+import { OPS, opTable, typedBuilder } from "../ops/index.ts";
+import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import type { GraphRun } from "../runtime/device.ts";
 import type { MlxSession } from "../runtime/mlxDevice.ts";
 import { mlxDevice, mlxRules } from "../runtime/mlxDevice.ts";
@@ -62,7 +66,11 @@ function decoder(): Graph {
 }
 
 const bytesOf = (_name: string, { dtype, shape }: TensorType): Uint8Array =>
-  packedBytes(dtype as PackedType, Number(shape[0]) * Number(shape[1]), 7);
+  packedBytes(
+    dtype as PackedType,
+    shape.reduce<number>((count, size) => count * Number(size), 1),
+    7,
+  );
 const graph = decoder();
 const weights = weightFile(graph, bytesOf);
 const products = packed();
@@ -150,6 +158,32 @@ for (const mode of MLX_MODES) {
   all.dispose();
 }
 
+/** Every op's samples: what they give is judged elsewhere. */
+async function sampled(): Promise<number> {
+  let runs = 0;
+  for (const op of Object.values(OPS) as readonly AnyOp[])
+    for (const sample of op.samples) {
+      const { graph: legal, blocked } = compile(sampleGraph(op, sample), {
+        backend: "mlx",
+        passes: [],
+        blocked: "keep",
+      });
+      if (blocked.size > 0) continue;
+      const { inputs, bindings } = sampleRun(sample, sampleTensors(sample));
+      const file = weightFile(legal, bytesOf);
+      const compiled = mlxDevice(engine, { mode: "compiled", weights: file, limits: bindings }).compile(legal);
+      const session = compiled.open({ symbols: bindings });
+      const given = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, tensorBytes(value)]));
+      for (let time = 0; time < 2; time++, runs++)
+        await session.run({ inputs: given, symbols: bindings, fetch: legal.outputs.map(({ name }) => name) });
+      session.dispose();
+      compiled.dispose();
+      file.remove();
+    }
+  return runs;
+}
+const samples = await sampled();
+
 const plan = compileMlx(graph, mlxRules, weights.locate).bytes;
 const handle = engine.openWeights(weights.paths);
 for (let i = 0; i < 3000; i++) {
@@ -172,5 +206,7 @@ blocks.remove();
 const left = engine.counts();
 if (left.weights + left.plans + left.sessions + left.jobs !== 0) throw new Error(`left over: ${JSON.stringify(left)}`);
 if (rejected < 1000) throw new Error(`only ${rejected} of 3000 lying plans were refused`);
-console.log(`MLX ${engine.version}: 12 sessions in three modes, ${rejected} of 3000 lying plans refused`);
+console.log(
+  `MLX ${engine.version}: 12 sessions in three modes, ${samples} runs of samples, ${rejected} of 3000 lying plans refused`,
+);
 process.exit(0);
