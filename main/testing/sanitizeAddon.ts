@@ -14,6 +14,7 @@ import { tensor } from "../ir/type.ts";
 import { loadAddon } from "../node/addon.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
+import { caches, endless, nest } from "./controlGraphs.ts";
 import { damagedPlan } from "./mutatePlan.ts";
 import { seededRandom } from "./random.ts";
 import { randomWindowCase } from "./randomWindows.ts";
@@ -89,7 +90,28 @@ async function runWindows(engine: CpuEngine): Promise<void> {
   }
 }
 
-/** Runs a plan again and again with some of its bytes wrong. */
+/** Loops in loops and a branch in them, on rows that several threads share; states that both update; a loop without an end. */
+async function runControl(engine: CpuEngine): Promise<void> {
+  const life = async (graph: Graph, inputs: RunRequest["inputs"], signal?: AbortSignal): Promise<void> => {
+    const compiled = cpuDevice(engine, { threads: 3 }).compile(graph);
+    const session = compiled.open();
+    try {
+      for (let run = 0; run < 2; run++) await session.run({ inputs, fetch: [], profile: run === 1 }, signal);
+    } finally {
+      session.dispose();
+      compiled.dispose();
+    }
+    done++;
+  };
+  const wave = (count: number): Float32Array => Float32Array.from({ length: count }, (_, i) => Math.sin(i));
+  await life(nest(70, 96), { x: wave(70 * 96), w: wave(96 * 96) });
+  for (const flag of [0, 1])
+    await life(caches(), { flag: Uint8Array.of(flag), fresh: wave(4), past: Int32Array.of(2 + flag) });
+  const over = await life(endless(), { x: wave(4) }, AbortSignal.timeout(50)).then(() => "ended", String);
+  if (!over.includes("ancelled")) throw new Error(`a loop without an end: ${over}`);
+}
+
+/** Runs a plan again and again with some of its bytes wrong; one that loops for ever is stopped. */
 async function lie(
   engine: CpuEngine,
   plan: Uint8Array,
@@ -104,7 +126,7 @@ async function lie(
       const loaded = engine.loadPlan(damagedPlan(plan, random), handle);
       try {
         const session = loaded.openSession({ threads: 2 });
-        await session.run(inputsFor(i % 5 === 0 ? 5 : 1)).finally(() => session.dispose());
+        await session.run(inputsFor(i % 5 === 0 ? 5 : 1), AbortSignal.timeout(300)).finally(() => session.dispose());
       } finally {
         loaded.dispose();
       }
@@ -139,6 +161,7 @@ for (const isa of best.isas) {
   compiled.dispose();
 
   await runWindows(engine);
+  await runControl(engine);
   await lie(engine, compileCpu(layer(), cpuRules, weights.locate).bytes, [file], 1500, (tokens) => ({
     inputs: { x: new Float32Array(tokens * WIDTH), past: Int32Array.of(0) },
     symbols: { T: tokens },
@@ -146,6 +169,10 @@ for (const isa of best.isas) {
   await lie(engine, compileCpu(images(), cpuRules, weights.locate).bytes, [file], 1500, (tokens) => ({
     inputs: { x: new Float32Array(tokens * 6 * 35) },
     symbols: { T: tokens },
+  }));
+  await lie(engine, compileCpu(nest(4, 8), cpuRules, weights.locate).bytes, [file], 1500, () => ({
+    inputs: { x: new Float32Array(32), w: new Float32Array(64) },
+    symbols: {},
   }));
   const wide = new Float32Array(64);
   engine.dequantize("q8_0", new Uint8Array(68), wide);
