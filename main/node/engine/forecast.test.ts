@@ -34,6 +34,24 @@ describe("forecast", () => {
     expect(fitForecast(shape, m4, 200_000, null).sentence).toMatch(/A context of .* would fit/);
   });
 
+  it("names the largest context that fits with ease, not one token more", () => {
+    if (!m4) throw new Error("no M4");
+    const { sentence } = fitForecast(shape, m4, 200_000, null);
+    const largest = Number(/A context of ([\d\u202f]+) tokens/.exec(sentence)?.[1]?.replaceAll("\u202f", ""));
+    expect(fitForecast(shape, m4, largest, null).verdict).toBe("fits");
+    expect(fitForecast(shape, m4, largest + 1, null).verdict).toBe("tight");
+  });
+
+  it("reckons with buffers for a prompt chunk, which grow with the widths and the vocabulary", () => {
+    if (!m4) throw new Error("no M4");
+    const activations = (given: typeof shape): number => fitForecast(given, m4, 2048, null).rows[2]?.value.value ?? NaN;
+    const plain = activations(shape);
+    // f32 for 512 tokens: four streams of the width, three of the feed-forward; one row of logits.
+    expect(activations({ ...shape, width: 2048 }) - plain).toBe(512 * 4 * 4 * 1024);
+    expect(activations({ ...shape, feedForward: 4096 }) - plain).toBe(512 * 4 * 3 * 1024);
+    expect(activations({ ...shape, vocabulary: 151_936 + 1000 }) - plain).toBe(4 * 1000);
+  });
+
   it("is bound by bandwidth when writing", () => {
     if (!m4) throw new Error("no M4");
     const speed = speedForecast(shape, m4);
