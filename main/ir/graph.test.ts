@@ -65,6 +65,19 @@ describe("verifier", () => {
       verify(opTable, { ...graph, outputs: [{ name: "y", value: { node: 99 as NodeId, output: 0 } }] }),
     ).toHaveLength(1);
   });
+
+  it("holds a state to its type and its leaf", () => {
+    const graph = sumGraph();
+    const [state] = graph.states;
+    const weight = graph.nodes.find((node) => node.op === "param")!.id;
+    const found = (change: Partial<NonNullable<typeof state>>) =>
+      verify(opTable, { ...graph, states: [{ ...state!, ...change }] }).map(({ code, message }) => ({ code, message }));
+    expect(found({ output: { node: weight, output: 0 } })).toEqual([
+      { code: "IR_TYPE", message: "state s changes type from f32[T,3] to f32[3]" },
+    ]);
+    expect(found({ input: weight })).toEqual([{ code: "IR_STRUCTURE", message: "state s has no state leaf" }]);
+    expect(found({ output: { node: 99 as NodeId, output: 0 } })).toHaveLength(1);
+  });
 });
 
 describe("hash", () => {
