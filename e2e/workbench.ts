@@ -106,9 +106,9 @@ export async function axeFindings(page: Page): Promise<string[]> {
 export async function lookAt(page: Page, name: string): Promise<string[]> {
   await picture(page, name);
   const found = (await axeFindings(page)).map((line) => `${name}: ${line}`);
-  const [scroll = 0, client = 0] = await page.evaluate(() => [
-    document.documentElement.scrollWidth,
-    document.documentElement.clientWidth,
-  ]);
+  const { scroll, client } = await page.evaluate(() => ({
+    scroll: document.documentElement.scrollWidth,
+    client: document.documentElement.clientWidth,
+  }));
   return scroll > client ? [...found, `${name}: ${scroll} pixels in a window of ${client}`] : found;
 }
