@@ -10,8 +10,8 @@ const pagesBelow = (folder: string): string[] =>
     .map((name) => join(folder, name));
 const PAGES = ["README.md", "CHANGELOG.md", "python/sample/README.md", ...pagesBelow("docs")];
 const TOP = readdirSync(repositoryRoot).filter((name) => !name.startsWith("."));
-/** Made by builds, or the reader's own. */
-const MADE = /^(out|release|native\/build|bench\/peers\/node_modules)/;
+/** Made by builds and test runs: not in a fresh clone. */
+const MADE = /^(out|release|native\/build|bench\/peers\/node_modules|e2e\/screenshots)/;
 
 /** `main/ir/graph.ts`, not `main/ops/<op>.ts`, `main/*` or `name.test.ts`. */
 function pathsIn(page: string): string[] {
