@@ -118,7 +118,7 @@ describe.skipIf(missing !== undefined)("sessions on MLX", () => {
   });
 
   test.each(["lazy", "compiled"] as const)("%s: a step writes into the caches that it was given", async (mode) => {
-    const options = { ...TINY_OPTIONS, capacity: "capacity", largestCapacity: 16_384 };
+    const options = { ...TINY_OPTIONS, capacity: "capacity" as const, largestCapacity: 16_384 };
     const long = compile(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
     await withPlan(
       async (compiled) => {
@@ -216,7 +216,7 @@ describe.skipIf(missing !== undefined)("sessions on MLX", () => {
       }
     }
     // Caches and weights likewise.
-    const options = { ...TINY_OPTIONS, capacity: "capacity", largestCapacity: 1 << 20 };
+    const options = { ...TINY_OPTIONS, capacity: "capacity" as const, largestCapacity: 1 << 20 };
     const long = compile(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
     await withPlan(
       async (compiled) => {
