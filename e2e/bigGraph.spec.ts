@@ -228,10 +228,7 @@ test("time is coloured as measured only once something was measured", async ({ p
   await openGraph(page, /sample/i);
   await expect(page.getByRole("radio", { name: "Measured" })).toHaveCount(0);
   await showTab(page, "Profile");
-  await page
-    .getByRole("button", { name: /^Record/ })
-    .first()
-    .click();
+  await page.getByRole("button", { name: "Record", exact: true }).click();
   await expect(page.getByText("GB/s").first()).toBeVisible({ timeout: 60_000 });
   await showTab(page, "Graph");
   await page.getByRole("radio", { name: "Measured" }).click();
