@@ -55,7 +55,7 @@ describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () 
     return made;
   }
 
-  const functionsOf = async (access: CoremlAccess, path: string): Promise<unknown> => {
+  const functionsOf = async (path: string): Promise<unknown> => {
     const reader = packageReader(path);
     try {
       const opened = await openPackage(reader);
@@ -93,7 +93,7 @@ describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () 
         expect(calls).toEqual(new Array(LENGTHS.length * 2 + 2).fill("main"));
         expect(access.bridge().double?.configuration()).toContain("reshape=1");
         const range = { kind: "range", sizes: [[1, 61]] };
-        expect(await functionsOf(access, opened.compiled.path)).toMatchObject([
+        expect(await functionsOf(opened.compiled.path)).toMatchObject([
           ["main", { shape: [1], flexible: range }],
         ]);
       } else {
