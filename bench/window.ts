@@ -17,7 +17,7 @@ if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got $
 
 /**
  * Milliseconds; elements and cards are counts. `recolour` is another mode, the next three another target whose profile the
- * engine has lowered; `firstOfProfile` is one whose weights it has to lower first, which takes as long as it takes: meanwhile
+ * engine has lowered, and that the window asked for ahead if it had the time; `firstOfProfile` is one whose weights it has to lower first, which takes as long as it takes: meanwhile
  * the window must stay alive (`aliveMeanwhile`: the longest gap between its frames) and a click on a third target ends it.
  */
 const BUDGETS = {
