@@ -18,7 +18,6 @@ import { createOffers } from "../engine/offers.ts";
 import { createRecents } from "../engine/recents.ts";
 import { createUploads } from "../engine/uploads.ts";
 import { packageReader } from "../packageDirectory.ts";
-import type { CoremlAccess } from "./device.ts";
 import { coremlAccess } from "./device.ts";
 import { openCoremlSession } from "./session.ts";
 
@@ -93,9 +92,7 @@ describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () 
         expect(calls).toEqual(new Array(LENGTHS.length * 2 + 2).fill("main"));
         expect(access.bridge().double?.configuration()).toContain("reshape=1");
         const range = { kind: "range", sizes: [[1, 61]] };
-        expect(await functionsOf(opened.compiled.path)).toMatchObject([
-          ["main", { shape: [1], flexible: range }],
-        ]);
+        expect(await functionsOf(opened.compiled.path)).toMatchObject([["main", { shape: [1], flexible: range }]]);
       } else {
         const prompts = [
           "decode",
