@@ -32,7 +32,7 @@ export const GREEDY: SamplingSettings = {
 /** What generation needs of a tokenizer. */
 export interface TextSource {
   readonly endings: ReadonlySet<number>;
-  readonly detokenizer: () => { push(id: number): string; flush(): string };
+  readonly detokenizer: () => { push(id: number): string; open(): boolean; flush(): string };
 }
 
 export interface GenerateOptions {
@@ -146,7 +146,7 @@ export async function* generate(
       clock.last = now();
       clock.first ??= clock.last;
       clock.generated++;
-      const scanned = scan.push(next, words.push(next.id));
+      const scanned = scan.push(next, words.push(next.id), words.open());
       for (const { token, text: shown } of scanned.ready) yield event(token, shown);
       if (scanned.found !== undefined) {
         reason = "stop";

@@ -6,6 +6,7 @@ import { tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { RunResult } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { streamingDetokenizer } from "../tokenizer/detokenizer.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import type { GraphRun, GraphSession } from "./device.ts";
 import { inputsOf, symbolsOf } from "./device.ts";
@@ -47,6 +48,21 @@ describe("stop strings", () => {
     expect(run([""], ["a", "b"])).toEqual({ text: "ab", tokens: [0, 1], found: undefined });
     expect(run(["ab", "a"], ["xab"]).found).toBe("ab");
     expect(run(["a", "ab"], ["xab"]).found).toBe("a");
+  });
+  test("a text that ends inside a character gives its last token what is left, also behind whole ones", () => {
+    const scan = new StopText<number>(["xy"]);
+    expect(scan.push(0, "a").ready).toEqual([{ token: 0, text: "a" }]);
+    expect(scan.push(1, "b", true).ready).toEqual([]);
+    expect(scan.push(2, "", true).ready).toEqual([{ token: 1, text: "b" }]);
+    expect(scan.push(3, "é").ready).toEqual([
+      { token: 2, text: "" },
+      { token: 3, text: "é" },
+    ]);
+    expect(scan.push(4, "", true).ready).toEqual([]);
+    expect(scan.flush("\ufffd")).toEqual([{ token: 4, text: "\ufffd" }]);
+    expect(scan.flush()).toEqual([]);
+    expect(scan.push(5, "x", true).ready).toEqual([]);
+    expect(scan.push(6, "y")).toEqual({ ready: [], found: "xy" });
   });
   test("any stops in any text: what stands before the first that is complete, and all of it without one", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 12 });
@@ -155,7 +171,7 @@ class Script implements GraphSession {
 
 const letters = {
   endings: new Set([90]),
-  detokenizer: () => ({ push: (id: number) => String.fromCharCode(33 + id), flush: () => "" }),
+  detokenizer: () => ({ push: (id: number) => String.fromCharCode(33 + id), open: () => false, flush: () => "" }),
 };
 const sessionOver = (script: Script, capacity = 64): DecoderSession =>
   new DecoderSession(script, { capacity, vocabulary: 100, chunk: 4 });
@@ -207,6 +223,19 @@ describe.each([false, true])("generation, follows: %s", (follows) => {
       [5, 6],
       [6, 7],
     ]);
+  });
+
+  test("a text that is cut inside a character still shows that it was", async () => {
+    // Every token is the first byte of a character of two.
+    const halves = {
+      endings: new Set<number>(),
+      detokenizer: () => streamingDetokenizer(() => Uint8Array.of(0xc3)),
+    };
+    const shown: string[] = [];
+    const options = { prompt: [1], sampling: GREEDY, maxTokens: 3 };
+    for await (const event of generate(sessionOver(newScript()), halves, options))
+      if (event.kind === "token") shown.push(event.text);
+    expect(shown).toEqual(["", "\ufffd", "\ufffd\ufffd"]);
   });
 
   test("keeps what the cache shares with the next prompt", async () => {

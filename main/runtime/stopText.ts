@@ -23,7 +23,8 @@ export class StopText<T> {
     this.#stops = stops.filter((stop) => stop.length > 0);
   }
 
-  push(token: T, text: string): StopScan<T> {
+  /** `open`: the token also begins a character that is not complete, so that it may carry what `flush` is given. */
+  push(token: T, text: string, open = false): StopScan<T> {
     this.#held.push({ token, text });
     const whole = this.#held.map((held) => held.text).join("");
     const hits = this.#stops.map((stop) => ({ stop, at: whole.indexOf(stop) })).filter(({ at }) => at >= 0);
@@ -32,7 +33,7 @@ export class StopText<T> {
       undefined,
     );
     if (first !== undefined) return { ready: this.#take(first.at), found: first.stop };
-    return { ready: this.#takeWhole(whole.length - this.#openEnd(whole)) };
+    return { ready: this.#takeWhole(whole.length - this.#openEnd(whole), open ? 1 : 0) };
   }
 
   /** What is still held, when the text ends without a stop string. `tail` is text that no token of its own carries. */
@@ -52,11 +53,11 @@ export class StopText<T> {
     return longest;
   }
 
-  /** Tokens that lie wholly in the first `length` characters. */
-  #takeWhole(length: number): TextToken<T>[] {
+  /** Tokens that lie wholly in the first `length` characters; the last `kept` of all stay. */
+  #takeWhole(length: number, kept = 0): TextToken<T>[] {
     const ready: TextToken<T>[] = [];
     let end = 0;
-    while (this.#held.length > 0) {
+    while (this.#held.length > kept) {
       const [next] = this.#held;
       if (next === undefined || end + next.text.length > length) break;
       end += next.text.length;

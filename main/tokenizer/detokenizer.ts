@@ -3,17 +3,38 @@
 export interface StreamingDetokenizer {
   /** The text that became complete with this token. */
   readonly push: (id: number) => string;
+  /** True when the last bytes begin a character that is not complete yet. */
+  readonly open: () => boolean;
   /** What is left when generation ends: unfinished characters become U+FFFD. */
   readonly flush: () => string;
 }
 
 export function streamingDetokenizer(pieceOf: (id: number) => Uint8Array): StreamingDetokenizer {
-  let decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const newDecoder = (): TextDecoder => new TextDecoder("utf-8", { ignoreBOM: true });
+  let decoder = newDecoder();
+  // Bytes since the last place where nothing was open, and the text that they have given: decoded as if it ended here, open
+  // bytes give more.
+  let bytes: readonly number[] = [];
+  let given = 0;
+  const settle = (): void => {
+    bytes = [];
+    given = 0;
+  };
   return {
-    push: (id) => decoder.decode(pieceOf(id), { stream: true }),
+    push(id) {
+      const piece = pieceOf(id);
+      const text = decoder.decode(piece, { stream: true });
+      bytes = [...bytes, ...piece];
+      given += text.length;
+      const last = bytes.at(-1) ?? 0;
+      if (last < 0x80 || newDecoder().decode(Uint8Array.from(bytes)).length === given) settle();
+      return text;
+    },
+    open: () => bytes.length > 0,
     flush() {
       const rest = decoder.decode();
-      decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+      decoder = newDecoder();
+      settle();
       return rest;
     },
   };

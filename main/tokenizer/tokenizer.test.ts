@@ -114,6 +114,15 @@ describe("tokens that are parts of a character", () => {
     });
     const stream = tokenizer.detokenizer();
     expect([stream.push(0), stream.push(2), stream.push(0), stream.flush()]).toEqual(["", "é", "", "\ufffd"]);
+    expect([0, 2, 1, 0, 3, 0].map((id) => [stream.push(id), stream.open()])).toEqual([
+      ["", true],
+      ["é", false],
+      ["©", false],
+      ["", true],
+      ["\ufffdé", false],
+      ["", true],
+    ]);
+    expect([stream.flush(), stream.open()]).toEqual(["\ufffd", false]);
     expect(tokenizer.decode([0, 2, 3])).toBe("éé");
   });
 });
