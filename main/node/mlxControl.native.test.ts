@@ -179,6 +179,63 @@ describe.skipIf(missing !== undefined)("plans that lie", () => {
         message: expect.stringContaining("matmul of [3], [3]"),
       });
   });
+
+  test("sub-graphs that name the next one twice each are counted once each", async () => {
+    const draft = new MlxDraft();
+    const x = draft.addLeaf(ONE, { kind: "input", name: "x" });
+    const yes = draft.addLeaf(FLAG, { kind: "constant", data: hostTensor("bool", [], [1]) });
+    // As paths through them: 2 to the 30th.
+    let next = draft.addBody([FLAG, ONE], (call, [, a]) => call("add", [a!, a!], [ONE]));
+    for (let i = 0; i < 30; i++) {
+      const inner = next;
+      next = draft.addBody([FLAG, ONE], (call, [flag, a]) =>
+        call("if", [flag!, flag!, a!], [ONE], { yes: inner, no: inner }),
+      );
+    }
+    const [y] = draft.addCall(0, "if", [yes, yes, x], [ONE], { yes: next, no: next });
+    draft.outputs.push({ name: "y", value: y! });
+    for (const mode of MLX_MODES) expect(await run(draft, mode, { x: Float32Array.of(21) })).toEqual([[42]]);
+  });
+
+  test.each([
+    ["conv", [1, 2, 4], [2, 2, 3], [1, 2, 2], { groups: 0 }, "IR_STRUCTURE"],
+    ["conv", [1, 2, 4], [2, 2, 3, 1], [1, 2, 2], {}, "IR_SHAPE"],
+    ["conv_transpose", [1, 2, 4], [2, 2, 3], [1, 12], {}, "IR_SHAPE"],
+    ["conv_transpose", [1, 2, 4], [4], [1, 2, 6], {}, "IR_SHAPE"],
+    ["pool_max", [1, 2, 4], undefined, [9, 2, 2], { kernel: [3] }, "IR_SHAPE"],
+    ["pool_sum", [1, 2, 4], undefined, [1, 99, 2], { kernel: [3] }, "IR_SHAPE"],
+    ["pool_sum", [1, 2, 4], undefined, [1, 2], { kernel: [3] }, "IR_SHAPE"],
+    ["pool_sum", [256, 256, 4], undefined, [256, 256, 3], { kernel: [3], padding: [2 ** 28] }, "ENV_NO_MEMORY"],
+  ] as const)(
+    "%s of %j with %j as %j is refused before memory is read",
+    async (name, image, kernel, result, attrs, code) => {
+      const draft = new MlxDraft();
+      const x = draft.addLeaf(tensor("f32", image), { kind: "input", name: "x" });
+      const given = { strides: [1], padding: [0], dilations: [1], groups: 1, ...attrs };
+      const operands = [x];
+      if (kernel !== undefined) {
+        const data = hostTensor("f32", kernel, new Array<number>(kernel.reduce<number>((n, d) => n * d, 1)).fill(1));
+        operands.push(draft.addLeaf(tensor("f32", kernel), { kind: "constant", data }));
+      }
+      const [y] = draft.addCall(0, name, operands, [tensor("f32", result)], given);
+      draft.outputs.push({ name: "y", value: y! });
+      const inputs = { x: new Float32Array(image.reduce<number>((n, d) => n * d, 1)) };
+      for (const mode of MLX_MODES) await expect(run(draft, mode, inputs)).rejects.toMatchObject({ code });
+    },
+  );
+
+  test("a convolution over no channels is a sum of nothing", async () => {
+    const draft = new MlxDraft();
+    const x = draft.addLeaf(tensor("f32", [1, 0, 4]), { kind: "input", name: "x" });
+    const kernel = draft.addLeaf(tensor("f32", [1, 0, 3]), {
+      kind: "constant",
+      data: hostTensor("f32", [1, 0, 3], []),
+    });
+    const attrs = { strides: [1], padding: [0], dilations: [1], groups: 1 };
+    const [y] = draft.addCall(0, "conv", [x, kernel], [tensor("f32", [1, 1, 2])], attrs);
+    draft.outputs.push({ name: "y", value: y! });
+    for (const mode of MLX_MODES) expect(await run(draft, mode, { x: new Float32Array(0) })).toEqual([[0, 0]]);
+  });
 });
 
 afterAll(() => {

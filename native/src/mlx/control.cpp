@@ -8,6 +8,7 @@
 #include <mlx/transforms.h>
 
 #include <limits>
+#include <map>
 
 #include "../core/error.h"
 #include "body.h"
@@ -35,20 +36,24 @@ bool is_true(const array& condition) {
 
 uint32_t body_of(const Invocation& c, const char* name) { return static_cast<uint32_t>(c.whole(name)); }
 
-double copies(const Plan& plan, uint32_t index, const std::vector<size_t>& sizes, int depth) {
+// Each graph is counted once, however often others name it: `known` has those that were.
+using Counted = std::map<uint32_t, double>;
+
+double copies(const Plan& plan, uint32_t index, const std::vector<size_t>& sizes, int depth, Counted& known) {
   if (index >= plan.bodies.size()) fail(Code::ir_structure, "[mlx] there is no graph %u", index);
+  if (const auto found = known.find(index); found != known.end()) return found->second;
   if (depth > kDeepest) fail(Code::ir_structure, "[mlx] sub-graphs are nested deeper than %d", kDeepest);
   double total = 1;
   Scope unused{plan, sizes};
   const Operands none;
   for (const Call& call : plan.bodies[index].calls) {
     const Invocation c{call, sizes, none, unused};
-    const auto of = [&](const char* name) { return copies(plan, body_of(c, name), sizes, depth + 1); };
+    const auto of = [&](const char* name) { return copies(plan, body_of(c, name), sizes, depth + 1, known); };
     if (call.function->run == branch) total += of("yes") + of("no");
     if (call.function->run == loop) total += c.number("most", kEndless) * (of("condition") + of("body"));
-    if (total > kMostCopies) return total;
+    if (total > kMostCopies) break;
   }
-  return total;
+  return known[index] = total;
 }
 
 Arrays loop_of(const Invocation& c, size_t carried) {
@@ -68,7 +73,8 @@ Operands now(const Invocation& c, const Arrays& carried) {
 }  // namespace
 
 bool traceable(const Plan& plan, uint32_t body, const std::vector<size_t>& sizes) {
-  return plan.bodies.size() == 1 || copies(plan, body, sizes, 0) <= kMostCopies;
+  Counted known;
+  return plan.bodies.size() == 1 || copies(plan, body, sizes, 0, known) <= kMostCopies;
 }
 
 std::vector<array> Scope::run(uint32_t body, const std::vector<Operand>& arguments) {

@@ -97,7 +97,8 @@ std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& 
     held.push_back(argument.weight);
     if (argument.weight == nullptr) arrays.push_back(*argument.array);
   }
-  auto found = bodies_.find({body, sizes});
+  auto key = std::make_tuple(body, sizes, held);
+  auto found = bodies_.find(key);
   if (found == bodies_.end()) {
     if (bodies_.size() >= kBodyTraces) bodies_.clear();
     Replay traced = mx::compile(Replay([this, body, held, sizes](const std::vector<mx::array>& given) {
@@ -107,7 +108,7 @@ std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& 
       Scope scope{*plan_, sizes, true};
       return run_body(body, std::move(operands), scope);
     }));
-    found = bodies_.emplace(std::make_pair(body, sizes), std::move(traced)).first;
+    found = bodies_.emplace(std::move(key), std::move(traced)).first;
     traces_.fetch_add(1);
   }
   return found->second(arrays);
@@ -128,7 +129,5 @@ const Model::Replay& Model::trace(const std::vector<size_t>& symbols, const std:
   traces_.fetch_add(1);
   return kept_.front().run;
 }
-
-// ---------------------------------------------------------------------------------------------------- session
 
 }  // namespace rlx::gpu

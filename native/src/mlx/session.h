@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "../cpu/session.h"
@@ -61,7 +62,8 @@ class Model final : public Tracer {
   std::vector<Held> params_;
   std::vector<mx::array> constants_;
   std::list<Trace> kept_;  // most recently used first
-  std::map<std::pair<uint32_t, std::vector<size_t>>, Replay> bodies_;  // of sub-graphs, by graph and sizes
+  // Of sub-graphs, by graph, sizes and the packed weights that the trace holds.
+  std::map<std::tuple<uint32_t, std::vector<size_t>, std::vector<const Held*>>, Replay> bodies_;
   std::atomic<size_t> bytes_{0};
   std::atomic<size_t> traces_{0};
 };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../core/error.h"
+#include "weights.h"
 
 namespace rlx::gpu {
 
@@ -35,7 +36,17 @@ struct Geometry {
   int groups;
 };
 Geometry geometry_of(const Invocation& call, size_t axes) {
-  return {per_axis(call, "strides", axes), per_axis(call, "padding", axes, 0), per_axis(call, "dilations", axes), call.whole("groups")};
+  Geometry result{per_axis(call, "strides", axes), per_axis(call, "padding", axes, 0), per_axis(call, "dilations", axes), call.whole("groups")};
+  // MLX divides by it before it looks.
+  if (result.groups < 1) fail(Code::ir_structure, "[mlx] %s: got %d groups, expected at least 1", call.call.function->name, result.groups);
+  return result;
+}
+
+// Images are [batch, channels, ...], and so are results.
+void check_rank(const Invocation& call, const mx::Shape& shape) {
+  const size_t rank = call.in(0).ndim();
+  if (rank < 2 || shape.size() != rank)
+    fail(Code::ir_shape, "[mlx] %s: got an image of %zu axes and a result or kernel of %zu", call.call.function->name, rank, shape.size());
 }
 
 // A sum over no place at all: MLX's kernels want a number of places.
@@ -50,7 +61,8 @@ bool is_empty(const mx::Shape& shape) {
 std::vector<array> convolve(const Invocation& call) {
   const array& x = call.in(0);
   const array weight = mx::astype(call.in(1), x.dtype());
-  if (is_empty(call.shape())) return {mx::zeros(call.shape(), x.dtype())};
+  check_rank(call, weight.shape());
+  if (is_empty(call.shape()) || is_empty(x.shape()) || is_empty(weight.shape())) return {mx::zeros(call.shape(), x.dtype())};
   const Geometry g = geometry_of(call, x.ndim() - 2);
   const Numbers once(x.ndim() - 2, 1);
   return {channels_first(mx::conv_general(channels_last(x), channels_last(weight), g.strides, g.padding, g.padding, g.dilations, once, g.groups))};
@@ -62,12 +74,14 @@ std::vector<array> convolve_transposed(const Invocation& call) {
   const array& x = call.in(0);
   const array weight = mx::astype(call.in(1), x.dtype());
   const mx::Shape shape = call.shape();
-  if (is_empty(shape)) return {mx::zeros(shape, x.dtype())};
+  check_rank(call, shape);
+  check_rank(call, weight.shape());
+  if (is_empty(shape) || is_empty(x.shape()) || is_empty(weight.shape())) return {mx::zeros(shape, x.dtype())};
   const size_t axes = x.ndim() - 2;
   const Geometry g = geometry_of(call, axes);
   // [groups · channels, filters, taps] → [groups · filters, taps, channels]
   mx::Shape apart = weight.shape();
-  if (g.groups < 1 || apart[0] % g.groups != 0) fail(Code::ir_shape, "[conv_transpose] %d groups of %d channels", g.groups, apart[0]);
+  if (apart[0] % g.groups != 0) fail(Code::ir_shape, "[conv_transpose] %d groups of %d channels", g.groups, apart[0]);
   apart[0] /= g.groups;
   apart.insert(apart.begin(), g.groups);
   mx::Shape joined(apart.begin() + 2, apart.end());
@@ -95,13 +109,21 @@ std::vector<array> convolve_transposed(const Invocation& call) {
 std::vector<array> pool(const Invocation& call, Pool kind) {
   const array& x = call.in(0);
   const mx::Shape shape = call.shape();
+  check_rank(call, shape);
+  // The view below is read as the plan says, so the plan has to say what is there.
+  if (shape[0] != x.shape(0) || shape[1] != x.shape(1)) fail(Code::ir_shape, "[pool] the windows do not fit into the image");
   const size_t axes = x.ndim() - 2;
   const Numbers kernel = per_axis(call, "kernel", axes), strides = per_axis(call, "strides", axes), padding = per_axis(call, "padding", axes, 0);
   const double infinity = std::numeric_limits<double>::infinity();
   const double nothing = kind == Pool::max ? -infinity : kind == Pool::min ? infinity : kind == Pool::prod ? 1 : 0;
   if (is_empty(shape)) return {mx::zeros(shape, x.dtype())};
   std::vector<std::pair<int, int>> around(x.ndim(), {0, 0});
-  for (size_t axis = 0; axis < axes; axis++) around[2 + axis] = {padding[axis], padding[axis]};
+  double padded = static_cast<double>(mx::size_of(x.dtype())) * x.shape(0) * x.shape(1);
+  for (size_t axis = 0; axis < axes; axis++) {
+    around[2 + axis] = {padding[axis], padding[axis]};
+    padded *= 2.0 * padding[axis] + x.shape(static_cast<int>(2 + axis));
+  }
+  check_memory(padded < 9e18 ? static_cast<size_t>(padded) : std::numeric_limits<size_t>::max(), "an image with its padding");
   const array image = mx::contiguous(mx::pad(x, around, array(nothing, x.dtype())));
   mx::Strides steps(x.ndim() + axes, 1);
   mx::Shape windows = shape;
