@@ -16,6 +16,8 @@ export interface ProfileOptions {
   readonly seed?: number;
   readonly signal?: AbortSignal;
   readonly onProgress?: (done: number, total: number) => void;
+  /** The runs without a clock are over: from here on everything counts, and `start` of the runs counts from here. */
+  readonly onBegin?: () => void;
 }
 
 /** What an instruction is called: the ops of its nodes, and where in the model it stands. */
@@ -92,7 +94,7 @@ export async function recordRuns(
   const prompt = Int32Array.from({ length: options.promptTokens }, () =>
     Math.floor(random() * Math.min(1000, session.facts.vocabulary)),
   );
-  const began = performance.now() / 1000;
+  let began = 0;
   const record =
     (decode: boolean) =>
     (tokens: number, result: RunResult): void => {
@@ -106,6 +108,8 @@ export async function recordRuns(
   // Once without a clock: the first touch of weights and caches is not what a profile is about.
   await session.feed(prompt.subarray(0, Math.min(16, prompt.length)), { sample, signal: options.signal });
   session.truncate(0);
+  began = performance.now() / 1000;
+  options.onBegin?.();
   let drawn = await session.feed(prompt, { sample, signal: options.signal, onRun: record(false) });
   options.onProgress?.(options.promptTokens, total);
   for (let i = 0; i < options.generateTokens && drawn !== undefined; i++) {

@@ -58,18 +58,24 @@ export async function profileCoreml(
   });
 }
 
-async function record({ session, runner }: CoremlLease, options: CoremlProfileOptions): Promise<Recorded> {
+/** What runs, and the predictions of each: those that ended since the run before it did. No clock has to tell them apart. */
+export async function record(
+  { session, runner }: Pick<CoremlLease, "session" | "runner">,
+  options: CoremlProfileOptions,
+): Promise<Recorded> {
   const steps: RunSpan[] = [];
   const predictions: TimedPrediction[] = [];
   let pending: PredictionTimes[] = [];
-  let origin: number | undefined;
+  let origin = 0;
+  const begin = (): void => {
+    pending = [];
+    origin = performance.now() / 1000;
+  };
+  const onProgress = (done: number, total: number): void => options.onProgress(done / total);
   runner.onPrediction = (times) => void pending.push(times);
   try {
-    await recordRuns(session, { ...options, onProgress: (done, total) => options.onProgress(done / total) }, (span) => {
-      // Both clocks count from somewhere else: the step that just ended began this long ago.
-      origin ??= performance.now() / 1000 - span.seconds - span.start;
-      const began = origin + span.start - 1e-3;
-      for (const { start, ...times } of pending.filter((one) => one.start >= began))
+    await recordRuns(session, { ...options, onProgress, onBegin: begin }, (span) => {
+      for (const { start, ...times } of pending)
         predictions.push({ ...times, start: start - origin, step: steps.length });
       pending = [];
       steps.push(span);
