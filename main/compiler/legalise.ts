@@ -4,6 +4,7 @@
  * refuse, or to cut the graph into segments.
  */
 import { WorkbenchError, invariant, throwIfCancelled } from "../diagnostics/errors.ts";
+import { attrsText } from "../ir/attributes.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
@@ -171,7 +172,7 @@ interface Asked {
 function fateOf(graph: Graph, node: Node, asked: Asked, depth: number): Fate {
   const { backend, policy, known } = asked;
   const info = nodeInfo(graph, node);
-  const key = `${node.op} ${JSON.stringify(node.attrs)} ${info.inputs.map(formatType).join(" ")} ${node.regions.map(graphHash).join(" ")}`;
+  const key = `${node.op} ${attrsText(node.attrs)} ${info.inputs.map(formatType).join(" ")} ${node.regions.map(graphHash).join(" ")}`;
   const before = known.get(key);
   if (before) return before;
   const support = supportOf(graph, node, backend, policy);

@@ -87,6 +87,14 @@ describe("hash", () => {
     const graph = sumGraph();
     expect(graphHash({ ...graph, outputs: [] })).not.toBe(graphHash(graph));
     expect(graphHash({ ...graph, name: "other" })).toBe(graphHash(graph));
+    const withEps = (eps: number): Graph => {
+      const b = new GraphBuilder(opTable, "g");
+      const x = b.input("x", tensor("f32", [3]));
+      b.output("y", b.apply("rms_norm", [x, x], { eps })[0]!);
+      return b.finish();
+    };
+    const hashes = [0, -0, Infinity, -Infinity].map((eps) => graphHash(withEps(eps)));
+    expect(new Set(hashes).size).toBe(4);
   });
 });
 

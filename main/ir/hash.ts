@@ -3,6 +3,7 @@
  * structure, attributes, types, small constants by value, weights by identity (never their bytes).
  * The hash is MurmurHash3 x64/128 written on 32-bit halves of four lanes (x86/128 variant): quick, not cryptographic.
  */
+import { attrsText } from "./attributes.ts";
 import type { Graph, Node } from "./graph.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import { formatType } from "./type.ts";
@@ -75,7 +76,7 @@ export function hashTensor(value: HostTensor): string {
 function nodeText(node: Node): string {
   const inputs = node.inputs.map((v) => `${v.node}.${v.output}`).join(",");
   const regions = node.regions.map(graphHash).join(",");
-  return `${node.op}(${inputs})${JSON.stringify(node.attrs)}:${node.outputs.map(formatType).join(",")}{${regions}}`;
+  return `${node.op}(${inputs})${attrsText(node.attrs)}:${node.outputs.map(formatType).join(",")}{${regions}}`;
 }
 
 /** Stable content hash: the same graph built twice has the same hash; any change of meaning changes it. */

@@ -2,6 +2,7 @@
  * Given: two pure nodes with the same op, attributes and operands (commutative operands in any order).
  * Result: the first stands for both and carries the origins of both.
  */
+import { attrsText } from "../ir/attributes.ts";
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
@@ -34,7 +35,7 @@ function keyOf(node: Node, key: (value: Value) => string): string | undefined {
   const traits = opOf(node.op)?.traits ?? [];
   const inputs = node.inputs.map(key);
   if (traits.includes("commutative")) inputs.sort();
-  return `${node.op} ${inputs.join(" ")} ${JSON.stringify(node.attrs)}${node.regions.map(graphHash).join(" ")}`;
+  return `${node.op} ${inputs.join(" ")} ${attrsText(node.attrs)}${node.regions.map(graphHash).join(" ")}`;
 }
 
 export const commonSubexpressions: Pass = {

@@ -6,6 +6,7 @@
  * Result: %q', %K, %V = rope_append(%q, %k, %v, %cos, %sin, %kCache, %vCache, %past, %qNorm?, %kNorm?)
  *         %y = attention_cached(%q', %K, %V, %past)
  */
+import { attrsText } from "../../ir/attributes.ts";
 import type { Node, Value } from "../../ir/graph.ts";
 import { sameValue } from "../../ir/graph.ts";
 import type { Pattern } from "../pass.ts";
@@ -30,7 +31,7 @@ function turned(pattern: Pattern, value: Value | undefined): Turned | undefined 
     : { rope, norm: undefined, source: x, gamma: undefined };
 }
 
-const sameAttrs = (a: Node, b: Node): boolean => JSON.stringify(a.attrs) === JSON.stringify(b.attrs);
+const sameAttrs = (a: Node, b: Node): boolean => attrsText(a.attrs) === attrsText(b.attrs);
 
 /** Uses of a cache after the step: attention, and the state it becomes. */
 function readByAttentionOnly(pattern: Pattern, append: Node): boolean {
