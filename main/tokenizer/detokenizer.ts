@@ -10,7 +10,7 @@ export interface StreamingDetokenizer {
 }
 
 export function streamingDetokenizer(pieceOf: (id: number) => Uint8Array): StreamingDetokenizer {
-  const newDecoder = (): TextDecoder => new TextDecoder("utf-8", { ignoreBOM: true });
+  const newDecoder = () => new TextDecoder("utf-8", { ignoreBOM: true });
   let decoder = newDecoder();
   // Bytes since the last place where nothing was open, and the text that they have given: decoded as if it ended here, open
   // bytes give more.

@@ -21,7 +21,7 @@ import type { WindowAttrs } from "../families/windows.ts";
 import { checkPerAxis, imageSizes, leftOver, reachedSizes, tapTable, windowCounts } from "../families/windows.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
-export type { PoolAttrs, PoolKind } from "../families/coremlWindows.ts";
+export type { PoolAttrs } from "../families/coremlWindows.ts";
 
 type Fold = readonly [padded: number, join: (a: number, b: number) => number];
 /** What a position of the padding counts as, and how two positions become one. */
