@@ -16,6 +16,7 @@ export interface DevicesSlice {
   /** Measures what is not known; everything anew when all of it is. */
   readonly calibrate: () => Promise<void>;
   readonly stopCalibration: () => void;
+  readonly resetAdvice: () => void;
   readonly loadMachine: () => Promise<void>;
 }
 
@@ -24,6 +25,8 @@ type State = SessionState & DevicesSlice;
 export function createDevicesSlice({ engine, set, get }: SliceTools<State>): DevicesSlice {
   let stopping: AbortController | null = null;
   let asks = 0;
+  /** Models so far: what is said of one of them is not for the next. */
+  let models = 0;
   /** A demo graph has no layers to reckon with: it is advised as a typical model. */
   const asked = () => {
     const open = current(get().model);
@@ -48,23 +51,36 @@ export function createDevicesSlice({ engine, set, get }: SliceTools<State>): Dev
       if (stopping !== null) return;
       const mine = new AbortController();
       stopping = mine;
-      asks += 1;
-      const before = get().advice;
-      const again = current(before)?.canCalibrate === false;
+      const again = current(get().advice)?.canCalibrate === false;
+      const began = models;
       set({ calibrating: "Starting" });
       try {
         for await (const item of engine.stream("devices.calibrate", { ...asked(), again }, { signal: mine.signal }))
           if (item.kind === "phase") set({ calibrating: item.sentence });
-          // The time on MLX that the routing view shows was reckoned from what was known before.
-          else set({ advice: ready(item.advice), onMlx: IDLE });
+          else {
+            asks += 1;
+            // The time on MLX that the routing view shows was reckoned from what was known before.
+            set({ onMlx: IDLE });
+            // Another model has other sums.
+            if (models === began) set({ advice: ready(item.advice) });
+            else void get().loadAdvice();
+          }
       } catch (error) {
-        set({ advice: isCancelled(error) ? before : failed(error) });
+        if (!isCancelled(error)) {
+          asks += 1;
+          set({ advice: failed(error) });
+        }
       } finally {
         stopping = null;
         set({ calibrating: null });
       }
     },
     stopCalibration: () => stopping?.abort(),
+    resetAdvice() {
+      asks += 1;
+      models += 1;
+      set({ advice: IDLE });
+    },
     async loadMachine() {
       set({ machine: loading(get().machine) });
       try {

@@ -61,6 +61,29 @@ describe("planned beside predicted", () => {
     expect(shownMode(get())).toBe("device");
   });
 
+  it("of one target does not come back under another, when it was being asked for again", async () => {
+    const { get, asked } = await opened();
+    await get().loadPlanned();
+    const first = current(get().planned);
+    const again = get().loadPlanned();
+    expect(current(get().planned)).toBe(first);
+    const { target } = get();
+    if (target === null) throw new Error("an open model has a target");
+    get().setTarget({ ...target, units: "cpu-gpu" });
+    await again;
+    expect([get().planned.kind, asked.planned]).toEqual(["idle", 2]);
+  });
+
+  it("stays when it is asked for twice more and both are stopped", async () => {
+    const { get } = await opened();
+    await get().loadPlanned();
+    const first = current(get().planned);
+    const both = [get().loadPlanned(), get().loadPlanned()];
+    get().stopPlanned();
+    await Promise.all(both);
+    expect(get().planned).toEqual({ kind: "ready", value: first });
+  });
+
   it("says why there is none, and can be asked again", async () => {
     const fake = createFakeEngine({ layers: 2 });
     const store = createWorkbenchStore(fake.client, null, inPlace);

@@ -87,6 +87,7 @@ function followModel(store: WorkbenchStore): void {
     state.resetBench();
     state.resetProfile();
     state.resetExport();
+    state.resetAdvice();
     store.setState({ passes: IDLE, passesFor: "", passAt: -1, diff: IDLE, page: IDLE, passChoices: [] });
   });
 }

@@ -6,6 +6,8 @@ import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
 export interface RouteSlice {
   readonly loadPlanned: () => Promise<void>;
   readonly stopPlanned: () => void;
+  /** Gone for good: not even what was there before a question that is still under way comes back. */
+  readonly dropPlanned: () => void;
   readonly loadOnMlx: () => Promise<void>;
 }
 
@@ -22,8 +24,8 @@ export function createRouteSlice({ engine, set, get }: SliceTools<RouteState>): 
       stopping?.abort();
       const mine = new AbortController();
       stopping = mine;
-      const before = get().planned;
-      set({ planned: loading(before) });
+      const shown = current(get().planned);
+      set({ planned: loading(get().planned) });
       try {
         const planned = await engine.call(
           "route.planned",
@@ -32,12 +34,19 @@ export function createRouteSlice({ engine, set, get }: SliceTools<RouteState>): 
         );
         if (stopping === mine) set({ planned: ready(planned) });
       } catch (error) {
-        if (stopping === mine) set({ planned: isCancelled(error) ? before : failed(error) });
+        if (stopping !== mine) return;
+        if (!isCancelled(error)) set({ planned: failed(error) });
+        else set({ planned: shown === null ? IDLE : ready(shown) });
       } finally {
         if (stopping === mine) stopping = null;
       }
     },
     stopPlanned: () => stopping?.abort(),
+    dropPlanned() {
+      stopping?.abort();
+      stopping = null;
+      if (get().planned.kind !== "idle") set({ planned: IDLE });
+    },
     async loadOnMlx() {
       const open = current(get().model);
       const { target, phase } = get();
@@ -67,8 +76,7 @@ export function followRoute(store: StoreApi<RouteState>): void {
     const model = current(state.model)?.model;
     const other = current(last.model)?.model !== model || last.phase !== state.phase;
     if (!other && last.target === state.target) return;
-    state.stopPlanned();
-    if (state.planned.kind !== "idle") store.setState({ planned: IDLE });
+    state.dropPlanned();
     if (!other && last.target?.context === state.target?.context) return;
     const wasShown = state.onMlx.kind !== "idle";
     if (wasShown) store.setState({ onMlx: IDLE });
