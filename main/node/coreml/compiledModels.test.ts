@@ -61,6 +61,26 @@ describe("compiled models", () => {
     expect((await left()).includes("b")).toBe(false);
   });
 
+  it.each([
+    ["no functions", { content: hashOf("a"), userDefined: {} }],
+    ["functions that are numbers", { content: hashOf("a"), functions: [1], userDefined: {} }],
+    ["no facts of the file", { content: hashOf("a"), functions: [] }],
+    ["facts that are numbers", { content: hashOf("a"), functions: [], userDefined: { a: 1 } }],
+    ["another folder", { content: `../coreml/${hashOf("a")}`, functions: [], userDefined: {} }],
+    ["nothing", null],
+    ["a text", "content"],
+  ])("are not found by a damaged index: %s", async (_, index) => {
+    const key = await stored("a", 1);
+    const models = new CompiledModels(home, BOUNDS);
+    expect(await models.find(key)).toBeDefined();
+    await writeFile(join(folder(), `${key}.json`), JSON.stringify(index));
+    expect(await models.find(key)).toBeUndefined();
+    await writeFile(join(folder(), `${key}.json`), '{"content":');
+    expect(await models.find(key)).toBeUndefined();
+    // And the folder is still counted.
+    expect(await models.facts()).toMatchObject({ entries: 1 });
+  });
+
   it("go when they were not used for longest and all together are too large", async () => {
     const [a, b] = [await stored("a", 3), await stored("b", 9)];
     await stored("c", 6);

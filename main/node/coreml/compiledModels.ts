@@ -6,19 +6,15 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { access, mkdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MODEL_PATH, openPackage, WEIGHTS_PATH } from "../../backends/coreml/package.ts";
 import { packageReader } from "../packageDirectory.ts";
-import type { CacheBounds, CompiledFacts } from "./modelFolder.ts";
-import { BOUNDS, COMPILED, modelsIn, removeEverything, sumOf, trimModels } from "./modelFolder.ts";
+import type { CacheBounds, CompiledFacts, IndexFacts } from "./modelFolder.ts";
+import { BOUNDS, COMPILED, modelsIn, readIndex, removeEverything, sumOf, trimModels } from "./modelFolder.ts";
 
-export interface CompiledModel {
-  /** Hash of the content. */
-  readonly content: string;
+export interface CompiledModel extends IndexFacts {
   readonly path: string;
-  readonly functions: readonly string[];
-  readonly userDefined: Readonly<Record<string, string>>;
 }
 
 /** What is known of an export before it is made: file identity, target, version of the program. */
@@ -60,11 +56,13 @@ export class CompiledModels {
   /** The compiled model that an export made earlier, while it still exists. */
   async find(key: string): Promise<CompiledModel | undefined> {
     const index = join(this.folder, `${key}.json`);
+    const facts = await readIndex(index);
+    if (facts === undefined) return undefined;
     try {
-      const facts = JSON.parse(await readFile(index, "utf8")) as Omit<CompiledModel, "path">;
       const path = this.pathOf(facts.content);
-      await access(path);
+      // Before anything is waited for: from here on it is not trimmed.
       this.#inUse.add(facts.content);
+      await access(path);
       // The index tells when a model was used last: nothing of the model itself may change.
       const now = new Date();
       await utimes(index, now, now).catch(() => undefined);

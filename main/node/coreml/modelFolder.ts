@@ -64,27 +64,46 @@ const changedMs = (path: string): Promise<number> =>
     () => 0,
   );
 
+/** What the index of an export says. */
+export interface IndexFacts {
+  /** Hash of the content. */
+  readonly content: string;
+  readonly functions: readonly string[];
+  readonly userDefined: Readonly<Record<string, string>>;
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+/** Undefined where there is none, or where the file is damaged. */
+export async function readIndex(path: string): Promise<IndexFacts | undefined> {
+  try {
+    const value: unknown = JSON.parse(await readFile(path, "utf8"));
+    const { content, functions, userDefined } = value as { readonly [K in keyof IndexFacts]?: unknown };
+    if (!isText(content) || !CONTENT.test(`${content}${COMPILED}`)) return undefined;
+    if (!Array.isArray(functions) || !functions.every(isText)) return undefined;
+    if (typeof userDefined !== "object" || userDefined === null || !Object.values(userDefined).every(isText))
+      return undefined;
+    return { content, functions, userDefined: userDefined as IndexFacts["userDefined"] };
+  } catch {
+    return undefined;
+  }
+}
+
 interface IndexFile {
   readonly path: string;
   readonly content: string;
   readonly usedMs: number;
 }
 
-async function readIndex(path: string): Promise<IndexFile> {
-  const usedMs = await changedMs(path);
-  try {
-    const value: unknown = JSON.parse(await readFile(path, "utf8"));
-    const content = typeof value === "object" && value !== null && "content" in value ? value.content : undefined;
-    return { path, content: typeof content === "string" ? content : "", usedMs };
-  } catch {
-    return { path, content: "", usedMs };
-  }
+async function indexFile(path: string): Promise<IndexFile> {
+  const [usedMs, facts] = [await changedMs(path), await readIndex(path)];
+  return { path, content: facts?.content ?? "", usedMs };
 }
 
 export async function modelsIn(folder: string): Promise<readonly FoundModel[]> {
   const names = await namesIn(folder);
   const indexes = await Promise.all(
-    names.filter((name) => name.endsWith(INDEX)).map((name) => readIndex(join(folder, name))),
+    names.filter((name) => name.endsWith(INDEX)).map((name) => indexFile(join(folder, name))),
   );
   return Promise.all(
     names
@@ -99,11 +118,12 @@ export async function modelsIn(folder: string): Promise<readonly FoundModel[]> {
   );
 }
 
+/** Its name goes first, so that nobody takes it for there; the indexes that told of it follow. */
 async function removeModel({ path, indexes }: FoundModel): Promise<void> {
-  await Promise.all(indexes.map((index) => rm(index, { force: true }).catch(() => undefined)));
   const gone = `${path}.${randomUUID()}.gone`;
   try {
     await rename(path, gone);
+    await Promise.all(indexes.map((index) => rm(index, { force: true })));
     await rm(gone, { recursive: true, force: true });
   } catch {
     // Another process was faster, or it cannot be removed: whoever counts afterwards sees it.
@@ -134,7 +154,8 @@ export async function trimModels(folder: string, bounds: CacheBounds, kept: Read
   await Promise.all(superfluous(await modelsIn(folder), bounds, now, kept).map(removeModel));
   for (const name of (await namesIn(folder)).filter((one) => UNFINISHED.test(one))) {
     const path = join(folder, name);
-    if (now - (await changedMs(path)) > bounds.graceMs) await rm(path, { recursive: true, force: true });
+    if (now - (await changedMs(path)) > bounds.graceMs)
+      await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
