@@ -14,9 +14,8 @@ interface MeasureOptions extends CommonOptions {
   readonly device: string;
 }
 
-function common(model: string, options: MeasureOptions) {
+function common(options: MeasureOptions) {
   return {
-    model,
     device: deviceOption(options.device),
     promptTokens: wholeNumber("pp", options.pp, 0, 65_536),
     generateTokens: wholeNumber("tg", options.tg, 0, 4096),
@@ -29,9 +28,13 @@ export async function bench(
   choice: ModelChoice,
   options: MeasureOptions & { readonly repeats: string; readonly warmup: string },
 ): Promise<number> {
+  const asked = common(options);
+  if (asked.promptTokens + asked.generateTokens === 0)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --pp and --tg: got 0 and 0, expected something to measure");
   const { model, title, variant } = await openModel(command, choice, "sample");
   const input = {
-    ...common(model, options),
+    ...asked,
+    model,
     repeats: wholeNumber("repeats", options.repeats, 1, 1000),
     warmup: wholeNumber("warmup", options.warmup, 0, 100),
   };
@@ -65,8 +68,9 @@ export async function profile(
   options: MeasureOptions & { readonly trace?: string },
 ): Promise<number> {
   if (options.trace !== undefined) await checkTrace(options.trace);
+  const asked = common(options);
   const { model } = await openModel(command, choice, "sample");
-  const input = common(model, options);
+  const input = { ...asked, model };
   for await (const item of command.client.stream(
     "profile.run",
     { ...input, promptTokens: Math.max(1, input.promptTokens), generateTokens: Math.max(1, input.generateTokens) },

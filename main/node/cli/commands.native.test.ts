@@ -64,7 +64,7 @@ const failure = z.object({
   error: z.object({ code: text, message: text.regex(/^\[[^\]]+\] \S/), hint: text.min(1) }),
 });
 
-/** The fields of llama-bench's own `-o json`, as its scripts read them. */
+/** The fields of llama-bench's own `-o json`: all that llama.cpp's compare-llama-bench.py wants of a row. */
 const llamaBench = z.strictObject({
   build_commit: text,
   build_number: number,
@@ -80,7 +80,18 @@ const llamaBench = z.strictObject({
   n_threads: z.literal(2),
   type_k: text,
   type_v: text,
+  cpu_mask: text,
+  cpu_strict: z.boolean(),
+  poll: number,
   n_gpu_layers: number,
+  split_mode: text,
+  main_gpu: number,
+  no_kv_offload: z.boolean(),
+  flash_attn: z.boolean(),
+  tensor_split: text,
+  tensor_buft_overrides: text,
+  embeddings: z.boolean(),
+  no_op_offload: number,
   use_mmap: z.boolean(),
   n_prompt: number,
   n_gen: number,
@@ -399,7 +410,10 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["score FILE --ids 1,,2", 2, /--ids: got nothing/],
   ["score FILE --ids 1,99999", 2, /got 99999, expected 0 to 1023/],
   ["score FILE --text a", 2, /got 1 token, expected at least 2/],
-  ["score FILE", 2, /no text/],
+  ["score FILE", 2, /no text Give --text, --text-file or --ids\./],
+  ["score FILE --ids 1", 2, /got 1 token, expected at least 2 Give more\./],
+  ["tokenize FILE", 2, /no text Give --text or --text-file\./],
+  ["bench FILE --pp 0 --tg 0", 2, /--pp and --tg: got 0 and 0, expected something to measure/],
   ["score FILE --text abc --cache q8", 2, /--cache: got q8, expected f16 or f32/],
   ["tokenize FILE --text-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
   ["graph FILE --stage late", 2, /--stage: got late, expected initial, legal or/],
@@ -412,6 +426,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["compile FILE --profile best", 2, /--profile: got best/],
   ["compile FILE -o DIR/none/x.mlpackage", 2, /does not exist/],
   ["compile --demo --dry-run", 2, /several programs, not one package/],
+  ["compile --demo -o DIR/demo.mlpackage", 2, /several programs, not one package/],
+  ["compile --header-only -o DIR/header.mlpackage", 2, /a header without weights: there is nothing to export/],
   ["compile FILE -o DIR/text.txt", 2, /text\.txt/],
   ["inspect FILE --context 99999999999", 2, /--context: got 99999999999, expected a whole number from 1 to 1048576/],
   ["inspect FILE --sample", 2, /the model: got \S+ and --sample, expected one/],

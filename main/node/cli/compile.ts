@@ -31,6 +31,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     if (!plan.can.ok) output.line(`! ${plan.can.sentence}`);
     return 0;
   }
+  if (!plan.can.ok) throw refusal(plan.can);
   const path = resolve(options.output ?? plan.suggestedPath);
   for await (const item of client.stream(
     "export.start",

@@ -29,10 +29,10 @@ function oneSource(sources: Readonly<Record<string, string | undefined>>): void 
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] the text: got ${given.join(" and ")}, expected one`);
 }
 
-async function textOf(options: TextOptions): Promise<string> {
+async function textOf(options: TextOptions, flags = "--text or --text-file"): Promise<string> {
   if (options.textFile !== undefined) return readText(options.textFile);
   if (options.text !== undefined) return options.text;
-  throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no text", { hint: "Give --text or --text-file." });
+  throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no text", { hint: `Give ${flags}.` });
 }
 
 async function opened(command: Command, choice: ModelChoice): Promise<OpenModel> {
@@ -65,14 +65,18 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
   const model = await opened(command, choice);
   const tokens =
     options.ids === undefined
-      ? [...model.tokenizer.encode(await textOf(options), { addSpecial: options.special })]
+      ? [
+          ...model.tokenizer.encode(await textOf(options, "--text, --text-file or --ids"), {
+            addSpecial: options.special,
+          }),
+        ]
       : parseIds(options.ids);
   if (tokens.length < 2)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[rlx score] got ${counted(tokens.length, "token")}, expected at least 2`,
       {
-        hint: "Give a longer text.",
+        hint: "Give more.",
       },
     );
   if (options.cache !== "f16" && options.cache !== "f32")

@@ -79,7 +79,9 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     const input = { model, device: "coreml", promptTokens: 4, generateTokens: 2, repeats: 1, warmup: 0 } as const;
     const items: StreamItemOf<"bench.run">[] = [];
     for await (const item of client.stream("bench.run", input)) items.push(item);
-    expect(items.at(-1)).toMatchObject({ kind: "done", device: "coreml", truth: "simulated", kernels: "CoreML" });
+    const last = items.at(-1);
+    expect(last).toMatchObject({ kind: "done", device: "coreml", truth: "simulated", kernels: "CoreML" });
+    expect(last?.kind === "done" && last.json).toContain('"backends": "CoreML (simulated)"');
   });
 
   const profiled = async (): Promise<ProfileView> => {

@@ -25,6 +25,8 @@ export interface DecoderChoice {
 export interface Lease {
   readonly decoder: DecoderModel;
   readonly session: DecoderSession;
+  /** Element type of keys and values. */
+  readonly cacheType: "f16" | "f32";
   /** Gives the session back; another job may use it. */
   release(): void;
 }
@@ -101,6 +103,7 @@ export function createDecoders(parts: DecoderParts): Decoders {
       return {
         decoder,
         session: held.session,
+        cacheType: cacheTypeOf(choice),
         release: () => {
           held.busy = false;
         },

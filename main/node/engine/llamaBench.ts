@@ -1,15 +1,42 @@
 /** Benchmark results in llama-bench's own JSON fields, so that existing scripts can read them. */
 import type { BenchTest } from "../../runtime/bench.ts";
+import { deviation, mean } from "../../runtime/statistics.ts";
 import { VERSION } from "../version.ts";
 import type { OpenModel } from "./openModel.ts";
 
 export interface LlamaBenchInput {
-  readonly model: OpenModel;
+  readonly model: Pick<OpenModel, "description" | "path" | "argument">;
   readonly tests: readonly BenchTest[];
   readonly threads: number;
   readonly began: Date;
   readonly machine: string;
+  /** What computed, as llama-bench names its backends. */
+  readonly backends: string;
+  readonly cacheType: "f16" | "f32";
+  /** Tokens of a prompt that run at once. */
+  readonly chunk: number;
+  /** Whether weights are read where the file lies in memory. */
+  readonly mapped: boolean;
 }
+
+/**
+ * What llama-bench can be told and this engine has no switch for. llama.cpp's own compare-llama-bench.py refuses a row without
+ * these fields and compares only rows in which they are the same, so each has the value of a llama-bench that was told nothing.
+ */
+const NO_SWITCH = {
+  cpu_mask: "0x0",
+  cpu_strict: false,
+  poll: 50,
+  n_gpu_layers: 0,
+  split_mode: "layer",
+  main_gpu: 0,
+  no_kv_offload: false,
+  flash_attn: false,
+  tensor_split: "0.00",
+  tensor_buft_overrides: "none",
+  embeddings: false,
+  no_op_offload: 0,
+} as const;
 
 export function llamaBenchJson(input: LlamaBenchInput): string {
   const { model, threads, began, machine } = input;
@@ -19,37 +46,28 @@ export function llamaBenchJson(input: LlamaBenchInput): string {
     build_number: 0,
     cpu_info: machine,
     gpu_info: "",
-    backends: "CPU",
+    backends: input.backends,
     model_filename: model.path ?? model.argument ?? "",
     model_type: `${description.architecture.kind === "known" ? description.architecture.architecture.name : "unknown"} ${description.variant}`,
     model_size: description.tensorBytes,
     model_n_params: description.parameters,
-    n_batch: 512,
-    n_ubatch: 512,
+    n_batch: input.chunk,
+    n_ubatch: input.chunk,
     n_threads: threads,
-    type_k: "f16",
-    type_v: "f16",
-    n_gpu_layers: 0,
-    use_mmap: true,
+    type_k: input.cacheType,
+    type_v: input.cacheType,
+    ...NO_SWITCH,
+    use_mmap: input.mapped,
     n_prompt: test.test === "pp" ? test.tokens : 0,
     n_gen: test.test === "tg" ? test.tokens : 0,
     n_depth: 0,
     test_time: began.toISOString(),
     avg_ns: Math.round(mean(test.seconds) * 1e9),
-    stddev_ns: Math.round(spread(test.seconds) * 1e9),
+    stddev_ns: Math.round(deviation(test.seconds) * 1e9),
     avg_ts: test.mean,
     stddev_ts: test.deviation,
     samples_ns: test.seconds.map((seconds) => Math.round(seconds * 1e9)),
     samples_ts: [...test.rates],
   }));
   return JSON.stringify(rows, undefined, 2);
-}
-
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-
-function spread(values: readonly number[]): number {
-  if (values.length < 2) return 0;
-  const centre = mean(values);
-  return Math.sqrt(values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1));
 }

@@ -77,7 +77,12 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             kernels: kernelsOf(parts, device),
             conditions,
             notes: [...notes(tests), ...stateNotes(conditions)],
-            json: llamaBenchJson({ model, tests, threads, began, machine: chipTitle() }),
+            json: llamaBenchJson({
+              ...{ model, tests, began, machine: chipTitle(), mapped: device === "cpu" },
+              ...{ threads: lease.session.threads, chunk: lease.session.facts.chunk },
+              backends: backendOf(parts, device),
+              cacheType: "target" in lease ? (lease.target.profile === "exact" ? "f32" : "f16") : lease.cacheType,
+            }),
           };
         } finally {
           await lease.release();
@@ -172,6 +177,12 @@ function measurable(device: Parameters<typeof requireDevice>[0], what: string): 
 function kernelsOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
   if (device === "cpu") return parts.cpu.engine().isa;
   return device === "mlx" ? parts.mlx.title() : "CoreML";
+}
+
+/** As llama-bench would name it; what only a test double answered says so. */
+function backendOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
+  if (device === "coreml") return coremlTruth(parts.coreml) === "measured" ? "CoreML" : "CoreML (simulated)";
+  return device === "mlx" ? "MLX" : "CPU";
 }
 
 /** Where the instructions of a profile ran. */
