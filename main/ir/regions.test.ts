@@ -100,6 +100,15 @@ describe("building", () => {
       "IR_TYPE",
       "packed",
     ],
+    [
+      "a packed value handed through",
+      () => {
+        const handed = makeRegion("handed", [tensor("q8_0", [2, 32])], (_g, a) => [a]);
+        return build("if", [flag, tensor("q8_0", [2, 32])], [handed, handed])();
+      },
+      "IR_TYPE",
+      "packed",
+    ],
   ] as const)("refuses %s", (_, make, code, message) => {
     expect(make).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }));
   });

@@ -3,6 +3,7 @@
  * read, hashed, optimised and lowered by itself. It holds inputs, constants and ops; weights and states come in as operands.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
+import { isPacked } from "./dtype.ts";
 import type { Graph, Node } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import type { TensorType } from "./type.ts";
@@ -43,6 +44,13 @@ export function expectTypes(
     got.some((type, i) => expected[i] === undefined || !sameType(type, expected[i]))
   )
     throw new WorkbenchError("IR_TYPE", `[${op}] ${what}: got ${list(got)}, expected ${list(expected)}`);
+}
+
+/** For `infer`: weights are packed where they lie in their file, and what a graph works out never is. */
+export function expectPlain(op: string, what: string, types: readonly TensorType[]): void {
+  for (const type of types)
+    if (isPacked(type.dtype))
+      throw new WorkbenchError("IR_TYPE", `[${op}] ${what} is packed: got ${formatType(type)}, expected a plain type`);
 }
 
 /** What a region may not hold, as sentences; nothing when all is well. */

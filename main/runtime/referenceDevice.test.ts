@@ -42,7 +42,10 @@ describe("a decoder", () => {
     const want = [...text];
     while (want.length < 9) want.push(best(lastLogits(want)));
     const tokens: number[] = [];
-    const letters = { endings: new Set<number>(), detokenizer: () => ({ push: String, open: () => false, flush: () => "" }) };
+    const letters = {
+      endings: new Set<number>(),
+      detokenizer: () => ({ push: String, open: () => false, flush: () => "" }),
+    };
     for await (const event of generate(decoder(), letters, { prompt: text, sampling: GREEDY, maxTokens: 6 }))
       if (event.kind === "token") tokens.push(event.id);
     expect(tokens).toEqual(want.slice(3));

@@ -4,7 +4,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import { isFloat } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { inlineGraph } from "../../ir/nested.ts";
-import { expectTypes, regionInputs, regionOutputs } from "../../ir/regions.ts";
+import { expectPlain, expectTypes, regionInputs, regionOutputs } from "../../ir/regions.ts";
 import { formatType, scalar } from "../../ir/type.ts";
 import type { NodeInfo, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
@@ -49,6 +49,7 @@ export const ifOp: Op<"if", NoAttrs, "variadic", "many"> = defineOp({
     if (results.length === 0)
       throw new WorkbenchError("IR_TYPE", "[if] outputs of then: got nothing, expected at least one");
     expectTypes("if", "outputs of else", regionOutputs(no), results);
+    expectPlain("if", "an output of then", results);
     return results;
   },
   reference: ([predicate, ...captures], _attrs, _types, regions = []) =>

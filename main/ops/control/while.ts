@@ -2,13 +2,13 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
-import { isFloat, isPacked } from "../../ir/dtype.ts";
+import { isFloat } from "../../ir/dtype.ts";
 import type { Graph, Value } from "../../ir/graph.ts";
 import { hostScalar } from "../../ir/hostTensor.ts";
 import { inlineGraph } from "../../ir/nested.ts";
-import { expectTypes, regionInputs, regionOutputs } from "../../ir/regions.ts";
+import { expectPlain, expectTypes, regionInputs, regionOutputs } from "../../ir/regions.ts";
 import type { TensorType } from "../../ir/type.ts";
-import { formatType, scalar } from "../../ir/type.ts";
+import { scalar } from "../../ir/type.ts";
 import type { NodeInfo, Op, VjpContext, VmapContext } from "../defineOp.ts";
 import { defineOp, unsupported } from "../defineOp.ts";
 import { alignRank, asBatched, shapeOf } from "../families/batching.ts";
@@ -120,12 +120,7 @@ export const whileOp: Op<"while", WhileAttrs, "variadic", "many"> = defineOp({
     if (carried > inputs.length)
       throw new WorkbenchError("IR_ATTRIBUTE", `[while] carried: got ${carried}, expected at most ${inputs.length}`);
     const kept = inputs.slice(0, carried);
-    for (const type of kept)
-      if (isPacked(type.dtype))
-        throw new WorkbenchError(
-          "IR_TYPE",
-          `[while] a carried operand is packed: got ${formatType(type)}, expected a plain type`,
-        );
+    expectPlain("while", "a carried operand", kept);
     const [condition, body] = [regionAt(regions, 0), regionAt(regions, 1)];
     expectTypes("while", "inputs of condition", regionInputs(condition), inputs);
     expectTypes("while", "outputs of condition", regionOutputs(condition), [scalar("bool")]);
