@@ -108,7 +108,7 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
 
   it("cancels between predictions, and leaves a load that takes long", async () => {
     const model = await bridge.load(compiled, ANE);
-    controls.configure("predict-ms=30");
+    controls.configure("predict-ms=100");
     const stop = new AbortController();
     const x = new Float32Array(400);
     const state = model.newState();
@@ -116,16 +116,20 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
     const runs = Array.from({ length: 20 }, () =>
       codeOf(model.predict([{ name: "x", data: x }], { state, signal: stop.signal })),
     );
-    setTimeout(() => stop.abort(), 50);
+    expect(await runs[0]).toBe("none");
+    stop.abort();
     const codes = await Promise.all(runs);
-    expect(codes[0]).toBe("none");
     expect(codes.filter((code) => code === "CANCELLED").length).toBeGreaterThan(10);
 
     state.dispose();
     controls.configure("load-ms=2000");
-    const started = performance.now();
-    expect(await codeOf(bridge.load(compiled, ANE, AbortSignal.timeout(60)))).toBe("CANCELLED");
-    expect(performance.now() - started).toBeLessThan(1000);
+    const left = codeOf(bridge.load(compiled, ANE, AbortSignal.timeout(60)));
+    let ended = false;
+    const patient = bridge.load(compiled, ANE).finally(() => (ended = true));
+    expect(await left).toBe("CANCELLED");
+    // It was left in the middle: one that began with it is still loading.
+    expect(ended).toBe(false);
+    (await patient).dispose();
     model.dispose();
   });
 
@@ -243,10 +247,9 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
     });
 
     it("ends a specialisation that hangs when it is cancelled", async () => {
-      const started = performance.now();
+      // Nothing else ends it.
       const signal = AbortSignal.timeout(300);
       expect(await played("load=hang", () => codeOf(runTrial({ ...request("hangs"), signal })))).toBe("CANCELLED");
-      expect(performance.now() - started).toBeLessThan(2000);
     });
 
     it("remembers what died and what passed", async () => {

@@ -1,6 +1,5 @@
 // Which predictions belong to which run of a profile, over a session that is told what to predict: without a clock to trust.
 import { expect, it } from "vitest";
-import type { RunResult } from "../../backends/cpu/engine.ts";
 import type { FeedOptions } from "../../runtime/decoderSession.ts";
 import type { PredictionTimes } from "./bridgeRunner.ts";
 import type { CoremlLease } from "./lease.ts";
@@ -14,7 +13,7 @@ function played(perRun: number, lateMs: number): Pick<CoremlLease, "session" | "
     const times = { function: onRun === undefined ? "warm" : "timed", start, seconds: 1e-6, systemSeconds: 1e-6 };
     for (let i = 0; i < perRun; i++) runner.onPrediction?.(times);
     while (performance.now() / 1000 < start + lateMs / 1000);
-    onRun?.(tokens.length, { outputs: {}, seconds: 1e-6 } satisfies Partial<RunResult> as RunResult);
+    onRun?.(tokens.length, { outputs: {}, seconds: 1e-6 });
     return Promise.resolve({ id: 7 });
   };
   const session = { facts: { vocabulary: 10 }, truncate: () => undefined, feed };
