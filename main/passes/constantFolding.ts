@@ -3,6 +3,7 @@
  * Result: a constant, computed by the op's reference and rounded to the dtype. Weights are never folded: they are
  * gigabytes and stay where they are. Neither is anything large: a constant costs its bytes in every plan and package.
  */
+import { toWireError } from "../diagnostics/errors.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, valueKey } from "../ir/graph.ts";
@@ -63,10 +64,25 @@ export function knownValues(
       });
       continue;
     }
-    const results = opOf(node.op)?.reference(operands, node.attrs, node.outputs, []) ?? [];
+    const results = resultsOf(node, operands);
+    if (typeof results === "string") {
+      misses.push({ node: node.id, where: placeOf(node), why: results });
+      continue;
+    }
     results.forEach((value, output) => known.set(valueKey({ node: node.id, output }), rounded(value)));
   }
   return { known, misses };
+}
+
+/** What fails (an index outside a table) is left to the run, which may never come there: it may be in a branch. */
+function resultsOf(node: Node, operands: readonly HostTensor[]): readonly HostTensor[] | string {
+  try {
+    return opOf(node.op)?.reference(operands, node.attrs, node.outputs, []) ?? [];
+  } catch (error) {
+    const { code, message } = toWireError(error);
+    if (code === "RUN_FAILED") return message;
+    throw error;
+  }
 }
 
 function foldable(node: Node, known: ReadonlyMap<string, HostTensor>): readonly HostTensor[] | undefined {

@@ -101,6 +101,20 @@ describe("passes and sub-graphs", () => {
     expect(records.find(({ name }) => name === "dead code")!.hits).toBe(1);
   });
 
+  it("what cannot be worked out is left to a branch that may never be taken", () => {
+    const outside = (h: OpBuilder): Value => {
+      const table = h.constant(hostTensor("f32", [2, 4], [1, 2, 3, 4, 5, 6, 7, 8]));
+      return h.gather([table, count(h, 7)], { axis: 0 });
+    };
+    const graph = build((g, x, flag) => {
+      const otherwise = g.compare([g.cast([flag], { to: "i32" }), count(g, 0)], { op: "eq" });
+      return choose(g, otherwise, x, (h, a) => h.add([a, outside(h)]));
+    });
+    expect(opsOf(only(passed(graph), "if").regions[0]!)).toEqual(["gather", "add"]);
+    const { records } = runPipeline(graph, { passes: PASSES });
+    expect(records.flatMap(({ misses }) => misses.map(({ why }) => why)).join()).toContain("index out of range: got 7");
+  });
+
   it("merge equal pure nodes; never those that hold a host function or differ inside", () => {
     const twice = (one: (h: OpBuilder, a: Value) => Value, two = one): Graph =>
       build((g, x, flag) => g.add([choose(g, flag, x, one), choose(g, flag, x, two)]));
