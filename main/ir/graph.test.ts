@@ -66,6 +66,15 @@ describe("verifier", () => {
     ).toHaveLength(1);
   });
 
+  it("holds the signature to the input nodes, each once", () => {
+    const graph = sumGraph();
+    const [first] = graph.inputs;
+    const found = (inputs: readonly NodeId[]) => verify(opTable, { ...graph, inputs }).map(({ message }) => message);
+    expect(found(graph.inputs.slice(1))).toEqual([`input ${first!} is not in the signature`]);
+    expect(found([...graph.inputs, first!])).toEqual(["the signature names an input twice"]);
+    expect(found([...graph.inputs, 99 as NodeId])).toEqual(["the signature names node 99, which is no input"]);
+  });
+
   it("holds a state to its type and its leaf", () => {
     const graph = sumGraph();
     const [state] = graph.states;

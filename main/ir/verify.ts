@@ -31,6 +31,7 @@ function verifyNested(table: OpTable, graph: Graph, depth: number): readonly Fin
     if (node.op === "constant" && !graph.constants.has(String(node.attrs["data"])))
       findings.push({ code: "IR_STRUCTURE", node: node.id, message: `constant ${node.id} has no data in the graph` });
   });
+  findings.push(...inputFindings(graph));
   for (const output of graph.outputs) findings.push(...rootFindings(graph, `output ${output.name}`, output.value));
   for (const state of graph.states) findings.push(...stateFindings(graph, state.name, state.input, state.output));
   for (const [kind, names] of [
@@ -133,6 +134,27 @@ const same = (a: Node["outputs"][number], b: Node["outputs"][number] | undefined
 
 function rootFindings(graph: Graph, what: string, value: Value): readonly Finding[] {
   return exists(graph, value) ? [] : [{ code: "IR_STRUCTURE", message: `${what} names a value that does not exist` }];
+}
+
+/** The signature names every input node, each once: operands of a sub-graph are handed in by it. */
+function inputFindings(graph: Graph): readonly Finding[] {
+  const named = new Set<number>(graph.inputs);
+  const missing = graph.nodes.filter(({ op, id }) => op === "input" && !named.has(id));
+  const wrong = graph.inputs.filter((id) => graph.nodes[id]?.op !== "input");
+  return [
+    ...missing.map(({ id }): Finding => ({
+      code: "IR_STRUCTURE",
+      node: id,
+      message: `input ${id} is not in the signature`,
+    })),
+    ...wrong.map((id): Finding => ({
+      code: "IR_STRUCTURE",
+      message: `the signature names node ${id}, which is no input`,
+    })),
+    ...(named.size === graph.inputs.length
+      ? []
+      : [{ code: "IR_STRUCTURE", message: "the signature names an input twice" } as const]),
+  ];
 }
 
 function stateFindings(graph: Graph, name: string, input: number, output: Value): readonly Finding[] {
