@@ -37,6 +37,7 @@ export function createClient<C extends AnyContract>(
 ): AttachableClient<C> {
   let current: Port | undefined;
   let state: ConnectionState = "connecting";
+  let otherVersion: number | null = null;
   let nextId = CONNECTION_ID + 1;
   const pending = new Map<number, Pending>();
   const stateListeners = new Set<(state: ConnectionState) => void>();
@@ -67,7 +68,8 @@ export function createClient<C extends AnyContract>(
   };
 
   const greet = (version: number): void => {
-    if (version === contract.version) setState("connected");
+    otherVersion = version === contract.version ? null : version;
+    if (otherVersion === null) setState("connected");
     else current?.close(`the engine speaks version ${version} of the contract, this window ${contract.version}`);
   };
 
@@ -242,6 +244,9 @@ export function createClient<C extends AnyContract>(
     call: call as EngineClient<C>["call"],
     stream: stream as EngineClient<C>["stream"],
     on: on as EngineClient<C>["on"],
+    get otherVersion() {
+      return otherVersion;
+    },
     get state() {
       return state;
     },

@@ -1,6 +1,27 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { contract } from "./contract.ts";
 import { DEVICES, deviceCode, deviceOf } from "./views/common.ts";
+
+/** Every schema as JSON Schema, inputs as they are written; typed arrays have no form there and count as anything. */
+function fingerprint(): string {
+  const text = (schema: z.ZodType, io: "input" | "output") => z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const all = {
+    calls: Object.entries(contract.calls).map(([name, { input, output }]) => [
+      name,
+      text(input, "input"),
+      text(output, "output"),
+    ]),
+    streams: Object.entries(contract.streams).map(([name, { input, item }]) => [
+      name,
+      text(input, "input"),
+      text(item, "output"),
+    ]),
+    events: Object.entries(contract.events).map(([name, { payload }]) => [name, text(payload, "output")]),
+  };
+  return createHash("sha256").update(JSON.stringify(all)).digest("hex").slice(0, 16);
+}
 
 describe("the contract", () => {
   it("accepts what a first window sends, with defaults filled in", () => {
@@ -31,6 +52,10 @@ describe("the contract", () => {
     const names = [...Object.keys(contract.calls), ...Object.keys(contract.streams)];
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[a-z]+\.[a-zA-Z]+$/);
+  });
+
+  it("has a version of its own for these schemas: who changes one raises it, and records both here", () => {
+    expect([contract.version, fingerprint()]).toEqual([2, "f41b6412e6d9f0d4"]);
   });
 
   it("maps device codes both ways", () => {

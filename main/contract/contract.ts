@@ -64,8 +64,8 @@ const path = z.string().min(1).max(4096);
 const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
-  /** Raised when a change would break an older window; both sides compare it when they meet. */
-  version: 1,
+  /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
+  version: 2,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),

@@ -108,5 +108,7 @@ export interface EngineClient<C extends AnyContract> {
   ): AsyncIterableIterator<StreamItem<C, K>>;
   on<K extends EventName<C>>(name: K, listener: (payload: EventPayload<C, K>) => void): () => void;
   readonly state: ConnectionState;
+  /** The version that the engine speaks, when that is not this side's: then it is not talked to. */
+  readonly otherVersion: number | null;
   onState(listener: (state: ConnectionState) => void): () => void;
 }

@@ -256,7 +256,12 @@ describe("the connection", () => {
     serve({ ...small, version: 8 }, handlers, far);
     const client = createClient(small, near);
     await settle();
-    expect(client.state).toBe("lost");
+    expect([client.state, client.otherVersion]).toEqual(["lost", 8]);
+    const [again, right] = createPortPair();
+    serve(small, handlers, right);
+    client.attach(again);
+    await settle();
+    expect([client.state, client.otherVersion]).toEqual(["connected", null]);
   });
 
   it("is closed for good by close()", async () => {

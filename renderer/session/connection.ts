@@ -22,6 +22,9 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   calibrate: "the measuring of",
 };
 
+const FOREIGN =
+  "This window and the engine are of different versions. Reload the window; if that does not help, start the engine again.";
+
 /** Time after which a connection that never came up is called lost on the screen. */
 const PATIENCE_MS = 4000;
 
@@ -43,21 +46,24 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
 
   const onLost = (): void => {
     const { status, loss } = store.getState();
-    if (loss !== null && !loss.over) return;
+    const foreign = engine.otherVersion !== null;
+    if (loss !== null && !loss.over && loss.foreign === foreign) return;
     const jobs = (status?.jobs ?? []).map(({ kind, title }) => `${JOBS[kind]} ${title}`);
     const lost = jobs.length === 0 ? "" : ` Lost: ${jobs.join(", ")}.`;
     store.setState({
       status: null,
       log: appendLog(
         store.getState().log,
-        { kind: "error", code: "ENGINE_LOST", text: `The engine stopped.${lost}` },
+        { kind: "error", code: "ENGINE_LOST", text: `${foreign ? FOREIGN : "The engine stopped."}${lost}` },
         Date.now(),
       ),
       loss: {
-        sentence: "The engine stopped. It is being started again.",
-        lost: jobs,
-        jobs: (status?.jobs ?? []).map(({ kind }) => kind),
+        sentence: foreign ? FOREIGN : "The engine stopped. It is being started again.",
+        // What was lost when the engine stopped is still lost when one of another version comes in its place.
+        lost: [...(loss?.over === false ? loss.lost : []), ...jobs],
+        jobs: [...(loss?.over === false ? loss.jobs : []), ...(status?.jobs ?? []).map(({ kind }) => kind)],
         over: false,
+        foreign,
       },
     });
   };
@@ -81,6 +87,7 @@ export function watchConnection(engine: EngineClient, store: SessionStore): () =
         lost: loss.lost,
         jobs: loss.jobs,
         over: true,
+        foreign: false,
       },
     });
   };

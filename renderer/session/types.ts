@@ -38,6 +38,8 @@ export interface Loss {
   readonly jobs: readonly Job["kind"][];
   /** The engine is there again; the sentence stays until it has been read. */
   readonly over: boolean;
+  /** What answers in its place is an engine of another version: only a reload or a new start of it helps. */
+  readonly foreign: boolean;
 }
 
 export interface UploadProgress {

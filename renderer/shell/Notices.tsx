@@ -29,7 +29,9 @@ export function LossBanner(): ReactNode {
   const again = loss.jobs.find((kind): kind is Again => kind in AGAIN);
   return (
     <div className={styles["loss"]} role="alert">
-      <strong>{connected ? "The engine is back." : "The engine is gone."}</strong>
+      <strong>
+        {connected ? "The engine is back." : loss.foreign ? "The engine is another version." : "The engine is gone."}
+      </strong>
       <span>
         {loss.sentence}
         {lost}

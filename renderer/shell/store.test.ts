@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { contract } from "../../main/contract/contract.ts";
+import { createPortPair } from "../../main/contract/port.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
@@ -26,6 +28,8 @@ async function setUp(options: FakeOptions = {}) {
   await until(store, () => store.getState().info.kind === "ready");
   return { fake, store, get: store.getState };
 }
+/** As the engine tells of a run. */
+const RUN_JOB = { id: "1", kind: "run", title: "Qwen3", phase: "decode", fraction: null, elapsedSeconds: 1 } as const;
 const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
 
 describe("the store", () => {
@@ -183,5 +187,28 @@ describe("a lost engine", () => {
     expect(get().loss).toBeNull();
     get().close();
     expect(get().turns).toHaveLength(0);
+  });
+
+  it("of another version is named so, once, with what was lost before, and is forgotten when the right one comes", async () => {
+    const { fake, store, get } = await setUp();
+    await get().open(QWEN);
+    get().setDraft("Why?");
+    const sent = get().send();
+    await until(store, () => (get().turns[0]?.answer.tokens.length ?? 0) > 2);
+    store.setState({ status: { engineBytes: 1, freeBytes: 1, totalBytes: 1, jobs: [RUN_JOB] } });
+    fake.crash();
+    await sent;
+    expect(get().loss).toMatchObject({ foreign: false, jobs: ["run"] });
+    for (let tries = 0; tries < 2; tries++) {
+      const [near, far] = createPortPair();
+      fake.client.attach(near);
+      far.send({ t: "hello", version: contract.version + 1 });
+      await until(store, () => get().connection === "lost");
+    }
+    expect(get().loss).toMatchObject({ foreign: true, over: false, jobs: ["run"] });
+    expect(get().loss?.sentence).toContain("of different versions. Reload the window");
+    expect(get().log.filter(({ text }) => text.includes("different versions"))).toHaveLength(1);
+    await until(store, () => get().loss?.over === true);
+    expect(get().loss).toMatchObject({ foreign: false, jobs: ["run"] });
   });
 });

@@ -59,7 +59,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
     calls: {
       "engine.info": () => ({
         version: "0.1.0",
-        contractVersion: 1,
+        contractVersion: contract.version,
         platform: "darwin",
         osTitle: "macOS 26.5",
         chip: "Apple M4",
