@@ -1,6 +1,7 @@
 /** The line at the bottom: the engine, the machine, what runs, and the last action as a command. */
 import type { ReactNode } from "react";
 import { current } from "../session/async.ts";
+import { cx } from "../ui/cx.ts";
 import { bytes, plural, seconds, share } from "../ui/format.ts";
 import { useCommands } from "./CommandsContext.ts";
 import { useWorkbench } from "./useWorkbench.ts";
@@ -35,7 +36,10 @@ export function StatusBar(): ReactNode {
           <span className={styles["chip"]}>{[info.chip, info.osTitle].filter((part) => part !== "").join(" · ")}</span>
           <span className={styles["optional"]}>CPU: {cpu}</span>
           {coreml === undefined ? null : (
-            <span className={styles["optional"]}>
+            <span
+              className={cx(styles["optional"], styles["sentence"])}
+              {...(coreml.available ? { title: coreml.sentence } : {})}
+            >
               Core ML: {coreml.available ? coreml.sentence : "not on this machine"}
             </span>
           )}
@@ -43,7 +47,7 @@ export function StatusBar(): ReactNode {
         </>
       )}
       {job === null ? null : (
-        <span role="status">
+        <span role="status" className={styles["sentence"]}>
           {job.title}: {job.phase}
           {job.fraction === null ? "" : ` ${share(job.fraction)}`} · {seconds(job.elapsedSeconds)}
         </span>
@@ -62,7 +66,7 @@ export function StatusBar(): ReactNode {
       {lastCommand === null ? null : (
         <button
           type="button"
-          className={styles["statusButton"]}
+          className={cx(styles["statusButton"], styles["sentence"])}
           title="Copy as command"
           onClick={commands["edit.copyCommand"].run}
         >
