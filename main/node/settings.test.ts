@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { readSettings, VARIABLES } from "./settings.ts";
 
@@ -25,7 +27,33 @@ describe("settings", () => {
   });
 
   it("is documented", () => {
-    const page = readFileSync(new URL("../../docs/environment.md", import.meta.url), "utf8");
     for (const variable of Object.values(VARIABLES)) expect(page).toContain(`\`${variable.name}\``);
   });
+
+  it("is the one place of the product that reads a variable of its own", () => {
+    const readers = ["main", "app", "renderer"].flatMap((folder) => ownVariables(folder));
+    expect(readers.filter(({ path }) => !path.startsWith("main/testing/"))).toEqual([]);
+  });
+
+  it("leaves no variable of the scripts and tests undocumented", () => {
+    const read = ["scripts", "main/testing", "e2e", "bench"].flatMap((folder) => ownVariables(folder));
+    expect(read.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["RLX_CHROMIUM", "RLX_SHARED_DATA", "MLX_DIR"]),
+    );
+    for (const { name } of read) expect(page, name).toContain(`\`${name}\``);
+  });
 });
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const page = readFileSync(join(root, "docs/environment.md"), "utf8");
+
+/** The variables of ours that a folder's files name in `process.env`. */
+function ownVariables(folder: string): readonly { readonly path: string; readonly name: string }[] {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  const sources = names.filter((name) => /\.(ts|tsx|mjs)$/.test(name) && !/\.(test|spec)\.ts$/.test(name));
+  return sources.flatMap((source) => {
+    const path = `${folder}/${source}`;
+    const found = readFileSync(join(root, path), "utf8").matchAll(/process\.env(?:\["|\.)((?:RLX|REQUIRE|MLX)_\w+)/g);
+    return [...found].map((match) => ({ path, name: match[1] ?? "" }));
+  });
+}

@@ -281,6 +281,23 @@ describe("answers", () => {
     },
   );
 
+  it.each([
+    ["RLX_COREML_HOST_DEQUANT=1", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +fp16 +16\.000/m],
+    ["RLX_COREML_HOST_DEQUANT=0", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +int8, fp16 scale per 32 +8\.500/m],
+    ["RLX_COREML_UNITS=all", "route FILE", /· All units ·/],
+    [
+      "RLX_KERNEL_DISPATCH=force-common",
+      "run FILE -p Once -n 1",
+      /^dispatch for cpu: \d+ native, [1-9]\d* decomposed, /m,
+    ],
+    ["RLX_KERNEL_DISPATCH=force-native", "run FILE -p Once -n 1", /^dispatch for cpu: \d+ native, 0 decomposed, /m],
+    ["RLX_KERNEL_DISPATCH=foo", "run FILE -p Once -n 1", /got "foo", expected one of prefer-native, /],
+  ])("do as %s says", async (setting, line, says) => {
+    const [name = "", value = ""] = setting.split("=");
+    const { out, err } = await rlx(words(line), { home, env: { RLX_DISPATCH_REPORT: "1", [name]: value } });
+    expect(out + err).toMatch(says);
+  });
+
   it("take the sample when no file is named", async () => {
     const { code, out } = await command('run -p "Once upon a" -n 2 --temperature 0');
     expect({ code, out: out.trim() }).toMatchObject({ code: 0, out: expect.stringContaining("time") as string });
