@@ -6,6 +6,7 @@ import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import { fakeStreams } from "../engine/fake/run.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
+import { pairSentence } from "../features/run/pair.ts";
 import { createWorkbenchStore } from "./store.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
@@ -87,6 +88,9 @@ describe("side by side", () => {
       expect.stringMatching(/[Ss]topped/),
       "Not begun: stopped before.",
     ]);
+    const [turn] = get().pairTurns;
+    expect(turn?.sides.map(({ answer }) => answer.cut)).toEqual([true, true]);
+    expect(turn && pairSentence(turn)).toBe("Stopped before both wrote.");
     expect(get().running).toBeNull();
   });
 

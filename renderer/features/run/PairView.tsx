@@ -33,7 +33,12 @@ function PairView({ turn }: { readonly turn: PairTurn }): ReactNode {
           <Column key={side.id} side={side} at={at} />
         ))}
       </div>
-      <p className={styles["verdict"]} role="status">
+      {/* Read out when it is final: it changes with every token until then. */}
+      <p
+        className={styles["verdict"]}
+        role="status"
+        aria-live={turn.sides.every(({ state }) => state === "done") ? "polite" : "off"}
+      >
         {pairSentence(turn)}
         {ratio === null
           ? ""

@@ -61,6 +61,18 @@ describe("what a comparison says", () => {
     expect(pairSentence(turn(side(1, []), side(2, [], failed)))).toContain("failed");
   });
 
+  it("takes no answer that was stopped or failed for one that the model ended", () => {
+    const cut = (...ids: readonly number[]) => ({ answer: { ...EMPTY_ANSWER, tokens: tokens(...ids), cut: true } });
+    const stopped = turn(side(1, [1, 2, 3]), side(2, [], cut(1, 2)));
+    expect(differenceOf(stopped)).toBe(-1);
+    expect(pairSentence(stopped)).toBe("Stopped; the same for 2 tokens until then.");
+    expect(pairSentence(turn(side(1, [1, 2, 3]), side(2, [], cut())))).toBe("Stopped before both wrote.");
+    expect(pairSentence(turn(side(1, [1]), side(2, [], cut(1, 2))))).toContain('the end and " w2"');
+    const failed = { answer: { ...cut(1).answer, error: { code: "RUN_FAILED", message: "no" } as const } };
+    expect(pairSentence(turn(side(1, [1, 2]), side(2, [], failed)))).toContain("failed");
+    expect(pairSentence(turn(side(1, [1, 2]), side(2, [], cut(1, 9))))).toContain("They part at token 2");
+  });
+
   it("has a ratio of speeds only when both have ended and measured one", () => {
     const rate = (value: number): PairSide["answer"]["stats"] => {
       const figure = { value, low: null, high: null, unit: "tokens/s", truth: "measured", basis: "" } as const;

@@ -30,8 +30,8 @@ export interface PairTurn {
 }
 
 /**
- * Index of the first token that differs, or -1. An answer that is shorter differs at its end, but only once it has ended: until
- * then its next token may be the same.
+ * Index of the first token that differs, or -1. An answer that is shorter differs at its end, but only once the model has ended
+ * it: until then, and when it was stopped, its next token may be the same.
  */
 export function firstDifference(
   left: readonly TokenView[],
@@ -47,8 +47,8 @@ export function firstDifference(
 
 export const differenceOf = ({ sides: [left, right] }: PairTurn): number =>
   firstDifference(left.answer.tokens, right.answer.tokens, {
-    left: left.state === "done",
-    right: right.state === "done",
+    left: left.state === "done" && !left.answer.cut,
+    right: right.state === "done" && !right.answer.cut,
   });
 
 const tokenText = (token: TokenView | undefined): string =>
@@ -64,6 +64,8 @@ export function pairSentence(turn: PairTurn): string {
   if (left.state !== "done" || right.state !== "done")
     return common === 0 ? "" : `The same for ${plural(common, "token")} so far.`;
   if (left.answer.error !== null || right.answer.error !== null) return "One of them failed; nothing is compared.";
+  if (left.answer.cut || right.answer.cut)
+    return common === 0 ? "Stopped before both wrote." : `Stopped; the same for ${plural(common, "token")} until then.`;
   return common === 0 ? "Neither wrote a token." : `All ${plural(common, "token")} are the same.`;
 }
 

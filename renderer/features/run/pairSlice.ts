@@ -121,6 +121,9 @@ export function createPairSlice({ engine, set, get }: SliceTools<State>): PairSl
   };
 
   function skip(turn: number): void {
-    patchSide(turn, 1, (side) => ({ state: "done", answer: { ...side.answer, end: "Not begun: stopped before." } }));
+    patchSide(turn, 1, (side) => ({
+      state: "done",
+      answer: { ...side.answer, end: "Not begun: stopped before.", cut: true },
+    }));
   }
 }

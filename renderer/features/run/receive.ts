@@ -24,10 +24,11 @@ export async function receiveAnswer(
 ): Promise<void> {
   try {
     await receive(engine, input, signal, receiver);
-    receiver.patch((answer) => ({ end: answer.end ?? "It ended without a report." }));
+    receiver.patch(({ end, cut }) => (end === null ? { end: "It ended without a report.", cut: true } : { end, cut }));
   } catch (error) {
     const wire = toWireError(error);
-    receiver.patch(() => (wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire }));
+    const why = wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire };
+    receiver.patch(() => ({ ...why, cut: true }));
   }
 }
 
@@ -70,7 +71,7 @@ async function receive(
         break;
       case "done":
         flush();
-        patch(() => ({ stats: item.stats, end: item.sentence }));
+        patch(() => ({ stats: item.stats, end: item.sentence, cut: item.reason === "cancelled" }));
         break;
     }
   };

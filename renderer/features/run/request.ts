@@ -15,6 +15,8 @@ export interface Answer {
   readonly seed: number | null;
   /** Why it ended; null while it goes on. */
   readonly end: string | null;
+  /** Stopped, failed or never begun: where it ends says nothing of the model. */
+  readonly cut: boolean;
   readonly error: WireError | null;
 }
 
@@ -49,6 +51,7 @@ export const EMPTY_ANSWER: Answer = {
   truth: "measured",
   seed: null,
   end: null,
+  cut: false,
   error: null,
 };
 
