@@ -67,7 +67,8 @@ describe("branches and loops", () => {
       const { graph, inputs } = randomCase(seed);
       if (!graph.nodes.some((node) => node.regions.length > 0)) continue;
       loops++;
-      for (const each of [graph, compile(graph, { backend: "cpu" }).graph]) {
+      for (const passes of [[], undefined]) {
+        const { graph: each } = compile(graph, { backend: "cpu", ...(passes === undefined ? {} : { passes }) });
         const weights = weightFile(each, (name, type) => tensorBytes(inputs.param!(name, type)));
         const compiled = cpuDevice(engine, { threads: 2, weights }).compile(each);
         const session = compiled.open();

@@ -106,11 +106,59 @@ const STEPS: readonly Step[] = [
     const x = pick();
     return choice(g, x, same(g, x, pick));
   },
+  (g, pick, random) => g.reverse([pick()], { axes: random.integer(2) === 0 ? [1] : [0, 1] }),
+  // Windows of three by three, with a rim, keep the size.
+  (g, pick, random) => {
+    const x = pick();
+    const kind = random.pick(["max", "mean", "min"] as const);
+    return asImage(g, x, [1, 1], (image) =>
+      g.pool([image], { kind, kernel: [3, 3], strides: [1, 1], padding: [1, 1] }),
+    );
+  },
+  (g, pick, random, b) => {
+    const x = pick();
+    const kernel = kernelOf(b, [1, 1, 3, 3], `kernel${random.integer(2)}`);
+    const windows = { strides: [1, 1], padding: [1, 1], dilations: [1, 1], groups: 1 };
+    // What a product gives is bounded: the sine of large numbers would be another at every rounding.
+    return g.tanh([asImage(g, x, [1, 1], (each) => g.conv([each, kernel], windows))]);
+  },
+  (g, pick, random, b) => {
+    const x = pick();
+    const rows = Number(g.typeOf(x).shape[0]);
+    const kernel = kernelOf(b, [rows, rows, 3], `taps${random.integer(2)}.${rows}`);
+    const windows = { strides: [1], padding: [1], dilations: [1], groups: 1, outputPadding: [0] };
+    return g.tanh([asImage(g, x, [1], (each) => g.conv_transpose([each, kernel], windows))]);
+  },
+  // A product per row, and one of all rows with all.
+  (g, pick) => {
+    const x = pick();
+    const y = same(g, x, pick);
+    const { shape } = g.typeOf(x);
+    const [rows = 3] = shape;
+    const each = g.dot_general([x, y], { lhsContracting: [1], rhsContracting: [1], lhsBatch: [0], rhsBatch: [0] });
+    const all = g.dot_general([g.tanh([x]), y], {
+      lhsContracting: [1],
+      rhsContracting: [1],
+      lhsBatch: [],
+      rhsBatch: [],
+    });
+    const spread = g.expand([g.reshape([each], { shape: [rows, 1] })], { shape });
+    return g.tanh([g.add([spread, g.matmul([all, x])])]);
+  },
   (g, pick, random) => {
     const x = pick();
     return loop(g, x, same(g, x, pick), random.integer(4));
   },
 ];
+
+const kernelOf = (b: GraphBuilder, shape: readonly number[], name: string): Value =>
+  b.param(name, tensor("f32", shape), { file: "random", tensor: name });
+
+/** The value with further axes in front while `make` works on it. */
+function asImage(g: OpBuilder, x: Value, front: readonly number[], make: (image: Value) => Value): Value {
+  const { shape } = g.typeOf(x);
+  return g.reshape([make(g.reshape([x], { shape: [...front, ...shape] }))], { shape });
+}
 
 /** One of two sub-graphs, by the numbers; one of them holds a loop, and hands an operand through. */
 function choice(g: OpBuilder, x: Value, y: Value): readonly Value[] {
