@@ -61,7 +61,8 @@ export class SimulatedDecoder {
       .map(([name, list]) => stepFunction(name, list, names))
       .sort((a, b) => a.tokens - b.tokens);
     const [decode] = functions;
-    if (decode === undefined || (decode.tokens !== 1 && !decode.flexible))
+    // One that takes none would never come to an end.
+    if (decode === undefined || decode.tokens < 1 || (decode.tokens !== 1 && !decode.flexible))
       throw new WorkbenchError("INPUT_ARGUMENT", "[coreml-sim] the package has no function that takes one token");
     this.#decode = decode;
     this.#functions = functions;

@@ -236,14 +236,16 @@ export class SimFunction implements PackageFunction {
     const [first, second] = blocks;
     if (first === undefined || second === undefined) return simError(op.type, "a block is missing");
     if (op.type === "cond") {
-      const taken = args.get("pred")?.[0]?.data[0] === 0 ? second : first;
+      const taken = flagOf(op, args.get("pred")) ? first : second;
       return this.#block(taken, [], values, run);
     }
     let carried = args.get("loop_vars") ?? [];
-    for (let turn = 1; (await this.#block(first, carried, values, run))[0]?.data[0] !== 0; turn++) {
+    for (let turn = 1; flagOf(op, await this.#block(first, carried, values, run)); turn++) {
       carried = await this.#block(second, carried, values, run);
-      // A loop may turn for ever: whoever wants to stop it has to be heard.
-      if (turn % TURNS_A_SLICE === 0) await new Promise<void>((resolve) => setTimeout(resolve, 0));
+      if (turn % TURNS_A_SLICE !== 0) continue;
+      // A loop may turn for ever: whoever wants to stop it has to be heard, and asked for where no operator does.
+      await new Promise<void>((resolve) => setTimeout(resolve, 0));
+      throwIfCancelled(run.signal);
     }
     return carried;
   }
@@ -361,6 +363,14 @@ interface Running {
   readonly small: Map<string, SimTensor>;
   readonly state: SimState;
   readonly signal: AbortSignal | undefined;
+}
+
+/** What a branch or a loop goes by. */
+function flagOf(op: MilOperation, values: readonly SimTensor[] | undefined): boolean {
+  const flag = values?.[0];
+  if (flag === undefined || flag.data.length !== 1)
+    return simError(op.name, `${op.type} has no condition of one element`);
+  return flag.data[0] !== 0;
 }
 
 /** Turns of a loop between two pauses. */
