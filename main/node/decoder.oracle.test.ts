@@ -112,7 +112,7 @@ function expectSameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array
 
 const FAMILIES = ["tiny-llama", "tiny-llama3", "tiny-qwen2", "tiny-qwen3", "tiny-odd"] as const;
 
-describe.skipIf(missing !== undefined)("plain files", () => {
+describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
   test.each(FAMILIES)(
     "%s f32: log-probabilities within 1e-3 at every position, raw and optimised graph",
     async (family) => {
@@ -159,7 +159,7 @@ describe.skipIf(missing !== undefined)("plain files", () => {
   });
 });
 
-describe.skipIf(missing !== undefined)("packed files", () => {
+describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
   const types = ["bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "q4_k_m", "q5_k_m"];
   const cases = ["tiny-llama", "tiny-qwen2", "tiny-qwen3"].flatMap((family) =>
     types.map((type) => [family, type] as const),
@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined)("packed files", () => {
   );
 });
 
-describe.skipIf(missing !== undefined)("sessions", () => {
+describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   test("greedy generation, prompt reuse, fork, save and restore give llama.cpp's tokens", async () => {
     const { path } = model("tiny-llama", "f32");
     await withModel(path, "f32", optimised, async (decoder) => {

@@ -16,13 +16,16 @@ import { seededRandom } from "../testing/random.ts";
 import type { MlxEngine } from "../runtime/mlxDevice.ts";
 import { mlxDevice } from "../runtime/mlxDevice.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 const mlx = found as MlxEngine;
 const ROW = tensor("f32", [3]);
 const ONE = tensor("f32", []);
 const FLAG = tensor("bool", []);
+/** Of windows over two axes. */
+const WIDE = { padding: [0, 0], dilations: [1, 1] };
 
 async function run(draft: MlxDraft, mode: MlxMode, inputs: Record<string, Float32Array>): Promise<number[][]> {
   const plan = mlx.loadPlan(writePlan(draft, {}), null);
@@ -78,7 +81,7 @@ function looping(most: number | undefined): MlxDraft {
   return draft;
 }
 
-describe.skipIf(missing !== undefined).each(MLX_MODES)("control flow, %s", (mode) => {
+describe.skipIf(missing !== undefined).each(MLX_MODES)(`control flow, %s ${missing ?? ""}`, (mode) => {
   test("if takes one branch, with two results", async () => {
     expect(await run(branching(), mode, { x: Float32Array.of(1, 2, 3) })).toEqual([[2, 4, 6], [1]]);
     expect(await run(branching(), mode, { x: Float32Array.of(1, -2, -3) })).toEqual([[1, 4, 9], [-4]]);
@@ -94,7 +97,7 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)("control flow, %s", (mode
   });
 });
 
-describe.skipIf(missing !== undefined).each(MLX_MODES)("graphs with control flow, %s", (mode) => {
+describe.skipIf(missing !== undefined).each(MLX_MODES)(`graphs with control flow, %s ${missing ?? ""}`, (mode) => {
   const open = (graph: Graph) => {
     const compiled = mlxDevice(mlx, { mode }).compile(graph);
     const session = compiled.open();
@@ -150,7 +153,7 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)("graphs with control flow
   });
 });
 
-describe.skipIf(missing !== undefined)("plans that lie", () => {
+describe.skipIf(missing !== undefined)(`plans that lie ${missing ?? ""}`, () => {
   test("a plan with any byte changed is refused or loads, and never ends the process", () => {
     const bytes = writePlan(branching(), {});
     const random = seededRandom(11);
@@ -205,6 +208,15 @@ describe.skipIf(missing !== undefined)("plans that lie", () => {
     ["pool_max", [1, 2, 4], undefined, [9, 2, 2], { kernel: [3] }, "IR_SHAPE"],
     ["pool_sum", [1, 2, 4], undefined, [1, 99, 2], { kernel: [3] }, "IR_SHAPE"],
     ["pool_sum", [1, 2, 4], undefined, [1, 2], { kernel: [3] }, "IR_SHAPE"],
+    ["conv", [256, 256, 4], [1, 256, 3], [256, 1, 3], { padding: [2 ** 28], strides: [2 ** 28] }, "ENV_NO_MEMORY"],
+    [
+      "conv_transpose",
+      [64, 1, 2, 2],
+      [1, 1, 1, 1],
+      [64, 1, 1, 1],
+      { ...WIDE, strides: [2 ** 27, 2 ** 27] },
+      "ENV_NO_MEMORY",
+    ],
     ["pool_sum", [256, 256, 4], undefined, [256, 256, 3], { kernel: [3], padding: [2 ** 28] }, "ENV_NO_MEMORY"],
   ] as const)(
     "%s of %j with %j as %j is refused before memory is read",

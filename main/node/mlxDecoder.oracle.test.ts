@@ -27,9 +27,10 @@ import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { loadAddon } from "./addon.ts";
 import { openFileSource } from "./fileByteSource.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 const mlx = found as MlxEngine;
 const cpu = loadAddon();
 const folder = mkdtempSync(join(tmpdir(), "rlx-mlx-"));
@@ -148,7 +149,7 @@ async function llamaKl(path: string, truth: readonly Float64Array[]): Promise<nu
   return meanKl(truth, (t) => peer.row(t));
 }
 
-describe.skipIf(missing !== undefined)("plain files", () => {
+describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
   // The sample's own blocks: MLX computes with their exact values, so the CPU engine's run of these as f32 is what to meet.
   test.each([...FAMILIES, "sample"])("%s: the CPU engine's log-probabilities to 1e-4", async (name) => {
     const exact = name === "sample" ? await dequantised(sample) : made(name, "f32").path;
@@ -162,7 +163,7 @@ describe.skipIf(missing !== undefined)("plain files", () => {
   });
 });
 
-describe.skipIf(missing !== undefined)("MLX's own rotary kernel", () => {
+describe.skipIf(missing !== undefined)(`MLX's own rotary kernel ${missing ?? ""}`, () => {
   test.each(FAMILIES)("%s: the same log-probabilities to 1e-4", async (family) => {
     const { path } = made(family, "f32");
     const wanted = await withCpu(path, (model) => rowsOf(model, LENGTH));
@@ -176,7 +177,7 @@ describe.skipIf(missing !== undefined)("MLX's own rotary kernel", () => {
   });
 });
 
-describe.skipIf(missing !== undefined)("packed files", () => {
+describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
   const affine = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k"];
   test.each(FAMILIES.flatMap((family) => affine.map((type) => [family, type] as const)))(
     "%s %s: mean KL to the exact model below 1e-5 and not above llama.cpp's, every weight exact",
@@ -221,7 +222,7 @@ describe.skipIf(missing !== undefined)("packed files", () => {
   );
 });
 
-describe.skipIf(missing !== undefined)("sessions", () => {
+describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   async function generated(model: DecoderModel, path: string, sampling: SamplingSettings): Promise<readonly number[]> {
     const file = await openGguf(await openFileSource(path));
     const session = model.open({ context: 128 });

@@ -9,9 +9,10 @@ import { TINY_OPTIONS, tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import type { WeightFile } from "../testing/weightFile.ts";
 import { weightFile } from "../testing/weightFile.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 const mlx = found as MlxEngine;
 
 const graph = tinyModel("qwen3", 2, { ...TINY_OPTIONS, capacity: "capacity", largestCapacity: 1024, largestStep: 64 });
@@ -45,7 +46,7 @@ afterAll(() => {
   if (missing === undefined) expect(mlx.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
 });
 
-describe.skipIf(missing !== undefined)("growth", () => {
+describe.skipIf(missing !== undefined)(`growth ${missing ?? ""}`, () => {
   test.each(["compiled", "lazy"] as const)("10 000 steps, %s", async (mode) => {
     const compiled = open(mode);
     const session = compiled.open({ symbols: { capacity: 1024 } });

@@ -25,9 +25,10 @@ import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
 import { packedBytes, weightFile } from "../testing/weightFile.ts";
 import { loadAddon } from "./addon.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 const cpu = loadAddon();
 
 /** Packed types without an affine form are held as f16. */
@@ -90,7 +91,7 @@ async function runSample(op: AnyOp, sample: Sample<AttrRecord>, mode: MlxMode): 
   return undefined;
 }
 
-describe.skipIf(missing !== undefined).each(MLX_MODES)("ops, %s", (mode) => {
+describe.skipIf(missing !== undefined).each(MLX_MODES)(`ops, %s ${missing ?? ""}`, (mode) => {
   test.each(Object.keys(OPS))("%s", async (name) => {
     const op = opOf(name)!;
     const reasons: string[] = [];
@@ -113,7 +114,7 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)("ops, %s", (mode) => {
   });
 });
 
-describe.skipIf(missing !== undefined).each(MLX_MODES)("random graphs, %s", (mode) => {
+describe.skipIf(missing !== undefined).each(MLX_MODES)(`random graphs, %s ${missing ?? ""}`, (mode) => {
   const seeds = Array.from({ length: 300 }, (_, i) => i + 1);
   test("300 of them equal the reference", async () => {
     for (const seed of seeds) {
@@ -133,7 +134,7 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)("random graphs, %s", (mod
 
 // On a CPU each kernel of joined calls costs a run of a C++ compiler, so a few graphs stand for all.
 test.skipIf(missing !== undefined)(
-  "traces whose element-wise calls are joined give the same",
+  `traces whose element-wise calls are joined give the same ${missing ?? ""}`,
   async () => {
     if (typeof found === "string") throw new Error(found);
     found.setFusion(true);
@@ -151,9 +152,12 @@ test.skipIf(missing !== undefined)(
   120_000,
 );
 
-test.skipIf(missing !== undefined)("the addon has exactly the functions that the plan writer knows", () => {
-  expect(typeof found === "string" ? [] : [...found.functions].sort()).toEqual([...MLX_FUNCTIONS].sort());
-});
+test.skipIf(missing !== undefined)(
+  `the addon has exactly the functions that the plan writer knows ${missing ?? ""}`,
+  () => {
+    expect(typeof found === "string" ? [] : [...found.functions].sort()).toEqual([...MLX_FUNCTIONS].sort());
+  },
+);
 
 afterAll(() => {
   if (typeof found !== "string") expect(found.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { repositoryRoot } from "../testing/oracleProcess.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 interface Report {
   readonly byHandMs: number;
@@ -18,7 +19,9 @@ const measured = (): Record<"compiled" | "lazy", Report> =>
     }),
   ) as Record<"compiled" | "lazy", Report>;
 
-describe.skipIf(typeof findMlxEngine() === "string")("MLX overhead", () => {
+const missing = reasonNotFound(findMlxEngine());
+
+describe.skipIf(missing !== undefined)(`MLX overhead ${missing ?? ""}`, () => {
   test("a step costs at most 1.2 times the one by hand, compiled and lazy", { timeout: 300_000, retry: 2 }, () => {
     const { compiled, lazy } = measured();
     // What was compared is a step: never free.

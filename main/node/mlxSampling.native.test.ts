@@ -12,9 +12,10 @@ import type { MlxEngine } from "../runtime/mlxDevice.ts";
 import { seededRandom } from "../testing/random.ts";
 import { loadAddon } from "./addon.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 const mlx = found as MlxEngine;
 const cpu = loadAddon();
 
@@ -125,7 +126,7 @@ const SETTINGS: readonly (readonly [string, Partial<SampleOptions>])[] = [
 ];
 const DRAWS = 2000;
 
-describe.skipIf(missing !== undefined)("drawing on MLX", () => {
+describe.skipIf(missing !== undefined)(`drawing on MLX ${missing ?? ""}`, () => {
   test.each(SETTINGS)("%s: follows the probabilities, and the CPU engine's draws", async (_, settings) => {
     const sample = { ...PLAIN, ...settings };
     const drawn = (draw: (logits: Float32Array, sample: SampleOptions) => Promise<RunResult>): Promise<RunResult[]> =>

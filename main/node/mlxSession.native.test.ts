@@ -24,9 +24,10 @@ import { mlxAccess } from "./engine/mlxAccess.ts";
 import { openFileSource } from "./fileByteSource.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
 import { readSettings } from "./settings.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 const mlx = found as MlxEngine;
 const legal = compile(tinyModel("qwen3", 2, { ...TINY_OPTIONS, capacity: 64 }), { backend: "mlx" }).graph;
 const weights = weightFile(legal, (name, type) => tensorBytes(tinyParam(name, type)));
@@ -60,7 +61,7 @@ function graphOf(make: (g: OpBuilder, x: Value) => Value, shape: Shape): Graph {
   return builder.finish();
 }
 
-describe.skipIf(missing !== undefined)("sessions on MLX", () => {
+describe.skipIf(missing !== undefined)(`sessions on MLX ${missing ?? ""}`, () => {
   test("thirty runs handed over at once give what thirty runs one by one give", async () => {
     await withPlan(async (compiled) => {
       const [slow, quick] = [compiled.open(), compiled.open()];

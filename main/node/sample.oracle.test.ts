@@ -73,7 +73,7 @@ test("answers at least 95 % of 500 held-out questions exactly", async () => {
   expect(exact).toBeGreaterThanOrEqual(475);
 });
 
-describe.skipIf(missing !== undefined)("beside llama.cpp", () => {
+describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""}`, () => {
   test.each(["Tell me a story.", "What is 7 + 5?", "What colour is the sky?"])(
     "the same 64 greedy tokens: %s",
     async (question) => {

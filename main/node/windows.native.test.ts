@@ -16,12 +16,13 @@ import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
 import { randomWindowCase } from "../testing/randomWindows.ts";
 import { loadAddon } from "./addon.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 
 const CASES = 200;
 const cpu = loadAddon();
 const engines = cpu.isas.map((isa) => loadAddon({ isa }));
 const mlx = findMlxEngine();
-const noMlx = typeof mlx === "string" ? mlx : undefined;
+const noMlx = reasonNotFound(mlx);
 
 interface Task {
   readonly graph: Graph;
@@ -84,7 +85,7 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("windows o
   );
 });
 
-describe.skipIf(noMlx !== undefined)("windows on MLX", () => {
+describe.skipIf(noMlx !== undefined)(`windows on MLX ${noMlx ?? ""}`, () => {
   test.each(MLX_MODES)(
     `${CASES} random cases and their gradients, %s`,
     async (mode) => {

@@ -7,6 +7,7 @@ import type { ChildProcessByStdio } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { reasonToSkip } from "./skipping.ts";
 
 export const repositoryRoot = resolve(import.meta.dirname, "../..");
 
@@ -223,9 +224,7 @@ function readFrames(stream: Readable, onFrame: (text: string, data: Uint8Array) 
  * never a skip.
  */
 export function whyMissing(what: "python" | "llama"): string | undefined {
-  const reason = findReason(what);
-  if (reason !== undefined && process.env["CI"] === "true") throw new Error(`${reason} (required in CI)`);
-  return reason;
+  return reasonToSkip(findReason(what));
 }
 
 function findReason(what: "python" | "llama"): string | undefined {

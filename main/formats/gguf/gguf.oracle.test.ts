@@ -66,7 +66,7 @@ async function expectSameListing(path: string, file: GgufFile): Promise<void> {
 
 const values = randomFloats(seededRandom(4), 64 * 256);
 
-describe.skipIf(missing)("files of the gguf package", () => {
+describe.skipIf(missing)(`files of the gguf package ${missing ?? ""}`, () => {
   it("are read as it reads them, and written again byte for byte", async () => {
     const path = join(folder, "theirs.gguf");
     const packed = (await ask("ggml.quantize", {
@@ -106,7 +106,7 @@ describe.skipIf(missing)("files of the gguf package", () => {
   });
 });
 
-describe.skipIf(missing)("files written here", () => {
+describe.skipIf(missing)(`files written here ${missing ?? ""}`, () => {
   it("are read by the gguf package", async () => {
     const path = join(folder, "ours.gguf");
     const half = new Uint8Array(Uint16Array.from({ length: 12 }, (_, i) => 0x3c00 + i).buffer);

@@ -46,7 +46,7 @@ function expectSameBits(got: Float32Array, expected: Float32Array): void {
       );
 }
 
-describe.skipIf(missing)("unpacking as ggml does", () => {
+describe.skipIf(missing)(`unpacking as ggml does ${missing ?? ""}`, () => {
   const types = dequantizableTypes.filter((type) => type !== "f64");
 
   it.each(types)("%s on random blocks", async (type) => {
@@ -100,7 +100,7 @@ describe.skipIf(missing)("unpacking as ggml does", () => {
   });
 });
 
-describe.skipIf(missing)("the table of tensor types", () => {
+describe.skipIf(missing)(`the table of tensor types ${missing ?? ""}`, () => {
   it("has ggml's numbers and sizes, and all of its types", async () => {
     const table = (await ask("ggml.type_table")) as { id: number; name: string; block: number; bytes: number }[];
     expect(GGML_TYPES.map((t) => ({ id: t.id, name: t.name, block: t.blockSize, bytes: t.blockBytes }))).toEqual(table);

@@ -6,9 +6,10 @@ import { mlxStateOf } from "../../contract/views/mlx.ts";
 import { findMlxEngine } from "../mlxAddon.ts";
 import type { Harness } from "./engineHarness.ts";
 import { engineHarness } from "./engineHarness.ts";
+import { reasonNotFound } from "../../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 
 let harness: Harness;
 let model: string;
@@ -120,7 +121,7 @@ describe("the route on MLX", () => {
   });
 
   test.skipIf(missing !== undefined)(
-    "reckons a step from calibration, with its sum, and says why not for a demo graph",
+    `reckons a step from calibration, with its sum, and says why not for a demo graph ${missing ?? ""}`,
     async () => {
       // Known from above: nothing is measured twice.
       const began = performance.now();
@@ -139,7 +140,7 @@ describe("the route on MLX", () => {
   );
 });
 
-describe.skipIf(missing !== undefined)("two devices side by side", () => {
+describe.skipIf(missing !== undefined)(`two devices side by side ${missing ?? ""}`, () => {
   const ask = (device: "cpu" | "mlx", signal?: AbortSignal): Promise<StreamItemOf<"run.start">[]> =>
     harness.all(
       "run.start",

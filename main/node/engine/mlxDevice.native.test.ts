@@ -8,9 +8,10 @@ import { engineHarness } from "./engineHarness.ts";
 import { loadAddon } from "../addon.ts";
 import { coremlAccess } from "../coreml/device.ts";
 import { mlxAccess } from "./mlxAccess.ts";
+import { reasonNotFound } from "../../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 
 describe("without MLX", () => {
   const access = mlxAccess({ mode: "lazy", dispatch: "prefer-native" }, () => "MLX is not here.");
@@ -22,7 +23,7 @@ describe("without MLX", () => {
   });
 });
 
-describe.skipIf(missing !== undefined)("with MLX", () => {
+describe.skipIf(missing !== undefined)(`with MLX ${missing ?? ""}`, () => {
   let harness: Harness;
   let model: string;
   beforeAll(async () => {

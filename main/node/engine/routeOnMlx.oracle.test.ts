@@ -14,9 +14,10 @@ import { openFileSource } from "../fileByteSource.ts";
 import { findMlxEngine } from "../mlxAddon.ts";
 import type { Harness } from "./engineHarness.ts";
 import { engineHarness } from "./engineHarness.ts";
+import { reasonNotFound } from "../../testing/skipping.ts";
 
 const found = findMlxEngine();
-const missing = typeof found === "string" ? found : undefined;
+const missing = reasonNotFound(found);
 const folder = mkdtempSync(join(tmpdir(), "rlx-mlx-route-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -28,7 +29,7 @@ function made(type: string): string {
   return path;
 }
 
-describe.skipIf(missing !== undefined)("weights on MLX", () => {
+describe.skipIf(missing !== undefined)(`weights on MLX ${missing ?? ""}`, () => {
   test.each(["f32", "f16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q4_k_m"])(
     "%s: the view says what MLX does",
     async (type) => {
