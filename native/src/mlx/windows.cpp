@@ -56,6 +56,18 @@ bool is_empty(const mx::Shape& shape) {
   return false;
 }
 
+// Images that are made on the way to a result can be far larger than it is.
+void check_image(const array& x, int channels, double places) {
+  const double bytes = static_cast<double>(x.itemsize()) * x.shape(0) * channels * places;
+  check_memory(bytes < 9e18 ? static_cast<size_t>(bytes) : std::numeric_limits<size_t>::max(), "an image with its padding");
+}
+
+double padded_places(const array& x, const Numbers& padding) {
+  double places = 1;
+  for (size_t axis = 0; axis < padding.size(); axis++) places *= 2.0 * padding[axis] + x.shape(static_cast<int>(2 + axis));
+  return places;
+}
+
 }  // namespace
 
 std::vector<array> convolve(const Invocation& call) {
@@ -64,6 +76,7 @@ std::vector<array> convolve(const Invocation& call) {
   check_rank(call, weight.shape());
   if (is_empty(call.shape()) || is_empty(x.shape()) || is_empty(weight.shape())) return {mx::zeros(call.shape(), x.dtype())};
   const Geometry g = geometry_of(call, x.ndim() - 2);
+  check_image(x, x.shape(1), padded_places(x, g.padding));
   const Numbers once(x.ndim() - 2, 1);
   return {channels_first(mx::conv_general(channels_last(x), channels_last(weight), g.strides, g.padding, g.padding, g.dilations, once, g.groups))};
 }
@@ -89,6 +102,7 @@ std::vector<array> convolve_transposed(const Invocation& call) {
   joined.push_back(apart[1]);
   const array kernel = mx::reshape(mx::moveaxis(mx::reshape(weight, apart), 1, -1), joined);
   Numbers before, after;
+  double places = 1;
   mx::Shape from(x.ndim(), 0), to = shape;
   for (size_t axis = 0; axis < axes; axis++) {
     const int64_t far = int64_t{g.dilations[axis]} * (kernel.shape(1 + axis) - 1);
@@ -99,7 +113,9 @@ std::vector<array> convolve_transposed(const Invocation& call) {
     to[2 + axis] += g.padding[axis];
     before.push_back(reach);
     after.push_back(reach + std::max(0, to[2 + axis] - whole));
+    places *= static_cast<double>(before.back()) + whole + after.back();
   }
+  check_image(x, std::max(x.shape(1), kernel.shape(0)), places);
   const Numbers once(axes, 1);
   const array full = mx::conv_general(channels_last(x), kernel, once, before, after, g.dilations, g.strides, g.groups, true);
   return {mx::slice(channels_first(full), from, to)};
@@ -118,12 +134,8 @@ std::vector<array> pool(const Invocation& call, Pool kind) {
   const double nothing = kind == Pool::max ? -infinity : kind == Pool::min ? infinity : kind == Pool::prod ? 1 : 0;
   if (is_empty(shape)) return {mx::zeros(shape, x.dtype())};
   std::vector<std::pair<int, int>> around(x.ndim(), {0, 0});
-  double padded = static_cast<double>(mx::size_of(x.dtype())) * x.shape(0) * x.shape(1);
-  for (size_t axis = 0; axis < axes; axis++) {
-    around[2 + axis] = {padding[axis], padding[axis]};
-    padded *= 2.0 * padding[axis] + x.shape(static_cast<int>(2 + axis));
-  }
-  check_memory(padded < 9e18 ? static_cast<size_t>(padded) : std::numeric_limits<size_t>::max(), "an image with its padding");
+  for (size_t axis = 0; axis < axes; axis++) around[2 + axis] = {padding[axis], padding[axis]};
+  check_image(x, x.shape(1), padded_places(x, padding));
   const array image = mx::contiguous(mx::pad(x, around, array(nothing, x.dtype())));
   mx::Strides steps(x.ndim() + axes, 1);
   mx::Shape windows = shape;
