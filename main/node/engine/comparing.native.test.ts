@@ -124,9 +124,10 @@ describe("the route on MLX", () => {
     `reckons a step from calibration, with its sum, and says why not for a demo graph ${missing ?? ""}`,
     async () => {
       // Known from above: nothing is measured twice.
-      const began = performance.now();
-      await harness.all("devices.calibrate", { model });
-      expect(performance.now() - began).toBeLessThan(1000);
+      const before = await harness.client.call("devices.advise", { model });
+      // No two measurements give the same numbers to the last bit.
+      const known = (await harness.all("devices.calibrate", { model })).at(-1);
+      expect(known).toEqual({ kind: "done", advice: before });
       const decode = await harness.client.call("route.mlx", { model, phase: "decode", context: 256 });
       const prefill = await harness.client.call("route.mlx", { model, phase: "prefill", context: 256 });
       expect(decode).toMatchObject({ available: true, whyNoTime: null, seconds: { truth: "predicted" } });
