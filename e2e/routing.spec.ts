@@ -30,6 +30,13 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** What is shown cut without a sign of it, or over its neighbour. */
+const overrun = (elements: readonly Element[]): string[] =>
+  elements
+    .filter((element) => getComputedStyle(element).textOverflow !== "ellipsis")
+    .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+    .map(({ textContent }) => textContent);
+
 const card = (page: Page, name: string): Locator => page.getByRole("tabpanel").getByRole("region", { name });
 
 for (const [theme, width, height] of LOOKS)
@@ -129,6 +136,9 @@ test.describe("over the double of Core ML", () => {
     const column = run.getByRole("region", { name: "CoreML", exact: true });
     await expect(column).toContainText("on CoreML");
     await expect(column).toContainText("simulated");
+    // The sentence of the double is long: it gives way, and runs over nothing that stands beside it.
+    const foot = page.getByRole("contentinfo").locator(":scope > *");
+    expect(await foot.evaluateAll(overrun)).toEqual([]);
     await picture(page, "double-side-by-side");
 
     for (const [name, label, start] of [
