@@ -154,7 +154,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       // What is not there yet is asked for: it takes a moment.
       run: () => {
         get().setGraphMode("mlx");
-        if (get().onMlx.kind === "idle") void get().loadOnMlx();
+        if (["idle", "failed"].includes(get().onMlx.kind)) void get().loadOnMlx();
       },
       enabled: () => model()?.canGraph.ok === true,
     },

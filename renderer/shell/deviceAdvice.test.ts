@@ -87,7 +87,7 @@ describe("advice", () => {
         },
       },
       streams: {
-        // eslint-disable-next-line require-yield -- It ends by being cancelled only.
+        // oxlint-disable-next-line require-yield -- it ends by being cancelled only
         "devices.calibrate": async function* (_, { signal }) {
           await new Promise((_resolve, reject) =>
             signal.addEventListener("abort", () => reject(signal.reason as Error)),

@@ -1,5 +1,6 @@
 // The plan and MLX's side in the store: asked for on demand, coloured in the graph, and gone with the target that they were for.
 import { describe, expect, it } from "vitest";
+import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { fakePlanned } from "../engine/fake/devices.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
@@ -8,6 +9,7 @@ import { mlxColumn, plannedColumn, shownMode } from "../features/graph/graphStat
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
+import { createCommands } from "./commands.ts";
 import { createWorkbenchStore } from "./store.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
@@ -110,5 +112,25 @@ describe("MLX beside Core ML", () => {
     await until(() => current(get().onMlx)?.phase === "prefill");
     get().close();
     expect(get().onMlx.kind).toBe("idle");
+  });
+
+  it("is asked for again by its key when the first time failed", async () => {
+    let asks = 0;
+    const fake = createFakeEngine({
+      layers: 2,
+      calls: {
+        "route.mlx": () => {
+          asks += 1;
+          throw new WorkbenchError("RUN_FAILED", "[route] not now");
+        },
+      },
+    });
+    const store = createWorkbenchStore(fake.client, null, inPlace);
+    await store.getState().open({ kind: "path", path: "/models/q.gguf" });
+    const { run } = createCommands({ store, shell: null, pickFile: () => undefined })["graph.byMlx"];
+    for (const times of [1, 2]) {
+      run();
+      await until(() => asks === times && store.getState().onMlx.kind === "failed");
+    }
   });
 });
