@@ -62,6 +62,18 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
  * which gives the gradients of its inputs `wrt` and nothing else.
  */
 export function gradientOf(region: Graph, of: readonly number[], wrt: readonly number[]): Graph {
+  const key = `${of.join()} ${wrt.join()}`;
+  const ofRegion = known.get(region) ?? new Map<string, Graph>();
+  known.set(region, ofRegion);
+  const made = ofRegion.get(key) ?? newGradientOf(region, of, wrt);
+  ofRegion.set(key, made);
+  return made;
+}
+
+/** Every turn of an unrolled loop holds the same body, and the bodies of loops in it: each is differentiated once. */
+const known = new WeakMap<Graph, Map<string, Graph>>();
+
+function newGradientOf(region: Graph, of: readonly number[], wrt: readonly number[]): Graph {
   const source = expandForGradients(region);
   const inputs = regionInputs(source);
   const results = regionOutputs(source);

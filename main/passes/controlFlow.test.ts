@@ -1,5 +1,6 @@
 /** Passes in and around sub-graphs: what is folded, and what must stay where it is. */
 import { describe, expect, it } from "vitest";
+import { gradientGraph } from "../autodiff/vjp.ts";
 import { compile } from "../compiler/compile.ts";
 import { dispatchReport, legalise } from "../compiler/legalise.ts";
 import { planGraphMemory } from "../compiler/memory.ts";
@@ -13,6 +14,8 @@ import { verify } from "../ir/verify.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
+import { commonSubexpressions } from "./commonSubexpressions.ts";
+import { deadCode } from "./deadCode.ts";
 import { PASSES, runPipeline } from "./pipeline.ts";
 
 const ROW = tensor("f32", [4]);
@@ -134,6 +137,28 @@ describe("passes and sub-graphs", () => {
     const after = passed(graph);
     expect(opsOf(after)).toEqual(["sin", "if", "add"]);
     expect(opsOf(only(after, "if").regions[0]!)).toEqual(["sin"]);
+  });
+});
+
+describe("the gradient of a loop in a loop", () => {
+  it("differentiates each body once for all turns, and passes keep them one", () => {
+    const turns = 12;
+    const types = [ROW];
+    const always = (g: OpBuilder): Graph => g.region("condition", types, (h) => [h.constant(hostScalar("bool", 1))]);
+    const repeat = (g: OpBuilder, x: Value, turn: (h: OpBuilder, a: Value) => Value): Value =>
+      g.while([x], { carried: 1, maxIterations: turns }, "loop", [
+        always(g),
+        g.region("body", types, (h, a) => [turn(h, a)]),
+      ])[0]!;
+    const graph = build((g, x) => repeat(g, x, (h, a) => repeat(h, h.sin([a]), (k, c) => k.tanh([c]))));
+    const gradient = gradientGraph(graph, { of: ["out"], wrt: ["x"] });
+    const regionsOf = (each: Graph): readonly Graph[] => each.nodes.flatMap((node) => node.regions);
+    const backwards = regionsOf(gradient).filter(({ name }) => name === "body gradient");
+    expect(backwards).toHaveLength(turns);
+    expect(new Set(backwards).size).toBe(1);
+    expect(new Set(regionsOf(backwards[0]!).filter(({ name }) => name === "body gradient")).size).toBe(1);
+    const { graph: after } = runPipeline(gradient, { passes: [deadCode, commonSubexpressions] });
+    expect(new Set(regionsOf(after).filter(({ name }) => name === "body gradient")).size).toBe(1);
   });
 });
 

@@ -5,13 +5,15 @@ import type { Graph, NodeId } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
 import type { Miss, Pass, PassOutcome } from "./pass.ts";
 
-export function runNested(pass: Pass, graph: Graph): PassOutcome {
+/** `known`: sub-graphs that the pass has been through. Turns of an unrolled loop share theirs, and so do nodes that were copied. */
+export function runNested(pass: Pass, graph: Graph, known = new Map<Graph, PassOutcome>()): PassOutcome {
   const outer = pass.run(graph);
   if (!outer.graph.nodes.some((node) => node.regions.length > 0)) return outer;
   let { hits } = outer;
   const misses: Miss[] = [...outer.misses];
   const { graph: next, moved } = mapRegions(opTable, outer.graph, pass.name, (region, node, index) => {
-    const inner = runNested(pass, region);
+    const inner = known.get(region) ?? runNested(pass, region, known);
+    known.set(region, inner);
     hits += inner.hits;
     const place = regionPlace(opTable, node, index);
     // A miss is told by the node of the graph before the pass.
