@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #import "objc.h"
 
@@ -21,17 +22,29 @@ class Turnstile {
     go();
   }
   void leave() {
-    std::function<void()> next;
-    {
-      std::lock_guard guard(mutex_);
-      if (waiting_.empty()) {
-        busy_ = false;
-        return;
-      }
-      next = std::move(waiting_.front());
-      waiting_.pop_front();
+    if (handing_ == this) {
+      left_ = true;
+      return;
     }
-    next();
+    for (bool left = true; left;) {
+      std::function<void()> next;
+      {
+        std::lock_guard guard(mutex_);
+        if (waiting_.empty()) {
+          busy_ = false;
+          return;
+        }
+        next = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      // Those that end inside their call (cancelled ones) are followed by the next from here: as calls in calls, a long row
+      // of them would be deeper than the stack of a system's thread.
+      Turnstile *const outer = std::exchange(handing_, this);
+      const bool outer_left = std::exchange(left_, false);
+      next();
+      handing_ = outer;
+      left = std::exchange(left_, outer_left);
+    }
   }
   // For a caller that may wait: inside from here until `leave`.
   void enter_blocking() {
@@ -43,6 +56,9 @@ class Turnstile {
  private:
   std::mutex mutex_;
   bool busy_ = false;
+  // Which one this thread hands on right now, and whether what it was handed to has left already.
+  static inline thread_local Turnstile *handing_ = nullptr;
+  static inline thread_local bool left_ = false;
   std::deque<std::function<void()>> waiting_;
 };
 
