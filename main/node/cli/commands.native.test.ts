@@ -31,6 +31,7 @@ beforeAll(async () => {
   await writeTinyGguf(slow, { layers: 96 });
   await writeFile(join(folder, "text.txt"), "Once upon a time there was a cat.");
   await writeFile(join(folder, "not.gguf"), "this is not a model");
+  await writeFile(join(folder, "taken.mlpackage"), "somebody else's");
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -446,6 +447,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["compile --demo -o DIR/demo.mlpackage", 2, /several programs, not one package/],
   ["compile --header-only -o DIR/header.mlpackage", 2, /a header without weights: there is nothing to export/],
   ["compile FILE -o DIR/text.txt", 2, /text\.txt/],
+  ["compile FILE -o DIR/taken.mlpackage", 2, /exists already Choose another name, or --overwrite\./],
+  ["assert-residency FILE --min-ane 2", 2, /--min-ane: got 2, expected a number from 0 to 1/],
   ["inspect FILE --context 99999999999", 2, /--context: got 99999999999, expected a whole number from 1 to 1048576/],
   ["inspect FILE --sample", 2, /the model: got \S+ and --sample, expected one/],
   ["route --deep --demo", 2, /the model: got --deep and --demo, expected one/],
@@ -463,6 +466,18 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
     [`${name} DIR/not.gguf`, 1, /\[not\.gguf\] not a GGUF: got/] as const,
   ]),
 ];
+
+describe.skipIf(process.platform === "darwin")("without a Mac (this is one)", () => {
+  it.concurrent.each([
+    ["route FILE --planned", /CoreML exists on Macs only[^]*`rlx route` without --planned predicts it/],
+    ["assert-residency FILE", /CoreML exists on Macs only[^]*`rlx route --expect` holds the prediction/],
+    ["doctor --verify", /CoreML exists on Macs only[^]*Run it on a Mac\./],
+  ])("%s says what else there is", async (line, says) => {
+    const { code, out, err } = await command(line);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(says);
+  });
+});
 
 describe("errors", () => {
   it.concurrent.each(ERRORS)("%s", async (line, code, says) => {

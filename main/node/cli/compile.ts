@@ -1,5 +1,6 @@
 /** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
-import { resolve } from "node:path";
+import { stat } from "node:fs/promises";
+import { extname, resolve } from "node:path";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
@@ -33,9 +34,11 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   }
   if (!plan.can.ok) throw refusal(plan.can);
   const path = resolve(options.output ?? plan.suggestedPath);
+  const overwrite = options.overwrite === true;
+  if (!overwrite) await refuseTaken(path);
   for await (const item of client.stream(
     "export.start",
-    { model, target, path, overwrite: options.overwrite === true },
+    { model, target, path, overwrite },
     { signal: command.signal },
   )) {
     if (item.kind === "phase") output.progress(item.sentence, item.name);
@@ -61,6 +64,14 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     }
   }
   throw unfinished(command.signal);
+}
+
+/** As the engine would, but with the flag that this command has. */
+async function refuseTaken(path: string): Promise<void> {
+  if (extname(path) !== ".mlpackage" || (await stat(path).catch(() => undefined)) === undefined) return;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx compile] ${path} exists already`, {
+    hint: "Choose another name, or --overwrite.",
+  });
 }
 
 function refusal({ code, sentence, hint }: Refused): WorkbenchError {

@@ -6,8 +6,14 @@ import { decimal, openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 
 const PREDICTION_HINT = "`rlx route` without --planned predicts it for any Mac, here too.";
+const EXPECTATION_HINT = "`rlx route --expect` holds the prediction for any Mac to a share, here too.";
 
-async function plannedRoute(command: Command, choice: ModelChoice, options: CommonOptions): Promise<PlannedRoute> {
+async function plannedRoute(
+  command: Command,
+  choice: ModelChoice,
+  options: CommonOptions,
+  hint: string,
+): Promise<PlannedRoute> {
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
   try {
@@ -18,14 +24,14 @@ async function plannedRoute(command: Command, choice: ModelChoice, options: Comm
     );
   } catch (error) {
     if (!(error instanceof WorkbenchError && error.code === "ENV_NO_DEVICE")) throw error;
-    throw new WorkbenchError(error.code, error.message, { hint: PREDICTION_HINT, cause: error });
+    throw new WorkbenchError(error.code, error.message, { hint, cause: error });
   }
 }
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
 export async function planned(command: Command, choice: ModelChoice, options: CommonOptions): Promise<number> {
-  const view = await plannedRoute(command, choice, options);
+  const view = await plannedRoute(command, choice, options, PREDICTION_HINT);
   const { output } = command;
   output.value(view);
   output.line(`${view.sentence} (${view.truth})`);
@@ -48,7 +54,7 @@ export async function assertResidency(
   options: CommonOptions & { readonly minAne: string },
 ): Promise<number> {
   const least = decimal("min-ane", options.minAne, 0, 1);
-  const view = await plannedRoute(command, choice, options);
+  const view = await plannedRoute(command, choice, options, EXPECTATION_HINT);
   const share = view.shares.find((row) => row.device === "ane")?.planned ?? 0;
   const held = view.refusal === null && share >= least;
   command.output.value({ share, least, held, truth: view.truth, machine: view.machine, refusal: view.refusal });

@@ -12,7 +12,12 @@ const UNITS = ["cpu-ane", "all", "cpu-gpu", "cpu"] as const;
 
 export async function verifyMac(command: Command, folder: string | undefined): Promise<number> {
   const { engine, output, signal } = command;
-  const verification = await verify(engine.coreml, { signal, onAnswer: (answer) => show(command, answer) });
+  const verification = await verify(engine.coreml, { signal, onAnswer: (answer) => show(command, answer) }).catch(
+    (error: unknown) => {
+      if (!(error instanceof WorkbenchError && error.code === "ENV_NO_DEVICE")) throw error;
+      throw new WorkbenchError(error.code, error.message, { hint: "Run it on a Mac.", cause: error });
+    },
+  );
   output.line("\nPlan and prediction of the sample model:");
   const plans: PlannedRoute[] = [];
   const { model } = await openModel(command, { file: undefined, offer: "sample" });
