@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { panRange, rulerStep, sliceAt, sumStep, totalRange, visibleSlices, zoomRange } from "./timeline.ts";
+import { labelRoom } from "./timelineDrawing.ts";
 
 /** Ten slices of one millisecond each, one after the other, on lane 0; one long one on lane 1. */
 const slices = {
@@ -66,5 +67,15 @@ describe("the timeline", () => {
   it("has round marks", () => {
     expect(rulerStep(0.1, 8)).toBeCloseTo(0.02);
     expect(rulerStep(7, 5)).toBe(2);
+  });
+});
+
+describe("the names of the lanes", () => {
+  it("have room, the longest that a recording has as well, and no more than that for one out of bounds", () => {
+    const room = (title: string): number => labelRoom([{ title, device: "ane" }]);
+    // Eleven pixels high, a letter is six wide at most on average; ten stand before the name.
+    for (const title of ["CPU", "Neural Engine, attributed", "Copies in and out, clocked"])
+      expect(room(title)).toBeGreaterThanOrEqual(10 + 6 * title.length);
+    expect(room("x".repeat(500))).toBeLessThan(200);
   });
 });

@@ -13,7 +13,7 @@ const RULER = 18;
 
 /** Room for the lanes' names, by the longest of them. */
 export const labelRoom = (lanes: ProfileView["lanes"]): number =>
-  Math.min(130, Math.max(56, 22 + 6.2 * Math.max(...lanes.map(({ title }) => title.length))));
+  Math.min(190, Math.max(56, 22 + 6.2 * Math.max(...lanes.map(({ title }) => title.length))));
 export const timelineHeight = (lanes: number): number => RULER + (lanes + 1) * (LANE + GAP) + 4;
 /** -1: the row of steps. */
 export const laneAt = (y: number): number => Math.floor((y - RULER) / (LANE + GAP)) - 1;
