@@ -95,6 +95,16 @@ describe("entries", () => {
     expect(await store.get(keyOf(2))).toHaveLength(1);
   });
 
+  it("stays when it is the newest, whatever its file says about its time", async () => {
+    const store = diskStore(place(), 100);
+    await store.put(keyOf(1), filled(100, 1));
+    const late = new Date(Date.now() + 60_000);
+    utimesSync(nameOf(keyOf(1)), late, late);
+    await store.put(keyOf(2), filled(1, 2));
+    expect(await store.get(keyOf(1))).toBeUndefined();
+    expect(await store.get(keyOf(2))).toHaveLength(1);
+  });
+
   it("have hashes for names: anything else is our own fault", async () => {
     const store = diskStore(place());
     for (const key of ["", "..", "../../x", "A".repeat(64), `${keyOf(1)}0`])

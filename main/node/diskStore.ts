@@ -83,11 +83,12 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
     await Promise.all(entries.map(({ path }) => rm(path, { force: true }).catch(() => undefined)));
   };
 
-  const trim = async (): Promise<void> => {
+  /** Drops what was used longest ago, never `newest`: file systems stamp a new file up to some milliseconds too early. */
+  const trim = async (newest: string): Promise<void> => {
     const entries = await filesLike(ENTRY);
     let left = entries.reduce((sum, entry) => sum + entry.bytes, 0);
     const dropped: Entry[] = [];
-    for (const entry of entries.sort((a, b) => a.used - b.used)) {
+    for (const entry of entries.filter(({ path }) => path !== newest).sort((a, b) => a.used - b.used)) {
       if (left <= limit) break;
       dropped.push(entry);
       left -= entry.bytes;
@@ -127,7 +128,7 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
         await rm(temporary, { force: true });
         throw error;
       }
-      await trim();
+      await trim(path);
     },
     async clear() {
       const before = await facts();

@@ -7,9 +7,10 @@ import { chatTemplate } from "./chatTemplate.ts";
 import type { ChatMessage } from "./chatTemplate.ts";
 
 const missing = oracleMissing() !== undefined || sharedFileMissing("templates");
+// Without the folder one name is left, so that what is skipped is seen.
 const templates = existsSync(sharedFile("templates"))
   ? readdirSync(sharedFile("templates")).filter((name) => name.endsWith(".jinja"))
-  : [];
+  : ["no templates here"];
 
 const user = (content: string): ChatMessage => ({ role: "user", content });
 const assistant = (content: string): ChatMessage => ({ role: "assistant", content });
