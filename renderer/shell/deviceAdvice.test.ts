@@ -30,19 +30,22 @@ async function opened(options: FakeOptions) {
 /** The window may get the same id for another model: each answer has a number of its own. */
 const adviceOf = (question: number) => ({ ...fakeAdvice(), need: `question ${question}` });
 
+/** Numbered advice, whose second question is answered when the gate opens. */
+const secondWaitsFor = (slow: Pick<ReturnType<typeof gate>, "opened">) => {
+  let asked = 0;
+  return async () => {
+    asked += 1;
+    const question = asked;
+    if (question === 2) await slow.opened;
+    return adviceOf(question);
+  };
+};
+
 describe("advice", () => {
   it("goes with its model, and comes too late for the next", async () => {
     const slow = gate();
-    let asked = 0;
     const get = await opened({
-      calls: {
-        "devices.advise": async () => {
-          asked += 1;
-          const question = asked;
-          if (question === 2) await slow.opened;
-          return adviceOf(question);
-        },
-      },
+      calls: { "devices.advise": secondWaitsFor(slow) },
     });
     await get().loadAdvice();
     expect(current(get().advice)?.need).toBe("question 1");
@@ -76,16 +79,8 @@ describe("advice", () => {
 
   it("stays when the measurement is stopped, also when it was just being asked for", async () => {
     const slow = gate();
-    let asked = 0;
     const get = await opened({
-      calls: {
-        "devices.advise": async () => {
-          asked += 1;
-          const question = asked;
-          if (question === 2) await slow.opened;
-          return adviceOf(question);
-        },
-      },
+      calls: { "devices.advise": secondWaitsFor(slow) },
       streams: {
         // oxlint-disable-next-line require-yield -- it ends by being cancelled only
         "devices.calibrate": async function* (_, { signal }) {

@@ -25,6 +25,14 @@ export interface ConvAttrs extends WindowAttrs {
 }
 export const CONV_ATTRS = { ...WINDOW_ATTRS, groups: attr.int(1) };
 
+/** What both engines are told; what an op has beside it shows in the shape of its result. */
+export const engineGeometry = ({ strides, padding, dilations, groups }: ConvAttrs) => ({
+  strides,
+  padding,
+  dilations,
+  groups,
+});
+
 /** Checks an image and a weight; gives the taps of the kernel. The channels are for the op to compare. */
 export function checkConvolution(who: string, x: TensorType, w: TensorType, attrs: ConvAttrs): Shape {
   const [image, weight] = [plainDType(x.dtype, who), plainDType(w.dtype, who)];

@@ -11,6 +11,7 @@ import {
   CONV_ATTRS,
   batchConvolution,
   checkConvolution,
+  engineGeometry,
   forEachProduct,
   perGroup,
   shapeOfValue,
@@ -67,14 +68,9 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
   },
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("conv", {
-      params: ({ strides, padding, dilations, groups }) => ({ strides, padding, dilations, groups }),
-    }),
+    cpu: cpuKernel("conv", { params: engineGeometry }),
     coreml: milNative((e, [x, w], attrs) => milConvolution(e, x, w, attrs)),
-    mlx: mlxCall("conv", {
-      attrs: ({ strides, padding, dilations, groups }) => ({ strides, padding, dilations, groups }),
-      when: withoutDouble("conv"),
-    }),
+    mlx: mlxCall("conv", { attrs: engineGeometry, when: withoutDouble("conv") }),
   },
   samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [2, 3, 5, 7]), normal(2, [4, 3, 3, 2])], attrs: PLAIN },

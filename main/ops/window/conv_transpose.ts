@@ -13,6 +13,7 @@ import {
   CONV_ATTRS,
   batchConvolution,
   checkConvolution,
+  engineGeometry,
   forEachProduct,
   perGroup,
   shapeOfValue,
@@ -93,14 +94,9 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
   },
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("conv_transpose", {
-      params: ({ strides, padding, dilations, groups }) => ({ strides, padding, dilations, groups }),
-    }),
+    cpu: cpuKernel("conv_transpose", { params: engineGeometry }),
     coreml: milNative((e, [x, w], attrs) => milTransposedConvolution(e, x, w, attrs)),
-    mlx: mlxCall("conv_transpose", {
-      attrs: ({ strides, padding, dilations, groups }) => ({ strides, padding, dilations, groups }),
-      when: withoutDouble("conv_transpose"),
-    }),
+    mlx: mlxCall("conv_transpose", { attrs: engineGeometry, when: withoutDouble("conv_transpose") }),
   },
   samples: withDoubles([
     { title: "odd sizes", inputs: [normal(1, [2, 3, 3, 5]), normal(2, [3, 4, 3, 2])], attrs: PLAIN },
