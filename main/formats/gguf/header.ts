@@ -72,8 +72,9 @@ async function widen(cursor: HeaderCursor, source: ByteSource, needed: number, s
   const end = Math.min(Math.max(needed, have + STEP), source.byteLength);
   const window = new Uint8Array(end);
   window.set(cursor.slice(0, have));
-  window.set(await source.read(have, end - have, signal), have);
   cursor.replaceWindow(window);
+  // In pieces, and with the old window already given up: a lie about a size must not take its memory twice.
+  for (let at = have; at < end; at += STEP) window.set(await source.read(at, Math.min(STEP, end - at), signal), at);
 }
 
 interface Steps {
