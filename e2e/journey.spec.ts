@@ -174,7 +174,7 @@ async function bench({ page, look }: Journey): Promise<void> {
   await expect(panel.getByRole("checkbox")).toHaveCount(2, { timeout: 60_000 });
   for (const tick of await panel.getByRole("checkbox").all()) await tick.check();
   const comparison = panel.getByRole("region", { name: /against/ });
-  await expect(comparison).toContainText("95 % interval");
+  await expect(comparison).toContainText("range");
   await expect(comparison).toContainText("With 3 repeats nothing can be said");
   await expect(comparison.getByRole("button", { name: "Copy as Markdown" })).toBeVisible();
   await look("bench");

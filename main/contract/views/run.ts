@@ -105,10 +105,18 @@ export const benchInput = z.object({
   threads: z.number().int().min(1).max(1024).nullable().default(null),
 });
 
+/**
+ * Of fewer repeats no interval can be told that holds the median in 95 of 100 cases: the range of n repeats does so in
+ * 1 - 2^(1 - n) of all, which is 75 % for three and 94 % for five.
+ */
+export const LEAST_REPEATS = 5;
+/** What `low` and `high` of so many repeats are. */
+export const intervalName = (repeats: number): string => (repeats < LEAST_REPEATS ? "range" : "95 % interval");
+
 export const benchTest = z.object({
   test: z.enum(["pp", "tg"]),
   tokens: z.number(),
-  /** Tokens per second of each repeat; the figure is their median with its 95 % interval. */
+  /** Tokens per second of each repeat; the figure is their median with its interval (`intervalName`). */
   samples: z.array(z.number()),
   rate: figure,
   mean: z.number(),

@@ -1,6 +1,7 @@
 /** `rlx bench` and `rlx profile`. */
 import { stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { intervalName } from "../../contract/views/run.ts";
 import type { ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
@@ -54,7 +55,7 @@ export async function bench(
         figureText(test.rate),
         String(test.samples.length),
       ]);
-      command.output.table(["test", "median", "95 % interval", "runs"], rows, { right: [1, 2, 3] });
+      command.output.table(["test", "median", intervalName(input.repeats), "runs"], rows, { right: [1, 2, 3] });
       for (const note of item.notes) command.output.line(`! ${note}`);
       return 0;
     }

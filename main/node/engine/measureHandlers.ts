@@ -5,6 +5,7 @@ import type { CoremlAccess } from "../coreml/device.ts";
 import { coremlLease, coremlTruth } from "../coreml/lease.ts";
 import { profileCoreml } from "../coreml/profile.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
+import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
 import type { BenchTest, ProfileItem, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
@@ -209,7 +210,7 @@ function testView(test: Measured): BenchTest {
       test.median,
       "tokens/s",
       "measured",
-      `median of ${test.rates.length} runs, 95 % interval by bootstrap`,
+      `median of ${test.rates.length} runs, ${intervalName(test.rates.length)}${test.rates.length < LEAST_REPEATS ? "" : " by bootstrap"}`,
       { low: test.interval.low, high: test.interval.high },
     ),
     mean: test.mean,

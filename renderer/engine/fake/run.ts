@@ -116,7 +116,7 @@ export const fakeStreams: Handlers<Contract>["streams"] = {
           rate: figure(mean, "tokens/s", "measured", {
             low: mean * 0.991,
             high: mean * 1.009,
-            basis: `median of ${all.length} repeats with its 95 % interval`,
+            basis: `median of ${all.length} repeats with their range`,
           }),
           mean,
           stddev: mean * 0.008,

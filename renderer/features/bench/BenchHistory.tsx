@@ -1,5 +1,6 @@
 /** Every result of this window, of all models; two that are ticked are compared. */
 import type { ReactNode } from "react";
+import { intervalName } from "../../../main/contract/views/run.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { cx } from "../../ui/cx.ts";
@@ -107,7 +108,7 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
             <th>{clock(left.at)}</th>
             <th>{clock(right.at)}</th>
             <th>second to first</th>
-            <th>95 % interval</th>
+            <th>interval</th>
           </tr>
         </thead>
         <tbody>
@@ -122,6 +123,7 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
               <td>{significant(ratio.value)} ×</td>
               <td>
                 {significant(ratio.low)} – {significant(ratio.high)}
+                <span className={styles["says"]}>{intervalName(Math.min(a.samples.length, b.samples.length))}</span>
               </td>
             </tr>
           ))}

@@ -1,5 +1,6 @@
 /** The last result: medians with their intervals, every repeat, and what makes it hard to compare. */
 import type { ReactNode } from "react";
+import { intervalName } from "../../../main/contract/views/run.ts";
 import { deviceTitle } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -44,7 +45,7 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
               median of {plural(test.samples.length, "repeat")}
               {test.rate.low === null || test.rate.high === null
                 ? ""
-                : `, 95 % interval ${significant(test.rate.low, 4)} – ${significant(test.rate.high, 4)}`}
+                : `, ${intervalName(test.samples.length)} ${significant(test.rate.low, 4)} – ${significant(test.rate.high, 4)}`}
             </em>
           </div>
         ))}

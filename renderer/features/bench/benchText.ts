@@ -1,4 +1,5 @@
 /** Results and comparisons as text for an issue or a script: Markdown tables and JSON. */
+import { intervalName } from "../../../main/contract/views/run.ts";
 import { significant } from "../../ui/format.ts";
 import { benchDifferences, compareBench } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
@@ -7,11 +8,13 @@ const row = (cells: readonly (string | number)[]): string => `| ${cells.join(" |
 const rule = (columns: number): string => row(Array.from({ length: columns }, () => "---"));
 /** Thin spaces and bars would break a table elsewhere. */
 const plain = (text: string): string => text.replaceAll("\u202f", " ").replaceAll("|", "/");
+const interval = (low: number, high: number, repeats: number): string =>
+  plain(`${significant(low)} – ${significant(high)} (${intervalName(repeats)})`);
 const where = ({ model, result }: BenchEntry): string =>
   plain(`${model}, ${result.machine}, ${result.threads} threads, ${result.kernels}`);
 
 export function resultMarkdown(entry: BenchEntry): string {
-  const head = ["test", "t/s (median)", "95 % interval", "repeats"];
+  const head = ["test", "t/s (median)", "interval", "repeats"];
   return [
     where(entry),
     "",
@@ -21,7 +24,7 @@ export function resultMarkdown(entry: BenchEntry): string {
       row([
         `${test}${tokens}`,
         plain(significant(rate.value)),
-        rate.low === null || rate.high === null ? "" : plain(`${significant(rate.low)} – ${significant(rate.high)}`),
+        rate.low === null || rate.high === null ? "" : interval(rate.low, rate.high, samples.length),
         samples.length,
       ]),
     ),
@@ -29,7 +32,7 @@ export function resultMarkdown(entry: BenchEntry): string {
 }
 
 export function comparisonMarkdown(left: BenchEntry, right: BenchEntry): string {
-  const head = ["test", "first, t/s", "second, t/s", "second / first", "95 % interval"];
+  const head = ["test", "first, t/s", "second, t/s", "second / first", "interval"];
   const differences = benchDifferences(left, right);
   return [
     `First: ${where(left)}`,
@@ -44,7 +47,7 @@ export function comparisonMarkdown(left: BenchEntry, right: BenchEntry): string 
         plain(significant(a.rate.value)),
         plain(significant(b.rate.value)),
         significant(ratio.value),
-        `${significant(ratio.low)} – ${significant(ratio.high)}`,
+        interval(ratio.low, ratio.high, Math.min(a.samples.length, b.samples.length)),
       ]),
     ),
   ].join("\n");

@@ -74,8 +74,10 @@ describe("results as text", () => {
       expect(rows.length).toBeGreaterThanOrEqual(4);
       expect(new Set(rows.map((row) => row.split("|").length)).size).toBe(1);
     }
-    expect(resultMarkdown(left)).toContain("| tg128 | 100 | 90.0 – 110 | 3 |");
+    expect(resultMarkdown(left)).toContain("| tg128 | 100 | 90.0 – 110 (range) | 3 |");
     expect(comparisonMarkdown(left, right)).toMatch(/\| tg128 \| 100 \| 150 \| 1\.50 /);
+    const five = entry(1, [100, 101, 99, 100, 100]);
+    expect(resultMarkdown(five)).toContain("(95 % interval) | 5 |");
   });
 
   it("or JSON with the samples, so that others can compute their own interval", () => {

@@ -1,4 +1,5 @@
 /** Two benchmark results: the ratio of their medians with its 95 % interval, and a sentence that says no more than that. */
+import { LEAST_REPEATS } from "../../../main/contract/views/run.ts";
 import type { BenchTest } from "../../../main/contract/views/run.ts";
 import { plural, significant } from "../../ui/format.ts";
 import type { BenchEntry } from "./slice.ts";
@@ -44,9 +45,6 @@ export function ratioOfMedians(left: readonly number[], right: readonly number[]
   const at = (share: number): number => ratios[Math.round(share * (RESAMPLES - 1))] ?? NaN;
   return { value: median(right) / median(left), low: at(0.025), high: at(0.975) };
 }
-
-/** Of fewer repeats the bootstrap draws nearly the same medians each time: its interval would be far too narrow. */
-const LEAST_REPEATS = 5;
 
 function sentenceOf(ratio: Ratio, repeats: number): string {
   if (repeats < LEAST_REPEATS)
