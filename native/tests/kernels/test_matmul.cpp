@@ -150,6 +150,18 @@ TEST_CASE("matmul: rows of 32, 96, 1024 and odd float widths") {
   }
 }
 
+TEST_CASE("matmul: rows on both sides of where activations are packed more tightly") {
+  for (Type type : kPacked) {
+    for (size_t width : {4864, 5120, 8192}) {
+      for (size_t tokens : {1, 2, 5}) {
+        const Problem p = make(type, width, 33, tokens, width + tokens);
+        const std::vector<float> y = run(k, p);
+        check_product(p, y, limit_of(type));
+      }
+    }
+  }
+}
+
 TEST_CASE("matmul: ten times closer than 8-bit activations") {
   for (Type type : kPacked) {
     if (act_kind(type) == ActKind::f32) continue;
@@ -166,7 +178,8 @@ TEST_CASE("matmul: decode and prompt paths agree") {
   for (Type type : kAll) {
     Problem p = make(type, 768, 64, 12, 5);
     const std::vector<float> all = run(k, p);
-    const double limit = 2e-6;
+    // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is rounded to f32 with it.
+    const double limit = 4e-6;
     for (size_t t = 0; t < 12; ++t) {
       Problem one = {type, p.k, p.n, 1, buffer(p.stride() * p.n), {}, {}, 0.0};
       std::memcpy(one.w.get(), p.w.get(), p.stride() * p.n);

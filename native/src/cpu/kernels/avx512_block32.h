@@ -1,7 +1,7 @@
 // Few tokens against rows of 32-blocks with AVX-512: Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1, eight blocks at a time.
 //
 // Quants become unsigned bytes by adding 128; the activations bring what that adds, 128 * (sum of the values of a
-// lane), with the other sign. Lane i of 128 bits belongs to block i of four: one exact integer per lane meets its f32 scale.
+// block), with the other sign, for one lane of 32 bits. Lane i of 128 bits belongs to block i of four: one exact integer per lane meets its f32 scale.
 #pragma once
 
 #include "avx512_rows.h"
@@ -68,6 +68,11 @@ RLX_INLINE Four biased(const BlockQ4_1* b) { return nibbles<kBias>(b); }
 RLX_INLINE Four biased(const BlockQ5_0* b) { return with_fifth(nibbles<kBias - 16>(b), b); }
 RLX_INLINE Four biased(const BlockQ5_1* b) { return with_fifth(nibbles<kBias>(b), b); }
 
+// Sums of the blocks 4 * half and on, each in the first of its four lanes of 32 bits.
+RLX_INLINE __m512i firsts_of(const int8_t* sums, int half) {
+  return _mm512_maskz_permutexvar_epi32(0x1111, quarters32(4 * half), _mm512_castsi256_si512(load256(sums)));
+}
+
 template <class Block>
 inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
 
@@ -83,7 +88,9 @@ RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) 
     const F d = _mm512_permutexvar_ps(quarters32(4 * h), scales);
     for (int t = 0; t < T; ++t) {
       const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t));
-      const __m512i p = dot_planes<7>(load512(planes + 2 * kChunk + 64 * h), q, planes + 128 * h);
+      const int8_t *high = planes + 128 * h, *low = high + kChunk;
+      const __m512i start = firsts_of(task.act.lane_planes(c, task.t0 + static_cast<size_t>(t)), h);
+      const __m512i p = dot_two<7>(start, q, high, load512(low), load512(low + 64));
       part[t] = ffma(_mm512_cvtepi32_ps(p), d, part[t]);
     }
   });

@@ -59,13 +59,23 @@ RLX_INLINE __m512i scaled(__m512i a, __m512i a_pairs, __m512i b, __m512i b_pairs
   return _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(_mm512_setzero_si512(), a, a_pairs), b, b_pairs);
 }
 
-template <int T>
+// Half 0 or 1 of a chunk: planes of 256 bytes, the low one packed if Nibbles: two of the same half in a byte.
+template <int Shift, bool Nibbles>
+RLX_INLINE __m512i dot_half(__m512i start, const __m512i* quants, const int8_t* planes, size_t half) {
+  const int8_t* high = planes + 128 * half;
+  if constexpr (!Nibbles) return dot_two<Shift>(start, quants, high, load512(high + kChunk), load512(high + kChunk + 64));
+  const __m512i low = load512(planes + kChunk + 64 * half);
+  return dot_two<Shift>(start, quants, high, _mm512_and_si512(low, _mm512_set1_epi8(15)),
+                        _mm512_gf2p8affine_epi64_epi8(low, _mm512_set1_epi64(kHighNibble), 0));
+}
+
+template <int T, bool Nibbles>
 RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total, __m256* low) {
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
     const int8_t* planes = task.act.planes(c, at);
-    const __m512i even = dot_planes<16>(_mm512_setzero_si512(), w.even, planes);
-    const __m512i odd = dot_planes<16>(_mm512_setzero_si512(), w.odd, planes + 128);
+    const __m512i even = dot_half<16, Nibbles>(_mm512_setzero_si512(), w.even, planes, 0);
+    const __m512i odd = dot_half<16, Nibbles>(_mm512_setzero_si512(), w.odd, planes, 1);
     const __m512i acc = scaled(even, w.even_scale, odd, w.odd_scale);
     const __m128 ds = _mm_mul_ps(w.d, _mm_set1_ps(task.act.scales(c)[at]));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
@@ -74,7 +84,7 @@ RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total
   }
 }
 
-template <class Block, int T>
+template <class Block, int T, bool Nibbles>
 RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   const Block* b = reinterpret_cast<const Block*>(row);
   __m256 low[T];
@@ -84,7 +94,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   }
   each_chunk(
       task.k / kChunk, [b](size_t c) RLX_LAMBDA { return unpack45(b[c]); },
-      [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
+      [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T, Nibbles>(chunk, task, c, total, low); });
   for (int t = 0; t < T; ++t) total[t] = total[t] - _mm512_zextps256_ps512(low[t]);
 }
 
@@ -129,28 +139,28 @@ RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
   return r;
 }
 
-template <int T>
+template <int T, bool Nibbles>
 RLX_INLINE void add6(const Chunk6& w, const RowsTask& task, size_t c, F* total) {
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
-    const int8_t* planes = task.act.planes(c, at) + 2 * kChunk;
+    const int8_t* planes = task.act.lane_planes(c, at);
     // -2 * (sum of the values that share the lane): minus 32 of every quant, in units of the high plane.
-    const int8_t* offsets = planes + 2 * kChunk;
-    const __m512i low = dot_planes<16>(load512(offsets), w.low, planes);
-    const __m512i high = dot_planes<16>(load512(offsets + 64), w.high, planes + 128);
+    const int8_t* offsets = planes + (Nibbles ? kNibblePlanes : kBytePlanes);
+    const __m512i low = dot_half<16, Nibbles>(_mm512_cvtepi16_epi32(load256(offsets)), w.low, planes, 0);
+    const __m512i high = dot_half<16, Nibbles>(_mm512_cvtepi16_epi32(load256(offsets + 32)), w.high, planes, 1);
     const __m512i acc = scaled(low, w.low_scale, high, w.high_scale);
     const __m128 ds = _mm_mul_ss(w.d, _mm_load_ss(task.act.scales(c) + at));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
   }
 }
 
-template <int T>
+template <int T, bool Nibbles>
 RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   const BlockQ6K* b = reinterpret_cast<const BlockQ6K*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
   each_chunk(
       task.k / kChunk, [b](size_t c) RLX_LAMBDA { return unpack6(b[c]); },
-      [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });
+      [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T, Nibbles>(chunk, task, c, total); });
 }
 
 }  // namespace rlx::kernels::RLX_ISA

@@ -2,37 +2,66 @@
 // avx512_block32.h), and what the quants' offsets add to each lane.
 #pragma once
 
-#include "avx512_rows.h"
+#include "avx512_k.h"
 
 namespace rlx::kernels::RLX_ISA {
 
-// value = 2^Shift * high + low: 256 bytes each. The low one of 16 is not negative, that of 128 is.
+// value = 2^Shift * high + low, 32 values.
+struct Planes {
+  __m256i high, low;
+};
 template <int Shift>
-RLX_INLINE void store_lane_planes(const int16_t* ordered, int8_t* planes) {
-  static_assert(Shift == 4 || Shift == 7);
+RLX_INLINE Planes planes_of(const int16_t* values) {
+  const __m512i value = load512(values);
   const __m512i half = _mm512_set1_epi16(Shift == 4 ? 0 : 64);
+  const __m512i high = _mm512_srai_epi16(_mm512_add_epi16(value, half), Shift);
+  const __m512i low = _mm512_sub_epi16(value, _mm512_slli_epi16(high, Shift));
+  return {_mm512_cvtepi16_epi8(high), _mm512_cvtepi16_epi8(low)};
+}
+RLX_INLINE void store256(int8_t* to, __m256i v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
+
+// 256 bytes each.
+template <int Shift>
+RLX_INLINE void store_byte_planes(const int16_t* ordered, int8_t* planes) {
   for (size_t i = 0; i < kChunk; i += 32) {
-    const __m512i value = load512(ordered + i);
-    const __m512i high = _mm512_srai_epi16(_mm512_add_epi16(value, half), Shift);
-    const __m512i low = _mm512_sub_epi16(value, _mm512_slli_epi16(high, Shift));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(planes + i), _mm512_cvtepi16_epi8(high));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(planes + kChunk + i), _mm512_cvtepi16_epi8(low));
+    const Planes p = planes_of<Shift>(ordered + i);
+    store256(planes + i, p.high);
+    store256(planes + kChunk + i, p.low);
   }
 }
 
-// -Times * (sum of the eight values that share a lane), 32 lanes.
-template <int Shift, int Times>
-RLX_INLINE void store_lane_sums(const int8_t* planes, int8_t* out) {
-  const __m512i ones[2] = {_mm512_set1_epi8(1), _mm512_set1_epi8(1)};
+// 256 bytes and 128: the low nibbles of 64 values, and in the upper half of the same bytes those of the next 64.
+RLX_INLINE void store_nibble_planes(const int16_t* ordered, int8_t* planes) {
   for (size_t half = 0; half < 2; ++half) {
-    const __m512i sums = dot_planes<Shift>(_mm512_setzero_si512(), ones, planes + 128 * half);
-    _mm512_storeu_si512(out + 64 * half, _mm512_mullo_epi32(sums, _mm512_set1_epi32(-Times)));
+    for (size_t i = 0; i < 64; i += 32) {
+      const size_t at = 128 * half + i;
+      const Planes first = planes_of<4>(ordered + at), second = planes_of<4>(ordered + at + 64);
+      store256(planes + at, first.high);
+      store256(planes + at + 64, second.high);
+      store256(planes + kChunk + 64 * half + i, _mm256_or_si256(first.low, _mm256_slli_epi16(second.low, 4)));
+    }
+  }
+}
+RLX_INLINE void store_planes_k(const int16_t* ordered, int8_t* planes, bool nibbles) {
+  if (nibbles) return store_nibble_planes(ordered, planes);
+  store_byte_planes<4>(ordered, planes);
+}
+
+// -2 * (sum of the eight values that share a lane), 32 lanes of int16.
+RLX_INLINE void store_lane_sums(const int16_t* ordered, int8_t* out) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  alignas(64) int8_t planes[kBytePlanes];
+  store_byte_planes<4>(ordered, planes);
+  const __m512i both[2] = {ones, ones};
+  for (size_t half = 0; half < 2; ++half) {
+    const __m512i sums = dot_half<4, false>(_mm512_setzero_si512(), both, planes, half);
+    store256(out + 32 * half, _mm512_cvtepi32_epi16(_mm512_mullo_epi32(sums, _mm512_set1_epi32(-2))));
   }
 }
 
 // Q4_K and Q5_K: the first and the last 16 values of sub-blocks 0 2 4 6, then of 1 3 5 7.
 // Q6_K: 8 values of each of the sub-blocks 0 8 1 9 2 10 3 11, the next 8, and the same of 4 12 5 13 6 14 7 15.
-RLX_INLINE void store_lanes256(const int16_t* q, int8_t* planes) {
+RLX_INLINE void store_lanes256(const int16_t* q, bool nibbles, int8_t* planes45, int8_t* planes6) {
   alignas(64) int16_t q45[kChunk], q6[kChunk];
   for (size_t part = 0; part < 4; ++part) {
     for (size_t lane = 0; lane < 4; ++lane) {
@@ -42,21 +71,22 @@ RLX_INLINE void store_lanes256(const int16_t* q, int8_t* planes) {
       memcpy(q6 + to + 8, q + 128 + from, 16);
     }
   }
-  store_lane_planes<4>(q45, planes);
-  store_lane_planes<4>(q6, planes + 2 * kChunk);
-  store_lane_sums<4, 2>(planes + 2 * kChunk, planes + 4 * kChunk);
+  store_planes_k(q45, planes45, nibbles);
+  store_planes_k(q6, planes6, nibbles);
+  store_lane_sums(q6, planes6 + (nibbles ? kNibblePlanes : kBytePlanes));
 }
 
-// 32-blocks: the first and the last 16 values of the blocks 0 1 2 3, then of 4 5 6 7.
-RLX_INLINE void store_lanes32(const int16_t* q, int8_t* planes) {
+// 32-blocks: the first and the last 16 values of the blocks 0 1 2 3, then of 4 5 6 7. And minus the sums of the blocks.
+RLX_INLINE void store_lanes32(const int16_t* q, const float* sums, int8_t* planes, int8_t* negative_sums) {
   alignas(64) int16_t ordered[kChunk];
   for (size_t part = 0; part < 4; ++part) {
     for (size_t block = 0; block < 4; ++block) {
       memcpy(ordered + 64 * part + 16 * block, q + 128 * (part / 2) + 32 * block + 16 * (part % 2), 32);
     }
   }
-  store_lane_planes<7>(ordered, planes);
-  store_lane_sums<7, 1>(planes, planes + 2 * kChunk);
+  store_byte_planes<7>(ordered, planes);
+  const __m256i whole = _mm256_cvtps_epi32(_mm256_loadu_ps(sums));
+  store256(negative_sums, _mm256_sub_epi32(_mm256_setzero_si256(), whole));
 }
 
 }  // namespace rlx::kernels::RLX_ISA

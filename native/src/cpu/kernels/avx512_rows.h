@@ -37,12 +37,12 @@ RLX_INLINE __m512i quarters32(int a, int step = 1) {
 
 // sum of quants * activations of 128 quants, two of 64 that share lanes: start + high plane, then shifted, + low plane.
 template <int Shift>
-RLX_INLINE __m512i dot_planes(__m512i start, const __m512i* quants, const int8_t* planes) {
-  __m512i p = _mm512_dpbusd_epi32(start, quants[0], load512(planes));
-  p = _mm512_dpbusd_epi32(p, quants[1], load512(planes + 64));
+RLX_INLINE __m512i dot_two(__m512i start, const __m512i* quants, const int8_t* high, __m512i low0, __m512i low1) {
+  __m512i p = _mm512_dpbusd_epi32(start, quants[0], load512(high));
+  p = _mm512_dpbusd_epi32(p, quants[1], load512(high + 64));
   p = _mm512_slli_epi32(p, Shift);
-  p = _mm512_dpbusd_epi32(p, quants[0], load512(planes + kChunk));
-  return _mm512_dpbusd_epi32(p, quants[1], load512(planes + kChunk + 64));
+  p = _mm512_dpbusd_epi32(p, quants[0], low0);
+  return _mm512_dpbusd_epi32(p, quants[1], low1);
 }
 
 // add(unpack(c), c) for every chunk. Each is unpacked while the one before it is multiplied: the processor does not

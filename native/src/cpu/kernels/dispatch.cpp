@@ -123,8 +123,10 @@ const Dispatch* dispatch(const char* forced) {
 }
 
 size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
-  // As ActView of the kernels lays it out.
-  return chunks_of(k) * round_up((value_bytes(kind, tokens) + (kind == ActKind::f32 ? 0 : 4 + 32 + 32)) * tokens, 64);
+  // The most that ActView of the kernels lays out: AVX-512 has the values of few tokens of K blocks in two forms.
+  const size_t factors = 4 + 32 + 32;
+  const size_t values = kind == ActKind::f32 ? 1024 : tokens < kGemmMinTokens ? 2 * 576 : 512;
+  return round_up(chunks_of(k) * tokens * (values + (kind == ActKind::f32 ? 0 : factors)), 64);
 }
 
 size_t matmul_scratch_bytes(size_t tokens) {

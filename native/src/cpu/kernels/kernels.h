@@ -59,14 +59,6 @@ static constexpr ActKind act_kind(Type t) {
 // activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
 inline constexpr size_t kGemmMinTokens = 6;
 
-// What the 256 values of a chunk take, whatever the instruction set. For few tokens x86 keeps byte planes and sums
-// beside.
-static constexpr size_t value_bytes(ActKind kind, size_t tokens) {
-  if (kind == ActKind::f32) return 1024;
-  if (tokens >= kGemmMinTokens) return 512;
-  return kind == ActKind::i16_block256 ? 1024 + 128 : 512 + 128;
-}
-
 // Size of a prepared buffer for `tokens` rows of k; 64-byte aligned memory is asked for.
 size_t act_bytes(ActKind kind, size_t k, size_t tokens);
 

@@ -98,21 +98,26 @@ void store_planes256(const int16_t* q, int8_t* out) {
   }
 }
 
+// A view is for readers; the buffer behind it is ours to write.
+template <class T>
+T* writable(const T* p) {
+  return const_cast<T*>(p);
+}
+
 }  // namespace
 
 void prepare(const PrepareArgs& a) {
   const Form form = form_of(a.kind, a.tokens);
   const bool blocks256 = a.kind == ActKind::i16_block256;
-  const ActView view = view_act(a.kind, a.act, a.tokens);
+  const ActView view = view_act(a.kind, a.act, a.k, a.tokens);
   for (size_t c = a.chunk0; c < a.chunk1; ++c) {
-    uint8_t* base = static_cast<uint8_t*>(a.act) + c * view.chunk_bytes;
-    float* scales = reinterpret_cast<float*>(base + a.tokens * view.token_bytes);
-    float* sums = scales + a.tokens;
-    int16_t* sums16 = reinterpret_cast<int16_t*>(sums + a.tokens * 8);
+    float* scales = writable(view.scales(c));
+    float* sums = writable(view.sums(c));
+    int16_t* sums16 = writable(view.sums16(c));
     const size_t n = min_size(kChunk, a.k - c * kChunk);
     for (size_t t = a.t0; t < a.t1; ++t) {
       const float* x = a.x + t * a.ldx + c * kChunk;
-      uint8_t* values = base + t * view.token_bytes;
+      uint8_t* values = writable(view.at(c, t));
       if (a.kind == ActKind::f32) {
         copy_chunk(x, n, reinterpret_cast<float*>(values));
         continue;
@@ -126,8 +131,8 @@ void prepare(const PrepareArgs& a) {
         case Form::planes16: store_planes16(q, planes); break;
         case Form::planes256: store_planes256(q, planes); break;
 #if defined(RLX_ISA_AVX512)
-        case Form::lanes256: store_lanes256(q, planes); break;
-        case Form::lanes32: store_lanes32(q, planes); break;
+        case Form::lanes256: store_lanes256(q, view.nibbles, planes, writable(view.lane_planes(c, t))); break;
+        case Form::lanes32: store_lanes32(q, sums + 8 * t, planes, writable(view.lane_planes(c, t))); break;
 #endif
       }
     }
