@@ -72,6 +72,7 @@ export const MLX_FUNCTIONS = [
   "attention", // scale, mode
   "cache_mask", // window
   "window_mask", // window
+  "additive_mask",
   "append", // checked
   "rope_tables", // frequencies, magnitude
   "rope", // dims, pairs

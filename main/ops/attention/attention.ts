@@ -1,7 +1,7 @@
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
-import { dtypeAmong } from "../../ir/dtype.ts";
+import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -14,6 +14,7 @@ import {
   attendRow,
   groupOf,
   hideScores,
+  mlxAdditive,
   mlxShaped,
   mlxTakesAttention,
   scaleScores,
@@ -139,9 +140,10 @@ const mlxMask = (
 ): MlxValue | undefined => {
   const [batch = 0, , rows = 0] = q.type.shape;
   const keys = k.type.shape[2] ?? 0;
+  const dtype = plainDType(q.type.dtype, "attention");
   if (attrs.mask === "sliding")
-    return e.one("window_mask", [], tensor("bool", [rows, keys]), { window: attrs.window ?? 0 });
-  return attrs.mask === "custom" && mask ? mlxShaped(e, mask, [batch, 1, 1, keys]) : mask;
+    return mlxAdditive(e, e.one("window_mask", [], tensor("bool", [rows, keys]), { window: attrs.window ?? 0 }), dtype);
+  return attrs.mask === "custom" && mask ? mlxAdditive(e, mlxShaped(e, mask, [batch, 1, 1, keys]), dtype) : mask;
 };
 
 const mlxAttention = (

@@ -14,6 +14,7 @@ import {
   attendRow,
   groupOf,
   hideScores,
+  mlxAdditive,
   mlxShaped,
   mlxTakesAttention,
   scaleScores,
@@ -64,7 +65,8 @@ function mlxCachedAttention(
     const wide = x.type.dtype === dtype ? x : e.one("cast", [x], tensor(dtype, x.type.shape));
     return mlxShaped(e, wide, [1, kvHeads, capacity, last]);
   };
-  const mask = e.one("cache_mask", [past], tensor("bool", [tokens, capacity]), window === undefined ? {} : { window });
+  const seen = e.one("cache_mask", [past], tensor("bool", [tokens, capacity]), window === undefined ? {} : { window });
+  const mask = window === undefined ? seen : mlxAdditive(e, seen, plainDType(dtype, "attention_cached"));
   const rows = mlxShaped(e, turn(q, [heads, tokens, size]), [1, heads, tokens, size]);
   const mixed = e.one(
     "attention",

@@ -2,6 +2,7 @@
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
+import type { DType } from "../../ir/dtype.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostScalar } from "../../ir/hostTensor.ts";
@@ -88,6 +89,10 @@ export function mlxTakesAttention({ inputs: [q], attrs }: NodeInfo<ScoreAttrs>):
   if (attrs.softcap !== undefined) return "MLX's attention has no soft-cap on the scores";
   return q?.dtype === "f64" ? "MLX's attention computes in float32, these operands are f64" : true;
 }
+
+/** A mask of truth values as numbers that MLX's attention adds to scores of this type. */
+export const mlxAdditive = (e: MlxEmitter, mask: MlxValue, dtype: DType): MlxValue =>
+  e.one("additive_mask", [mask], tensor(dtype, mask.type.shape));
 
 /** The value under another shape. */
 export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>

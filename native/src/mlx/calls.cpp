@@ -6,6 +6,7 @@
 #include <mlx/fft.h>
 #include <mlx/ops.h>
 #include <mlx/transforms.h>
+#include <mlx/utils.h>
 
 #include <cmath>
 #include <limits>
@@ -324,6 +325,11 @@ Arrays window_mask(const Invocation& c) {
   const int offset = shape.at(1) - shape.at(0);
   return {visible(mx::arange(offset, offset + shape[0], 1), shape[1], c.number("window"))};
 }
+// Nothing where the mask is true, elsewhere the lowest number of the type: a row that sees no key stays a number.
+Arrays additive_mask(const Invocation& c) {
+  const mx::Dtype type = c.dtype();
+  return {mx::where(c.in(0), array(0.0f, type), array(static_cast<float>(mx::finfo(type).min), type))};
+}
 Arrays append(const Invocation& c) {
   const array& cache = c.in(0);
   const array rows = as_float(mx::transpose(c.in(1), {1, 0, 2}), cache.dtype());
@@ -526,6 +532,7 @@ const Function kFunctions[] = {
     {"attention", 3, 4, attention},
     {"cache_mask", 1, 1, cache_mask},
     {"window_mask", 0, 0, window_mask},
+    {"additive_mask", 1, 1, additive_mask},
     {"append", 3, 3, append},
     {"rope_tables", 1, 2, rope_tables},
     {"rope", 3, 3, rope},
