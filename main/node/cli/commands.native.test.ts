@@ -158,9 +158,18 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /HOST[^]*fft/,
   },
   {
-    line: "compile FILE --dry-run",
-    json: z.object({ suggestedPath: text, forms: z.array(z.object({ source: text, form: text })).min(1) }),
-    says: /Q8_0 +fp16 +16\.000 +29/,
+    line: "compile FILE --dry-run -o DIR/dry.mlpackage",
+    json: z.object({
+      path: z.string().endsWith("dry.mlpackage"),
+      taken: z.literal(false),
+      forms: z.array(z.object({ source: text, form: text })).min(1),
+    }),
+    says: /It would go to .*dry\.mlpackage[^]*Q8_0 +fp16 +16\.000 +29/,
+  },
+  {
+    line: "compile FILE --dry-run -o DIR/taken.mlpackage",
+    json: z.object({ taken: z.literal(true) }),
+    says: /! .*taken\.mlpackage exists already: choose another name, or --overwrite/,
   },
   {
     line: "compile FILE -o DIR/sample.mlpackage --overwrite",

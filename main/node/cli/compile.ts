@@ -20,10 +20,14 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
   const plan = await client.call("export.plan", { model, target }, { signal: command.signal });
+  const path = resolve(options.output ?? plan.suggestedPath);
+  const overwrite = options.overwrite === true;
   if (options.dryRun === true) {
     if (!plan.can.ok && plan.forms.length === 0) throw refusal(plan.can);
-    output.value(plan);
+    const taken = !overwrite && (await isTaken(path));
+    output.value({ ...plan, path, taken });
     output.line(plan.sentence);
+    output.line(taken ? `! ${path} exists already: choose another name, or --overwrite` : `It would go to ${path}`);
     output.table(
       ["type", "form", "bits", "tensors"],
       plan.forms.map((row) => [row.source, row.form, row.bitsPerWeight.toFixed(3), String(row.tensors)]),
@@ -33,8 +37,6 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     return 0;
   }
   if (!plan.can.ok) throw refusal(plan.can);
-  const path = resolve(options.output ?? plan.suggestedPath);
-  const overwrite = options.overwrite === true;
   if (!overwrite) await refuseTaken(path);
   for await (const item of client.stream(
     "export.start",
@@ -66,9 +68,12 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   throw unfinished(command.signal);
 }
 
+const isTaken = async (path: string): Promise<boolean> =>
+  extname(path) === ".mlpackage" && (await stat(path).catch(() => undefined)) !== undefined;
+
 /** As the engine would, but with the flag that this command has. */
 async function refuseTaken(path: string): Promise<void> {
-  if (extname(path) !== ".mlpackage" || (await stat(path).catch(() => undefined)) === undefined) return;
+  if (!(await isTaken(path))) return;
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx compile] ${path} exists already`, {
     hint: "Choose another name, or --overwrite.",
   });

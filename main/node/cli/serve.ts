@@ -47,6 +47,8 @@ export async function serveCommand(
     process.stdout.write(`${JSON.stringify({ url, port: server.port, token: server.token })}\n`);
   else process.stdout.write(`RLX Workbench is at\n  ${url}\nOnly this machine can reach it. End with Ctrl+C.\n`);
   if (options.open === true) openBrowser(url);
+  // The browser takes its time: the engine is ready, and warm, when it comes.
+  server.engine.start();
   const code = await new Promise<number>((ended) => {
     interrupted.addEventListener("abort", () => ended(INTERRUPTED));
     // One that came while the server was starting is not announced again.
