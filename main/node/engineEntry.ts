@@ -7,8 +7,12 @@ import { serveChildChannel } from "./serve/childChannel.ts";
 import { serveParentPort } from "./serve/parentPort.ts";
 import { readSettings } from "./settings.ts";
 
+/** Questions of a window that opens, or a model that it opens at once, come first. */
+const WARM_UP_AFTER_MS = 150;
+
 const engine = createEngine({ settings: readSettings(process.env) });
-if (!serveParentPort(engine) && !serveChildChannel(engine)) {
+if (serveParentPort(engine) || serveChildChannel(engine)) setTimeout(() => void engine.warmUp(), WARM_UP_AFTER_MS);
+else {
   process.stderr.write("The engine is started by the app or by `rlx serve`; on its own it has nobody to talk to.\n");
   process.exitCode = 2;
 }

@@ -46,6 +46,7 @@ import { createRecents } from "./recents.ts";
 import { routeHandlers } from "./routeHandlers.ts";
 import { runHandler } from "./runHandlers.ts";
 import { createUploads } from "./uploads.ts";
+import { warmUp } from "./warmUp.ts";
 
 export interface Engine extends Connectable {
   readonly handlers: EngineHandlers;
@@ -54,6 +55,8 @@ export interface Engine extends Connectable {
   /** The compile cache; undefined when it is switched off. */
   readonly plans: DiskStore | undefined;
   readonly coreml: CoremlAccess;
+  /** For a process that waits for its first model: see `warmUp`. */
+  warmUp(): Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -175,11 +178,23 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   });
   const compared = { store, cpu, mlx, coreml, jobs, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, jobs, flexibility });
+  const inspecting = inspectHandlers({
+    store,
+    recents,
+    uploads,
+    initialTarget: initial,
+    engineMissing: cpu.missing,
+  });
+  const warming = new AbortController();
 
   const handlers: EngineHandlers = {
     calls: {
       ...infoHandlers({ cpu, mlx, coreml, jobs, offers, dataFolder: folder, writable, plans }),
-      ...inspectHandlers({ store, recents, uploads, initialTarget: initial, engineMissing: cpu.missing }),
+      ...inspecting,
+      "model.open": (input, context) => {
+        warming.abort();
+        return inspecting["model.open"](input, context);
+      },
       ...graphHandlers(store, initial),
       ...routeHandlers(store, initial, here === undefined ? null : initial),
       ...hybridHandlers(store, cpu, jobs, coreml),
@@ -225,7 +240,15 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       });
       connections.add(connection);
     },
+    async warmUp() {
+      try {
+        await warmUp({ recents, uploads, target: initial }, warming.signal);
+      } catch (error) {
+        if (!warming.signal.aborted) throw error;
+      }
+    },
     async dispose() {
+      warming.abort();
       clearInterval(heartbeat);
       for (const connection of connections) connection.close("the engine ends");
       await store.dispose();

@@ -14,6 +14,8 @@ export interface SocketEnd {
 }
 
 export interface EngineProcess {
+  /** Before it is needed, so that nobody waits for it. */
+  start(): void;
   /** Connects a socket; the answer sends a frame to the engine or leaves. */
   connect(end: SocketEnd): { readonly send: (bytes: Uint8Array) => void; readonly leave: () => void };
   readonly pid: () => number | undefined;
@@ -73,6 +75,7 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
   };
 
   return {
+    start: () => void started(),
     connect(end) {
       const socket = nextSocket++;
       ends.set(socket, end);
