@@ -3,7 +3,7 @@ import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import { targetSpec } from "../../main/contract/views/common.ts";
 import type { GraphKey } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
-import type { RouteView, TargetList } from "../../main/contract/views/route.ts";
+import type { TargetList } from "../../main/contract/views/route.ts";
 import { toWireError } from "../../main/diagnostics/errors.ts";
 import { createGraphModel } from "../graph/graphModel.ts";
 import { current, failed, IDLE, isCancelled, loading, ready } from "./async.ts";
@@ -13,6 +13,7 @@ import { feedHeader, uploadFile } from "./droppedFile.ts";
 import type { SessionState, SliceTools } from "./sessionSlice.ts";
 import { INITIAL_SESSION, NO_MODEL, NO_ROUTES } from "./sessionSlice.ts";
 import type { OpenSource, Selection } from "./types.ts";
+import { createRouteMemory } from "./routeMemory.ts";
 
 /** No number is shown for a context that the model cannot use. */
 export function withinContext(target: TargetSpec, model: Overview | null): TargetSpec {
@@ -31,7 +32,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   /** Ends the questions about a target when another is chosen: the engine stops working on them. */
   let asking = new AbortController();
   /** Routes of the open model that were shown before: going back to one of them asks nobody. */
-  const seen = new Map<string, RouteView>();
+  const memory = createRouteMemory();
 
   const notify: SessionState["notify"] = (notice) => {
     notices += 1;
@@ -61,7 +62,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     try {
       const route = await engine.call("route.get", { model, target, phase }, { signal: asking.signal });
       if (mine !== routing) return;
-      remember(seen, routeKey(target, phase), route);
+      memory.show(target, phase, route);
       put(ready(route));
     } catch (error) {
       put(failed(error));
@@ -92,7 +93,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     const { routes, graph, phase } = get();
     const isKept = graph.kind === "ready" && isLegalGraph(graph.value.view.key, overview.model, target, phase);
     const next = (of: Phase): SessionState["routes"][Phase] => {
-      const known = seen.get(routeKey(target, of));
+      const known = memory.take(target, of);
       return known === undefined ? loading(routes[of]) : ready(known);
     };
     set({
@@ -125,10 +126,10 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   const lookAhead = async (model: string, target: TargetSpec, phase: Phase, mine: number): Promise<void> => {
     for (const near of nearTargets(target, current(get().targets))) {
       if (mine !== routing) return;
-      if (seen.has(routeKey(near, phase))) continue;
+      if (memory.has(near, phase)) continue;
       try {
         const route = await engine.call("route.get", { model, target: near, phase }, { signal: asking.signal });
-        if (mine === routing) remember(seen, routeKey(near, phase), route);
+        if (mine === routing) memory.keepAhead(near, phase, route);
       } catch {
         // Nobody asked for this one: whoever does is told why there is none.
         return;
@@ -152,7 +153,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   };
 
   const closeEngineSide = (): void => {
-    seen.clear();
+    memory.clear();
     routing += 1;
     choosing += 1;
     asking.abort();
@@ -335,17 +336,6 @@ export function nearTargets(target: TargetSpec, targets: TargetList | null): rea
   if (target.profile === "auto") return chips;
   const others = targetSpec.shape.units.options.filter((units) => units !== target.units);
   return [...chips, ...others.map((units) => ({ ...target, units }))];
-}
-
-const routeKey = (target: TargetSpec, phase: Phase): string => JSON.stringify([target, phase]);
-
-const MOST_SEEN = 16;
-
-function remember(seen: Map<string, RouteView>, key: string, route: RouteView): void {
-  seen.delete(key);
-  seen.set(key, route);
-  const [oldest] = seen.keys();
-  if (seen.size > MOST_SEEN && oldest !== undefined) seen.delete(oldest);
 }
 
 /** The legal graph follows from phase and context alone: another chip or other units leave it as it is. */
