@@ -39,6 +39,7 @@ export function hopsInside(
 ): ReadonlyMap<number, number> {
   const known = new Set(route.hops.map(({ fromSegment, toSegment }) => `${fromSegment}/${toSegment}`));
   const found = new Map<number, Set<string>>();
+  if (known.size === 0) return new Map();
   const { start, source } = model.view.edges;
   for (let target = 0; target < model.view.nodeCount; target++) {
     const box = scene.boxOfNode[target] ?? -1;

@@ -24,7 +24,7 @@ export interface RibbonRect {
 
 /** Narrowest segment, and narrowest run that is drawn by itself. */
 const MIN_SEGMENT = 3;
-const MIN_RUN = 3;
+const MIN_RUN = 6;
 
 export function ribbonRects(runs: RibbonRuns, width: number, by: RibbonWidth): readonly RibbonRect[] {
   const count = runs.device.length;
