@@ -90,7 +90,8 @@ RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) 
       const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t));
       const int8_t *high = planes + 128 * h, *low = high + kChunk;
       const __m512i start = firsts_of(task.act.lane_planes(c, task.t0 + static_cast<size_t>(t)), h);
-      const __m512i p = dot_two<7>(start, q, high, load512(low), load512(low + 64));
+      const __m512i whole = _mm512_slli_epi32(dot_two(start, q, load512(high), load512(high + 64)), 7);
+      const __m512i p = dot_two(whole, q, load512(low), load512(low + 64));
       part[t] = ffma(_mm512_cvtepi32_ps(p), d, part[t]);
     }
   });

@@ -1,7 +1,7 @@
 // Few tokens against rows of K blocks with AVX-512: Q4_K, Q5_K and Q6_K, a chunk of 256 quants at a time.
 //
 // The quants of a sub-block lie in the same lanes of two registers, so that its 6- or 8-bit scale is applied once, in
-// int32: a chunk is one exact integer per lane.
+// int32: a chunk is one exact integer per lane. Speed here is the number of vector operations.
 #pragma once
 
 #include "avx512_rows.h"
@@ -15,7 +15,7 @@ inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
 // the first and the last 16 quants of sub-blocks 0 2 4 6, `odd` those of 1 3 5 7.
 struct Chunk45 {
   __m512i even[2], odd[2];
-  __m512i even_scale, odd_scale;  // (scale, 16 * scale) in each 32 bits
+  __m512i scale, scale16;  // the scale of every lane of 16 bits, and 16 times that, in the order of packed()
   __m256 mins;
   __m128 d;  // d, dmin
 };
@@ -26,6 +26,9 @@ RLX_INLINE __m512i bits_to_fifth(int first) {
   return _mm512_setr_epi64(m(first), m(first), m(first + 2), m(first + 2), m(first + 4), m(first + 4), m(first + 6),
                            m(first + 6));
 }
+
+// For vpshufb: byte i in each of four lanes of 16 bits, without sign.
+RLX_INLINE long long w16(int i) { return static_cast<long long>(0x8000800080008000ull | 0x0001000100010001ull * static_cast<unsigned>(i)); }
 
 template <class Block>
 RLX_INLINE Chunk45 unpack45(const Block& b) {
@@ -43,30 +46,43 @@ RLX_INLINE Chunk45 unpack45(const Block& b) {
     }
   }
   const PackedScales s = unpack_scales(b.scales);
-  const __m256i scale = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.scale)));
-  const __m512i pairs = _mm512_castsi256_si512(_mm256_or_si256(scale, _mm256_slli_epi32(scale, 20)));
-  r.even_scale = _mm512_permutexvar_epi32(quarters32(0, 2), pairs);
-  r.odd_scale = _mm512_permutexvar_epi32(quarters32(1, 2), pairs);
+  const __m512i scales = _mm512_set1_epi64(static_cast<int64_t>(s.scale));
+  r.scale = _mm512_shuffle_epi8(scales, _mm512_setr_epi64(w16(0), w16(1), w16(2), w16(3), w16(4), w16(5), w16(6), w16(7)));
+  r.scale16 = _mm512_slli_epi16(r.scale, 4);
   r.mins = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.min))));
   r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));
   return r;
 }
 
-// scale * (16 * high + low) of two sums of at most 8 products. Both plane sums of a lane share 32 bits, the high one in
-// the upper half: |high| < 2^15 (kActMax256) and 0 <= low <= 8 * 63 * 15 < 2^15, so nothing borrows. One vpdpwssd with
-// the pairs (scale, 16 * scale) then scales and adds both.
-RLX_INLINE __m512i scaled(__m512i a, __m512i a_pairs, __m512i b, __m512i b_pairs) {
-  return _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(_mm512_setzero_si512(), a, a_pairs), b, b_pairs);
+// sum of quants * activations of half a chunk, by planes: 32 bits for eight products each.
+struct Sums {
+  __m512i high, low;
+};
+// Planes of 256 bytes, the low one packed if Nibbles: two of the same half in a byte.
+template <bool Nibbles>
+RLX_INLINE Sums dot_half(__m512i start, const __m512i* quants, const int8_t* planes, size_t half) {
+  const int8_t* high = planes + 128 * half;
+  __m512i low[2];
+  if constexpr (Nibbles) {
+    const __m512i both = load512(planes + kChunk + 64 * half);
+    low[0] = _mm512_and_si512(both, _mm512_set1_epi8(15));
+    low[1] = _mm512_gf2p8affine_epi64_epi8(both, _mm512_set1_epi64(kHighNibble), 0);
+  } else {
+    low[0] = load512(high + kChunk);
+    low[1] = load512(high + kChunk + 64);
+  }
+  return {dot_two(start, quants, load512(high), load512(high + 64)), dot_two(_mm512_setzero_si512(), quants, low[0], low[1])};
 }
 
-// Half 0 or 1 of a chunk: planes of 256 bytes, the low one packed if Nibbles: two of the same half in a byte.
-template <int Shift, bool Nibbles>
-RLX_INLINE __m512i dot_half(__m512i start, const __m512i* quants, const int8_t* planes, size_t half) {
-  const int8_t* high = planes + 128 * half;
-  if constexpr (!Nibbles) return dot_two<Shift>(start, quants, high, load512(high + kChunk), load512(high + kChunk + 64));
-  const __m512i low = load512(planes + kChunk + 64 * half);
-  return dot_two<Shift>(start, quants, high, _mm512_and_si512(low, _mm512_set1_epi8(15)),
-                        _mm512_gf2p8affine_epi64_epi8(low, _mm512_set1_epi64(kHighNibble), 0));
+// scale * (16 * high + low), pairs of neighbours added. Packing loses nothing: eight products with values of kActMax256 come
+// to less than 2^15 in either plane.
+RLX_INLINE __m512i scaled(const Sums& a, const Sums& b, __m512i scale, __m512i scale16) {
+  const __m512i high = _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_packs_epi32(a.high, b.high), scale16);
+  return _mm512_dpwssd_epi32(high, _mm512_packs_epi32(a.low, b.low), scale);
+}
+
+RLX_INLINE __m256 second_everywhere(__m128 v) {
+  return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(v), _mm256_set1_epi32(1));
 }
 
 template <int T, bool Nibbles>
@@ -74,13 +90,13 @@ RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
     const int8_t* planes = task.act.planes(c, at);
-    const __m512i even = dot_half<16, Nibbles>(_mm512_setzero_si512(), w.even, planes, 0);
-    const __m512i odd = dot_half<16, Nibbles>(_mm512_setzero_si512(), w.odd, planes, 1);
-    const __m512i acc = scaled(even, w.even_scale, odd, w.odd_scale);
+    const Sums even = dot_half<Nibbles>(_mm512_setzero_si512(), w.even, planes, 0);
+    const Sums odd = dot_half<Nibbles>(_mm512_setzero_si512(), w.odd, planes, 1);
+    const __m512i acc = scaled(even, odd, w.scale, w.scale16);
     const __m128 ds = _mm_mul_ps(w.d, _mm_set1_ps(task.act.scales(c)[at]));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
     const __m256 min = _mm256_mul_ps(w.mins, _mm256_loadu_ps(task.act.sums(c) + 8 * at));
-    low[t] = _mm256_fmadd_ps(min, _mm256_broadcastss_ps(_mm_movehdup_ps(ds)), low[t]);
+    low[t] = _mm256_fmadd_ps(min, second_everywhere(ds), low[t]);
   }
 }
 
@@ -102,7 +118,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
 // 8 of sub-block 8 + i, the first ones in low[0] and the last in low[1]; `high` those of 4 + i and 12 + i.
 struct Chunk6 {
   __m512i low[2], high[2];
-  __m512i low_scale, high_scale;  // (scale, 16 * scale) in each 32 bits
+  __m512i scale, scale16;  // as those of Chunk45
   __m128 d;
 };
 
@@ -111,11 +127,8 @@ RLX_INLINE __m512i bits_to_top(int lower, int upper) {
   const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (24 + bit) | 1ull << (17 + bit)); };
   return _mm512_setr_epi64(m(lower), m(lower), m(lower), m(lower), m(upper), m(upper), m(upper), m(upper));
 }
-// Twice a, twice b and the same with 1, 2 and 3 added.
-RLX_INLINE __m512i doubles32(int a, int b) {
-  return _mm512_setr_epi32(a, a, b, b, a + 1, a + 1, b + 1, b + 1, a + 2, a + 2, b + 2, b + 2, a + 3, a + 3, b + 3,
-                           b + 3);
-}
+// Lanes of 16 bits: a a b b.
+RLX_INLINE long long w4(long long a, long long b) { return a | a << 16 | b << 32 | b << 48; }
 
 RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
   const __m512i low4 = _mm512_set1_epi8(15), to_low = _mm512_set1_epi64(kHighNibble);
@@ -130,11 +143,10 @@ RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
     r.high[i] = _mm512_or_si512(_mm512_gf2p8affine_epi64_epi8(q[i], to_low, 0),
                                 _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(4, 6), 0));
   }
-  const __m512i scale = _mm512_cvtepi8_epi32(load128(b.scales));
-  const __m512i word = _mm512_set1_epi32(0xffff);  // (scale << 20) | (scale & word)
-  const __m512i pairs = _mm512_ternarylogic_epi32(_mm512_slli_epi32(scale, 20), scale, word, 0xf8);
-  r.low_scale = _mm512_permutexvar_epi32(doubles32(0, 8), pairs);
-  r.high_scale = _mm512_permutexvar_epi32(doubles32(4, 12), pairs);
+  // Lane i: the scales of i i 8+i 8+i 4+i 4+i 12+i 12+i, as the products are packed.
+  const __m512i order = _mm512_setr_epi64(w4(0, 8), w4(4, 12), w4(1, 9), w4(5, 13), w4(2, 10), w4(6, 14), w4(3, 11), w4(7, 15));
+  r.scale = _mm512_permutexvar_epi16(order, _mm512_castsi256_si512(_mm256_cvtepi8_epi16(load128(b.scales))));
+  r.scale16 = _mm512_slli_epi16(r.scale, 4);
   r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(load_u16(b.d)));
   return r;
 }
@@ -146,9 +158,9 @@ RLX_INLINE void add6(const Chunk6& w, const RowsTask& task, size_t c, F* total) 
     const int8_t* planes = task.act.lane_planes(c, at);
     // -2 * (sum of the values that share the lane): minus 32 of every quant, in units of the high plane.
     const int8_t* offsets = planes + (Nibbles ? kNibblePlanes : kBytePlanes);
-    const __m512i low = dot_half<16, Nibbles>(_mm512_cvtepi16_epi32(load256(offsets)), w.low, planes, 0);
-    const __m512i high = dot_half<16, Nibbles>(_mm512_cvtepi16_epi32(load256(offsets + 32)), w.high, planes, 1);
-    const __m512i acc = scaled(low, w.low_scale, high, w.high_scale);
+    const Sums low = dot_half<Nibbles>(_mm512_cvtepi16_epi32(load256(offsets)), w.low, planes, 0);
+    const Sums high = dot_half<Nibbles>(_mm512_cvtepi16_epi32(load256(offsets + 32)), w.high, planes, 1);
+    const __m512i acc = scaled(low, high, w.scale, w.scale16);
     const __m128 ds = _mm_mul_ss(w.d, _mm_load_ss(task.act.scales(c) + at));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
   }

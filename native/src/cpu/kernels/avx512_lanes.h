@@ -54,8 +54,9 @@ RLX_INLINE void store_lane_sums(const int16_t* ordered, int8_t* out) {
   store_byte_planes<4>(ordered, planes);
   const __m512i both[2] = {ones, ones};
   for (size_t half = 0; half < 2; ++half) {
-    const __m512i sums = dot_half<4, false>(_mm512_setzero_si512(), both, planes, half);
-    store256(out + 32 * half, _mm512_cvtepi32_epi16(_mm512_mullo_epi32(sums, _mm512_set1_epi32(-2))));
+    const Sums sums = dot_half<false>(_mm512_setzero_si512(), both, planes, half);
+    const __m512i whole = _mm512_add_epi32(_mm512_slli_epi32(sums.high, 4), sums.low);
+    store256(out + 32 * half, _mm512_cvtepi32_epi16(_mm512_mullo_epi32(whole, _mm512_set1_epi32(-2))));
   }
 }
 

@@ -35,14 +35,9 @@ RLX_INLINE __m512i quarters32(int a, int step = 1) {
   return _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
 }
 
-// sum of quants * activations of 128 quants, two of 64 that share lanes: start + high plane, then shifted, + low plane.
-template <int Shift>
-RLX_INLINE __m512i dot_two(__m512i start, const __m512i* quants, const int8_t* high, __m512i low0, __m512i low1) {
-  __m512i p = _mm512_dpbusd_epi32(start, quants[0], load512(high));
-  p = _mm512_dpbusd_epi32(p, quants[1], load512(high + 64));
-  p = _mm512_slli_epi32(p, Shift);
-  p = _mm512_dpbusd_epi32(p, quants[0], low0);
-  return _mm512_dpbusd_epi32(p, quants[1], low1);
+// sum + quants * activations of 128 quants, two of 64 that share lanes.
+RLX_INLINE __m512i dot_two(__m512i sum, const __m512i* quants, __m512i first, __m512i second) {
+  return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, quants[0], first), quants[1], second);
 }
 
 // add(unpack(c), c) for every chunk. Each is unpacked while the one before it is multiplied: the processor does not

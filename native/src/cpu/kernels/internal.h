@@ -26,8 +26,8 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 // (prepare.cpp writes them.)
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
-// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31, and the high planes of 8 products int16 with their
-// low ones: 8 * 32 * 2016 / 16 + 8 * 63 * 15 / 16 < 2^15.
+// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31, and 8 products of a plane int16: those
+// of the high one come to 8 * (32 * 2016 / 16 + 2 * 15) < 2^15 (Q6_K, with what its offsets take from it).
 inline constexpr int kActMax256 = 2016;
 inline constexpr int kActMax32 = 16256;  // 127 * 128: a plane of units of 128 is int8. All paths round alike.
 
