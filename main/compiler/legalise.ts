@@ -84,6 +84,7 @@ export function* legaliseInSteps(
     throwIfCancelled(signal);
     const before = current;
     const walk = rewriteInSteps(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
+      if (isLeaf(node)) return undefined;
       const support = supports(before, node);
       if (support.state !== "decomposed") return undefined;
       return partsOf(opBuilder(replace()), before, node, node.inputs.map(map), support);
@@ -98,7 +99,8 @@ export function* legaliseInSteps(
   const blocked = new Map<NodeId, string>();
   for (const node of current.nodes) {
     if (node.id % SLICE === 0) yield;
-    const support = supportOf(current, node, backend, policy);
+    if (isLeaf(node)) continue;
+    const support = supports(current, node);
     const stuck = inner.stuckIn(node);
     if (support.state !== "native") blocked.set(node.id, support.reason);
     else if (stuck !== undefined) blocked.set(node.id, stuck);

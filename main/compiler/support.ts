@@ -2,7 +2,7 @@
 import type { AttrRecord } from "../ir/attributes.ts";
 import type { Graph, Node } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
-import { Numbering } from "../ir/numbering.ts";
+import { Numbering, Sequences } from "../ir/numbering.ts";
 import type { AnyOp, Backend, Decomposition, NodeInfo } from "../ops/defineOp.ts";
 import { typeAt } from "../ops/expand.ts";
 import { opOf } from "../ops/index.ts";
@@ -73,12 +73,14 @@ export function supportsOf(
   backend: Backend,
   policy: DispatchPolicy = "prefer-native",
 ): (graph: Graph, node: Node) => Support {
-  const known = new Map<string, Support>();
+  const known = new Map<number, Support>();
+  const ops = new Numbering<string>();
   const numbers = new Numbering<object>();
+  const sequences = new Sequences();
   return (graph, node) => {
     if (isLeaf(node) || node.regions.length > 0) return supportOf(graph, node, backend, policy);
-    let key = `${node.op} ${numbers.of(node.attrs)}`;
-    for (const value of node.inputs) key += ` ${numbers.of(typeAt(graph, value))}`;
+    let key = sequences.step(sequences.step(0, ops.of(node.op)), numbers.of(node.attrs));
+    for (const value of node.inputs) key = sequences.step(key, numbers.of(typeAt(graph, value)));
     const before = known.get(key);
     if (before !== undefined) return before;
     const support = supportOf(graph, node, backend, policy);

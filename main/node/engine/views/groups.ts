@@ -6,7 +6,7 @@ import type { GROUP_KINDS } from "../../../contract/views/graph.ts";
 import type { AttrRecord } from "../../../ir/attributes.ts";
 import { attrsText } from "../../../ir/attributes.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
-import { Numbering } from "../../../ir/numbering.ts";
+import { Numbering, Sequences } from "../../../ir/numbering.ts";
 import { each, finish } from "../../../ir/steps.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { graphHash } from "../../../ir/hash.ts";
@@ -170,19 +170,6 @@ function telling(attrs: AttrRecord): string {
   return keys.some((key) => NAMING.has(key))
     ? attrsText(Object.fromEntries(keys.filter((key) => !NAMING.has(key)).map((key) => [key, attrs[key]])))
     : attrsText(attrs);
-}
-
-/** Numbers for sequences of numbers below 2^26: equal sequences reach the same state. */
-class Sequences {
-  readonly #next = new Map<number, number>();
-
-  step(state: number, symbol: number): number {
-    const key = state * 0x4000000 + symbol;
-    const known = this.#next.get(key);
-    if (known !== undefined) return known;
-    this.#next.set(key, this.#next.size + 1);
-    return this.#next.size;
-  }
 }
 
 /** Kinds of the nodes in order, and where their operands come from: a node inside by its place, values of outside by first use. */
