@@ -1,5 +1,6 @@
 // Products against an f64 product of the exactly dequantised weights, over every type, shape and cut.
 #include <algorithm>
+#include <utility>
 
 #include "blocks.h"
 
@@ -152,11 +153,37 @@ TEST_CASE("matmul: rows of 32, 96, 1024 and odd float widths") {
 
 TEST_CASE("matmul: rows on both sides of where activations are packed more tightly") {
   for (Type type : kPacked) {
-    for (size_t width : {4864, 5120, 8192}) {
-      for (size_t tokens : {1, 2, 5}) {
-        const Problem p = make(type, width, 33, tokens, width + tokens);
+    for (size_t width : {4864, 5120, 5376}) {
+      for (size_t tokens : {1, 2, 3, 4, 5}) {
+        const Problem p = make(type, width, 17, tokens, width + tokens);
         const std::vector<float> y = run(k, p);
         check_product(p, y, limit_of(type));
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: rows of no length give zeros") {
+  for (Type type : kAll) {
+    for (size_t tokens : {0, 1, 5, 6}) {
+      const Problem p = make(type, 0, 33, tokens, 1);
+      for (float v : run(k, p)) check("zero", v == 0.0f);
+    }
+  }
+}
+
+TEST_CASE("prepare: every layout stays inside its buffer") {
+  constexpr size_t around = 4096;
+  for (ActKind kind : {ActKind::f32, ActKind::i16_block32, ActKind::i16_block256}) {
+    for (size_t width : {0, 32, 96, 256, 768, 4864, 5024, 5120}) {
+      if (kind == ActKind::i16_block256 && width % kChunk != 0) continue;
+      for (size_t tokens = 0; tokens <= kGemmMinTokens + 1; ++tokens) {
+        const size_t bytes = act_bytes(kind, width, tokens);
+        const Buffer act = buffer(bytes + 2 * around), untouched = buffer(around);
+        const std::vector<float> x(width * tokens, 1.0f);
+        k.prepare({kind, x.data(), width, width, tokens, 0, tokens, 0, chunks_of(width), act.get() + around});
+        check_same("before", act.get(), untouched.get(), around);
+        check_same("behind", act.get() + around + bytes, untouched.get(), around);
       }
     }
   }
@@ -194,18 +221,19 @@ TEST_CASE("matmul: decode and prompt paths agree") {
 
 TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
   for (Type type : kAll) {
-    for (size_t tokens : {3, 29}) {
-      const Problem p = make(type, 512, 100, tokens, 3);
+    for (const auto& [tokens, width] : {std::pair<size_t, size_t>{3, 512}, {29, 512}, {5, 5120}}) {
+      const size_t step = tokens < kGemmMinTokens ? 2 : 7;
+      const Problem p = make(type, width, 100, tokens, 3);
       const std::vector<float> whole = run(k, p);
       std::vector<float> y(whole.size(), NAN);
       const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(0));
-      for (size_t t = 0; t < tokens; t += 7) {
+      for (size_t t = 0; t < tokens; t += step) {
         for (size_t n = 0; n < p.n; n += 33) {
           MatmulArgs a = args(p, act, y.data());
           a.n0 = n;
           a.n1 = std::min(n + 33, p.n);
           a.t0 = t;
-          a.t1 = std::min(t + 7, tokens);
+          a.t1 = std::min(t + step, tokens);
           k.matmul(a, scratch.get());
         }
       }
@@ -225,11 +253,14 @@ TEST_CASE("matmul: the largest products do not overflow") {
     for (uint8_t fill : {0x00, 0x7f, 0x80, 0xff}) {
       for (size_t tokens : {1, 6}) {
         for (float sign : {1.0f, -1.0f}) {
-          Problem p = {type, 512, 3, tokens, buffer(row_bytes(type, 512) * 3), std::vector<float>(tokens * 512, sign), {}, 0.0};
-          extreme_blocks(type, p.w.get(), 3 * 512 / type_info(type).block, fill);
-          multiply(p);
-          const std::vector<float> y = run(k, p);
-          check_each(type_info(type).name, y.data(), p.exact.data(), y.size(), 1e-3, 1e-3);
+          for (size_t width : {512, 5120}) {
+            const size_t bytes = row_bytes(type, width) * 3;
+            Problem p = {type, width, 3, tokens, buffer(bytes), std::vector<float>(tokens * width, sign), {}, 0.0};
+            extreme_blocks(type, p.w.get(), 3 * width / type_info(type).block, fill);
+            multiply(p);
+            const std::vector<float> y = run(k, p);
+            check_each(type_info(type).name, y.data(), p.exact.data(), y.size(), 1e-3, 1e-3);
+          }
         }
       }
     }

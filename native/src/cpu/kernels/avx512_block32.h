@@ -1,7 +1,8 @@
 // Few tokens against rows of 32-blocks with AVX-512: Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1, eight blocks at a time.
 //
 // Quants become unsigned bytes by adding 128; the activations bring what that adds, 128 * (sum of the values of a
-// block), with the other sign, for one lane of 32 bits. Lane i of 128 bits belongs to block i of four: one exact integer per lane meets its f32 scale.
+// block), with the other sign, for one lane of 32 bits. Lane i of 128 bits belongs to block i of four: one exact integer
+// per lane meets its f32 scale. It fits: 128 * 32 * kActMax32 + 8 * 255 * (127 * 128 + 64) < 2^31.
 #pragma once
 
 #include "avx512_rows.h"

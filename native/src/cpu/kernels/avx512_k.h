@@ -15,7 +15,7 @@ inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
 // the first and the last 16 quants of sub-blocks 0 2 4 6, `odd` those of 1 3 5 7.
 struct Chunk45 {
   __m512i even[2], odd[2];
-  __m512i scale, scale16;  // the scale of every lane of 16 bits, and 16 times that, in the order of packed()
+  __m512i scale, scale16;  // the scale of every lane of 16 bits, and 16 times that, in the order of scaled()
   __m256 mins;
   __m128 d;  // d, dmin
 };
@@ -28,7 +28,9 @@ RLX_INLINE __m512i bits_to_fifth(int first) {
 }
 
 // For vpshufb: byte i in each of four lanes of 16 bits, without sign.
-RLX_INLINE long long w16(int i) { return static_cast<long long>(0x8000800080008000ull | 0x0001000100010001ull * static_cast<unsigned>(i)); }
+RLX_INLINE long long w16(int i) {
+  return static_cast<long long>(0x8000800080008000ull | 0x0001000100010001ull * static_cast<unsigned>(i));
+}
 
 template <class Block>
 RLX_INLINE Chunk45 unpack45(const Block& b) {
@@ -47,7 +49,8 @@ RLX_INLINE Chunk45 unpack45(const Block& b) {
   }
   const PackedScales s = unpack_scales(b.scales);
   const __m512i scales = _mm512_set1_epi64(static_cast<int64_t>(s.scale));
-  r.scale = _mm512_shuffle_epi8(scales, _mm512_setr_epi64(w16(0), w16(1), w16(2), w16(3), w16(4), w16(5), w16(6), w16(7)));
+  const __m512i order = _mm512_setr_epi64(w16(0), w16(1), w16(2), w16(3), w16(4), w16(5), w16(6), w16(7));
+  r.scale = _mm512_shuffle_epi8(scales, order);
   r.scale16 = _mm512_slli_epi16(r.scale, 4);
   r.mins = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.min))));
   r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));
@@ -71,11 +74,11 @@ RLX_INLINE Sums dot_half(__m512i start, const __m512i* quants, const int8_t* pla
     low[0] = load512(high + kChunk);
     low[1] = load512(high + kChunk + 64);
   }
-  return {dot_two(start, quants, load512(high), load512(high + 64)), dot_two(_mm512_setzero_si512(), quants, low[0], low[1])};
+  return {dot_two(start, quants, load512(high), load512(high + 64)),
+          dot_two(_mm512_setzero_si512(), quants, low[0], low[1])};
 }
 
-// scale * (16 * high + low), pairs of neighbours added. Packing loses nothing: eight products with values of kActMax256 come
-// to less than 2^15 in either plane.
+// scale * (16 * high + low) in int32, pairs of neighbours added. Packing loses nothing, see kActMax256.
 RLX_INLINE __m512i scaled(const Sums& a, const Sums& b, __m512i scale, __m512i scale16) {
   const __m512i high = _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_packs_epi32(a.high, b.high), scale16);
   return _mm512_dpwssd_epi32(high, _mm512_packs_epi32(a.low, b.low), scale);
@@ -144,7 +147,8 @@ RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
                                 _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(4, 6), 0));
   }
   // Lane i: the scales of i i 8+i 8+i 4+i 4+i 12+i 12+i, as the products are packed.
-  const __m512i order = _mm512_setr_epi64(w4(0, 8), w4(4, 12), w4(1, 9), w4(5, 13), w4(2, 10), w4(6, 14), w4(3, 11), w4(7, 15));
+  const __m512i order = _mm512_setr_epi64(w4(0, 8), w4(4, 12), w4(1, 9), w4(5, 13), w4(2, 10), w4(6, 14), w4(3, 11),
+                                          w4(7, 15));
   r.scale = _mm512_permutexvar_epi16(order, _mm512_castsi256_si512(_mm256_cvtepi8_epi16(load128(b.scales))));
   r.scale16 = _mm512_slli_epi16(r.scale, 4);
   r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(load_u16(b.d)));

@@ -1,4 +1,4 @@
-// What the AVX-512 kernels of packed rows share. Activations are two planes of bytes (prepare.cpp), quants are unsigned
+// What the AVX-512 kernels of packed rows share. Activations are two planes of bytes (avx512_lanes.h), quants are unsigned
 // bytes, and four products at a time add up in 32 bits (vpdpbusd). Needs VNNI and GFNI.
 #pragma once
 
@@ -29,9 +29,9 @@ RLX_INLINE __m512i starts_of(__m512i a, __m512i b) {
 RLX_INLINE __m512i ends_of(__m512i a, __m512i b) {
   return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15), b);
 }
-// a, a + step, a + 2 * step, a + 3 * step, each four times.
-RLX_INLINE __m512i quarters32(int a, int step = 1) {
-  const int b = a + step, c = b + step, d = c + step;
+// a, a + 1, a + 2, a + 3, each four times.
+RLX_INLINE __m512i quarters32(int a) {
+  const int b = a + 1, c = a + 2, d = a + 3;
   return _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
 }
 
@@ -44,6 +44,7 @@ RLX_INLINE __m512i dot_two(__m512i sum, const __m512i* quants, __m512i first, __
 // look that far ahead by itself.
 template <class Unpack, class Add>
 RLX_INLINE void each_chunk(size_t chunks, Unpack unpack, Add add) {
+  if (chunks == 0) return;
   auto chunk = unpack(size_t{0});
   for (size_t c = 0; c + 1 < chunks; ++c) {
     const auto next = unpack(c + 1);

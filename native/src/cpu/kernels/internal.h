@@ -18,16 +18,17 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 //   scales  [tokens] f32: x = scale * value
 //   sums16  [tokens][16] int16: sum of the values of each 16 (i16_block256 only)
 // Where bytes are multiplied, the values are planes of 256 int8 instead, value = unit * high + low:
-//   i16_block256, few tokens on x86 and always on arm64: unit 16, low in 0..15. AVX-512 wants other orders: that of
-//     Q4_K and Q5_K in `values`, that of Q6_K in `lanes`, and behind the latter int16 [32]: -2 * (sum of the 8 values
-//     that share a lane). In long rows two of the low ones share a byte.
+//   i16_block256, few tokens on AVX2 and AVX-512, always on arm64: unit 16, low in 0..15. AVX-512 wants other orders:
+//     that of Q4_K and Q5_K in `values`, that of Q6_K in `lanes`, and behind the latter int16 [32]: -2 * (sum of the 8
+//     values that share a lane). In long rows two of the low ones share a byte.
 //   i16_block32, few tokens on AVX-512: unit 128, signed low, an order of its own; in `lanes` int32 [8]: minus the sums
 //   i16_block32 on arm64: unit 256, signed low
 // (prepare.cpp writes them.)
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
-// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31, and 8 products of a plane int16: those
-// of the high one come to 8 * (32 * 2016 / 16 + 2 * 15) < 2^15 (Q6_K, with what its offsets take from it).
+// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of 8 products of a plane must fit int16: of the
+// high one at most 8 * (32 * 2016 / 16 + 2 * 15) = 32496 (Q6_K, with what its offsets take from it; Q5_K 8 * 31 * 126),
+// of the low one 8 * 63 * 15.
 inline constexpr int kActMax256 = 2016;
 inline constexpr int kActMax32 = 16256;  // 127 * 128: a plane of units of 128 is int8. All paths round alike.
 

@@ -111,9 +111,6 @@ void prepare(const PrepareArgs& a) {
   const bool blocks256 = a.kind == ActKind::i16_block256;
   const ActView view = view_act(a.kind, a.act, a.k, a.tokens);
   for (size_t c = a.chunk0; c < a.chunk1; ++c) {
-    float* scales = writable(view.scales(c));
-    float* sums = writable(view.sums(c));
-    int16_t* sums16 = writable(view.sums16(c));
     const size_t n = min_size(kChunk, a.k - c * kChunk);
     for (size_t t = a.t0; t < a.t1; ++t) {
       const float* x = a.x + t * a.ldx + c * kChunk;
@@ -123,8 +120,9 @@ void prepare(const PrepareArgs& a) {
         continue;
       }
       alignas(64) int16_t q[kChunk];
-      scales[t] = quantise_chunk(x, n, static_cast<float>(blocks256 ? kActMax256 : kActMax32), q);
-      store_sums(q, sums + 8 * t, blocks256 ? sums16 + 16 * t : nullptr);
+      float* sums = writable(view.sums(c)) + 8 * t;
+      writable(view.scales(c))[t] = quantise_chunk(x, n, static_cast<float>(blocks256 ? kActMax256 : kActMax32), q);
+      store_sums(q, sums, blocks256 ? writable(view.sums16(c)) + 16 * t : nullptr);
       int8_t* planes = reinterpret_cast<int8_t*>(values);
       switch (form) {
         case Form::words: memcpy(values, q, sizeof q); break;
@@ -132,7 +130,7 @@ void prepare(const PrepareArgs& a) {
         case Form::planes256: store_planes256(q, planes); break;
 #if defined(RLX_ISA_AVX512)
         case Form::lanes256: store_lanes256(q, view.nibbles, planes, writable(view.lane_planes(c, t))); break;
-        case Form::lanes32: store_lanes32(q, sums + 8 * t, planes, writable(view.lane_planes(c, t))); break;
+        case Form::lanes32: store_lanes32(q, sums, planes, writable(view.lane_planes(c, t))); break;
 #endif
       }
     }
