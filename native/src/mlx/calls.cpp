@@ -325,10 +325,11 @@ Arrays window_mask(const Invocation& c) {
   const int offset = shape.at(1) - shape.at(0);
   return {visible(mx::arange(offset, offset + shape[0], 1), shape[1], c.number("window"))};
 }
-// Nothing where the mask is true, elsewhere the lowest number of the type: a row that sees no key stays a number.
+// Nothing where the mask is true, elsewhere half of the lowest number of the type: a row that sees no key stays a number,
+// for a score that is added to the lowest one in float16 may be -∞ already.
 Arrays additive_mask(const Invocation& c) {
   const mx::Dtype type = c.dtype();
-  return {mx::where(c.in(0), array(0.0f, type), array(static_cast<float>(mx::finfo(type).min), type))};
+  return {mx::where(c.in(0), array(0.0f, type), array(static_cast<float>(mx::finfo(type).min / 2), type))};
 }
 Arrays append(const Invocation& c) {
   const array& cache = c.in(0);
