@@ -1,6 +1,6 @@
 /**
- * The supervisor's hold on the engine: one child process, started when first needed, restarted when it dies. Sockets are told
- * that the engine was lost; the window says so and connects again.
+ * The supervisor's hold on the engine: one child process, started when first needed or before, restarted when it dies. Sockets
+ * are told that the engine was lost; the window says so and connects again.
  */
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
