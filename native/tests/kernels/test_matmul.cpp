@@ -19,7 +19,7 @@ struct Problem {
 };
 
 void multiply(Problem& p) {
-  std::vector<float> row(p.k);
+  std::vector<float> row(std::max<size_t>(p.k, 1));
   p.exact.assign(p.tokens * p.n, 0.0);
   const Dispatch& scalar = *dispatch_for(Isa::scalar);
   double squares = 0.0;
