@@ -452,6 +452,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["segments FILE --units gpu", 2, /--units: got gpu/],
   ["compile FILE --profile best", 2, /--profile: got best/],
   ["compile FILE -o DIR/none/x.mlpackage", 2, /does not exist/],
+  ["compile FILE --dry-run -o DIR/x.bin", 2, /expected a name that ends in \.mlpackage/],
   ["compile --demo --dry-run", 2, /several programs, not one package/],
   ["compile --demo -o DIR/demo.mlpackage", 2, /several programs, not one package/],
   ["compile --header-only -o DIR/header.mlpackage", 2, /a header without weights: there is nothing to export/],

@@ -22,6 +22,10 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   const plan = await client.call("export.plan", { model, target }, { signal: command.signal });
   const path = resolve(options.output ?? plan.suggestedPath);
   const overwrite = options.overwrite === true;
+  if (extname(path) !== ".mlpackage")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx compile] ${path}: expected a name that ends in .mlpackage`, {
+      hint: "CoreML knows packages by that ending.",
+    });
   if (options.dryRun === true) {
     if (!plan.can.ok && plan.forms.length === 0) throw refusal(plan.can);
     const taken = !overwrite && (await isTaken(path));
@@ -68,8 +72,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   throw unfinished(command.signal);
 }
 
-const isTaken = async (path: string): Promise<boolean> =>
-  extname(path) === ".mlpackage" && (await stat(path).catch(() => undefined)) !== undefined;
+const isTaken = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 
 /** As the engine would, but with the flag that this command has. */
 async function refuseTaken(path: string): Promise<void> {
