@@ -102,7 +102,7 @@ for (const { theme, width, height } of LOOKS) {
     for (const title of ["Only Neural Engine (A)", "Only CPU (C)", "Only Host code (H)"])
       await expect(page.getByTitle(title)).toBeVisible();
     await look("graph");
-    // Each host op says why CoreML does not take it.
+    // Each host op says why Core ML does not take it.
     for (const [op, why] of [
       ["fft", "no Fourier transform"],
       ["lstm", "no compute unit but the CPU runs it"],

@@ -126,7 +126,7 @@ test.describe("over the double of Core ML", () => {
     await run.getByRole("button", { name: /^Beside it/ }).click();
     await page
       .getByRole("radiogroup", { name: "Beside it" })
-      .getByRole("radio", { name: /^CoreML$/ })
+      .getByRole("radio", { name: /^Core ML$/ })
       .check();
     await page.keyboard.press("Escape");
     await run.getByLabel("Temperature").fill("0");
@@ -134,8 +134,8 @@ test.describe("over the double of Core ML", () => {
     await page.locator("#composer").fill("One and two");
     await page.keyboard.press("Enter");
     await expect(run.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 120_000 });
-    const column = run.getByRole("region", { name: "CoreML", exact: true });
-    await expect(column).toContainText("on CoreML");
+    const column = run.getByRole("region", { name: "Core ML", exact: true });
+    await expect(column).toContainText("on Core ML");
     await expect(column).toContainText("simulated");
     // The sentence of the double is long: it gives way, and runs over nothing that stands beside it.
     const foot = page.getByRole("contentinfo").locator(":scope > *");
@@ -150,7 +150,7 @@ test.describe("over the double of Core ML", () => {
       await panel.getByRole("button", { name: new RegExp(`^${label}`) }).click();
       await page
         .getByRole("radiogroup", { name: label })
-        .getByRole("radio", { name: /^CoreML$/ })
+        .getByRole("radio", { name: /^Core ML$/ })
         .check();
       await page.keyboard.press("Escape");
       await panel.getByRole("spinbutton", { name: "Prompt tokens" }).fill("8");

@@ -1,4 +1,4 @@
-/** One question on two devices, for real: the CPU engine beside MLX, and beside the simulator of CoreML where MLX is not built. */
+/** One question on two devices, for real: the CPU engine beside MLX, and beside the simulator of Core ML where MLX is not built. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ for (const [theme, width, height] of [
     await expect(pair).toContainText(/t\/s\snow/);
     await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 120_000 });
     for (const column of columns) {
-      await expect(column).toContainText(/on (CPU|MLX|CoreML, simulated)/);
+      await expect(column).toContainText(/on (CPU|MLX|Core ML, simulated)/);
       await expect(column).toContainText(/\d\st\/s/);
       await expect(column).toContainText("seed 11");
     }
@@ -89,7 +89,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   const panel = await sideBySide(page, "pair-differs.gguf");
   // The simulator computes the exported package: f16 weights and other sums, so a free draw parts from the CPU's sooner or later.
   await panel.getByRole("button", { name: /^Beside it/ }).click();
-  await page.getByRole("radiogroup", { name: "Beside it" }).getByText("CoreML, simulated", { exact: true }).click();
+  await page.getByRole("radiogroup", { name: "Beside it" }).getByText("Core ML, simulated", { exact: true }).click();
   await page.keyboard.press("Escape");
   await panel.getByLabel("Temperature").fill("2");
   await panel.getByLabel("Seed").fill("3");
@@ -147,10 +147,10 @@ test("the list of devices says what is missing, offers the simulator, and knows 
   await picture(page, "device-picker");
   expect(await axeFindings(page)).toEqual([]);
   if (process.platform !== "darwin") {
-    await expect(list).toContainText("CoreML exists on Macs only");
-    await list.getByRole("button", { name: "Take CoreML, simulated instead" }).click();
+    await expect(list).toContainText("Core ML exists on Macs only");
+    await list.getByRole("button", { name: "Take Core ML, simulated instead" }).click();
     await page.keyboard.press("Escape");
-    await expect(panel.getByRole("button", { name: /^Answers on/ })).toContainText("CoreML, simulated");
+    await expect(panel.getByRole("button", { name: /^Answers on/ })).toContainText("Core ML, simulated");
   }
   expect(errors).toEqual([]);
 });

@@ -4,8 +4,8 @@
 //   tests     the C++ tests                                  native/build-tests
 //   sanitize  the C++ tests and the addons (that of MLX where MLX is found), ASan and UBSan    native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
-//   coreml    native/build-coreml/rlx_coreml.node            against CoreML on a Mac, against the test double on Linux
-//   coremlSanitize  the tests of the CoreML bridge under sanitizers, against the double
+//   coreml    native/build-coreml/rlx_coreml.node            against Core ML on a Mac, against the test double on Linux
+//   coremlSanitize  the tests of the Core ML bridge under sanitizers, against the double
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,8 +1,8 @@
-// Holds the CoreML bridge to the published API (native/src/coreml/selectors.json), as part of its build:
+// Holds the Core ML bridge to the published API (native/src/coreml/selectors.json), as part of its build:
 //   node scripts/coremlSelectors.mjs prove OUT.mm             writes a source that only compiles when the headers in use have
 //                                                            every selector, type and value of the table
 //   node scripts/coremlSelectors.mjs used SOURCES -- OBJECTS  every selector and class in the object files, and every name of
-//                                                            CoreML in the sources, is in the table
+//                                                            Core ML in the sources, is in the table
 // The headers are those of the double here and Apple's own on a Mac.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The nets around the CoreML bridge's API: a misspelt selector, a wrong value, a wrong argument type and a name that is not in
+// The nets around the Core ML bridge's API: a misspelt selector, a wrong value, a wrong argument type and a name that is not in
 // the table are each caught. Seeded one by one, because a net that was never torn proves nothing.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -162,8 +162,8 @@ async function prepareArm64() {
 
 async function prepareClang() {
   if (!canHaveDouble() || findClang()) return undefined;
-  if (!canUseApt()) return "no clang++-19 (the CoreML bridge is not compiled and run here)";
-  say("installing clang for the CoreML bridge");
+  if (!canUseApt()) return "no clang++-19 (the Core ML bridge is not compiled and run here)";
+  say("installing clang for the Core ML bridge");
   return installWithApt("clang-19", "libclang-rt-19-dev");
 }
 
@@ -191,7 +191,7 @@ const steps = [
   { name: "Chromium", act: prepareChromium },
   { name: "arm64 emulation", act: prepareArm64 },
   { name: "clang", act: prepareClang },
-  { name: "CoreML bridge", always: process.platform === "darwin", act: buildCoreml },
+  { name: "Core ML bridge", always: process.platform === "darwin", act: buildCoreml },
 ];
 
 /** A line every half minute, so that a slow step does not look like one that hangs. Gives what ends it. */

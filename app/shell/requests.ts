@@ -53,7 +53,7 @@ export function handleRequests(ipc: Pick<IpcMain, "on" | "handle">, engine: Engi
   answerTrusted(CHANNELS.saveDialog, async (event, suggested) => {
     const options = {
       ...(typeof suggested === "string" ? { defaultPath: suggested.slice(0, 4096) } : {}),
-      filters: [{ name: "CoreML package", extensions: ["mlpackage"] }],
+      filters: [{ name: "Core ML package", extensions: ["mlpackage"] }],
     };
     const window = windowOf(event);
     const { filePath, canceled } = await (window

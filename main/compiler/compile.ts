@@ -23,7 +23,7 @@ import { applyPrecision } from "./precision.ts";
 export interface CompileOptions {
   readonly backend: Backend;
   readonly precision?: PrecisionPolicy;
-  /** Symbols to fix first; CoreML needs them all. */
+  /** Symbols to fix first; Core ML needs them all. */
   readonly bindings?: Bindings;
   /** Other passes than the backend's own list. */
   readonly passes?: readonly Pass[];

@@ -40,7 +40,7 @@ function farthest(want: Readonly<Record<string, HostTensor>>, got: Readonly<Reco
 }
 
 describe("legalise", () => {
-  it("gives CoreML a graph of native ops with the same numbers, and says what became of each node", () => {
+  it("gives Core ML a graph of native ops with the same numbers, and says what became of each node", () => {
     const graph = tinyModel("qwen3", 2);
     const { graph: legal, report, blocked } = legalise(graph, "coreml");
     expect(verify(opTable, legal)).toEqual([]);
@@ -57,7 +57,7 @@ describe("legalise", () => {
     expect(farthest(want.states, got.states)).toBeLessThan(1e-9);
   });
 
-  it("takes fused ops apart again for CoreML", () => {
+  it("takes fused ops apart again for Core ML", () => {
     const fused = compile(tinyModel("llama", 1), { backend: "cpu" }).graph;
     const { graph: legal, blocked } = legalise(fused, "coreml");
     expect(blocked.size).toBe(0);
@@ -86,9 +86,9 @@ describe("legalise", () => {
              1 native      silu: coreml runs silu itself
              1 native      softmax: coreml runs softmax itself
              1 native      tanh: coreml runs tanh itself
-             1 unsupported custom: a function of the host program: it runs as a host segment between CoreML models
-             1 unsupported fft: CoreML has no Fourier transform: it runs as a host segment between CoreML models
-             1 unsupported lstm: CoreML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between CoreML models"
+             1 unsupported custom: a function of the host program: it runs as a host segment between Core ML models
+             1 unsupported fft: Core ML has no Fourier transform: it runs as a host segment between Core ML models
+             1 unsupported lstm: Core ML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between Core ML models"
     `);
   });
 
@@ -138,7 +138,7 @@ describe("compile", () => {
     expect(farthest(step(tinyModel("qwen2")).outputs, step(a.graph).outputs)).toBeLessThan(1e-9);
   });
 
-  it("specialises for CoreML", () => {
+  it("specialises for Core ML", () => {
     const { graph, blocked } = compile(tinyModel("llama", 1), {
       backend: "coreml",
       bindings: { T: 1, R: 1 },

@@ -34,7 +34,7 @@ describe("100 000 nodes", () => {
     ["specialise", (graph) => specialize(opTable, graph, { T: 1, R: 1 })],
     ["memory", (graph) => planGraphMemory(graph)],
     ["legalise for the CPU", (graph) => legalise(graph, "cpu")],
-    ["legalise for CoreML", (graph) => legalise(graph, "coreml")],
+    ["legalise for Core ML", (graph) => legalise(graph, "coreml")],
     ...PASSES.map((pass) => [pass.name, (graph: Graph) => pass.run(graph)] as const),
     ["the pipeline", (graph) => runPipeline(graph, { passes: PASSES })],
   ];

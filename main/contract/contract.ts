@@ -65,7 +65,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 2,
+  version: 3,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -155,7 +155,7 @@ export const contract = {
       z.object({ model: modelId, phase, targets: z.array(targetSpec).min(1).max(16) }),
       routeComparison,
     ),
-    /** What CoreML itself plans on this machine, beside the prediction; exports and compiles the model when that was not done. */
+    /** What Core ML itself plans on this machine, beside the prediction; exports and compiles the model when that was not done. */
     "route.planned": call(z.object({ model: modelId, target: targetSpec, phase }), plannedRoute),
     /** What MLX would do with the same graph, op by op and weight by weight. */
     "route.mlx": call(mlxRouteInput, mlxRoute),

@@ -24,9 +24,9 @@ export interface Settings {
   readonly coremlHostDequant: boolean;
   /** Functions for several numbers of new tokens, instead of one token and one bucket. */
   readonly coremlFlexibleInputs: boolean;
-  /** One function for any number of new tokens, with CoreML's own flexible shapes. */
+  /** One function for any number of new tokens, with Core ML's own flexible shapes. */
   readonly coremlNativeFlex: boolean;
-  /** A CoreML addon instead of the one built on this Mac; elsewhere the only way to have one. */
+  /** A Core ML addon instead of the one built on this Mac; elsewhere the only way to have one. */
   readonly coremlAddon: string | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
   readonly mlxMode: MlxMode;
@@ -119,7 +119,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   };
 }
 
-/** How exports and the CoreML device treat the number of new tokens; the native way is a flexible one too. */
+/** How exports and the Core ML device treat the number of new tokens; the native way is a flexible one too. */
 export function shapeFlexibility(
   settings: Pick<Settings, "coremlFlexibleInputs" | "coremlNativeFlex">,
 ): ShapeFlexibility {

@@ -16,7 +16,7 @@ import { sampleGraph } from "./sampleData.ts";
 
 const BACKENDS: readonly Backend[] = ["cpu", "coreml", "mlx"];
 const TYPES: readonly ElementType[] = ["f64", "c64", "i32", "i64", "u32", "u8", "bool"];
-/** One dimension more than CoreML has. */
+/** One dimension more than Core ML has. */
 const MANY_DIMENSIONS = 6;
 
 type When = (node: NodeInfo<AttrRecord>) => true | string;
@@ -76,7 +76,7 @@ const searched = (op: AnyOp): Sample<AttrRecord>[] =>
 /** A reason without what differs from node to node: the name of the kernel, element types, counts. */
 const wording = (reason: string): string =>
   reason
-    .replace(/(CPU kernel|MLX's|CoreML's|^)( ?)\w+ (takes|is used|computes|numbers)/, "$1$2OP $3")
+    .replace(/(CPU kernel|MLX's|Core ML's|^)( ?)\w+ (takes|is used|computes|numbers)/, "$1$2OP $3")
     .replace(/\b(f16|bf16|f32|f64|c64|i8|i16|i32|i64|u8|u16|u32|bool|q\d_\w)\b/g, "TYPE")
     .replace(/TYPE(, TYPE)+/g, "TYPES")
     .replace(/\d+/g, "N");

@@ -169,7 +169,7 @@ describe("the compiler and sub-graphs", () => {
   it("names what in a sub-graph cannot run, keeps the node whole, and reports what is inside", () => {
     const graph = spectrum();
     const node = only(graph, "if");
-    const reason = expect.stringMatching(/^its sub-graph then holds fft: CoreML has no Fourier transform/);
+    const reason = expect.stringMatching(/^its sub-graph then holds fft: Core ML has no Fourier transform/);
     expect(supportOf(graph, node, "coreml")).toMatchObject({ state: "unsupported", reason });
     const { graph: legal, blocked, report } = legalise(graph, "coreml");
     expect(legal).toBe(graph);

@@ -181,7 +181,7 @@ describe("fusions on a decoder", () => {
     ]);
   });
 
-  it("leaves the graph to CoreML unfused", () => {
+  it("leaves the graph to Core ML unfused", () => {
     const { graph } = runPipeline(tinyModel("llama", 1), { passes: pipelineFor("coreml") });
     expect(graph.nodes.some((node) => opTable.get(node.op)?.traits.includes("fused"))).toBe(false);
   });

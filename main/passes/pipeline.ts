@@ -1,6 +1,6 @@
 /**
  * The passes in order, each with its reason, and what running them leaves behind: a record per pass, for reports and for
- * the before and after of the workbench. CoreML and the other backends take fused ops apart again, so only the CPU's list
+ * the before and after of the workbench. Core ML and the other backends take fused ops apart again, so only the CPU's list
  * holds fusions.
  */
 import { invariant, throwIfCancelled } from "../diagnostics/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * A decoder in a CoreML package as a session: the simulator runs its functions, drawing and scoring happen here. What it gives is
+ * A decoder in a Core ML package as a session: the simulator runs its functions, drawing and scoring happen here. What it gives is
  * simulated, and slow; generation, scoring and cancel work over it as over the CPU engine.
  */
 import type { RunResult } from "../backends/cpu/engine.ts";

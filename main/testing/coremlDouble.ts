@@ -1,4 +1,4 @@
-/** The CoreML bridge over the test double, for tests: built by setup where clang and x86-64 Linux allow it. */
+/** The Core ML bridge over the test double, for tests: built by setup where clang and x86-64 Linux allow it. */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { evaluateForDouble } from "../node/coreml/double.ts";
@@ -11,7 +11,7 @@ export const doublePath = fileURLToPath(new URL("../../native/build-coreml/rlx_c
 export const noDouble =
   process.platform === "linux" && existsSync(doublePath)
     ? undefined
-    : "(the bridge was not built against the CoreML double: it needs clang++-19 on x86-64 Linux)";
+    : "(the bridge was not built against the Core ML double: it needs clang++-19 on x86-64 Linux)";
 
 export function loadDouble(): { readonly bridge: CoremlBridge; readonly controls: DoubleControls } {
   const bridge = loadCoreml(doublePath);

@@ -31,7 +31,7 @@ export const TEMPLATE_LIMITS: TemplateLimits = {
   items: 20_000,
   work: 1_000_000,
   depth: 500,
-  milliseconds: 2000,
+  milliseconds: 900,
 };
 
 /** The preprocessing of the language takes time quadratic in a run of white space. */

@@ -8,7 +8,7 @@ export interface DeviceChoice {
   /** What it is here, or in one sentence why it cannot be chosen. */
   readonly sentence: string;
   readonly usable: boolean;
-  /** What does the same work here: the simulator where CoreML is missing. */
+  /** What does the same work here: the simulator where Core ML is missing. */
   readonly instead: { readonly id: RunDevice; readonly title: string } | null;
   /** Seconds by calibration, for the tokens of the advice. */
   readonly seconds: number | null;

@@ -35,16 +35,16 @@ export function findMlx() {
   );
 }
 
-/** The clang that compiles Objective-C against the double of CoreML. */
+/** The clang that compiles Objective-C against the double of Core ML. */
 export const findClang = () => ["clang++-19"].find((name) => hasProgram(name));
 export const canHaveDouble = () => process.platform === "linux" && process.arch === "x64";
-/** Why the double of CoreML cannot be built here, or undefined. */
+/** Why the double of Core ML cannot be built here, or undefined. */
 export const lacksDouble = () =>
   canHaveDouble()
     ? findClang()
       ? undefined
       : "no clang++-19 (Debian: clang-19 and libclang-rt-19-dev)"
-    : "the double of CoreML runs on x86-64 Linux only";
+    : "the double of Core ML runs on x86-64 Linux only";
 
 const chromiumPlaces = [
   "/usr/bin/chromium",

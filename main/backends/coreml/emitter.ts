@@ -1,5 +1,5 @@
 /**
- * What an op file sees of the CoreML backend: a writer of MIL operators. Only types, so op files have no run-time tie
+ * What an op file sees of the Core ML backend: a writer of MIL operators. Only types, so op files have no run-time tie
  * to this backend; the recipes that several ops share are in `rules.ts`.
  *
  * Element types: every IR float becomes `emitter.float` (fp16 or fp32, by profile), every integer int32, bool stays.

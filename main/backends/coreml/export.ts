@@ -247,7 +247,7 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
     phase("lower", "Lowering the graph to MIL.");
     const sources = await inSlices(functionSources(request));
     if (sources.length === 0)
-      throw new WorkbenchError("UNSUPPORTED_OP", "[export] CoreML can run no part of this graph", {
+      throw new WorkbenchError("UNSUPPORTED_OP", "[export] Core ML can run no part of this graph", {
         hint: "The route view says why for each op.",
       });
     const first = await inSlices(lower(request, sources, new Map(), new Map()));

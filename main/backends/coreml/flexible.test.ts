@@ -117,7 +117,7 @@ describe("merging", () => {
       /the number of operators does not follow/,
     ],
     [
-      "a number where CoreML wants a constant",
+      "a number where Core ML wants a constant",
       (size) => [numbers("c", [1], [size]), call("concat", whole("y", [size]), { values: "tokens", axis: "c" })],
       /axis of concat does not follow/,
     ],

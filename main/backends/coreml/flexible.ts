@@ -285,7 +285,7 @@ class Merge {
     );
   }
 
-  /** Where CoreML wants a constant, nothing can be computed. */
+  /** Where Core ML wants a constant, nothing can be computed. */
   #requireComputable(name: string): void {
     for (const reader of this.#readers.get(name) ?? []) {
       const [type = "", argument = ""] = reader.split(".");

@@ -1,6 +1,6 @@
 /**
  * What a model tells the world: inputs, outputs and states of each function, with flexible shapes, as plain data
- * and as protobuf. The rules are CoreML's own (feature types, flexibility, states, several functions).
+ * and as protobuf. The rules are Core ML's own (feature types, flexibility, states, several functions).
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { CoreML } from "./generated/proto.js";

@@ -1,4 +1,4 @@
-// Every op × sample through CoreML: lowered, written to disk, validated by coremltools, read back and simulated, against the
+// Every op × sample through Core ML: lowered, written to disk, validated by coremltools, read back and simulated, against the
 // float64 reference. fp32 (exact weights) and fp16 (packed weights).
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ const nativeRule = (op: string): CoremlRule<readonly MilValue[], AttrRecord> | u
 const legal = (graph: Graph): Graph =>
   expandOps(graph, "legalise", (op) => (op.backends.coreml.kind === "decompose" ? op.backends.coreml.via : undefined));
 
-/** Why a node of the legal graph cannot run on CoreML; undefined when all can. */
+/** Why a node of the legal graph cannot run on Core ML; undefined when all can. */
 function refusal(graph: Graph): string | undefined {
   for (const node of graph.nodes) {
     const entry = opOf(node.op)?.backends.coreml;
@@ -136,7 +136,7 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
 
 const missing = oracleMissing();
 
-describe.skipIf(missing)(`ops on CoreML ${missing ?? ""}`, () => {
+describe.skipIf(missing)(`ops on Core ML ${missing ?? ""}`, () => {
   for (const name of Object.keys(OPS)) {
     const op = opOf(name);
     if (op === undefined) continue;
@@ -147,9 +147,9 @@ describe.skipIf(missing)(`ops on CoreML ${missing ?? ""}`, () => {
       }
   }
 
-  it("only what CoreML has no numbers or operator for is left to the host", () => {
+  it("only what Core ML has no numbers or operator for is left to the host", () => {
     const platform =
-      /complex|float64|CoreML has no|int32, which does not wrap|host|CoreML compares numbers only|at most 5 dimensions|used for floats only|scatter takes a list of indices/;
+      /complex|float64|Core ML has no|int32, which does not wrap|host|Core ML compares numbers only|at most 5 dimensions|used for floats only|scatter takes a list of indices/;
     expect(refused.filter((line) => !platform.test(line))).toEqual([]);
   });
 });

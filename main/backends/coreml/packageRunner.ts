@@ -1,5 +1,5 @@
 /**
- * Whatever runs the functions of a package: the simulator here, CoreML through the bridge on a Mac. Features are named and typed
+ * Whatever runs the functions of a package: the simulator here, Core ML through the bridge on a Mac. Features are named and typed
  * as the package declares them; a state belongs to one conversation and is shared by the functions of a model.
  */
 import type { SimTensor } from "./simulator/tensor.ts";

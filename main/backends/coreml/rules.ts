@@ -1,6 +1,6 @@
 /**
  * Lowering recipes that op files share: each returns the `coreml` entry of an op definition.
- * `when` answers for one node: true, or why CoreML cannot run it.
+ * `when` answers for one node: true, or why Core ML cannot run it.
  */
 import { isFloat as isFloatType, isPacked } from "../../ir/dtype.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -17,14 +17,14 @@ type BinaryName = { [N in MilOpName]: Record<"x" | "y", MilValue> extends MilArg
 /** MIL tensors have at most five dimensions. */
 export const MAX_RANK = 5;
 
-/** Limits that hold for every operator: rank, and element types that CoreML has no arithmetic for. */
+/** Limits that hold for every operator: rank, and element types that Core ML has no arithmetic for. */
 export function generalLimits(node: RuleNode<unknown>): true | string {
   for (const type of [...node.inputs, ...node.outputs]) {
     if (type.shape.length > MAX_RANK)
-      return `CoreML tensors have at most ${MAX_RANK} dimensions, this one has ${type.shape.length}`;
-    if (type.dtype === "c64") return "CoreML has no complex numbers";
-    if (type.dtype === "f64") return "CoreML has no float64 arithmetic";
-    if (type.dtype === "i64" || type.dtype === "u32") return `CoreML has no ${type.dtype} arithmetic`;
+      return `Core ML tensors have at most ${MAX_RANK} dimensions, this one has ${type.shape.length}`;
+    if (type.dtype === "c64") return "Core ML has no complex numbers";
+    if (type.dtype === "f64") return "Core ML has no float64 arithmetic";
+    if (type.dtype === "i64" || type.dtype === "u32") return `Core ML has no ${type.dtype} arithmetic`;
   }
   return true;
 }
@@ -38,7 +38,7 @@ function numbersFor(what: UnaryName, type: TensorType | undefined): true | strin
   const wanted = type.dtype === "bool" ? "bool" : "int32";
   return argument?.types?.includes(wanted) === true
     ? true
-    : `CoreML's ${what} takes floats, this operand is ${type.dtype}`;
+    : `Core ML's ${what} takes floats, this operand is ${type.dtype}`;
 }
 
 /** `milUnary("sin")`: one operator on one float operand. */

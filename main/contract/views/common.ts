@@ -80,7 +80,7 @@ export const i32 = z.custom<Int32Array>((value) => value instanceof Int32Array, 
 export const f32 = z.custom<Float32Array>((value) => value instanceof Float32Array, "expected a Float32Array");
 export const f64 = z.custom<Float64Array>((value) => value instanceof Float64Array, "expected a Float64Array");
 
-/** The CoreML target a prediction is for. No routing number without one. */
+/** The Core ML target a prediction is for. No routing number without one. */
 export const targetSpec = z.object({
   chip: z.string().min(1).max(32),
   os: z.string().min(1).max(32),

@@ -81,7 +81,7 @@ export const doctorReport = z.object({
       details: z.array(z.string()).optional(),
     }),
   ),
-  /** null: no CoreML here. */
+  /** null: no Core ML here. */
   mac: macFacts.nullable().optional(),
 });
 export type DoctorReport = View<typeof doctorReport>;

@@ -1,4 +1,4 @@
-/** The Mac that CoreML runs on, as the system tells it: what a plan, a time or a refusal depends on. */
+/** The Mac that Core ML runs on, as the system tells it: what a plan, a time or a refusal depends on. */
 import { z } from "zod";
 import type { View } from "../define.ts";
 
@@ -23,6 +23,6 @@ export const macFacts = z.object({
   thermal: z.enum(["nominal", "fair", "serious", "critical"]),
   lowPower: z.boolean(),
   /** A test double plays a machine that is not this one. */
-  source: z.enum(["CoreML", "test double"]),
+  source: z.enum(["Core ML", "test double"]),
 });
 export type MacFacts = View<typeof macFacts>;

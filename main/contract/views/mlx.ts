@@ -1,5 +1,5 @@
 /**
- * MLX as the alternative to CoreML in the routing view: what it would do with each op, how it would hold each weight, and how long
+ * MLX as the alternative to Core ML in the routing view: what it would do with each op, how it would hold each weight, and how long
  * a step takes by what this machine measured. No MLX has to be here for it: only the times and the measured errors need one.
  */
 import { z } from "zod";

@@ -60,7 +60,7 @@ export const speedView = z.object({
 });
 export type SpeedView = View<typeof speedView>;
 
-/** The weights in each CoreML profile, side by side: size, error, and a sentence. */
+/** The weights in each Core ML profile, side by side: size, error, and a sentence. */
 export const profileChoice = z.object({
   profile: z.enum(["gpu", "ane", "exact"]),
   title: z.string(),

@@ -67,7 +67,7 @@ export const targetList = z.object({
   oses: z.array(choice),
   units: z.array(choice),
   profiles: z.array(choice),
-  /** This machine, when it is a Mac that CoreML runs on. */
+  /** This machine, when it is a Mac that Core ML runs on. */
   here: targetSpec.nullable(),
   initial: targetSpec,
 });
@@ -103,7 +103,7 @@ export const plannedOp = z.object({
   rule: z.string(),
   sentence: z.string(),
 });
-/** CoreML's own plan for the machine at hand, joined to the predicted route. */
+/** Core ML's own plan for the machine at hand, joined to the predicted route. */
 export const plannedRoute = z.object({
   /** planned; simulated when a test double plays the system. */
   truth,

@@ -210,7 +210,7 @@ export const profileItem = z.discriminatedUnion("kind", [
 ]);
 export type ProfileItem = View<typeof profileItem>;
 
-/** One run of a demo graph through its segments: simulator or CoreML for the device, CPU engine for the host. */
+/** One run of a demo graph through its segments: simulator or Core ML for the device, CPU engine for the host. */
 export const hybridInput = z.object({
   model: modelId,
   device: z.enum(["coreml-sim", "coreml"]).default("coreml-sim"),

@@ -479,9 +479,9 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
 
 describe.skipIf(process.platform === "darwin")("without a Mac (this is one)", () => {
   it.concurrent.each([
-    ["route FILE --planned", /CoreML exists on Macs only[^]*`rlx route` without --planned predicts it/],
-    ["assert-residency FILE", /CoreML exists on Macs only[^]*`rlx route --expect` holds the prediction/],
-    ["doctor --verify", /CoreML exists on Macs only[^]*Run it on a Mac\./],
+    ["route FILE --planned", /Core ML exists on Macs only[^]*`rlx route` without --planned predicts it/],
+    ["assert-residency FILE", /Core ML exists on Macs only[^]*`rlx route --expect` holds the prediction/],
+    ["doctor --verify", /Core ML exists on Macs only[^]*Run it on a Mac\./],
   ])("%s says what else there is", async (line, says) => {
     const { code, out, err } = await command(line);
     expect({ code, out }).toEqual({ code: 1, out: "" });

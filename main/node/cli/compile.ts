@@ -24,7 +24,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   const overwrite = options.overwrite === true;
   if (extname(path) !== ".mlpackage")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx compile] ${path}: expected a name that ends in .mlpackage`, {
-      hint: "CoreML knows packages by that ending.",
+      hint: "Core ML knows packages by that ending.",
     });
   if (options.dryRun === true) {
     if (!plan.can.ok && plan.forms.length === 0) throw refusal(plan.can);

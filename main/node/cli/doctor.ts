@@ -40,7 +40,7 @@ async function clearCache(engine: Engine, output: Output): Promise<number> {
     coreml,
   });
   output.line(removed === undefined ? "The compile cache is switched off." : removedText(removed));
-  if (models.entries > 0) output.line(`CoreML models: ${removedText(models)}`);
+  if (models.entries > 0) output.line(`Core ML models: ${removedText(models)}`);
   if (left > 0) output.line(`${entriesText(left)} could not be removed.`);
   return left > 0 ? 1 : 0;
 }

@@ -135,13 +135,13 @@ forTarget(
 )
   .option("--expect <rule>", "exit with 1 unless the share of the work holds, e.g. ane>=0.9")
   .option("--ops", "every op with its device and reason")
-  .option("--planned", "beside what CoreML plans on this Mac, where they differ first")
+  .option("--planned", "beside what Core ML plans on this Mac, where they differ first")
   .action(run(async () => (await import("./route.ts")).route));
 
 forTarget(
   add(
     "assert-residency",
-    "exit with 1 unless CoreML plans enough of a model on the Neural Engine of this Mac",
+    "exit with 1 unless Core ML plans enough of a model on the Neural Engine of this Mac",
     "rlx assert-residency model.gguf --min-ane 0.9",
   ),
 )
@@ -227,9 +227,9 @@ onDevice(
 program
   .command("doctor")
   .description("check this machine: addon, devices, memory, simulator")
-  .option("--clear-cache", "remove the compiled plans, calibrations and CoreML models that are kept on disk")
+  .option("--clear-cache", "remove the compiled plans, calibrations and Core ML models that are kept on disk")
   .option("--calibrate", "measure what each device does here, once, and say which is the best")
-  .option("--verify", "on a Mac: ask CoreML what only it can answer, and compare its plans with the predictions")
+  .option("--verify", "on a Mac: ask Core ML what only it can answer, and compare its plans with the predictions")
   .option("-o, --output <folder>", "with --verify: write answers, plans and predictions there")
   .option(...JSON_OPTION)
   .addHelpText("after", examples(["rlx doctor", "rlx doctor --verify -o verification"]))

@@ -1,4 +1,4 @@
-/** `rlx route --planned` and `rlx assert-residency`: CoreML's own plan for this machine beside the prediction. */
+/** `rlx route --planned` and `rlx assert-residency`: Core ML's own plan for this machine beside the prediction. */
 import type { PlannedRoute } from "../../contract/views/route.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";

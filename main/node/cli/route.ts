@@ -63,7 +63,7 @@ function noteDispatch(output: Output): void {
   const { dispatch } = readSettings(process.env);
   if (dispatch === VARIABLES.dispatch.initial) return;
   output.line(
-    `\n${VARIABLES.dispatch.name}=${dispatch} is for the devices cpu and mlx; routes and packages are CoreML's.`,
+    `\n${VARIABLES.dispatch.name}=${dispatch} is for the devices cpu and mlx; routes and packages are Core ML's.`,
   );
 }
 

@@ -24,7 +24,7 @@ describe("apportion", () => {
     ["decode", [op("a", 0.2), op("b", 0.6, "gpu"), op("none", 0), op("unknown", -1), op("c", 0.2, "cpu")]],
   ]);
 
-  it("shares the time inside CoreML by cost, in the order of the plan, one after the other", () => {
+  it("shares the time inside Core ML by cost, in the order of the plan, one after the other", () => {
     const slices = apportion([prediction("decode", 5, 0.011, 0.01)], plans);
     expect(slices.map(({ kind, label, device }) => [kind, label, device])).toEqual([
       ["attributed", "a", "ane"],
@@ -61,7 +61,7 @@ describe("apportion", () => {
       ]);
   });
 
-  it("never gives CoreML more than the whole call took", () => {
+  it("never gives Core ML more than the whole call took", () => {
     expect(sum(apportion([prediction("decode", 0, 1, 1.5)], plans))).toBeCloseTo(1, 12);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Times of operations on CoreML: the system times whole predictions only. Each one's measured time is shared out by the cost
- * weights of the compute plan, so a row here is attributed, never measured. What a prediction spends outside CoreML is its own.
+ * Times of operations on Core ML: the system times whole predictions only. Each one's measured time is shared out by the cost
+ * weights of the compute plan, so a row here is attributed, never measured. What a prediction spends outside Core ML is its own.
  */
 import type { PlacedOn } from "./planned.ts";
 

@@ -1,4 +1,4 @@
-// The bridge from JavaScript over the CoreML double: the sample model as a package gives the CPU engine's tokens, states and
+// The bridge from JavaScript over the Core ML double: the sample model as a package gives the CPU engine's tokens, states and
 // batches and plans answer, every failure has its code, cancel is quick, and a child that dies is survived and remembered.
 import { setMaxListeners } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -24,7 +24,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-describe("without CoreML", () => {
+describe("without Core ML", () => {
   it.skipIf(process.platform === "darwin")("says in one sentence what is missing", () => {
     expect(() => loadCoreml()).toThrow(/Macs only; the simulator/);
     expect(() => loadCoreml("/nowhere/rlx_coreml.node")).toThrow(expect.objectContaining({ code: "ENV_NO_ADDON" }));
@@ -154,7 +154,7 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
     expect(bridge.counts().handles).toBe(0);
   });
 
-  it("takes every type of feature that CoreML has, halves and int8 as they are", async () => {
+  it("takes every type of feature that Core ML has, halves and int8 as they are", async () => {
     const path = join(folder, "types.mlpackage");
     await writeTypedPackage(path);
     const typed = join(folder, "types.mlmodelc");

@@ -66,7 +66,7 @@ export interface PredictionTimes {
   readonly start: number;
   /** From the call to the last output copied. */
   readonly seconds: number;
-  /** Inside CoreML. */
+  /** Inside Core ML. */
   readonly systemSeconds: number;
 }
 

@@ -29,7 +29,7 @@ describe.skipIf(noDouble)(`command line over the double ${noDouble ?? ""}`, () =
     expect(models()).toHaveLength(1);
     const profile = await command("profile", "--sample", "--device", "coreml", "--pp", "4", "--tg", "2");
     expect(profile.code, profile.err).toBe(0);
-    expect(profile.out).toContain("shared out by the cost weights of CoreML's plan, not measured");
+    expect(profile.out).toContain("shared out by the cost weights of Core ML's plan, not measured");
   });
 
   it("tells this Mac in the doctor's JSON", { timeout: 60_000 }, async () => {

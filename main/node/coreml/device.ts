@@ -135,7 +135,7 @@ export function openRunner(
   return new BridgeRunner(access.bridge(), { compiled, units, functions, flexible });
 }
 
-/** Why there is no CoreML here, in one sentence; undefined where there is. */
+/** Why there is no Core ML here, in one sentence; undefined where there is. */
 export function coremlMissing(access: CoremlAccess): string | undefined {
   try {
     access.bridge();

@@ -1,6 +1,6 @@
 /**
- * Numbers for the test double of CoreML: its predictions are evaluated by the simulator, from the folder that the double
- * compiled. With this, everything above the bridge runs where CoreML does not exist; results are labelled simulated.
+ * Numbers for the test double of Core ML: its predictions are evaluated by the simulator, from the folder that the double
+ * compiled. With this, everything above the bridge runs where Core ML does not exist; results are labelled simulated.
  */
 import { floatsFromHalves, halvesFromFloats } from "../../backends/coreml/half.ts";
 import { openPackage } from "../../backends/coreml/package.ts";

@@ -1,4 +1,4 @@
-// From a model to CoreML and back, over the double: the sample model and the hybrid demo graph as packages, compiled, tried out
+// From a model to Core ML and back, over the double: the sample model and the hybrid demo graph as packages, compiled, tried out
 // in a child process, loaded and run through the bridge; the sample gives the CPU engine's tokens.
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { cp } from "node:fs/promises";
@@ -110,7 +110,7 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
     },
   );
 
-  it("runs the CoreML parts of the hybrid demo graph", { timeout: 120_000 }, async () => {
+  it("runs the Core ML parts of the hybrid demo graph", { timeout: 120_000 }, async () => {
     const open = await store.open({ kind: "offer", id: DEMO }, signal);
     const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1 } as const;
     const route = await routeOf(open, target, "decode", signal);

@@ -1,5 +1,5 @@
 // The device `coreml` behind the contract, over the double: generation, the hybrid graph, the plan beside the prediction, and the
-// sentence where there is no CoreML. Checked against the CPU engine and the simulator.
+// sentence where there is no Core ML. Checked against the CPU engine and the simulator.
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,8 +80,8 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     const items: StreamItemOf<"bench.run">[] = [];
     for await (const item of client.stream("bench.run", input)) items.push(item);
     const last = items.at(-1);
-    expect(last).toMatchObject({ kind: "done", device: "coreml", truth: "simulated", kernels: "CoreML" });
-    expect(last?.kind === "done" && last.json).toContain('"backends": "CoreML (simulated)"');
+    expect(last).toMatchObject({ kind: "done", device: "coreml", truth: "simulated", kernels: "Core ML" });
+    expect(last?.kind === "done" && last.json).toContain('"backends": "Core ML (simulated)"');
   });
 
   const profiled = async (): Promise<ProfileView> => {
@@ -98,7 +98,7 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     const profile = await profiled();
     // Over the double nothing is measured; on a Mac it would say attributed. Never measured.
     expect(profile.truth).toBe("simulated");
-    expect(profile.sentence).toContain("shared out by the cost weights of CoreML's plan, not measured");
+    expect(profile.sentence).toContain("shared out by the cost weights of Core ML's plan, not measured");
     expect(profile.sentence).toMatch(/compile .*, load .*, first prediction .*\. Load now: /);
     expect(profile.roof).toBeNull();
     const { steps, slices, lanes, strings } = profile;
@@ -182,14 +182,14 @@ describe("RLX_COREML_UNITS", () => {
   });
 });
 
-describe.skipIf(process.platform === "darwin")("without CoreML", () => {
+describe.skipIf(process.platform === "darwin")("without Core ML", () => {
   it("says so in one sentence, and starts nothing", async () => {
     const home = mkdtempSync(join(tmpdir(), "rlx-no-coreml-"));
     const { engine, client } = engineWith({ RLX_HOME: home });
     const { devices } = await client.call("engine.info", {});
     expect(devices.find((device) => device.id === "coreml")).toMatchObject({
       available: false,
-      sentence: "CoreML exists on Macs only; the simulator runs the same package here.",
+      sentence: "Core ML exists on Macs only; the simulator runs the same package here.",
     });
     const { model } = await client.call("model.open", { source: { kind: "offer", id: "demo-hybrid" } });
     await expect(client.call("route.planned", { model, target: TARGET, phase: "decode" })).rejects.toMatchObject({

@@ -1,5 +1,5 @@
 /**
- * Small packages, each of which asks one question about CoreML that cannot be answered without a Mac: what the format allows and
+ * Small packages, each of which asks one question about Core ML that cannot be answered without a Mac: what the format allows and
  * the documentation leaves open. What should come out is what the simulator computes from the same file.
  */
 import { BlobPlan } from "../../backends/coreml/blob.ts";

@@ -15,7 +15,7 @@ export function placeOf({ chip, osMajor }: Pick<CoremlMachine, "chip" | "osMajor
   return known === undefined || system === undefined ? undefined : { chip: known.id, os: system.id };
 }
 
-/** undefined where CoreML is missing, and on Macs without a chip of Apple's. */
+/** undefined where Core ML is missing, and on Macs without a chip of Apple's. */
 export function hereOf(coreml: CoremlAccess): Place | undefined {
   if (coremlMissing(coreml) !== undefined) return undefined;
   try {

@@ -1,4 +1,4 @@
-/** A session on CoreML for one job; what happens until it is there can take minutes and is told as phases. */
+/** A session on Core ML for one job; what happens until it is there can take minutes and is told as phases. */
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import type { PhaseItem, TargetSpec } from "../../contract/views/common.ts";
 import type { CpuAccess } from "../engine/devices.ts";

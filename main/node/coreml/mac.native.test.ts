@@ -1,5 +1,5 @@
-// The bridge on a Mac, against CoreML itself: numbers on every choice of units, states, a plan, errors with codes. Skipped where
-// there is no CoreML, unless REQUIRE_COREML=1; RLX_COREML_ADDON runs the same over the double.
+// The bridge on a Mac, against Core ML itself: numbers on every choice of units, states, a plan, errors with codes. Skipped where
+// there is no Core ML, unless REQUIRE_COREML=1; RLX_COREML_ADDON runs the same over the double.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,10 +10,10 @@ import type { CoremlBridge, CoremlUnit } from "./native.ts";
 
 const addon = process.env["RLX_COREML_ADDON"] ?? null;
 const wanted = process.platform === "darwin" || addon !== null || process.env["REQUIRE_COREML"] === "1";
-const title = wanted ? "" : "(CoreML exists on Macs only)";
+const title = wanted ? "" : "(Core ML exists on Macs only)";
 const UNITS: readonly CoremlUnit[] = ["cpu", "cpu-gpu", "cpu-ane", "all"];
 
-describe.skipIf(!wanted)(`CoreML ${title}`, () => {
+describe.skipIf(!wanted)(`Core ML ${title}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "rlx-mac-"));
   const access = coremlAccess(folder, addon);
   const packagePath = join(folder, "tiny.mlpackage");

@@ -3,12 +3,12 @@ import type { MacFacts } from "../../contract/views/mac.ts";
 import type { CoremlAccess } from "./device.ts";
 import { coremlMissing } from "./device.ts";
 
-/** null where there is no CoreML. */
+/** null where there is no Core ML. */
 export function macFacts(coreml: CoremlAccess): MacFacts | null {
   if (coremlMissing(coreml) !== undefined) return null;
   const bridge = coreml.bridge();
   const { osMajor: _major, osMinor: _minor, ...facts } = bridge.machine();
-  return { ...facts, source: bridge.double === undefined ? "CoreML" : "test double" };
+  return { ...facts, source: bridge.double === undefined ? "Core ML" : "test double" };
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;

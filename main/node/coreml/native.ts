@@ -1,5 +1,5 @@
 /**
- * The CoreML addon: its whole face in types, how it is found and loaded, and promises with cancel over it. It exists on Macs;
+ * The Core ML addon: its whole face in types, how it is found and loaded, and promises with cancel over it. It exists on Macs;
  * elsewhere only one that was built against the test double and named in RLX_COREML_ADDON.
  */
 import { existsSync } from "node:fs";
@@ -195,7 +195,7 @@ export interface CoremlBridge {
 const candidates = (): readonly string[] =>
   addonPlaces("native/build-coreml/rlx_coreml.node", "native/rlx_coreml.node");
 
-export const NO_COREML = "CoreML exists on Macs only; the simulator runs the same package here.";
+export const NO_COREML = "Core ML exists on Macs only; the simulator runs the same package here.";
 
 /** `path`: an addon instead of the usual places, which are looked at on Macs only. */
 export function loadCoreml(path: string | null = null): CoremlBridge {

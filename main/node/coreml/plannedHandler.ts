@@ -1,4 +1,4 @@
-/** CoreML's own plan for this machine beside the prediction, as the window and the command line get it. */
+/** Core ML's own plan for this machine beside the prediction, as the window and the command line get it. */
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";

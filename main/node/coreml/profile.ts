@@ -1,5 +1,5 @@
 /**
- * A profile on CoreML: steps and predictions by the clock, operations by the cost weights of the compute plan (apportion.ts), joined
+ * A profile on Core ML: steps and predictions by the clock, operations by the cost weights of the compute plan (apportion.ts), joined
  * to the operations of the model by output names. Says of every number which of the two it is.
  */
 import type { Truth } from "../../contract/views/common.ts";
@@ -234,7 +234,7 @@ const secondsText = (seconds: number): string =>
 
 function sentenceOf(attributed: boolean, { refusal, trial, loadSeconds, truth }: ProfileFacts): string {
   const how = attributed
-    ? "Whole predictions are timed; those of operations are the same times shared out by the cost weights of CoreML's plan, not measured."
+    ? "Whole predictions are timed; those of operations are the same times shared out by the cost weights of Core ML's plan, not measured."
     : `Whole predictions only: the system gives no costs of operations (${refusal === "" ? "its plan has none" : refusal}).`;
   const sum = (pick: (times: TrialTimes) => number): string =>
     secondsText(trial.reduce((all, one) => all + pick(one), 0));
@@ -242,6 +242,6 @@ function sentenceOf(attributed: boolean, { refusal, trial, loadSeconds, truth }:
     trial.length === 0
       ? ""
       : ` When it was tried out: compile ${sum((one) => one.compileSeconds)}, load ${sum((one) => one.loadSeconds)}, first prediction ${sum((one) => one.firstSeconds)}.`;
-  const played = truth === "simulated" ? "A test double plays CoreML: these times are the simulator's. " : "";
+  const played = truth === "simulated" ? "A test double plays Core ML: these times are the simulator's. " : "";
   return `${played}${how}${before} Load now: ${secondsText(loadSeconds)}.`;
 }

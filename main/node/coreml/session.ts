@@ -1,4 +1,4 @@
-/** An open model as a decoder session on CoreML: exported for the target, compiled and tried out, then loaded and run. */
+/** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { bindingsOf } from "../../backends/coreml/export.ts";
 import { SimulatedDecoder } from "../../backends/coreml/simulator/decoder.ts";

@@ -1,4 +1,4 @@
-// The engine over the double when CoreML does its worst: a process that dies is reported and remembered while everything else goes
+// The engine over the double when Core ML does its worst: a process that dies is reported and remembered while everything else goes
 // on, a specialisation shows how long it takes and ends when it is cancelled, and systems without plans still tell the structure.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { readSettings } from "../settings.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
-describe.skipIf(noDouble)(`engine over a CoreML that fails ${noDouble ?? ""}`, () => {
+describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-coreml-survive-"));
   let engine: Engine;
   let client: EngineClient;

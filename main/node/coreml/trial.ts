@@ -17,7 +17,7 @@ export interface TrialProgress {
   readonly elapsedSeconds: number;
 }
 export const TRIAL_SENTENCES: Readonly<Record<TrialStage, string>> = {
-  compile: "CoreML compiles the package",
+  compile: "Core ML compiles the package",
   load: "The system specialises the model for its units",
   "first prediction": "First prediction, in a process that may die",
 };

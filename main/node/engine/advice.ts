@@ -119,7 +119,7 @@ export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceR
 /** Why a device has no time. */
 function unmeasured({ available, id, sentence }: DeviceInfo): string {
   if (!available) return sentence;
-  if (id === "coreml") return "Not reckoned: CoreML is not calibrated; Bench measures whole steps on it.";
+  if (id === "coreml") return "Not reckoned: Core ML is not calibrated; Bench measures whole steps on it.";
   if (id === "coreml-sim") return "A simulator: its time says nothing of a device.";
   return "Not measured yet.";
 }

@@ -45,12 +45,12 @@ export const mlxSentence = (mlx: MlxAccess): string =>
   mlx.missing() ??
   `${mlx.title()}: ${mlx.engine().device === "gpu" ? "runs on this Mac's GPU." : "for checking; MLX is fast on a Mac's GPU."}`;
 
-/** What CoreML is here, or what is missing. */
+/** What Core ML is here, or what is missing. */
 export function coremlSentence(coreml: CoremlAccess): string {
   const missing = coremlMissing(coreml);
   if (missing !== undefined) return missing;
   const bridge = coreml.bridge();
-  if (bridge.double !== undefined) return "A test double of CoreML: the simulator computes, nothing is measured.";
+  if (bridge.double !== undefined) return "A test double of Core ML: the simulator computes, nothing is measured.";
   const { chip, os, ane } = bridge.machine();
   return `${chip}, macOS ${os}, ${ane ? "with" : "without"} a Neural Engine.`;
 }
@@ -71,13 +71,13 @@ export function deviceList(cpu: CpuAccess, mlx: MlxAccess, coreml: CoremlAccess)
     },
     {
       id: "coreml-sim",
-      title: "CoreML, simulated",
+      title: "Core ML, simulated",
       available: true,
       sentence: "Reads the package back from disk and runs its program in TypeScript: for checking, not for speed.",
     },
     {
       id: "coreml",
-      title: "CoreML",
+      title: "Core ML",
       available: coremlMissing(coreml) === undefined,
       sentence: coremlSentence(coreml),
     },
@@ -87,7 +87,7 @@ export function deviceList(cpu: CpuAccess, mlx: MlxAccess, coreml: CoremlAccess)
 
 /** Which devices can do a thing; what cannot says why. */
 export function requireDevice(device: RunDevice, what: string): void {
-  // MLX and CoreML say themselves what is missing when they are asked for.
+  // MLX and Core ML say themselves what is missing when they are asked for.
   if (device === "cpu" || device === "mlx" || device === "coreml" || device === "coreml-sim") return;
   throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] the device ${device} is not part of this version`, {
     hint: "Choose cpu, mlx or coreml-sim.",

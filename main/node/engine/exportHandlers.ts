@@ -84,7 +84,7 @@ async function checkPath(path: string, overwrite: boolean): Promise<string> {
   const where = resolve(path);
   if (extname(where) !== ".mlpackage")
     throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where}: expected a name that ends in .mlpackage`, {
-      hint: "CoreML knows packages by that ending.",
+      hint: "Core ML knows packages by that ending.",
     });
   const folder = await stat(dirname(where)).catch(() => undefined);
   if (folder?.isDirectory() !== true)

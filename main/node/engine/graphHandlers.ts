@@ -105,7 +105,7 @@ function withinContext(model: OpenModel, key: GraphKey): GraphKey {
 
 function stageTitle(key: GraphKey): string {
   if (key.stage.kind === "initial") return "IR as built";
-  return key.stage.kind === "pass" ? `IR after pass ${key.stage.index}` : `IR, legal for CoreML, ${key.phase}`;
+  return key.stage.kind === "pass" ? `IR after pass ${key.stage.index}` : `IR, legal for Core ML, ${key.phase}`;
 }
 
 /** The node of another stage that stands for the same operation of the model. */

@@ -62,7 +62,7 @@ export const passRecords = (model: OpenModel, signal: AbortSignal): Promise<Pipe
     inSlices(runPipelineInSteps(await templateOf(model, own), { passes: PASSES }), own),
   );
 
-/** The graph that CoreML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
+/** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
   worksOf(model).get(LEGAL, `${phase} ${context}`, signal, async (own) =>
     inSlices(boundLegalInSteps(model, await templateOf(model, own), bindingsFor(phase, context)), own),

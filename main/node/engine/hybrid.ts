@@ -1,6 +1,6 @@
 /**
- * One run of a demo graph through its parts: the CoreML parts are written as a package, read back and run by the simulator or by
- * CoreML; host parts run on the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
+ * One run of a demo graph through its parts: the Core ML parts are written as a package, read back and run by the simulator or by
+ * Core ML; host parts run on the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ export interface HybridRun {
   readonly truth: PackageRunner["label"];
 }
 
-/** What runs the CoreML parts, opened from the package that was written. */
+/** What runs the Core ML parts, opened from the package that was written. */
 export interface OpenRunner {
   readonly runner: PackageRunner;
   close(): Promise<void>;
@@ -83,10 +83,10 @@ export async function runHybrid(
   }
 }
 
-/** The CoreML parts of a route as one package: one function each. */
+/** The Core ML parts of a route as one package: one function each. */
 export async function packageRoute(route: Route, engine: CpuEngine, path: string, signal: AbortSignal): Promise<void> {
   const { lowered } = route;
-  if (!lowered) throw new WorkbenchError("UNSUPPORTED_OP", "[hybrid] CoreML can run no part of this graph");
+  if (!lowered) throw new WorkbenchError("UNSUPPORTED_OP", "[hybrid] Core ML can run no part of this graph");
   const noFile = (tensor: string): Promise<Uint8Array> =>
     Promise.reject(
       new WorkbenchError("INPUT_MISSING_TENSOR", `[hybrid] a demo graph has no weight file: "${tensor}" is needed`),
@@ -102,7 +102,7 @@ export async function packageRoute(route: Route, engine: CpuEngine, path: string
       opset: lowered.opset,
       defaultFunction: lowered.functions[0]?.mil.name ?? "main",
       metadata: {
-        shortDescription: "CoreML parts of a hybrid graph",
+        shortDescription: "Core ML parts of a hybrid graph",
         author: "",
         license: "",
         version: VERSION,

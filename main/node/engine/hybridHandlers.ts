@@ -48,7 +48,7 @@ export function hybridHandlers(
   };
 }
 
-/** The parts' package on CoreML: copied to where compiled models live, because the one given here is temporary. */
+/** The parts' package on Core ML: copied to where compiled models live, because the one given here is temporary. */
 function onCoreml(coreml: CoremlAccess, route: Route, signal: AbortSignal): RunnerOpener {
   const units = unitsOf(route.target);
   return async (path) => {
@@ -64,7 +64,7 @@ function hybridView(route: Route, run: HybridRun, target: HybridView["target"]):
   return {
     truth: run.truth,
     target,
-    sentence: `${run.timings.length} parts: ${run.timings.filter((part) => part.side === "coreml").length} ${run.truth === "measured" ? "on CoreML" : "simulated"}, ${run.timings.filter((part) => part.side === "host").length} on the host.`,
+    sentence: `${run.timings.length} parts: ${run.timings.filter((part) => part.side === "coreml").length} ${run.truth === "measured" ? "on Core ML" : "simulated"}, ${run.timings.filter((part) => part.side === "host").length} on the host.`,
     segments: run.timings.map((timing) => {
       const segments = route.segments.filter((segment) => segment.part === timing.part);
       return {
@@ -102,7 +102,7 @@ function hybridView(route: Route, run: HybridRun, target: HybridView["target"]):
         "measured",
         "root mean square of the difference over that of the reference",
       ),
-      sentence: `The parts together differ from the reference by ${(run.relativeRms * 100).toPrecision(2)} % (f16 arithmetic in the CoreML parts).`,
+      sentence: `The parts together differ from the reference by ${(run.relativeRms * 100).toPrecision(2)} % (f16 arithmetic in the Core ML parts).`,
     },
   };
 }

@@ -120,7 +120,7 @@ async function modelsCheck({ models }: CoremlAccess): Promise<Check> {
   const { folder, entries, bytes, limit } = await models.facts();
   return {
     id: "coreml-models",
-    title: "Compiled CoreML models",
+    title: "Compiled Core ML models",
     state: "info",
     sentence: `${entries}, ${(bytes / 1e6).toFixed(1)} of at most ${Math.round(limit / 1e6)} MB, in ${folder}.`,
     hint:
@@ -165,7 +165,7 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
       },
       {
         id: "coreml",
-        title: "CoreML",
+        title: "Core ML",
         state: "info",
         sentence: coremlSentence(parts.coreml),
         hint: mac?.rosetta === true ? "Use the arm64 build: translated programs do not reach the Neural Engine." : null,

@@ -1,5 +1,5 @@
 /**
- * Heat, power and memory of this machine, read from where the system tells them: CoreML's bridge, pmset and sysctl on a Mac, files
+ * Heat, power and memory of this machine, read from where the system tells them: Core ML's bridge, pmset and sysctl on a Mac, files
  * under /sys and /proc on Linux. What is not told is a sentence; no number is made up.
  */
 import { execFile } from "node:child_process";
@@ -94,7 +94,7 @@ export function thermalReading(machine: MachineSource, told: string | undefined)
     return unknown(
       "thermal",
       named.title,
-      machine.platform === "darwin" ? "needs the CoreML bridge, which is not loaded" : NOT_EXPOSED,
+      machine.platform === "darwin" ? "needs the Core ML bridge, which is not loaded" : NOT_EXPOSED,
     );
   const zones = machine
     .list("/sys/class/thermal")

@@ -1,4 +1,4 @@
-/** Benchmarks and profiles of real runs, on the CPU engine or on MLX; benchmarks on CoreML too. */
+/** Benchmarks and profiles of real runs, on the CPU engine or on MLX; benchmarks on Core ML too. */
 import { availableParallelism } from "node:os";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { CoremlAccess } from "../coreml/device.ts";
@@ -177,12 +177,12 @@ function measurable(device: Parameters<typeof requireDevice>[0], what: string): 
 
 function kernelsOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
   if (device === "cpu") return parts.cpu.engine().isa;
-  return device === "mlx" ? parts.mlx.title() : "CoreML";
+  return device === "mlx" ? parts.mlx.title() : "Core ML";
 }
 
 /** As llama-bench would name it; what only a test double answered says so. */
 function backendOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
-  if (device === "coreml") return coremlTruth(parts.coreml) === "measured" ? "CoreML" : "CoreML (simulated)";
+  if (device === "coreml") return coremlTruth(parts.coreml) === "measured" ? "Core ML" : "Core ML (simulated)";
   return device === "mlx" ? "MLX" : "CPU";
 }
 

@@ -1,5 +1,5 @@
 /**
- * MLX as the alternative to CoreML: MLX's own passes over the model's graph, what its rules say of each op there, laid over the
+ * MLX as the alternative to Core ML: MLX's own passes over the model's graph, what its rules say of each op there, laid over the
  * graph that the routing view shows by the operations of the model that both came from. Needs no MLX, only its rules.
  */
 import { mlxFormText, mlxHeldBytes, mlxWeightForm } from "../../backends/mlx/weightForms.ts";

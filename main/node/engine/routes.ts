@@ -1,5 +1,5 @@
 /**
- * Routes of an open model: the legal graph of a phase, its MIL, and where CoreML is predicted to run it. The MIL depends on the
+ * Routes of an open model: the legal graph of a phase, its MIL, and where Core ML is predicted to run it. The MIL depends on the
  * profile and the operator set; another chip or other units with the same profile only place its operators again.
  */
 import type { CoremlEntry, LoweredGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";

@@ -1,6 +1,6 @@
 /**
  * Models on the simulator: the package is exported to a temporary folder, read back from disk, and run. A demo graph runs part by
- * part: CoreML parts simulated, host parts on the CPU engine.
+ * part: Core ML parts simulated, host parts on the CPU engine.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

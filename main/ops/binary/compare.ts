@@ -66,7 +66,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
     cpu: cpuKernel(({ op }) => op satisfies CpuKernel, { takes: COMPARABLE }),
     coreml: milNative(
       (e, [x, y], { op }) => e.op(SPELLED[op], { x, y }),
-      (node) => (node.inputs[0]?.dtype === "bool" ? "CoreML compares numbers only, these are bool: cast first" : true),
+      (node) => (node.inputs[0]?.dtype === "bool" ? "Core ML compares numbers only, these are bool: cast first" : true),
     ),
     mlx: mlxCall(({ op }) => SPELLED[op], { takes: "comparable" }),
   },

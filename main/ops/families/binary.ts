@@ -66,7 +66,7 @@ export const milBinary = (
     ...rule,
     when: (node) =>
       only === "floats" && node.inputs.some((type) => !isFloat(type.dtype))
-        ? `CoreML's ${op} is used for floats only, this operand is ${node.inputs.map((type) => type.dtype).join(", ")}`
+        ? `Core ML's ${op} is used for floats only, this operand is ${node.inputs.map((type) => type.dtype).join(", ")}`
         : (rule.when?.(node) ?? true),
   };
 };

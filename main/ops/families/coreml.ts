@@ -1,4 +1,4 @@
-/** CoreML recipes that need more than one operator. */
+/** Core ML recipes that need more than one operator. */
 import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { staticShape } from "../../ir/type.ts";

@@ -1,4 +1,4 @@
-/** CoreML recipes of convolutions and pools. */
+/** Core ML recipes of convolutions and pools. */
 import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import { sizeOf } from "../../ir/hostTensor.ts";
 import { milPlain } from "./coreml.ts";
@@ -11,7 +11,7 @@ const bothEnds = (padding: readonly number[]): readonly number[] => padding.flat
 const zerosAfter = (e: CoremlEmitter, x: MilValue, counts: readonly number[]): MilValue =>
   e.op("pad", { x, pad: counts.flatMap((count) => [0, count]), mode: "constant", constant_val: 0 });
 
-/** A kernel with the zeros that a dilation means written out: CoreML dilates constant kernels only. */
+/** A kernel with the zeros that a dilation means written out: Core ML dilates constant kernels only. */
 function dilated(e: CoremlEmitter, w: MilValue, dilations: readonly number[]): MilValue {
   const [first = 1, second = 1, ...taps] = e.sizes(w, "conv");
   const apart = e.op("reshape", { x: w, shape: [first * second, ...taps.flatMap((size) => [size, 1])] });

@@ -51,7 +51,7 @@ export function denseWeight(g: OpBuilder, x: Value, w: Value): Value {
   return g.typeOf(plain).dtype === dtype ? plain : g.cast([plain], { to: dtype });
 }
 
-/** CoreML: a weight from the file by `emitter.linear`, a computed one by a product. */
+/** Core ML: a weight from the file by `emitter.linear`, a computed one by a product. */
 export function milLinear(e: CoremlEmitter, x: MilValue, w: MilValue, bias?: MilValue): MilValue {
   return e.linear(x, w, bias === undefined ? undefined : milPlain(e, bias));
 }

@@ -70,7 +70,7 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
       (e, [x], { to }) => e.cast(x, e.dtypeOf(to)),
       ({ inputs: [x], attrs: { to } }) =>
         x && isInteger(to) && isInteger(x.dtype) && dtypeBytes(to) < 4
-          ? `CoreML holds whole numbers as int32, which does not wrap at the size of ${to}`
+          ? `Core ML holds whole numbers as int32, which does not wrap at the size of ${to}`
           : true,
     ),
     mlx: mlxCall("cast", {

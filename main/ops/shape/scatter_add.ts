@@ -76,7 +76,7 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
       (node) =>
         node.inputs[1]?.shape.length === 1
           ? true
-          : "CoreML's scatter takes a list of indices; flatten the indices first",
+          : "Core ML's scatter takes a list of indices; flatten the indices first",
     ),
     mlx: {
       kind: "native",

@@ -45,7 +45,7 @@ export const custom: Op<"custom", CustomAttrs, "variadic", "many"> = defineOp({
   traits: ["host"],
   backends: {
     cpu: unsupported("a function of the host program: the native plan never calls back, it runs as a host segment"),
-    coreml: unsupported("a function of the host program: it runs as a host segment between CoreML models"),
+    coreml: unsupported("a function of the host program: it runs as a host segment between Core ML models"),
     mlx: unsupported("a function of the host program: MLX's graph never calls back, it runs as a host segment"),
   },
   samples: [

@@ -72,7 +72,7 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
   traits: ["pure", "host"],
   backends: {
     cpu: cpuKernel("fft", { params: ({ inverse, norm }) => ({ inverse, norm: NORM_CODE[norm] }) }),
-    coreml: unsupported("CoreML has no Fourier transform: it runs as a host segment between CoreML models"),
+    coreml: unsupported("Core ML has no Fourier transform: it runs as a host segment between Core ML models"),
     mlx: mlxCall("fft", {
       attrs: ({ inverse, norm }) => ({ inverse, norm: { word: norm } }),
       when: withoutDouble("fft"),

@@ -202,7 +202,7 @@ export const lstm: Op<"lstm", LstmAttrs, "4-6", "many"> = defineOp({
       params: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }),
     }),
     coreml: unsupported(
-      "CoreML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between CoreML models",
+      "Core ML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between Core ML models",
     ),
     mlx: mlxCall("lstm", { attrs: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }) }),
   },

@@ -232,7 +232,7 @@ export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
     cpu: cpuKernel((attrs) => `pool_${attrs.kind}`, { params }),
     coreml: milNative(
       (e, [x], attrs) => milPool(e, x, attrs),
-      ({ attrs }) => attrs.kind !== "prod" || "CoreML has no pooling by product",
+      ({ attrs }) => attrs.kind !== "prod" || "Core ML has no pooling by product",
     ),
     mlx: mlxCall(({ kind }) => `pool_${kind}`, { attrs: params }),
     webgpu: decomposed(parts),

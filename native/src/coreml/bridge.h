@@ -1,4 +1,4 @@
-// The CoreML bridge: plain C++ on the outside, CoreML inside. Every call may block and none may run on the JavaScript thread;
+// The Core ML bridge: plain C++ on the outside, Core ML inside. Every call may block and none may run on the JavaScript thread;
 // what Apple's side reports (NSError, NSException) arrives as Failure with a code. No Objective-C type crosses this header.
 #pragma once
 
@@ -108,8 +108,8 @@ struct PredictOptions {
 struct Prediction {
   std::vector<Tensor> outputs;
   double seconds = 0;         // from the call to the last output copied
-  double system_seconds = 0;  // inside CoreML
-  int backings_used = 0;      // outputs that CoreML wrote where we proposed
+  double system_seconds = 0;  // inside Core ML
+  int backings_used = 0;      // outputs that Core ML wrote where we proposed
 };
 
 class State;

@@ -14,7 +14,7 @@ namespace files = std::filesystem;
 
 namespace {
 
-// Standard output goes nowhere while one of these lives: the compiler of CoreML writes there, and so does our JSON.
+// Standard output goes nowhere while one of these lives: the compiler of Core ML writes there, and so does our JSON.
 class QuietOutput {
  public:
   QuietOutput() {

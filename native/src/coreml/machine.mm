@@ -41,7 +41,7 @@ const char *thermal_name(NSProcessInfoThermalState state) {
   return "nominal";
 }
 
-// The Neural Engine: CoreML's own word from macOS 14 on, the registry before.
+// The Neural Engine: Core ML's own word from macOS 14 on, the registry before.
 void find_ane(Machine& into) {
   if (@available(macOS 14.0, *)) {
     for (id<MLComputeDeviceProtocol> device in MLAllComputeDevices())

@@ -5,11 +5,11 @@
 #include "strided.h"
 
 // The interface of a model as plain values, and its features in and out: input memory is wrapped, not copied, and lives until
-// CoreML lets go of it; results are read by their strides, unless CoreML wrote them where we proposed.
+// Core ML lets go of it; results are read by their strides, unless Core ML wrote them where we proposed.
 namespace rlx::coreml {
 namespace {
 
-// Below this a copy costs less than what CoreML does to use a backing.
+// Below this a copy costs less than what Core ML does to use a backing.
 constexpr size_t kBackingBytes = 16384;
 constexpr size_t kPage = 16384;
 
@@ -71,7 +71,7 @@ Shape inferred_shape(const Feature& feature, int64_t count) {
 }
 
 
-// Memory of ours as an array of CoreML: the block holds it for as long as the array lives.
+// Memory of ours as an array of Core ML: the block holds it for as long as the array lives.
 MLMultiArray *wrapped(Bytes bytes, const Shape& shape, DType type) {
   NSError *error = nil;
   MLMultiArray *made = [[MLMultiArray alloc] initWithDataPointer:bytes->data()

@@ -1,4 +1,4 @@
-// How a test tells the CoreML double what to be: which system, what goes wrong, and who computes the numbers.
+// How a test tells the Core ML double what to be: which system, what goes wrong, and who computes the numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The small Objective-C runtime that the CoreML double stands on: clang's gnustep-2.0 ABI, as far as ARC code with blocks,
+// The small Objective-C runtime that the Core ML double stands on: clang's gnustep-2.0 ABI, as far as ARC code with blocks,
 // literals, protocols, weak references and exceptions needs it. Test code only; categories and forwarding are not there.
 #pragma once
 

@@ -409,7 +409,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         }),
       }),
       "route.planned": () =>
-        Promise.reject(new Error("CoreML exists on Macs only; the simulator runs the same package here.")),
+        Promise.reject(new Error("Core ML exists on Macs only; the simulator runs the same package here.")),
       "route.mlx": ({ model, phase, context }) => fakeOnMlx(legal(model, { ...M4, context }, phase)),
       ...fakeDeviceCalls,
       "chat.template": () => ({

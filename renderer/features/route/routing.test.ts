@@ -22,14 +22,14 @@ const route = fakeRoute(view, M4, "decode", "M4, macOS 26");
 const planned = fakePlanned(route, view);
 const moved = planned.firstDifference?.node ?? -1;
 const coreml = (available: boolean, sentence: string) =>
-  ({ id: "coreml", title: "CoreML", available, sentence }) as const;
+  ({ id: "coreml", title: "Core ML", available, sentence }) as const;
 
 describe("the three truths of a route", () => {
   it("are named predicted, planned, observed, each with a sentence", () => {
-    const rows = truthRows(route, null, coreml(false, "CoreML exists on Macs only."), null);
+    const rows = truthRows(route, null, coreml(false, "Core ML exists on Macs only."), null);
     expect(rows.map(({ truth }) => truth)).toEqual(["predicted", "planned", "observed"]);
     expect(rows.map(({ here }) => here)).toEqual([true, false, false]);
-    expect(rows[1]?.sentence).toBe(`None here: CoreML exists on Macs only. ${PLAN_NEEDS}`);
+    expect(rows[1]?.sentence).toBe(`None here: Core ML exists on Macs only. ${PLAN_NEEDS}`);
     expect(rows[2]?.sentence).toContain("No recording on Core ML yet");
   });
 

@@ -25,7 +25,7 @@ export interface RunSlice {
   readonly rates: readonly number[];
   readonly template: Async<TemplateView>;
   readonly hybrid: Async<HybridView>;
-  /** Where the segments of CoreML run. */
+  /** Where the segments of Core ML run. */
   readonly hybridDevice: HybridDevice;
   readonly setHybridDevice: (device: HybridDevice) => void;
   /** Runs of this session, newest first; a new conversation does not forget them. */
@@ -54,7 +54,7 @@ export interface RunSlice {
   readonly resetRun: () => void;
 }
 
-/** The devices that run a program of CoreML. */
+/** The devices that run a program of Core ML. */
 export type HybridDevice = "coreml-sim" | "coreml";
 
 type State = SessionState & RunSlice & PairSlice;

@@ -1,5 +1,5 @@
 /**
- * Host functions for `custom` ops in CoreML programs, by name. A function registered here is called between CoreML parts;
+ * Host functions for `custom` ops in Core ML programs, by name. A function registered here is called between Core ML parts;
  * without one the host executor runs the op (by its reference).
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";

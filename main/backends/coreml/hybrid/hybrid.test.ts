@@ -124,7 +124,7 @@ describe("partition", () => {
       [`${STEPS},${WIDTH}`, 4 * STEPS * WIDTH],
     ]);
     expect(route.parts[1]?.why).toMatch(/^fft: /);
-    expect(route.parts[2]?.why).toBe("CoreML goes on once fft has run on the host.");
+    expect(route.parts[2]?.why).toBe("Core ML goes on once fft has run on the host.");
   });
 
   it("starts with the side that needs fewer turns, and leaves a graph of one side whole", () => {
@@ -248,7 +248,7 @@ describe("hybrid runner", () => {
 });
 
 describe("control flow", () => {
-  /** A loop that CoreML runs, then a choice with a Fourier transform in one branch, which it cannot. */
+  /** A loop that Core ML runs, then a choice with a Fourier transform in one branch, which it cannot. */
   function control(): Graph {
     const b = new GraphBuilder(opTable, "control");
     const g = typedBuilder(b);
@@ -269,7 +269,7 @@ describe("control flow", () => {
     return b.finish();
   }
 
-  it("loops on CoreML, on its CPU or GPU, and hosts the choice as a whole", async () => {
+  it("loops on Core ML, on its CPU or GPU, and hosts the choice as a whole", async () => {
     const graph = legal(control());
     const route = routeGraph(graph, { table: opTable, entries, target: target("exact") });
     expect(route.parts.map(({ side }) => side)).toEqual(["coreml", "host", "coreml"]);

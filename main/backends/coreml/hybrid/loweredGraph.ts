@@ -20,7 +20,7 @@ import type { SmallParts } from "../weights/plan.ts";
 import type { Part, Support } from "./partition.ts";
 import { partition } from "./partition.ts";
 
-/** The CoreML entry of an op: the part of `Lowering` that this folder needs. */
+/** The Core ML entry of an op: the part of `Lowering` that this folder needs. */
 export type CoremlEntry =
   | CoremlRule<readonly MilValue[], AttrRecord>
   | { readonly kind: "decompose" }
@@ -40,7 +40,7 @@ export interface LoweringRequest {
   readonly share?: boolean;
 }
 
-/** A CoreML part with its function. */
+/** A Core ML part with its function. */
 export interface LoweredPart {
   readonly part: Part;
   readonly mil: MilFunction;
@@ -53,11 +53,11 @@ export interface LoweredPart {
 export interface LoweredGraph {
   readonly graph: Graph;
   readonly parts: readonly Part[];
-  /** MIL of the CoreML parts, one function each, in order; undefined when there is none. */
+  /** MIL of the Core ML parts, one function each, in order; undefined when there is none. */
   readonly lowered: LoweredProgram | undefined;
   /** By part index; host parts are not in it. */
   readonly functions: ReadonlyMap<number, LoweredPart>;
-  /** MIL function of a CoreML part by part index. */
+  /** MIL function of a Core ML part by part index. */
   readonly functionNames: ReadonlyMap<number, string>;
 }
 
@@ -69,12 +69,12 @@ export const rulesFrom =
     return entry?.kind === "native" ? entry : undefined;
   };
 
-/** Whether CoreML can run a node, from its entry and its `when`. */
+/** Whether Core ML can run a node, from its entry and its `when`. */
 export const supportFrom =
   (entries: EntryOf): Support =>
   (node, graph) => {
     const entry = entries(node.op);
-    if (entry === undefined) return `${node.op} has no CoreML entry`;
+    if (entry === undefined) return `${node.op} has no Core ML entry`;
     if (entry.kind === "unsupported") return entry.reason;
     if (entry.kind === "decompose") return `${node.op} was not decomposed`;
     const own =
@@ -87,7 +87,7 @@ export const supportFrom =
     return own === true ? regionSupport(entries, node) : own;
   };
 
-/** A node with sub-graphs runs on CoreML only where all that they hold does. */
+/** A node with sub-graphs runs on Core ML only where all that they hold does. */
 function regionSupport(entries: EntryOf, node: Node): true | string {
   for (const region of node.regions)
     for (const inner of region.nodes) {

@@ -1,5 +1,5 @@
 /**
- * Cuts a legal graph into parts: stretches that CoreML can run, and host parts for what it cannot (Fourier transforms,
+ * Cuts a legal graph into parts: stretches that Core ML can run, and host parts for what it cannot (Fourier transforms,
  * recurrent cells, custom functions). As few parts as the graph allows: in turn, everything that is ready on one side.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
@@ -40,7 +40,7 @@ export interface Part {
   readonly origin: Int32Array;
 }
 
-/** true, or why CoreML cannot run the node. */
+/** true, or why Core ML cannot run the node. */
 export type Support = (node: Node, graph: Graph) => true | string;
 
 export function partition(table: OpTable, graph: Graph, support: Support): readonly Part[] {
@@ -131,7 +131,7 @@ function reason(
   const hosts = (nodes: readonly number[]): readonly string[] => [
     ...new Set(nodes.map((id) => graph.nodes[id]?.op ?? "")),
   ];
-  if (stretch.side === "coreml") return `CoreML goes on once ${hosts(before.nodes).join(", ")} has run on the host.`;
+  if (stretch.side === "coreml") return `Core ML goes on once ${hosts(before.nodes).join(", ")} has run on the host.`;
   const blocked = stretch.nodes.find((id) => verdicts[id] !== true);
   const why = blocked === undefined ? "" : String(verdicts[blocked]);
   return `${hosts(stretch.nodes).join(", ")}: ${why}`;

@@ -1,5 +1,5 @@
 /**
- * The route of a graph for a target: parts (CoreML functions and host code), the MIL of the CoreML parts with their predicted
+ * The route of a graph for a target: parts (Core ML functions and host code), the MIL of the Core ML parts with their predicted
  * plans, and from these the ordered segments with the hops between them. The runner, the exporter and every view read this
  * value. What two targets have in common (`lowerGraph`) is made once.
  */
@@ -36,11 +36,11 @@ export interface Route extends RouteColumns {
   readonly title: string;
   readonly graph: Graph;
   readonly parts: readonly Part[];
-  /** MIL of the CoreML parts, one function each, in order; undefined when there is none. */
+  /** MIL of the Core ML parts, one function each, in order; undefined when there is none. */
   readonly lowered: LoweredProgram | undefined;
-  /** Plan of each CoreML part by part index. */
+  /** Plan of each Core ML part by part index. */
   readonly plans: ReadonlyMap<number, FunctionPlan>;
-  /** MIL function of a CoreML part by part index. */
+  /** MIL function of a Core ML part by part index. */
   readonly functionNames: ReadonlyMap<number, string>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Runs a routed graph part by part: CoreML parts on the simulator (or, on a Mac, CoreML), host parts node by node through
+ * Runs a routed graph part by part: Core ML parts on the simulator (or, on a Mac, Core ML), host parts node by node through
  * registered kernels or the host executor. The order, the cuts and the crossings are those of the route.
  */
 import { WorkbenchError, invariant, throwIfCancelled } from "../../../diagnostics/errors.ts";
@@ -25,7 +25,7 @@ export type HostExecutor = (
 export interface HybridOptions {
   readonly table: OpTable;
   readonly route: Route;
-  /** Runs the CoreML parts: the simulator, or CoreML. */
+  /** Runs the Core ML parts: the simulator, or Core ML. */
   readonly simulator: PackageRunner;
   readonly host: HostExecutor;
   /** Numbers of a weight that a host part needs. */
@@ -41,7 +41,7 @@ export interface PartTiming {
 }
 
 export interface HybridResult {
-  /** Simulated when the CoreML parts ran on the simulator. */
+  /** Simulated when the Core ML parts ran on the simulator. */
   readonly truth: PackageRunner["label"];
   readonly outputs: Readonly<Record<string, HostTensor>>;
   readonly timings: readonly PartTiming[];

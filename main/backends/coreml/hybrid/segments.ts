@@ -12,7 +12,7 @@ export type RouteDevice = (typeof ROUTE_DEVICES)[number];
 export interface RouteSegment {
   readonly index: number;
   readonly device: Exclude<RouteDevice, "none">;
-  /** Which part it belongs to: several segments share one CoreML function. */
+  /** Which part it belongs to: several segments share one Core ML function. */
   readonly part: number;
   /** "blk.0 … blk.27", or the op for a host part. */
   readonly title: string;

@@ -1,6 +1,6 @@
 /**
  * Writes the operators of one function: the `CoremlEmitter` that op rules receive. Knows the forms of planned weights,
- * the two forms of a cache (CoreML state; or old keys in, new keys out), and what a function needs only once.
+ * the two forms of a cache (Core ML state; or old keys in, new keys out), and what a function needs only once.
  */
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { ElementType } from "../../../ir/dtype.ts";
@@ -46,7 +46,7 @@ const STATE_ALIGNMENT = 32;
 export const stateShape = (shape: readonly number[]): readonly number[] =>
   shape.map((d, i) => (i === shape.length - 1 ? Math.ceil(d / STATE_ALIGNMENT) * STATE_ALIGNMENT : d));
 
-/** How caches are held: `state` = CoreML state; `functional` = the function returns what is new. */
+/** How caches are held: `state` = Core ML state; `functional` = the function returns what is new. */
 export type CacheMode = "state" | "functional";
 
 /** Lowers the nodes of a sub-graph over these values; gives its results. */
@@ -365,7 +365,7 @@ export class FunctionEmitter implements CoremlEmitter {
 
   // Caches.
 
-  /** Reads a CoreML state as a value whose last dimension is `size`; later appends to the value write it back. */
+  /** Reads a Core ML state as a value whose last dimension is `size`; later appends to the value write it back. */
   readState(state: MilValue, size: number): MilValue {
     const whole = this.op("read_state", { input: state });
     const shape = this.sizes(whole, "state");

@@ -21,7 +21,7 @@ import { WeightPlan } from "../weights/plan.ts";
 import type { CacheMode } from "./functionEmitter.ts";
 import { FunctionEmitter, stateShape } from "./functionEmitter.ts";
 
-/** The native CoreML rule of an op, from the op table that the compiler holds. */
+/** The native Core ML rule of an op, from the op table that the compiler holds. */
 export type RuleOf = (op: string) => CoremlRule<readonly MilValue[], AttrRecord> | undefined;
 
 export interface FunctionSource {
@@ -81,7 +81,7 @@ export function* lowerProgramInSteps(
   return { program, functions, plan, opset: options.opset, float };
 }
 
-/** Caches are CoreML state only where that works: fp16, CoreML8, not for the Neural Engine. */
+/** Caches are Core ML state only where that works: fp16, CoreML8, not for the Neural Engine. */
 export function cacheMode(profile: WeightProfile, opset: MilOpset): CacheMode {
   return profile === "gpu" && (opset === "CoreML8" || opset === "CoreML9") ? "state" : "functional";
 }
@@ -219,11 +219,11 @@ class FunctionLowering {
       attrs: node.attrs,
       regions: node.regions,
     };
-    const verdict = rule === undefined ? "the op has no CoreML rule" : (rule.when?.(info) ?? true);
+    const verdict = rule === undefined ? "the op has no Core ML rule" : (rule.when?.(info) ?? true);
     if (rule === undefined || verdict !== true)
       throw new WorkbenchError(
         "UNSUPPORTED_OP",
-        `[${node.op}] node ${node.id} cannot be lowered to CoreML: ${verdict === true ? "no rule" : verdict}`,
+        `[${node.op}] node ${node.id} cannot be lowered to Core ML: ${verdict === true ? "no rule" : verdict}`,
         {
           hint: "Legalise the graph for coreml first; such nodes belong to a host segment.",
         },
@@ -288,7 +288,7 @@ function checkOutputs(node: Node, outputs: readonly MilValue[], emitter: Functio
     if (!same)
       throw new WorkbenchError(
         "BUG_INVARIANT",
-        `[${node.op}] the CoreML rule made ${typeText(made.type)}, the graph says ${typeText(wanted)}`,
+        `[${node.op}] the Core ML rule made ${typeText(made.type)}, the graph says ${typeText(wanted)}`,
       );
   });
 }

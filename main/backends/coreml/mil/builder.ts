@@ -1,7 +1,7 @@
 /**
  * Builds a MIL function operator by operator, each checked against the operator table: arguments known and complete,
  * element types allowed, shared type letters equal, constants constant. Every optional argument that has a default is
- * written out (CoreML itself wants them), and equal operators on equal operands are made once.
+ * written out (Core ML itself wants them), and equal operators on equal operands are made once.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import { inferOutputs } from "./infer.ts";

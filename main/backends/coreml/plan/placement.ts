@@ -1,6 +1,6 @@
 /**
  * Which device runs which operator: the cheapest walk through the program in order, where each operator costs what its
- * device needs for it, a change of device costs a launch and a transfer. CoreML decides in the same way (a shortest path
+ * device needs for it, a change of device costs a launch and a transfer. Core ML decides in the same way (a shortest path
  * over operators and backends), with cost functions of its own.
  */
 

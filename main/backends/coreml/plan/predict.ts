@@ -1,6 +1,6 @@
 /**
  * The predicted compute plan of a function for a target: per operator which devices can run it, which one will, what share
- * of the work it is, and why. Stands in for MLComputePlan where there is no CoreML; always labelled predicted.
+ * of the work it is, and why. Stands in for MLComputePlan where there is no Core ML; always labelled predicted.
  */
 import { invariant } from "../../../diagnostics/errors.ts";
 import { finish } from "../../../ir/steps.ts";
@@ -15,8 +15,8 @@ import type { PlanTarget, Units } from "./target.ts";
 import { chipOf } from "./target.ts";
 
 /**
- * Anchors that a reading of CoreML's own cost functions gave (ane-guide): GFLOP/s and GB/s. Only their order matters, and it
- * is this order that CoreML places by; they are not the speed of any chip.
+ * Anchors that a reading of Core ML's own cost functions gave (ane-guide): GFLOP/s and GB/s. Only their order matters, and it
+ * is this order that Core ML places by; they are not the speed of any chip.
  */
 const RATES: { readonly [D in PlacedDevice]: { readonly gflops: number; readonly gbytes: number } } = {
   ane: { gflops: 800, gbytes: 50 },

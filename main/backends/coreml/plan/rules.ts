@@ -138,9 +138,9 @@ const madeOf = (n: number, ...factors: readonly number[]): boolean => {
 };
 
 export const RULES: readonly Rule[] = [
-  rule("ane-state", "hard", "Functions with CoreML states", "coremltools issues 2325, 2553, 2631", (_op, _t, f) =>
+  rule("ane-state", "hard", "Functions with Core ML states", "coremltools issues 2325, 2553, 2631", (_op, _t, f) =>
     f.hasState
-      ? "This function keeps its cache in CoreML state, and stateful models have been refused by the Neural Engine; the ane profile passes caches in and out instead."
+      ? "This function keeps its cache in Core ML state, and stateful models have been refused by the Neural Engine; the ane profile passes caches in and out instead."
       : undefined,
   ),
   rule("ane-fp32", "hard", "fp32 values", "Apple, Neural Engine rules", (op) =>
@@ -167,7 +167,7 @@ export const RULES: readonly Rule[] = [
       plumbing(op) &&
       op.type !== "cast" &&
       !gathers(op)
-      ? `The result is ${data.dtype}: index plumbing, which CoreML keeps on the CPU.`
+      ? `The result is ${data.dtype}: index plumbing, which Core ML keeps on the CPU.`
       : undefined;
   }),
   rule("ane-rank", "hard", "More than five dimensions", "Apple, Neural Engine rules", (op) =>
@@ -242,7 +242,7 @@ export const RULES: readonly Rule[] = [
   }),
   rule("ane-argmax", "hard", "Positions of extremes", "ane-guide", (op) =>
     op.type === "reduce_argmax" || op.type === "reduce_argmin"
-      ? "CoreML's cost model has no Neural Engine entry for positions of extremes."
+      ? "Core ML's cost model has no Neural Engine entry for positions of extremes."
       : undefined,
   ),
   rule("ane-cast-int", "hard", "Casts from and to integers", "ane-guide", (op) => {

@@ -81,7 +81,7 @@ export type SystemId = (typeof SYSTEMS)[number]["id"];
 
 export const UNITS = [
   { id: "cpu-ane", title: "CPU and Neural Engine", sentence: "What RLX asks for: the GPU stays free." },
-  { id: "all", title: "All units", sentence: "CoreML chooses among CPU, GPU and Neural Engine." },
+  { id: "all", title: "All units", sentence: "Core ML chooses among CPU, GPU and Neural Engine." },
   { id: "cpu-gpu", title: "CPU and GPU", sentence: "Packed weights stay packed." },
   { id: "cpu", title: "CPU only", sentence: "The most exact, and the slowest." },
 ] as const;

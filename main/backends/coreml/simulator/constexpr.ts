@@ -1,4 +1,4 @@
-/** Decompression of constants: what CoreML does when it loads a model. */
+/** Decompression of constants: what Core ML does when it loads a model. */
 import { elementCount } from "../mil/types.ts";
 import type { Kernel } from "./kernel.ts";
 import { simError, simTensor, strides } from "./tensor.ts";

@@ -1,6 +1,6 @@
 /**
- * A language model in a package, step by step on the simulator or on CoreML: prompts through the prefill function in buckets, the rest and
- * new tokens through the decode function; caches in CoreML states or, for functional caches, in arrays that the host keeps
+ * A language model in a package, step by step on the simulator or on Core ML: prompts through the prefill function in buckets, the rest and
+ * new tokens through the decode function; caches in Core ML states or, for functional caches, in arrays that the host keeps
  * and writes the new keys into.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";

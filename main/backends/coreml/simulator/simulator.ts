@@ -1,5 +1,5 @@
 /**
- * Runs a package without CoreML: reads the program and the weight file back from disk and executes MIL semantics in plain
+ * Runs a package without Core ML: reads the program and the weight file back from disk and executes MIL semantics in plain
  * TypeScript. It shows that what was written means what it should; its speed says nothing about a Mac. Every result is
  * labelled simulated.
  */
@@ -53,7 +53,7 @@ export function runKernel(
   return Array.isArray(made) ? (made as readonly SimTensor[]) : [made as SimTensor];
 }
 
-/** Contents of CoreML states, by name. Belongs to one conversation; shared by the functions of a model. */
+/** Contents of Core ML states, by name. Belongs to one conversation; shared by the functions of a model. */
 export class SimState implements PackageState {
   readonly tensors = new Map<string, SimTensor>();
 

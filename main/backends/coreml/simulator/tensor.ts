@@ -1,6 +1,6 @@
 /**
  * Values inside the simulator: floats (fp16 and fp32) as float32 numbers, everything else as int32. An fp16 value is a
- * float32 number that a half can hold; kernels compute in double precision and round once per operator, as CoreML does.
+ * float32 number that a half can hold; kernels compute in double precision and round once per operator, as Core ML does.
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import { roundArrayToHalf } from "../half.ts";

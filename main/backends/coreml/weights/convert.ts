@@ -322,7 +322,7 @@ export function foldFor(facts: ConversionFacts, energy: number): number {
 }
 
 /**
- * What the stored parts of some rows mean when CoreML decompresses them (fp16 results are rounded to fp16, a rest is added
+ * What the stored parts of some rows mean when Core ML decompresses them (fp16 results are rounded to fp16, a rest is added
  * by the consumer): the yardstick of the measured error, and of the tests.
  */
 export function reconstruct(form: WeightForm, parts: ConvertedRows, count: number, fold: number): Float64Array {

@@ -206,7 +206,7 @@ async function writeParts(job: Job, parts: ConvertedRows, sink: PositionedSink):
   }
 }
 
-/** The error of a few whole rows: converted once more, decompressed as CoreML would, compared with the file's own values. */
+/** The error of a few whole rows: converted once more, decompressed as Core ML would, compared with the file's own values. */
 function measure(job: Job, bytes: Uint8Array, dequantize: Dequantize): void {
   const { weight, state } = job;
   const rowBytes = fileBytes(weight.type, state.columns);

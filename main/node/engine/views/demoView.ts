@@ -20,7 +20,7 @@ export function demoOverview(model: OpenModel, target: TargetSpec): Overview {
     mixSentence: null,
     facts: [
       { label: "host functions", value: "fft, lstm, soft_threshold" },
-      { label: "runs through", value: "simulated CoreML segments and host segments" },
+      { label: "runs through", value: "simulated Core ML segments and host segments" },
     ],
     context: { trained: null, chosen: target.context },
     hasChatTemplate: false,

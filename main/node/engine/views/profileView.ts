@@ -1,4 +1,4 @@
-/** The CoreML weight profiles side by side: what the package would weigh, exactly, from the form of each tensor. */
+/** The Core ML weight profiles side by side: what the package would weigh, exactly, from the form of each tensor. */
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { ProfileChoice } from "../../../contract/views/model.ts";
 import type { WeightProfile } from "../../../backends/coreml/weights/forms.ts";

@@ -32,10 +32,10 @@ export function irLines(graph: Graph): readonly Line[] {
   ];
 }
 
-/** The MIL of all CoreML functions; a line's node is a node of the whole graph. */
+/** The MIL of all Core ML functions; a line's node is a node of the whole graph. */
 export function milLines(route: Route): readonly Line[] {
   const { lowered } = route;
-  if (!lowered) return [{ text: "// nothing of this graph runs on CoreML", node: -1 }];
+  if (!lowered) return [{ text: "// nothing of this graph runs on Core ML", node: -1 }];
   const partOf = new Map([...route.functionNames].map(([part, name]) => [name, route.parts[part]]));
   return printLines(lowered.program).map(({ text, operation }) => {
     if (!operation) return { text, node: -1 };

@@ -1,4 +1,4 @@
-// The part of CoreML that the bridge uses, declared with the selectors, types and values of the published headers
+// The part of Core ML that the bridge uses, declared with the selectors, types and values of the published headers
 // (native/src/coreml/selectors.json holds the same facts, and both are compared when this is compiled).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The part of Foundation that the bridge and the CoreML double use, declared as the published headers declare it.
+// The part of Foundation that the bridge and the Core ML double use, declared as the published headers declare it.
 #pragma once
 
 #include <stddef.h>
