@@ -11,7 +11,10 @@ import { readSettings } from "./settings.ts";
 const WARM_UP_AFTER_MS = 150;
 
 const engine = createEngine({ settings: readSettings(process.env) });
-if (serveParentPort(engine) || serveChildChannel(engine)) setTimeout(() => void engine.warmUp(), WARM_UP_AFTER_MS);
+/** Nothing that anybody asked for: a failure is told, and the engine goes on. */
+const warmUp = (): void =>
+  void engine.warmUp().catch((error: unknown) => process.stderr.write(`[engine] warm-up: ${String(error)}\n`));
+if (serveParentPort(engine) || serveChildChannel(engine)) setTimeout(warmUp, WARM_UP_AFTER_MS);
 else {
   process.stderr.write("The engine is started by the app or by `rlx serve`; on its own it has nobody to talk to.\n");
   process.exitCode = 2;
