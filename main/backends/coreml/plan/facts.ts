@@ -3,6 +3,7 @@
  * Computed in one walk over the program. Operators that agree in all of this are one kind and share one set of facts: a model
  * repeats its blocks, so tens of thousands of operators are some hundred kinds. How values flow is kept in columns.
  */
+import { Numbering, Sequences } from "../../../ir/numbering.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import type { MilBlock, MilConstant, MilFunction, MilOperation, MilType } from "../mil/types.ts";
 import { elementCount, packedByteLength, typeText } from "../mil/types.ts";
@@ -150,29 +151,6 @@ interface Known {
   readonly value: number;
 }
 
-/** Numbers for texts, and for sequences of numbers: what is equal gets one number. */
-class Interner {
-  readonly #symbols = new Map<string, number>();
-  /** Steps of a tree of sequences: state · 2^24 + symbol → state. */
-  readonly #steps = new Map<number, number>();
-
-  symbol(text: string): number {
-    const known = this.#symbols.get(text);
-    if (known !== undefined) return known;
-    this.#symbols.set(text, this.#symbols.size + 1);
-    return this.#symbols.size;
-  }
-
-  /** The state that a sequence reaches; 0 is the empty one. */
-  step(state: number, symbol: number): number {
-    const key = state * 0x1000000 + symbol;
-    const known = this.#steps.get(key);
-    if (known !== undefined) return known;
-    this.#steps.set(key, this.#steps.size + 1);
-    return this.#steps.size;
-  }
-}
-
 export interface FactsOptions {
   /** false: every operator is a kind of its own. The plan is the same (a test holds it to that). */
   readonly share?: boolean;
@@ -190,7 +168,8 @@ const NO_WORK: BlockWork = { flops: 0, activationBytes: 0, storedWeightBytes: 0,
 class Walk {
   readonly #blockWork = new Map<MilOperation, BlockWork>();
   readonly #known = new Map<string, Known>();
-  readonly #interner = new Interner();
+  readonly #texts = new Numbering<string>();
+  readonly #sequences = new Sequences();
   /** Fact and symbol of computed values by their type, and by the type's text. */
   readonly #byType = new Map<MilType, Omit<Known, "value">>();
   readonly #byText = new Map<string, Omit<Known, "value">>();
@@ -232,7 +211,7 @@ class Walk {
   }
 
   #fact(fact: ArgumentFact): Omit<Known, "value"> {
-    return { fact, symbol: this.#interner.symbol(factText(fact)) };
+    return { fact, symbol: this.#texts.of(factText(fact)) };
   }
 
   operation(op: MilOperation, index: number): void {
@@ -248,20 +227,20 @@ class Walk {
 
   #running(op: MilOperation, index: number): void {
     const position = this.operations.length;
-    let state = this.#interner.step(0, this.#interner.symbol(op.type));
+    let state = this.#sequences.step(0, this.#texts.of(op.type));
     for (const [argument, bindings] of op.inputs)
       for (const b of bindings) {
         const known = b.kind === "name" ? this.#known.get(b.name) : undefined;
         if (known === undefined) continue;
-        state = this.#interner.step(state, this.#interner.symbol(argument));
-        state = this.#interner.step(state, known.symbol);
+        state = this.#sequences.step(state, this.#texts.of(argument));
+        state = this.#sequences.step(state, known.symbol);
         if (known.value < 0) continue;
         this.operands.push(known.value);
         this.lastUse[known.value] = position;
       }
-    if (op.blocks !== undefined) state = this.#interner.step(state, this.#nested(op, position));
+    if (op.blocks !== undefined) state = this.#sequences.step(state, this.#nested(op, position));
     for (const { name, type } of op.outputs)
-      state = this.#interner.step(state, this.value(name, type, position).symbol);
+      state = this.#sequences.step(state, this.value(name, type, position).symbol);
     this.kindOf.push(this.#kind(op, state));
     this.operations.push(index);
     this.operandStart.push(this.operands.length);
@@ -293,7 +272,7 @@ class Walk {
     }
     this.weightBytes += inside.weightBytes;
     this.#blockWork.set(op, total);
-    return this.#interner.symbol(`blocks of operator ${position}`);
+    return this.#texts.of(`blocks of operator ${position}`);
   }
 
   /** An operator of a block: its values are known by type, and have no columns. */
