@@ -80,7 +80,7 @@ async function repeat(
     rates,
     seconds,
     median: median(rates),
-    interval: medianInterval(rates, options.seed ?? 1),
+    interval: medianInterval(rates),
     mean: mean(rates),
     deviation: deviation(rates),
   };

@@ -12,7 +12,8 @@ import type { GraphRun, GraphSession } from "./device.ts";
 import { inputsOf, symbolsOf } from "./device.ts";
 import type { GenerateEvent, GenerateOptions } from "./generate.ts";
 import { GREEDY, generate } from "./generate.ts";
-import { deviation, median, medianInterval, quantile } from "./statistics.ts";
+import { deviation, median, medianInterval, quantile, seededRandom } from "./statistics.ts";
+import { LEAST_REPEATS, intervalName } from "../contract/views/run.ts";
 import { StopText } from "./stopText.ts";
 
 describe("stop strings", () => {
@@ -79,35 +80,53 @@ describe("stop strings", () => {
   });
 });
 
-test("median, quantiles, deviation and the bootstrap interval", () => {
+test("median, quantiles and deviation", () => {
   expect(median([3, 1, 2])).toBe(2);
   expect(median([4, 1, 2, 3])).toBe(2.5);
   expect(quantile([0, 10], 0.25)).toBe(2.5);
   expect(deviation([2, 4, 4, 4, 5, 5, 7, 9])).toBeCloseTo(2.138089935, 8);
-  const { low, high } = medianInterval([9, 10, 11, 10, 9, 12, 10], 3);
-  expect(low).toBeGreaterThanOrEqual(9);
-  expect(high).toBeLessThanOrEqual(12);
-  expect(medianInterval([9, 10, 11, 10, 9, 12, 10], 3)).toEqual({ low, high });
+});
+
+test("the interval of the median has the ranks of the published tables", () => {
+  const ranksOf = (n: number): readonly number[] => {
+    const { low, high } = medianInterval(Array.from({ length: n }, (_, i) => n - i));
+    return [low, high];
+  };
+  // 95 % intervals of the median by the sign test; below six values, their range.
+  for (const n of [1, 2, 5, 6, 8]) expect(ranksOf(n)).toEqual([1, n]);
+  for (const [n, low, high] of [
+    [9, 2, 8],
+    [10, 2, 9],
+    [15, 4, 12],
+    [20, 6, 15],
+    [30, 10, 21],
+    [50, 18, 33],
+    [100, 40, 61],
+  ] as const)
+    expect(ranksOf(n)).toEqual([low, high]);
+  const [low = 0, high = 0] = ranksOf(5000);
+  // By the normal distribution, half of 5000 ± 1.96 · √5000 / 2.
+  expect(low).toBeGreaterThan(2425);
+  expect(low).toBeLessThan(2435);
+  expect(low + high).toBe(5001);
   expect(medianInterval([5])).toEqual({ low: 5, high: 5 });
 });
 
-test("the bootstrap interval is that of the exact distribution", () => {
-  // The median of n draws from 1 … n is at most k when more than half of them are: a binomial tail at k / n.
-  const n = 11;
-  const choose = (k: number): number =>
-    Array.from({ length: k }, (_, i) => (n - i) / (i + 1)).reduce((a, b) => a * b, 1);
-  const atMost = (k: number): number =>
-    Array.from({ length: 6 }, (_, i) => 6 + i).reduce(
-      (sum, j) => sum + choose(j) * (k / n) ** j * (1 - k / n) ** (n - j),
-      0,
-    );
-  const places = Array.from({ length: n }, (_, i) => i + 1);
-  const exact = (share: number): number | undefined => places.find((k) => atMost(k) >= share);
-  for (const seed of [1, 2, 3])
-    expect(medianInterval([8, 3, 1, 6, 10, 2, 5, 9, 4, 7, 11], seed)).toEqual({
-      low: exact(0.025),
-      high: exact(0.975),
-    });
+test("an interval is called one of 95 % from the number of repeats on that holds the median so often", () => {
+  const random = seededRandom(7);
+  const held = (n: number): number => {
+    const rounds = 20_000;
+    let hits = 0;
+    for (let i = 0; i < rounds; i++) {
+      // Exponential times, as skewed as those of a machine that others use: their median is ln 2.
+      const { low, high } = medianInterval(Array.from({ length: n }, () => -Math.log(1 - random())));
+      if (low <= Math.LN2 && Math.LN2 <= high) hits++;
+    }
+    return hits / rounds;
+  };
+  expect(held(LEAST_REPEATS - 1)).toBeLessThan(0.945);
+  for (const n of [LEAST_REPEATS, 7, 9, 12]) expect(held(n), `${n} repeats`).toBeGreaterThan(0.95);
+  expect([intervalName(LEAST_REPEATS - 1), intervalName(LEAST_REPEATS)]).toEqual(["range", "95 % interval"]);
 });
 
 test("symbols follow from the inputs, and sizes that do not fit are refused", () => {

@@ -211,7 +211,7 @@ onDevice(
   )
     .addOption(preset("--pp <n>", "prompt tokens; 0 leaves the test out", "512"))
     .addOption(preset("--tg <n>", "generated tokens; 0 leaves the test out", "128"))
-    .addOption(preset("-r, --repeats <n>", "runs that count", "5"))
+    .addOption(preset("-r, --repeats <n>", "runs that count; six or more give a 95 % interval", "6"))
     .addOption(preset("--warmup <n>", "runs before those", "1")),
   "cpu, mlx or coreml",
 ).action(run(async () => (await import("./bench.ts")).bench));

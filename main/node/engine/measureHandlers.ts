@@ -210,7 +210,7 @@ function testView(test: Measured): BenchTest {
       test.median,
       "tokens/s",
       "measured",
-      `median of ${test.rates.length} runs, ${intervalName(test.rates.length)}${test.rates.length < LEAST_REPEATS ? "" : " by bootstrap"}`,
+      `median of ${test.rates.length} runs, ${intervalName(test.rates.length)}${test.rates.length < LEAST_REPEATS ? "" : " by ranks"}`,
       { low: test.interval.low, high: test.interval.high },
     ),
     mean: test.mean,
@@ -224,7 +224,7 @@ function notes(tests: readonly Measured[]): string[] {
   for (const test of tests) {
     if (test.rates.length < 3)
       found.push(
-        `${test.test}: ${test.rates.length} ${test.rates.length === 1 ? "run says" : "runs say"} little; repeat at least 5 times.`,
+        `${test.test}: ${test.rates.length} ${test.rates.length === 1 ? "run says" : "runs say"} little; repeat at least ${LEAST_REPEATS} times.`,
       );
     else if (test.deviation / test.mean > 0.1)
       found.push(

@@ -25,7 +25,7 @@ export function BenchInspector(): ReactNode {
       <Card title="How it is measured" level={2}>
         <p>
           Random tokens are read, then tokens are written one by one. The warm-up is not counted. The number is the
-          median of the repeats; of five or more, the interval holds it in 95 of 100 cases.
+          median of the repeats; of six or more, the interval holds it in at least 95 of 100 cases.
         </p>
       </Card>
       {info === null ? null : (

@@ -38,7 +38,7 @@ export function BenchSettingsRow(): ReactNode {
       <NumberField
         whole
         label="Repeats"
-        hint="How often each test is done. Five or more give an interval worth the name."
+        hint="How often each test is done. Six or more give an interval worth the name."
         value={settings.repeats}
         min={1}
         max={100}

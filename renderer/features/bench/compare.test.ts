@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { BenchTest } from "../../../main/contract/views/run.ts";
-import { benchDifferences, compareBench, ratioOfMedians } from "./compare.ts";
+import { benchDifferences, compareBench, ratioOfMedians, ratiosLeftOut } from "./compare.ts";
 import { comparisonJson, comparisonMarkdown, resultMarkdown } from "./benchText.ts";
 import type { BenchEntry } from "./slice.ts";
 
@@ -38,24 +38,52 @@ function entry(id: number, tg: readonly number[], part: Partial<BenchEntry> = {}
 }
 
 describe("the ratio of two results", () => {
+  const STEADY = [100, 101, 99, 100, 102, 98];
+
   it("is that of the medians, within an interval that holds it", () => {
-    const ratio = ratioOfMedians([100, 101, 99, 100, 102], [150, 151, 149, 152, 150]);
+    const ratio = ratioOfMedians(STEADY, [150, 151, 149, 152, 150, 148]);
     expect(ratio.value).toBeCloseTo(1.5, 10);
     expect(ratio.low).toBeLessThanOrEqual(1.5);
     expect(ratio.high).toBeGreaterThanOrEqual(1.5);
     expect(ratio.high - ratio.low).toBeLessThan(0.1);
-    expect(ratioOfMedians([1, 2, 3], [2, 3, 4])).toEqual(ratioOfMedians([1, 2, 3], [2, 3, 4]));
+  });
+
+  it("leaves out as many ratios at each end as the published tables of Mann and Whitney's test allow", () => {
+    // Two-sided, 5 %: the largest U that is significant, so that one more is left out than its value says.
+    const table = [
+      [5, 5, 2],
+      [6, 6, 5],
+      [6, 8, 8],
+      [8, 6, 8],
+      [7, 7, 8],
+      [8, 8, 13],
+      [10, 10, 23],
+      [15, 20, 90],
+      [20, 20, 127],
+    ] as const;
+    for (const [n, m, critical] of table) expect(ratiosLeftOut(n, m), `${n} and ${m}`).toBe(critical + 1);
+    // By the normal distribution, 100 · 100 / 2 - 1.96 · √(100 · 100 · 201 / 12).
+    expect(Math.abs(ratiosLeftOut(100, 100) - 4198)).toBeLessThanOrEqual(2);
+  });
+
+  it("has its full range when there are too few repeats for an interval", () => {
+    expect(ratioOfMedians([100, 110, 105, 102], [200, 210, 190, 220])).toEqual({
+      value: 205 / 103.5,
+      low: 190 / 110,
+      high: 220 / 100,
+    });
+    // One side with many repeats does not make up for the other.
+    expect(ratioOfMedians([1, 2], [4, 5, 6, 7, 8, 9, 10])).toMatchObject({ low: 2, high: 10 });
   });
 
   it("names a winner only when the interval leaves 1 out", () => {
-    const steady = [100, 101, 99, 100, 102];
     const said = (other: readonly number[]): string | undefined =>
-      compareBench(entry(1, steady), entry(2, other)).find((each) => each.test === "tg")?.sentence;
-    expect(said([150, 151, 149, 152, 150])).toMatch(/^The second is 1\.50 × as fast\.$/);
-    expect(said([50, 51, 49, 50, 50])).toMatch(/2\.00 × slower/);
-    expect(said([80, 130, 100, 101, 90])).toMatch(/^No difference/);
-    for (const few of [[150], [150, 150], [150, 151, 149], [150, 151, 149, 150]])
-      expect(said(few)).toMatch(/nothing can be said/);
+      compareBench(entry(1, STEADY), entry(2, other)).find((each) => each.test === "tg")?.sentence;
+    expect(said([150, 151, 149, 152, 150, 150])).toMatch(/^The second is 1\.50 × as fast\.$/);
+    expect(said([50, 51, 49, 50, 50, 50])).toMatch(/2\.00 × slower/);
+    expect(said([80, 130, 100, 101, 90, 95])).toMatch(/^No difference/);
+    for (const few of [[150], [150, 150], [150, 151, 149], [150, 151, 149, 150], [150, 151, 149, 150, 152]])
+      expect(said(few)).toMatch(/nothing can be said: measure at least 6/);
   });
 
   it("says what else differs", () => {
@@ -76,8 +104,8 @@ describe("results as text", () => {
     }
     expect(resultMarkdown(left)).toContain("| tg128 | 100 | 90.0 – 110 (range) | 3 |");
     expect(comparisonMarkdown(left, right)).toMatch(/\| tg128 \| 100 \| 150 \| 1\.50 /);
-    const five = entry(1, [100, 101, 99, 100, 100]);
-    expect(resultMarkdown(five)).toContain("(95 % interval) | 5 |");
+    expect(resultMarkdown(entry(1, [100, 101, 99, 100, 100]))).toContain("(range) | 5 |");
+    expect(resultMarkdown(entry(1, [100, 101, 99, 100, 100, 98]))).toContain("(95 % interval) | 6 |");
   });
 
   it("or JSON with the samples, so that others can compute their own interval", () => {

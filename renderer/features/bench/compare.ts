@@ -18,8 +18,6 @@ export interface ComparedTest {
   readonly sentence: string;
 }
 
-const RESAMPLES = 2000;
-
 function median(values: readonly number[]): number {
   const order = [...values].sort((a, b) => a - b);
   const middle = order.length >> 1;
@@ -27,23 +25,36 @@ function median(values: readonly number[]): number {
   return order.length % 2 === 1 ? high : ((order[middle - 1] ?? NaN) + high) / 2;
 }
 
-/** A linear congruential generator with a fixed seed (Knuth's constants): the same samples give the same interval. */
-function generator(): () => number {
-  let state = 20_261n;
-  return () => {
-    state = (state * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) & 0xffff_ffff_ffff_ffffn;
-    return Number(state >> 40n) / 2 ** 24;
+/**
+ * Right to left. The interval is made of the ratios of every two repeats, one of each side, in order: as many are left out at
+ * each end as the test of Mann and Whitney allows at 5 %. When the two do not differ, it therefore leaves 1 out in at most 5 of
+ * 100 cases, whatever the distribution; of few repeats no ratio is left out.
+ */
+export function ratioOfMedians(left: readonly number[], right: readonly number[]): Ratio {
+  const value = median(right) / median(left);
+  const ratios = right.flatMap((mine) => left.map((other) => mine / other)).sort((a, b) => a - b);
+  const out = Math.min(left.length, right.length) < LEAST_REPEATS ? 0 : ratiosLeftOut(left.length, right.length);
+  return {
+    value,
+    low: Math.min(value, ratios[out] ?? NaN),
+    high: Math.max(value, ratios[ratios.length - 1 - out] ?? NaN),
   };
 }
 
-/** Right to left. Percentile bootstrap: both sides are drawn anew, because both are uncertain. */
-export function ratioOfMedians(left: readonly number[], right: readonly number[]): Ratio {
-  const random = generator();
-  const draw = (values: readonly number[]): number =>
-    median(values.map(() => values[Math.floor(random() * values.length)] ?? NaN));
-  const ratios = Array.from({ length: RESAMPLES }, () => draw(right) / draw(left)).sort((a, b) => a - b);
-  const at = (share: number): number => ratios[Math.round(share * (RESAMPLES - 1))] ?? NaN;
-  return { value: median(right) / median(left), low: at(0.025), high: at(0.975) };
+/**
+ * The largest k with 2 · P(U < k) ≤ 5 %, where U counts the pairs in which the second of two samples of one distribution is
+ * the smaller. How many orders of n + m values have each U are the coefficients of the Gaussian binomial ∏ (1 - q^(m+i)) / (1 - q^i).
+ */
+export function ratiosLeftOut(n: number, m: number): number {
+  const orders = new Float64Array(n * m + 1);
+  orders[0] = 1;
+  for (let i = 1; i <= n; i++) {
+    for (let u = n * m; u >= m + i; u--) orders[u] = (orders[u] ?? 0) - (orders[u - m - i] ?? 0);
+    for (let u = i; u <= n * m; u++) orders[u] = (orders[u] ?? 0) + (orders[u - i] ?? 0);
+  }
+  const all = orders.reduce((sum, count) => sum + count, 0);
+  let tail = 0;
+  return orders.findIndex((count) => 2 * (tail += count) > 0.05 * all);
 }
 
 function sentenceOf(ratio: Ratio, repeats: number): string {

@@ -1,6 +1,7 @@
 /** Benchmarks: what is asked for, samples as they come, and the results of this session, newest first. */
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { BenchItem } from "../../../main/contract/views/run.ts";
+import { LEAST_REPEATS } from "../../../main/contract/views/run.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
@@ -51,7 +52,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
   let stopping: AbortController | null = null;
   let ids = 0;
   return {
-    benchSettings: { device: "cpu", promptTokens: 512, generateTokens: 128, repeats: 5, warmup: 1 },
+    benchSettings: { device: "cpu", promptTokens: 512, generateTokens: 128, repeats: LEAST_REPEATS, warmup: 1 },
     benchRunning: null,
     benchSamples: [],
     benchResults: [],
