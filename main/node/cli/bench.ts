@@ -15,11 +15,12 @@ interface MeasureOptions extends CommonOptions {
   readonly device: string;
 }
 
-function common(options: MeasureOptions) {
+/** `least` and `most`: of tokens; the contract has the same limits. */
+function common(options: MeasureOptions, least: number, most: { readonly pp: number; readonly tg: number }) {
   return {
     device: deviceOption(options.device),
-    promptTokens: wholeNumber("pp", options.pp, 0, 65_536),
-    generateTokens: wholeNumber("tg", options.tg, 0, 4096),
+    promptTokens: wholeNumber("pp", options.pp, least, most.pp),
+    generateTokens: wholeNumber("tg", options.tg, least, most.tg),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
   } as const;
 }
@@ -29,7 +30,7 @@ export async function bench(
   choice: ModelChoice,
   options: MeasureOptions & { readonly repeats: string; readonly warmup: string },
 ): Promise<number> {
-  const asked = common(options);
+  const asked = common(options, 0, { pp: 1_048_576, tg: 1_048_576 });
   if (asked.promptTokens + asked.generateTokens === 0)
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --pp and --tg: got 0 and 0, expected something to measure");
   const { model, title, variant } = await openModel(command, choice, "sample");
@@ -69,14 +70,9 @@ export async function profile(
   options: MeasureOptions & { readonly trace?: string },
 ): Promise<number> {
   if (options.trace !== undefined) await checkTrace(options.trace);
-  const asked = common(options);
+  const asked = common(options, 1, { pp: 65_536, tg: 4096 });
   const { model } = await openModel(command, choice, "sample");
-  const input = { ...asked, model };
-  for await (const item of command.client.stream(
-    "profile.run",
-    { ...input, promptTokens: Math.max(1, input.promptTokens), generateTokens: Math.max(1, input.generateTokens) },
-    { signal: command.signal },
-  )) {
+  for await (const item of command.client.stream("profile.run", { ...asked, model }, { signal: command.signal })) {
     if (item.kind === "phase") command.output.progress(item.sentence, item.name);
     else {
       if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));

@@ -47,12 +47,18 @@ const OFFERS = [
   { option: "demo", flag: "--demo", id: "demo-hybrid" },
 ] as const;
 
+/** Of several answers to one question, nobody could say which one counts. `given`: flags with what they were given. */
+export function oneOf(what: string, given: Readonly<Record<string, unknown>>): void {
+  const named = Object.keys(given).filter((flag) => given[flag] !== undefined && given[flag] !== false);
+  if (named.length > 1)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${what}: got ${named.join(" and ")}, expected one`);
+}
+
 /** The model that a command line names: a file or one of those that come with the workbench, and not two of them. */
 export function choiceOf(file: string | undefined, options: CommonOptions): ModelChoice {
   const offers = OFFERS.filter(({ option }) => options[option] === true);
   const named = [...(file === undefined ? [] : [file]), ...offers.map(({ flag }) => flag)];
-  if (named.length > 1)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] the model: got ${named.join(" and ")}, expected one`);
+  oneOf("the model", Object.fromEntries(named.map((name) => [name, true])));
   return { file, offer: offers[0]?.id };
 }
 

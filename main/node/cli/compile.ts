@@ -1,6 +1,6 @@
 /** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
 import { stat } from "node:fs/promises";
-import { extname, resolve } from "node:path";
+import { dirname, extname, resolve } from "node:path";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
@@ -29,9 +29,12 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   if (options.dryRun === true) {
     if (!plan.can.ok && plan.forms.length === 0) throw refusal(plan.can);
     const taken = !overwrite && (await isTaken(path));
-    output.value({ ...plan, path, taken });
+    const folderExists = (await stat(dirname(path)).catch(() => undefined))?.isDirectory() === true;
+    output.value({ ...plan, path, taken, folderExists });
     output.line(plan.sentence);
-    output.line(taken ? `! ${path} exists already: choose another name, or --overwrite` : `It would go to ${path}`);
+    if (!folderExists) output.line(`! the folder ${dirname(path)} does not exist: create it first, or choose another`);
+    else
+      output.line(taken ? `! ${path} exists already: choose another name, or --overwrite` : `It would go to ${path}`);
     output.table(
       ["type", "form", "bits", "tensors"],
       plan.forms.map((row) => [row.source, row.form, row.bitsPerWeight.toFixed(3), String(row.tensors)]),

@@ -1,6 +1,8 @@
 /** `rlx doctor`: what this machine has, what is missing and how to get it. */
 import type { Engine } from "../engine/engine.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
+import { oneOf } from "./client.ts";
 import type { Output } from "./output.ts";
 
 const MARKS = { ok: "✓", info: "·", warning: "!", missing: "✗" } as const;
@@ -14,6 +16,13 @@ interface DoctorOptions extends CommonOptions {
 
 export async function doctor(command: Command, _model: ModelChoice, options: DoctorOptions): Promise<number> {
   const { client, engine, output } = command;
+  oneOf("what to do", {
+    "--clear-cache": options.clearCache,
+    "--calibrate": options.calibrate,
+    "--verify": options.verify,
+  });
+  if (options.output !== undefined && options.verify !== true)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --output: expected together with --verify, which writes there");
   if (options.verify === true) return (await import("./verify.ts")).verifyMac(command, options.output);
   if (options.calibrate === true) return (await import("./calibrate.ts")).calibrate(command);
   if (options.clearCache === true) return clearCache(engine, output);

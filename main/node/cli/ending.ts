@@ -2,7 +2,7 @@
 import type { WireError } from "../../diagnostics/errors.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { readSettings } from "../settings.ts";
-import { errorText, exitCode, INTERRUPTED } from "./output.ts";
+import { errorText, exitCode, INTERRUPTED, isMisuse } from "./output.ts";
 
 const stopped = new AbortController();
 
@@ -47,7 +47,7 @@ function wantsStack(): boolean {
 
 /** Whoever wrote the command wrongly is told where it says how. */
 function withHint(wire: WireError, command: string): WireError {
-  return wire.code === "INPUT_ARGUMENT" && wire.hint === undefined
+  return isMisuse(wire) && wire.hint === undefined
     ? { ...wire, hint: `\`${command} --help\` says what it takes.` }
     : wire;
 }

@@ -1,7 +1,7 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
 import type { Overview } from "../../contract/views/model.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { openModel, targetOf } from "./client.ts";
+import { oneOf, openModel, targetOf } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
 
 interface InspectOptions extends CommonOptions {
@@ -18,6 +18,7 @@ function settle(choice: ModelChoice, query: string | true | undefined): { choice
 }
 
 export async function inspect(command: Command, given: ModelChoice, options: InspectOptions): Promise<undefined> {
+  oneOf("what to list", { "--key": options.key, "--metadata": options.metadata, "--tensors": options.tensors });
   const { choice, query } = settle(given, options.metadata ?? options.tensors);
   const opened = await openModel(command, choice);
   if (options.key !== undefined) return printKey(command, opened.model, options.key);

@@ -75,13 +75,16 @@ const withoutWeights = (command: Program): Program =>
 const CHIP_OPTION = ["--chip <id>", "chip to predict for: m1, m2, m3, m4 or m5"] as const;
 
 const forTarget = (command: Program): Program =>
+  ofBothPhases(command).addOption(preset("--phase <name>", "decode or prefill", "decode"));
+
+/** A package holds both phases. */
+const ofBothPhases = (command: Program): Program =>
   withoutWeights(command)
     .option(...CHIP_OPTION)
     .option("--os <id>", "system to predict for: macos14, macos15 or macos26")
     .option("--units <id>", "compute units: cpu-ane, cpu-gpu, all or cpu")
     .option("--profile <id>", "form of the weights: auto, gpu (packed), ane (f16) or exact (f32)")
-    .option("--context <n>", "context length in tokens")
-    .addOption(preset("--phase <name>", "decode or prefill", "decode"));
+    .option("--context <n>", "context length in tokens");
 
 const onDevice = (command: Program, devices: string): Program =>
   command.option("--threads <n>", "CPU threads; all without it").addOption(preset("--device <id>", devices, "cpu"));
@@ -152,7 +155,7 @@ forTarget(add("segments", "where the program is cut, and the bytes that cross", 
   run(async () => (await import("./route.ts")).segments),
 );
 
-forTarget(
+ofBothPhases(
   add(
     "compile",
     "write the .mlpackage of this model",

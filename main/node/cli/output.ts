@@ -163,5 +163,9 @@ export const INTERRUPTED = 130;
 /** 0 done · 1 it did not work · 2 the command was wrong · 130 stopped by the user. */
 export function exitCode(error: WireError): number {
   if (error.code === "CANCELLED") return INTERRUPTED;
-  return error.code === "INPUT_ARGUMENT" ? 2 : 1;
+  return isMisuse(error) ? 2 : 1;
 }
+
+/** The command line was wrong: what a command refuses, and what the contract does that every command speaks. */
+export const isMisuse = (error: WireError): boolean =>
+  error.code === "INPUT_ARGUMENT" || error.code === "CONTRACT_INPUT";

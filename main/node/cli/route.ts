@@ -4,7 +4,7 @@ import type { RouteView } from "../../contract/views/route.ts";
 import { deviceOf } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { openModel, targetOf } from "./client.ts";
+import { oneOf, openModel, targetOf } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 import { readSettings, VARIABLES } from "../settings.ts";
 import type { Output } from "./output.ts";
@@ -27,6 +27,8 @@ async function routeView(command: Command, choice: ModelChoice, options: CommonO
 }
 
 export async function route(command: Command, choice: ModelChoice, options: RouteOptions): Promise<number> {
+  oneOf("what to show", { "--planned": options.planned, "--expect": options.expect });
+  oneOf("what to show", { "--planned": options.planned, "--ops": options.ops });
   if (options.planned === true) return planned(command, choice, options);
   const expectation = options.expect === undefined ? undefined : parseExpectation(options.expect);
   const view = await routeView(command, choice, options);

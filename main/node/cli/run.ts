@@ -5,7 +5,7 @@ import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { decimal, deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
+import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { figureText, INTERRUPTED } from "./output.ts";
 
 interface SamplingOptions extends CommonOptions {
@@ -44,11 +44,17 @@ function runInput(model: string, options: SamplingOptions, prompt: RunInput["pro
       repeatPenalty: decimal("repeat-penalty", options.repeatPenalty, 0.1, 10),
       seed: options.seed === undefined ? null : wholeNumber("seed", options.seed, 0, 4_294_967_295),
     },
-    stop: options.stop ?? [],
+    stop: stopTexts(options.stop ?? []),
     maxTokens: wholeNumber("max-tokens", options.maxTokens, 1, 1_048_576),
     context: options.context === undefined ? null : wholeNumber("context", options.context, 1, 1_048_576),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
   };
+}
+
+/** An empty text is found everywhere: nothing would ever be written. */
+function stopTexts(texts: readonly string[]): string[] {
+  if (texts.includes("")) throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --stop: got nothing, expected a text");
+  return [...texts];
 }
 
 /** Streams one answer to stdout. ^C stops the answer, not the program, while one is being written. */
@@ -100,6 +106,7 @@ export async function complete(
   choice: ModelChoice,
   options: SamplingOptions & { readonly prompt?: string; readonly promptFile?: string },
 ): Promise<number> {
+  oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = options.promptFile === undefined ? options.prompt : await readText(options.promptFile);
   if (text === undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx run] no prompt", {

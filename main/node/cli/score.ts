@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { deviceOption, openModel, wholeNumber } from "./client.ts";
+import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
 import { counted } from "./output.ts";
 import { readText } from "./run.ts";
 
@@ -22,13 +22,6 @@ interface ScoreOptions extends TextOptions {
   readonly chunk: string;
 }
 
-/** Of several texts, nobody could say which one counts. */
-function oneSource(sources: Readonly<Record<string, string | undefined>>): void {
-  const given = Object.keys(sources).filter((flag) => sources[flag] !== undefined);
-  if (given.length > 1)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] the text: got ${given.join(" and ")}, expected one`);
-}
-
 async function textOf(options: TextOptions, flags = "--text or --text-file"): Promise<string> {
   if (options.textFile !== undefined) return readText(options.textFile);
   if (options.text !== undefined) return options.text;
@@ -40,7 +33,7 @@ async function opened(command: Command, choice: ModelChoice): Promise<OpenModel>
 }
 
 export async function tokenize(command: Command, choice: ModelChoice, options: TextOptions): Promise<undefined> {
-  oneSource({ "--text": options.text, "--text-file": options.textFile });
+  oneOf("the text", { "--text": options.text, "--text-file": options.textFile });
   const text = await textOf(options);
   const { tokenizer } = await opened(command, choice);
   const tokens = [...tokenizer.encode(text, { addSpecial: options.special })];
@@ -61,7 +54,7 @@ function parseIds(list: string): number[] {
 /** {tokens, logprobs, perplexity}; the first token has no log-probability. */
 export async function score(command: Command, choice: ModelChoice, options: ScoreOptions): Promise<number> {
   const { output, signal } = command;
-  oneSource({ "--ids": options.ids, "--text": options.text, "--text-file": options.textFile });
+  oneOf("the text", { "--ids": options.ids, "--text": options.text, "--text-file": options.textFile });
   const model = await opened(command, choice);
   const tokens =
     options.ids === undefined

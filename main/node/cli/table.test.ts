@@ -22,6 +22,12 @@ describe("a table", () => {
     });
   });
 
+  it("has as many rows as there are, also more than a call may have arguments", () => {
+    const rows = Array.from({ length: 150_000 }, (_, i) => [String(i), "x"]);
+    const lines = formatTable(["id", "piece"], rows, { right: [0] }).text.split("\n");
+    expect([lines.length, lines[2], lines.at(-1)]).toEqual([150_002, "     0  x", "149999  x"]);
+  });
+
   it("leaves out columns that nothing stands in", () => {
     const rows = [
       ["CPU", "", "17", ""],

@@ -58,7 +58,10 @@ function layOut(
   width: number,
 ): Table {
   const { right = [], yields, by = "cut" } = style;
-  const natural = header.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  // Not Math.max(...rows): a table has more rows than a call may have arguments.
+  const natural = header.map((title, i) =>
+    rows.reduce((widest, row) => Math.max(widest, row[i]?.length ?? 0), title.length),
+  );
   const widths = yields === undefined ? natural : narrowed(natural, yields, header[yields]?.length ?? 0, width);
   if (by === "wrap" && yields === header.length - 1 && isTower(natural, widths, yields))
     return { text: withNotesBelow(header, rows, style, width), isCut: false };
