@@ -2,6 +2,7 @@ import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
+import type { Dim } from "../../ir/dim.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -17,10 +18,12 @@ import {
   mlxAdditive,
   mlxShaped,
   mlxTakesAttention,
+  mlxWithoutBlindRows,
   scaleScores,
+  someRowsSeeNothing,
   visibleKeys,
 } from "../families/attention.ts";
-import { sizeValue } from "../families/constants.ts";
+import { scalarLike, sizeValue } from "../families/constants.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at, broadcastData } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
@@ -110,6 +113,24 @@ function reference([q, k, v, mask]: InputsOf<"3-4", HostTensor>, attrs: Attentio
   return hostTensor(q.dtype, [batch, heads, rows, valueSize], out);
 }
 
+/** Which keys each row sees, to be spread over scores [B, Hkv, G, Sq, Sk]; undefined for all of them. */
+function visibleTo(
+  g: OpBuilder,
+  mask: Value | undefined,
+  [batch, rows, keys]: readonly [Dim, Dim, Dim],
+  attrs: AttentionAttrs,
+): Value | undefined {
+  if (attrs.mask === "custom" && mask !== undefined) return g.reshape([mask], { shape: [batch, 1, 1, 1, keys] });
+  if (attrs.mask !== "causal" && attrs.mask !== "sliding") return undefined;
+  const offset = g.sub([sizeValue(g, [keys], "i32"), sizeValue(g, [rows], "i32")]);
+  const position = g.add([g.iota([], { shape: [rows, 1], axis: 0 }), offset]);
+  return visibleKeys(g, position, g.iota([], { shape: [keys], axis: 0 }), attrs.window);
+}
+
+/** A custom mask may hide all keys of a batch; the others hide them from rows that stand before the first. */
+const mayBeBlind = (mask: MaskKind, rows: Dim, keys: Dim): boolean =>
+  mask === "custom" || someRowsSeeNothing(rows, keys);
+
 function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<"3-4", Value>, attrs: AttentionAttrs): Value {
   const [batch = 0, heads = 0, rows = 0, size = 0] = g.typeOf(q).shape;
   const [, kvHeads = 0, keys = 0, valueSize = 0] = g.typeOf(v).shape;
@@ -121,47 +142,51 @@ function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<"3-4", Value>, attrs:
   if (mask !== undefined && attrs.mask === "bias") {
     const full = g.expand([mask], { shape: [batch, heads, rows, keys] });
     scores = g.add([scores, g.reshape([full], { shape: [batch, kvHeads, group, rows, keys] })]);
-  } else if (mask !== undefined) {
-    scores = hideScores(g, scores, g.reshape([mask], { shape: [batch, 1, 1, 1, keys] }));
-  } else if (attrs.mask !== "none") {
-    const offset = g.sub([sizeValue(g, [keys], "i32"), sizeValue(g, [rows], "i32")]);
-    const position = g.add([g.iota([], { shape: [rows, 1], axis: 0 }), offset]);
-    scores = hideScores(g, scores, visibleKeys(g, position, g.iota([], { shape: [keys], axis: 0 }), attrs.window));
   }
-  const weights = g.softmax([scores], { axis: 4 });
+  const visible = visibleTo(g, mask, [batch, rows, keys], attrs);
+  const shares = g.softmax([visible === undefined ? scores : hideScores(g, scores, visible)], { axis: 4 });
+  const weights =
+    visible !== undefined && mayBeBlind(attrs.mask, rows, keys)
+      ? g.where([visible, shares, scalarLike(g, shares, 0)])
+      : shares;
   const mixed = g.matmul([weights, g.reshape([v], { shape: [batch, kvHeads, 1, keys, valueSize] })]);
   return g.reshape([mixed], { shape: [batch, heads, rows, valueSize] });
 }
 
-const mlxMask = (
+/** Which keys each row sees, where MLX's own modes do not say so; aligned at the top left where there are more rows, its causal is not ours. */
+function mlxVisible(
   e: MlxEmitter,
-  [q, k, , mask]: InputsOf<"3-4", MlxValue>,
+  mask: MlxValue | undefined,
+  [batch, rows, keys]: readonly [Dim, Dim, Dim],
   attrs: AttentionAttrs,
-): MlxValue | undefined => {
-  const [batch = 0, , rows = 0] = q.type.shape;
-  const keys = k.type.shape[2] ?? 0;
-  const dtype = plainDType(q.type.dtype, "attention");
-  if (attrs.mask === "sliding")
-    return mlxAdditive(e, e.one("window_mask", [], tensor("bool", [rows, keys]), { window: attrs.window ?? 0 }), dtype);
-  return attrs.mask === "custom" && mask ? mlxAdditive(e, mlxShaped(e, mask, [batch, 1, 1, keys]), dtype) : mask;
-};
+): MlxValue | undefined {
+  if (attrs.mask === "custom" && mask) return mlxShaped(e, mask, [batch, 1, 1, keys]);
+  const causal = attrs.mask === "causal" && someRowsSeeNothing(rows, keys);
+  if (!causal && attrs.mask !== "sliding") return undefined;
+  return e.one("window_mask", [], tensor("bool", [rows, keys]), { window: attrs.window ?? -1 });
+}
 
 const mlxAttention = (
   e: MlxEmitter,
-  inputs: InputsOf<"3-4", MlxValue>,
+  [q, k, v, mask]: InputsOf<"3-4", MlxValue>,
   attrs: AttentionAttrs,
   node: NodeInfo<AttentionAttrs>,
 ): readonly MlxValue[] => {
-  const mask = mlxMask(e, inputs, attrs);
-  const mode = attrs.mask === "causal" ? { mode: { word: "causal" } } : {};
-  const operands = [inputs[0], inputs[1], inputs[2], ...(mask === undefined ? [] : [mask])];
-  return e.call("attention", operands, node.outputs, { scale: attrs.scale, ...mode });
+  const [batch = 0, , rows = 0] = q.type.shape;
+  const keys = k.type.shape[2] ?? 0;
+  const visible = mlxVisible(e, mask, [batch, rows, keys], attrs);
+  const added = visible === undefined ? mask : mlxAdditive(e, visible, plainDType(q.type.dtype, "attention"));
+  const mode = attrs.mask === "causal" && visible === undefined ? { mode: { word: "causal" } } : {};
+  const operands = [q, k, v, ...(added === undefined ? [] : [added])];
+  const mixed = e.call("attention", operands, node.outputs, { scale: attrs.scale, ...mode });
+  const blind = visible !== undefined && mayBeBlind(attrs.mask, rows, keys);
+  return blind ? mixed.map((value) => mlxWithoutBlindRows(e, value, visible)) : mixed;
 };
 
 export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
   name: "attention",
   summary:
-    "softmax(softcap(scale · q kᵀ) + mask) v with grouped key heads: q [B,H,Sq,D], k [B,Hkv,Sk,D], v [B,Hkv,Sk,Dv].",
+    "softmax(softcap(scale · q kᵀ) + mask) v with grouped key heads: q [B,H,Sq,D], k [B,Hkv,Sk,D], v [B,Hkv,Sk,Dv]. A row whose mask hides every key gives zeros.",
   arity: "3-4",
   outputs: "one",
   attributes: {
@@ -219,6 +244,27 @@ export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
         values([1, 0, 1, 1, 1, 1, 0, 0], [2, 4], "bool"),
       ],
       attrs: { scale: 0.5, mask: "custom" },
+    },
+    {
+      title: "custom mask that hides all keys of one batch",
+      inputs: [
+        normal(25, [2, 2, 3, 4]),
+        normal(26, [2, 1, 4, 4]),
+        normal(27, [2, 1, 4, 4]),
+        values([0, 0, 0, 0, 0, 1, 1, 0], [2, 4], "bool"),
+      ],
+      attrs: { scale: 0.5, mask: "custom" },
+    },
+    {
+      title: "causal with more rows than keys",
+      inputs: [normal(28, [1, 2, 5, 4]), normal(29, [1, 2, 3, 4]), normal(30, [1, 2, 3, 4])],
+      attrs: { scale: 0.5, mask: "causal" },
+    },
+    {
+      title: "sliding with more rows than keys, symbolic",
+      inputs: [normal(31, [1, 2, "T", 4]), normal(32, [1, 1, 2, 4]), normal(33, [1, 1, 2, 4])],
+      attrs: { scale: 0.5, mask: "sliding", window: 1 },
+      bindings: { T: 5 },
     },
     {
       title: "bias, grouped heads",

@@ -2,6 +2,7 @@
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
+import { dimTerms, subDims } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
@@ -75,6 +76,10 @@ export function scaleScores(g: OpBuilder, scores: Value, { scale, softcap }: Sco
 export const hideScores = (g: OpBuilder, scores: Value, visible: Value): Value =>
   g.where([visible, scores, scalarLike(g, scores, maskedScore(plainDType(g.typeOf(scores).dtype, "attention")))]);
 
+/** Whether the first of `rows`, aligned at the bottom right, can stand before the first of `keys`. */
+export const someRowsSeeNothing = (rows: Dim, keys: Dim): boolean =>
+  dimTerms(subDims(keys, rows)).some(({ coefficient }) => coefficient < 0);
+
 /** Keys from `row - window` to `row`: rows [.., 1] and keys [..] of positions. Without a window, all up to the row. */
 export function visibleKeys(g: OpBuilder, rows: Value, keys: Value, window: number | undefined): Value {
   const upTo = g.compare([keys, rows], { op: "le" });
@@ -93,6 +98,15 @@ export function mlxTakesAttention({ inputs: [q], attrs }: NodeInfo<ScoreAttrs>):
 /** A mask of truth values as numbers that MLX's attention adds to scores of this type. */
 export const mlxAdditive = (e: MlxEmitter, mask: MlxValue, dtype: DType): MlxValue =>
   e.one("additive_mask", [mask], tensor(dtype, mask.type.shape));
+
+/** The results of MLX's attention with zeros for rows that see no key, which it gives the mean of all values. */
+export function mlxWithoutBlindRows(e: MlxEmitter, mixed: MlxValue, visible: MlxValue): MlxValue {
+  const { dtype } = mixed.type;
+  const axis = visible.type.shape.length - 1;
+  const ones = e.one("cast", [visible], tensor(dtype, visible.type.shape));
+  const any = e.one("max", [ones], tensor(dtype, [...visible.type.shape.slice(0, axis), 1]), { axes: [axis] });
+  return e.one("multiply", [mixed, any], mixed.type);
+}
 
 /** The value under another shape. */
 export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>
