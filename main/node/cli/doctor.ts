@@ -40,17 +40,20 @@ async function clearCache(engine: Engine, output: Output): Promise<number> {
   const removed = await engine.plans?.clear();
   const models = await engine.coreml.models.clear();
   const left = ((await engine.plans?.facts())?.entries ?? 0) + (await engine.coreml.models.facts()).entries;
+  const inUse = await engine.coreml.models.usedByOthers();
   const coreml = { removed: models.entries, bytes: models.bytes, folder: models.folder };
   output.value({
     removed: removed?.entries ?? 0,
     bytes: removed?.bytes ?? 0,
     left,
+    inUse,
     folder: removed?.folder ?? null,
     coreml,
   });
   output.line(removed === undefined ? "The compile cache is switched off." : removedText(removed));
   if (models.entries > 0) output.line(`Core ML models: ${removedText(models)}`);
-  if (left > 0) output.line(`${entriesText(left)} could not be removed.`);
+  if (inUse > 0) output.line(`Core ML models: another process has ${inUse} open, which stay. End it and clear again.`);
+  if (left > inUse) output.line(`${entriesText(left - inUse)} could not be removed.`);
   return left > 0 ? 1 : 0;
 }
 

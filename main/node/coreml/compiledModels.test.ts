@@ -1,5 +1,6 @@
 // The cache of compiled models: found again, bounded in size and age, never what is in use, cleared whole, and leftovers of
 // processes that died are removed.
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -128,6 +129,48 @@ describe("compiled models", () => {
     expect(await models.clear()).toEqual({ folder: folder(), entries: 2, bytes: 2000, limit: 2500 });
     expect(await readdir(folder())).toEqual([]);
     expect(await models.clear()).toMatchObject({ entries: 0, bytes: 0 });
+  });
+
+  describe("that another process has", () => {
+    // This test's parent lives as long as it does; a number beyond every system's limit is nobody's.
+    const [living, dead] = [process.ppid, 2 ** 30];
+
+    it("stay when all are removed, with what it is making, and go once it has ended", async () => {
+      const key = await stored("a", 1);
+      await stored("b", 1);
+      await stored("c", 1);
+      const making = `${"0".repeat(16)}.${living}.${randomUUID()}.mlpackage`;
+      const compiling = `${hashOf("d")}.mlmodelc.${living}.partial`;
+      for (const name of [making, compiling, making.replace(String(living), String(dead))])
+        await mkdir(join(folder(), name));
+      await writeFile(join(folder(), `${hashOf("a")}.${living}.use`), "");
+      await writeFile(join(folder(), `${hashOf("b")}.${dead}.use`), "");
+      const models = new CompiledModels(home, BOUNDS);
+      expect(await models.clear()).toMatchObject({ entries: 2, bytes: 2000 });
+      expect(await models.usedByOthers()).toBe(1);
+      expect((await readdir(folder())).sort()).toEqual(
+        [making, compiling, `${hashOf("a")}.mlmodelc`, `${hashOf("a")}.${living}.use`, `${key}.json`].sort(),
+      );
+      await rm(join(folder(), `${hashOf("a")}.${living}.use`));
+      expect(await models.clear()).toMatchObject({ entries: 1 });
+    });
+
+    it("are not trimmed, however long ago they were opened", async () => {
+      await stored("a", 60);
+      await stored("b", 60);
+      await writeFile(join(folder(), `${hashOf("a")}.${living}.use`), "");
+      await make(new CompiledModels(home, BOUNDS), "new");
+      expect((await left()).includes("a")).toBe(true);
+      expect((await left()).includes("b")).toBe(false);
+    });
+
+    it("are marked by whoever finds or makes one", async () => {
+      const models = new CompiledModels(home, BOUNDS);
+      await models.find(await stored("a", 1));
+      const made = await make(models, "new");
+      const marks = (await readdir(folder())).filter((name) => name.endsWith(".use"));
+      expect(marks.sort()).toEqual([hashOf("a"), made].map((content) => `${content}.${process.pid}.use`).sort());
+    });
   });
 
   it("do not drag along what dead processes left", async () => {

@@ -11,7 +11,17 @@ import { join } from "node:path";
 import { MODEL_PATH, openPackage, WEIGHTS_PATH } from "../../backends/coreml/package.ts";
 import { packageReader } from "../packageDirectory.ts";
 import type { CacheBounds, CompiledFacts, IndexFacts } from "./modelFolder.ts";
-import { BOUNDS, COMPILED, modelsIn, readIndex, removeEverything, sumOf, trimModels } from "./modelFolder.ts";
+import {
+  BOUNDS,
+  COMPILED,
+  markUse,
+  modelsIn,
+  readIndex,
+  removeEverything,
+  sumOf,
+  trimModels,
+  usedByOthers,
+} from "./modelFolder.ts";
 
 export interface CompiledModel extends IndexFacts {
   readonly path: string;
@@ -40,7 +50,7 @@ export async function contentOf(packagePath: string, signal?: AbortSignal): Prom
 export class CompiledModels {
   readonly folder: string;
   readonly #bounds: CacheBounds;
-  /** What this process uses is not removed under it. */
+  /** What this process uses is not removed under it, also not by others, which see a mark. */
   readonly #inUse = new Set<string>();
   #trimmed: Promise<void> | undefined;
 
@@ -61,7 +71,7 @@ export class CompiledModels {
     try {
       const path = this.pathOf(facts.content);
       // Before anything is waited for: from here on it is not trimmed.
-      this.#inUse.add(facts.content);
+      await this.#use(facts.content);
       await access(path);
       // The index tells when a model was used last: nothing of the model itself may change.
       const now = new Date();
@@ -83,12 +93,12 @@ export class CompiledModels {
   ): Promise<CompiledModel> {
     await mkdir(this.folder, { recursive: true });
     // The same model may be made twice at a time, by this process and by others.
-    const own = `${key.slice(0, 16)}.${randomUUID()}`;
+    const own = `${key.slice(0, 16)}.${process.pid}.${randomUUID()}`;
     const packagePath = join(this.folder, `${own}.mlpackage`);
     try {
       await write(packagePath);
       const model = await this.#describe(packagePath, signal);
-      this.#inUse.add(model.content);
+      await this.#use(model.content);
       await compile(packagePath, model);
       const { path: _, ...facts } = model;
       const partial = join(this.folder, `${own}.partial`);
@@ -106,7 +116,19 @@ export class CompiledModels {
     return { folder: this.folder, entries, bytes, limit: this.#bounds.bytes };
   }
 
-  /** Removes every compiled model; answers what was really removed. */
+  /** How many models other processes have open. */
+  async usedByOthers(): Promise<number> {
+    const used = await usedByOthers(this.folder);
+    return (await modelsIn(this.folder)).filter(({ content }) => used.has(content)).length;
+  }
+
+  /** Here at once, so that nothing that waits trims it; then for other processes. */
+  #use(content: string): Promise<void> {
+    this.#inUse.add(content);
+    return markUse(this.folder, content);
+  }
+
+  /** Removes every compiled model that no other process has open; answers what was really removed. */
   async clear(): Promise<CompiledFacts> {
     const before = await this.facts();
     await removeEverything(this.folder);

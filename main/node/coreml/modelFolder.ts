@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { lstat, readdir, readFile, rename, rm } from "node:fs/promises";
+import { lstat, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export const COMPILED = ".mlmodelc";
@@ -12,6 +12,9 @@ const INDEX = ".json";
 /** What a process that died has left behind, and what is on its way out. */
 const UNFINISHED = /\.(?:mlpackage|partial|gone)$/;
 const CONTENT = /^[0-9a-f]{32}\.mlmodelc$/;
+/** Names with the process that works on them (the native compiler's as well), and marks that a process has opened a model. */
+const OWNED = /\.(\d+)\.(?:[0-9a-f-]{36}\.)?(?:mlpackage|partial)$/;
+const USE = /^([0-9a-f]{32})\.(\d+)\.use$/;
 
 export interface CacheBounds {
   readonly bytes: number;
@@ -148,19 +151,57 @@ export function superfluous(
   return dropped;
 }
 
+/** Another process that lives; whose number was given to somebody else counts as living, which costs room and no model. */
+function isAnother(pid: number): boolean {
+  if (pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+const isOthersWork = (name: string): boolean => isAnother(Number(OWNED.exec(name)?.[1] ?? process.pid));
+
+/** Says to other processes that this one has opened a model: Core ML may open its files again, function by function. */
+export const markUse = (folder: string, content: string): Promise<void> =>
+  writeFile(join(folder, `${content}.${process.pid}.use`), "").catch(() => undefined);
+
+/** Models that other processes have opened; the marks of processes that have ended go. */
+export async function usedByOthers(folder: string): Promise<ReadonlySet<string>> {
+  const used = new Set<string>();
+  for (const name of await namesIn(folder)) {
+    const [, content, pid] = USE.exec(name) ?? [];
+    if (content === undefined || Number(pid) === process.pid) continue;
+    if (isAnother(Number(pid))) used.add(content);
+    else await rm(join(folder, name), { force: true }).catch(() => undefined);
+  }
+  return used;
+}
+
 /** Keeps the folder within its bounds; `kept` are in use. */
 export async function trimModels(folder: string, bounds: CacheBounds, kept: ReadonlySet<string>): Promise<void> {
   const now = Date.now();
-  await Promise.all(superfluous(await modelsIn(folder), bounds, now, kept).map(removeModel));
-  for (const name of (await namesIn(folder)).filter((one) => UNFINISHED.test(one))) {
+  const inUse = new Set([...kept, ...(await usedByOthers(folder))]);
+  await Promise.all(superfluous(await modelsIn(folder), bounds, now, inUse).map(removeModel));
+  for (const name of (await namesIn(folder)).filter((one) => UNFINISHED.test(one) && !isOthersWork(one))) {
     const path = join(folder, name);
     if (now - (await changedMs(path)) > bounds.graceMs)
       await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
+/** All but what other processes have open or are making. */
 export async function removeEverything(folder: string): Promise<void> {
-  await Promise.all((await modelsIn(folder)).map(removeModel));
-  for (const name of (await namesIn(folder)).filter((one) => UNFINISHED.test(one) || one.endsWith(INDEX)))
+  const inUse = await usedByOthers(folder);
+  const models = await modelsIn(folder);
+  const kept = new Set(models.filter(({ content }) => inUse.has(content)).flatMap(({ indexes }) => indexes));
+  await Promise.all(models.filter(({ content }) => !inUse.has(content)).map(removeModel));
+  const rest = (name: string): boolean =>
+    (UNFINISHED.test(name) && !isOthersWork(name)) ||
+    (name.endsWith(INDEX) && !kept.has(join(folder, name))) ||
+    name.endsWith(`.${process.pid}.use`);
+  for (const name of (await namesIn(folder)).filter(rest))
     await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
 }
