@@ -42,8 +42,32 @@ describe("the ribbon", () => {
     expect(rects.reduce((n, rect) => n + rect.work, 0)).toBeCloseTo(1);
   });
 
-  it("has a notch at every change of device", () => {
+  it("has a notch at every change of segment", () => {
     expect(ribbonNotches(ribbonRects(route, 800, "work"))).toHaveLength(4);
+  });
+
+  it("draws segments as they run, where nodes of several stand between each other", () => {
+    const mixed = runs([
+      [3, 0, 0.1, 2],
+      [1, 1, 0.2, 5],
+      [3, 0, 0.1, 2],
+      [1, 1, 0.4, 34],
+      [3, 2, 0.2, 3],
+    ]);
+    const rects = ribbonRects(mixed, 800, "work");
+    expect(rects.map(({ segment, firstNode }) => [segment, firstNode])).toEqual([
+      [0, 0],
+      [0, 20],
+      [1, 10],
+      [1, 30],
+      [2, 40],
+    ]);
+    expect(ribbonNotches(rects)).toHaveLength(2);
+    expect(segmentExtents(rects).map(({ segment, width }) => [segment, Math.round(width)])).toEqual([
+      [0, 160],
+      [1, 480],
+      [2, 160],
+    ]);
   });
 
   it("is empty without runs or room", () => {

@@ -1,6 +1,9 @@
 /**
  * The route ribbon as rectangles: the program in execution order, width by work or by number of ops. Every segment stays
  * visible however little it does, because a small segment is two hops; runs too thin to tell apart are drawn as one.
+ *
+ * Runs come in the order of the nodes, in which a segment may begin before the one that runs first has ended (a product of
+ * block 0 stands before a reshape that the CPU does for all blocks): drawn so, the ribbon would show hops that nobody makes.
  */
 export interface RibbonRuns {
   readonly device: ArrayLike<number>;
@@ -26,9 +29,10 @@ export interface RibbonRect {
 const MIN_SEGMENT = 3;
 const MIN_RUN = 6;
 
-export function ribbonRects(runs: RibbonRuns, width: number, by: RibbonWidth): readonly RibbonRect[] {
-  const count = runs.device.length;
+export function ribbonRects(unordered: RibbonRuns, width: number, by: RibbonWidth): readonly RibbonRect[] {
+  const count = unordered.device.length;
   if (count === 0 || width <= 0) return [];
+  const runs = inOrder(unordered);
   const weightOf = (run: number): number => Math.max(0, (by === "work" ? runs.work[run] : runs.ops[run]) ?? 0);
   const segments = segmentSpans(runs);
   const weights = segments.map(({ first, end }) => {
@@ -71,6 +75,21 @@ export function ribbonRects(runs: RibbonRuns, width: number, by: RibbonWidth): r
   return rects;
 }
 
+/** Segment by segment, as they run; within one in the order of the nodes. */
+function inOrder(runs: RibbonRuns): RibbonRuns {
+  const order = Array.from({ length: runs.device.length }, (_, run) => run).sort(
+    (a, b) => (runs.segment[a] ?? 0) - (runs.segment[b] ?? 0) || a - b,
+  );
+  const sorted = (column: ArrayLike<number>): readonly number[] => order.map((run) => column[run] ?? 0);
+  return {
+    device: sorted(runs.device),
+    work: sorted(runs.work),
+    ops: sorted(runs.ops),
+    firstNode: sorted(runs.firstNode),
+    segment: sorted(runs.segment),
+  };
+}
+
 function segmentSpans(runs: RibbonRuns): readonly { readonly first: number; readonly end: number }[] {
   const spans: { first: number; end: number }[] = [];
   for (let run = 0; run < runs.device.length; run++) {
@@ -96,9 +115,9 @@ export function shareOut(weights: readonly number[], total: number, least: numbe
   return wish.map((w) => (w < floor ? floor : spare > 0 ? w - ((w - floor) * missing) / spare : w));
 }
 
-/** Where one device hands over to the next: x of the border. */
+/** Where one segment hands over to the next: x of the border. */
 export function ribbonNotches(rects: readonly RibbonRect[]): readonly number[] {
-  return rects.flatMap((rect, i) => (i > 0 && rects[i - 1]?.device !== rect.device ? [rect.x] : []));
+  return rects.flatMap((rect, i) => (i > 0 && rects[i - 1]?.segment !== rect.segment ? [rect.x] : []));
 }
 
 /** The rectangle around each segment, for focus and hits. */

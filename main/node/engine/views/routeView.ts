@@ -71,7 +71,7 @@ function textColumn({ nodes, verdicts }: Route, strings: StringTable, of: (verdi
 
 export const sameDeviceOrder = ROUTE_DEVICES.every((name, code) => deviceCode(name) === code);
 
-/** One stretch per device and top-level group, in program order. */
+/** One stretch per segment, device and top-level group, in the order of the nodes. */
 function ribbon(route: Route, segmentOf: Int32Array): RouteView["runs"] {
   const tree = groupTree(route.graph);
   const block = (node: number): number => {
@@ -87,8 +87,9 @@ function ribbon(route: Route, segmentOf: Int32Array): RouteView["runs"] {
     if (isLeaf(node) || device === 0) continue;
     const own = block(node.id);
     const work = route.nodes.work[node.id] ?? 0;
+    const segment = Math.max(0, segmentOf[node.id] ?? 0);
     const last = stretches.at(-1);
-    if (last?.device === device && last.block === own) {
+    if (last?.device === device && last.block === own && last.segment === segment) {
       last.work += work;
       last.ops++;
     } else
@@ -97,7 +98,7 @@ function ribbon(route: Route, segmentOf: Int32Array): RouteView["runs"] {
         work,
         ops: 1,
         firstNode: node.id,
-        segment: Math.max(0, segmentOf[node.id] ?? 0),
+        segment,
         block: own,
       });
   }
