@@ -55,6 +55,11 @@ describe("past runs", () => {
     expect(list[1]?.aside).toMatch(/^50\.0.t\/s$/);
   });
 
+  it("have names of their own within the same minute", () => {
+    const list = pastRuns([run(2, 1), run(1, 1)], [bench(1, 1, "mine"), bench(2, 1, "mine")], "mine", 9);
+    expect(list.map(({ title }) => title.split(",")[0])).toEqual(["Chat 2", "Chat 1", "Bench 1", "Bench 2"]);
+  });
+
   it("say that one failed, and are no more than there is room for", () => {
     expect(pastRuns([run(1, 1, "ENGINE_LOST")], [], "mine", 3)[0]?.aside).toBe("failed");
     expect(pastRuns([run(3, 3), run(2, 2), run(1, 1)], [], "mine", 2)).toHaveLength(2);

@@ -1,6 +1,8 @@
 /** What was run and measured here, for the navigator: the newest first, each with its one number. */
 import type { BenchEntry } from "../features/bench/slice.ts";
+import { benchName } from "../features/bench/slice.ts";
 import type { RunRecord } from "../features/run/history.ts";
+import { runName } from "../features/run/history.ts";
 import { rate } from "../ui/format.ts";
 
 export interface PastRun {
@@ -28,7 +30,7 @@ export function pastRuns(
       key: `run-${run.id}`,
       at: run.at,
       tab: "run",
-      title: `${run.mode === "chat" ? "Chat" : "Text"}, ${clock(run.at)}`,
+      title: `${runName(run)}, ${clock(run.at)}`,
       aside: run.errorCode !== null ? "failed" : speed === null ? "–" : rate(speed.value),
       details: `on ${run.device}: ${run.prompt}`,
     };
@@ -41,7 +43,7 @@ export function pastRuns(
         key: `bench-${entry.id}`,
         at: entry.at,
         tab: "bench",
-        title: `Bench, ${clock(entry.at)}`,
+        title: `${benchName(entry)}, ${clock(entry.at)}`,
         aside: writing === undefined ? "–" : rate(writing.rate.value),
         details: entry.result.tests.map(({ test, tokens }) => `${test} ${tokens}`).join(", "),
       };

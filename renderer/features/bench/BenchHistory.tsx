@@ -10,6 +10,7 @@ import table from "../../ui/table.module.css";
 import { comparisonJson, comparisonMarkdown } from "./benchText.ts";
 import { benchDifferences, compareBench } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
+import { benchName } from "./slice.ts";
 import { TEST_NAMES, useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
@@ -31,7 +32,7 @@ export function BenchHistory(): ReactNode {
               <th>
                 <span className="visually-hidden">compare</span>
               </th>
-              <th className={table["left"]}>when</th>
+              <th className={table["left"]}>result</th>
               {models > 1 ? <th className={table["left"]}>model</th> : null}
               <th className={table["left"]}>test</th>
               <th>repeats</th>
@@ -71,12 +72,15 @@ function Row({
       <td>
         <input
           type="checkbox"
-          aria-label={`Compare the result of ${clock(at)}`}
+          aria-label={`Compare ${benchName(entry)}, ${clock(at)}`}
           checked={ticked}
           onChange={() => toggle(id)}
         />
       </td>
-      <td className={table["left"]}>{clock(at)}</td>
+      <td className={table["left"]}>
+        {benchName(entry)}
+        <span className={styles["says"]}>{clock(at)}</span>
+      </td>
       {withModel ? <td className={table["left"]}>{model}</td> : null}
       <td className={table["left"]}>
         pp {count(settings.promptTokens)} · tg {count(settings.generateTokens)} · {result.device}
@@ -93,7 +97,7 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
   const differences = benchDifferences(left, right);
   return (
     <Card
-      title={`${clock(left.at)} against ${clock(right.at)}`}
+      title={`${benchName(left)} against ${benchName(right)}`}
       aside={
         <>
           <TruthMark truth={left.result.truth} />
@@ -105,8 +109,8 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
         <thead>
           <tr>
             <th>test</th>
-            <th>{clock(left.at)}</th>
-            <th>{clock(right.at)}</th>
+            <th>{benchName(left)}</th>
+            <th>{benchName(right)}</th>
             <th>second to first</th>
             <th>interval</th>
           </tr>

@@ -12,6 +12,7 @@ import { resultMarkdown } from "./benchText.ts";
 import { Dots } from "./Dots.tsx";
 import { conditionRows } from "./conditions.ts";
 import type { BenchEntry, BenchResult } from "./slice.ts";
+import { benchName } from "./slice.ts";
 import { TEST_NAMES, useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
@@ -23,7 +24,8 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
       title="Result"
       aside={
         <>
-          <TruthMark truth={result.truth} /> {new Date(at).toLocaleTimeString([], { hour12: false })}
+          <TruthMark truth={result.truth} /> {benchName(entry)},{" "}
+          {new Date(at).toLocaleTimeString([], { hour12: false })}
         </>
       }
     >

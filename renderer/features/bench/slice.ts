@@ -27,6 +27,9 @@ export interface BenchEntry {
   readonly result: BenchResult;
 }
 
+/** The clock does not tell two results apart that end in the same second; their number does. */
+export const benchName = ({ id }: Pick<BenchEntry, "id">): string => `Bench ${id}`;
+
 export const modelName = ({ title, variant }: Pick<Overview, "title" | "variant">): string =>
   [title, variant].filter((part) => part !== "").join(" ");
 

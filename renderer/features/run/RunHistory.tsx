@@ -11,7 +11,7 @@ import { figureText, plural, significant } from "../../ui/format.ts";
 import { saveText } from "../../ui/saveText.ts";
 import table from "../../ui/table.module.css";
 import type { RunRecord } from "./history.ts";
-import { changedParameters, compareSpeeds, runsJson } from "./history.ts";
+import { changedParameters, compareSpeeds, runName, runsJson } from "./history.ts";
 import { diffWords } from "./textDiff.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./RunHistory.module.css";
@@ -30,13 +30,13 @@ export function RunHistory(): ReactNode {
   return (
     <div ref={region} className={styles["history"]} role="region" aria-label="Earlier runs" tabIndex={0}>
       <Card title="Runs of this session" aside={plural(runs.length, "run")}>
-        <table className={cx(table["table"], table["bleed"])}>
+        <table className={cx(table["table"], table["bleed"], styles["runs"])}>
           <thead>
             <tr>
               <th>
                 <span className="visually-hidden">compare</span>
               </th>
-              <th className={table["left"]}>when</th>
+              <th className={table["left"]}>run</th>
               <th className={table["left"]}>prompt</th>
               <th className={table["left"]}>on</th>
               <th>temperature</th>
@@ -79,12 +79,15 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
       <td>
         <input
           type="checkbox"
-          aria-label={`Compare the run of ${clock(run.at)}`}
+          aria-label={`Compare ${runName(run)}, ${clock(run.at)}`}
           checked={ticked}
           onChange={() => toggle(run.id)}
         />
       </td>
-      <td className={table["left"]}>{clock(run.at)}</td>
+      <td className={table["left"]}>
+        {runName(run)}
+        <span className={styles["clock"]}>{clock(run.at)}</span>
+      </td>
       <td className={cx(table["text"], styles["prompt"])}>
         <button
           type="button"
@@ -142,7 +145,7 @@ function Compared({ left, right }: { readonly left: RunRecord; readonly right: R
   const same = parts.every(({ kind }) => kind === "same");
   return (
     <Card
-      title={`${clock(left.at)} and ${clock(right.at)}`}
+      title={`${runName(left)} and ${runName(right)}`}
       aside={changes.length === 0 ? "the same prompt, parameters and seed" : changes.join(", ")}
     >
       <div className={styles["pair"]}>
@@ -171,8 +174,8 @@ function Compared({ left, right }: { readonly left: RunRecord; readonly right: R
         <thead>
           <tr>
             <th>speed</th>
-            <th>{clock(left.at)}</th>
-            <th>{clock(right.at)}</th>
+            <th>{runName(left)}</th>
+            <th>{runName(right)}</th>
             <th>second to first</th>
           </tr>
         </thead>

@@ -29,6 +29,10 @@ export interface RunRecord {
   readonly errorCode: string | null;
 }
 
+/** "Chat 3": two runs of the same second have names of their own. */
+export const runName = ({ id, mode }: Pick<RunRecord, "id" | "mode">): string =>
+  `${mode === "chat" ? "Chat" : "Text"} ${id}`;
+
 export type AskedRun = Pick<RunRecord, "mode" | "prompt" | "messages" | "parameters" | "pair">;
 
 export const KEPT_RUNS = 100;
