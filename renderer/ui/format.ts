@@ -86,6 +86,9 @@ export function fineShare(value: number): string {
   return percent >= 9.95 || percent < 0.05 ? share(value) : percent.toFixed(1) + THIN + "%";
 }
 
+/** `~` before what was not measured; a bound ("< 1 %") says by itself that it is none. */
+export const approximate = (text: string): string => (/^[<>]/.test(text) ? text : `~${text}`);
+
 /** A relative error: "exact", "0.021 %", "3.4 %". Small errors are what it is for. */
 export function errorShare(value: number): string {
   if (value === 0) return "exact";
@@ -139,7 +142,8 @@ export function quantity(value: number, unit: Unit): string {
 export const isApproximate = (truth: Truth): boolean => truth !== "exact" && truth !== "measured";
 
 export function figureText(figure: Figure): string {
-  return (isApproximate(figure.truth) ? "~" : "") + quantity(figure.value, figure.unit);
+  const text = quantity(figure.value, figure.unit);
+  return isApproximate(figure.truth) ? approximate(text) : text;
 }
 
 /** "110–140" for a prediction with a range, so that it does not look more certain than it is. */

@@ -12,7 +12,7 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
-import { bytes, fineShare, seconds } from "../../ui/format.ts";
+import { approximate, bytes, fineShare, seconds } from "../../ui/format.ts";
 import { Empty, Progress } from "../../ui/states.tsx";
 import type { CardContext } from "./cardContext.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
@@ -21,7 +21,7 @@ import { GraphCanvas } from "./GraphCanvas.tsx";
 import { changedBoxes } from "./changes.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
 import { errorText, Legend } from "./Legend.tsx";
-import { paintScene } from "./paint.ts";
+import { paintScene, segmentText } from "./paint.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
 import type { Picture } from "./graphState.ts";
 import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
@@ -143,14 +143,14 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
 
   const quantity = useCallback(
     (of: number): string => {
-      if (mode === "segment") return (paint.segment[of] ?? -1) < 0 ? "" : `segment ${(paint.segment[of] ?? 0) + 1}`;
-      if (mode === "time") return (paint.value[of] ?? 0) > 0 ? `~${fineShare(paint.value[of] ?? 0)}` : "";
+      if (mode === "segment") return segmentText(paint.segment[of] ?? -1, paint.lastSegment[of] ?? -1);
+      if (mode === "time") return (paint.value[of] ?? 0) > 0 ? approximate(fineShare(paint.value[of] ?? 0)) : "";
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
       if (mode === "measured") return (paint.value[of] ?? 0) > 0 ? seconds(paint.value[of] ?? 0) : "";
       if (mode === "error") return Number.isNaN(paint.value[of] ?? Number.NaN) ? "" : errorText(paint.value[of] ?? 0);
       if (mode === "mlx") return mlxStateOf(paint.value[of] ?? 0) === "none" ? "" : mlxStateOf(paint.value[of] ?? 0);
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
-      return (paint.work[of] ?? 0) >= 0.0005 ? `~${fineShare(paint.work[of] ?? 0)}` : "";
+      return (paint.work[of] ?? 0) >= 0.0005 ? approximate(fineShare(paint.work[of] ?? 0)) : "";
     },
     [mode, paint, overlay],
   );

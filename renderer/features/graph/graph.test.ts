@@ -7,7 +7,7 @@ import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { heatColor, logShare } from "./colors.ts";
 import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
-import { paintScene } from "./paint.ts";
+import { paintScene, segmentText } from "./paint.ts";
 
 describe("level of detail", () => {
   it("follows the zoom", () => {
@@ -91,6 +91,18 @@ describe("painting", () => {
     expect(paint.device[stack]).toBe(deviceCode("gpu"));
     expect(paint.work[stack]!).toBeGreaterThan(0.4);
     expect(paint.heat[stack]).toBeNull();
+  });
+
+  it("says of a group that a cut goes through in which segments it lies", () => {
+    const segment = Int32Array.from(device, (code, n) => (code === 0 ? -1 : opName(view, n) === "attention" ? 0 : 1));
+    const paint = paintScene(picture, "segment", { device, work, segment, values: null });
+    const stack = [...picture.scene.kind].indexOf(2);
+    expect(segmentText(paint.segment[stack]!, paint.lastSegment[stack]!)).toBe("segments 1–2");
+    const head = [...picture.scene.kind].findIndex(
+      (kind, box) => kind === 1 && groupName(view, picture.scene.ref[box]!) === "head",
+    );
+    expect(segmentText(paint.segment[head]!, paint.lastSegment[head]!)).toBe("segment 2");
+    expect(segmentText(-1, -1)).toBe("");
   });
 
   it("scales quantities over what is drawn, and takes counts where no work is known", () => {

@@ -1,5 +1,5 @@
 /**
- * What each box shows of its nodes: shares of work by device, the quantity of the current mode, the segment it begins in.
+ * What each box shows of its nodes: shares of work by device, the quantity of the current mode, the segments it lies in.
  * One pass over the nodes; a mode switch recomputes this and nothing else.
  */
 import { DEVICES } from "../../../main/contract/views/common.ts";
@@ -23,8 +23,9 @@ export interface Paint {
   readonly shares: Float32Array;
   /** Share of the whole program's work. */
   readonly work: Float32Array;
-  /** Segment of the first node that has one, or -1. */
+  /** The first and the last segment of its nodes, or -1. */
   readonly segment: Int32Array;
+  readonly lastSegment: Int32Array;
   /** Sum (time, bytes), largest (error), or legend number of the first node (type); NaN where nothing is known. */
   readonly value: Float32Array;
   /** Colour of the quantity; null where the device colours. */
@@ -46,6 +47,7 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   const counts = new Float32Array(boxCount * kinds);
   const work = new Float32Array(boxCount);
   const segment = new Int32Array(boxCount).fill(-1);
+  const lastSegment = new Int32Array(boxCount).fill(-1);
   const value = new Float32Array(boxCount).fill(isResultMode(mode) ? Number.NaN : 0);
   const seen = new Uint8Array(boxCount);
   for (let node = 0; node < model.view.nodeCount; node++) {
@@ -63,7 +65,11 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
         shares[box * kinds + device] = (shares[box * kinds + device] ?? 0) + share;
         counts[box * kinds + device] = (counts[box * kinds + device] ?? 0) + 1;
       }
-      if ((segment[box] ?? -1) < 0) segment[box] = nodeSegment;
+      if (nodeSegment >= 0) {
+        const first = segment[box] ?? -1;
+        segment[box] = first < 0 ? nodeSegment : Math.min(first, nodeSegment);
+        lastSegment[box] = Math.max(lastSegment[box] ?? -1, nodeSegment);
+      }
       if (mode === "type") {
         if (seen[box] === 0) value[box] = nodeValue;
       } else if (!Number.isNaN(nodeValue)) value[box] = together(mode, value[box] ?? 0, nodeValue);
@@ -73,7 +79,13 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   const device = new Uint8Array(boxCount);
   for (let box = 0; box < boxCount; box++) device[box] = settleShares(shares, counts, box * kinds, kinds);
   const { low, high } = rangeOf(value, scene.kind);
-  return { mode, device, shares, work, segment, value, heat: heatOf(mode, value, low, high), low, high };
+  return { mode, device, shares, work, segment, lastSegment, value, heat: heatOf(mode, value, low, high), low, high };
+}
+
+/** "segment 2", "segments 1–2" of a group that a cut goes through. */
+export function segmentText(first: number, last: number): string {
+  if (first < 0) return "";
+  return last > first ? `segments ${first + 1}–${last + 1}` : `segment ${first + 1}`;
 }
 
 /** Times and bytes add up; of errors the largest counts, and of what MLX does the worst. The first known number takes the place of NaN. */
