@@ -17,13 +17,17 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
     );
   };
   return (
-    <Button small onClick={copy}>
-      <span style={{ display: "inline-grid" }}>
-        <span style={{ gridArea: "1 / 1", visibility: said === "" ? "visible" : "hidden" }}>{label}</span>
-        <span style={{ gridArea: "1 / 1" }} aria-live="polite">
-          {said}
+    <>
+      <Button small onClick={copy} aria-label={label}>
+        <span style={{ display: "inline-grid" }}>
+          <span style={{ gridArea: "1 / 1", visibility: said === "" ? "visible" : "hidden" }}>{label}</span>
+          <span style={{ gridArea: "1 / 1" }}>{said}</span>
         </span>
+      </Button>
+      {/* Beside the button, not in it: a dialog hides the page from screen readers, but for its live regions and what holds them. */}
+      <span className="visually-hidden" aria-live="polite">
+        {said}
       </span>
-    </Button>
+    </>
   );
 }

@@ -97,6 +97,13 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
     chooseStep(found >= 0 ? (profile.slices.step[found] ?? -1) : stepAt(profile, timeAt(offsetX)));
     if (found >= 0) chooseSlice(found);
   };
+  /** By key, a step that is not on the screen is brought there. */
+  const walkTo = (next: number): void => {
+    const start = profile.steps.start[next] ?? 0;
+    if (start < range.from || start + (profile.steps.seconds[next] ?? 0) > range.to)
+      setRange(rangeAround(profile, next, whole));
+    chooseStep(next);
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     const middle = (range.from + range.to) / 2;
     const span = range.to - range.from;
@@ -106,8 +113,8 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
       s: () => setRange(zoomRange(range, 1 / 0.7, middle, whole)),
       a: () => setRange(panRange(range, -span * 0.2, whole)),
       d: () => setRange(panRange(range, span * 0.2, whole)),
-      ArrowLeft: () => chooseStep(Math.max(0, step - 1)),
-      ArrowRight: () => chooseStep(Math.min(steps - 1, step + 1)),
+      ArrowLeft: () => walkTo(Math.max(0, step - 1)),
+      ArrowRight: () => walkTo(Math.min(steps - 1, step + 1)),
       f: () => setRange(whole),
       Enter: () => setRange(rangeAround(profile, step, whole)),
     };
@@ -143,7 +150,7 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
           onPointerLeave={() => setHover("")}
         />
       </div>
-      <p className={styles["hover"]}>
+      <p className={styles["hover"]} style={{ paddingLeft: label }}>
         {hover === "" ? describeSlice(profile, slice) || describeStep(profile, step) : hover}
       </p>
     </div>

@@ -1,0 +1,168 @@
+/**
+ * Every view in the widths between and beside the two that the journey knows: nothing is cut off without dots, nothing sticks
+ * out of its card, no table has to be scrolled sideways. And every panel that opens over a view, looked at by axe.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "@playwright/test";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { axeFindings, openWindow, picture, showTab, startReady } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "sizes-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const SIZES = [
+  [1000, 640],
+  [1090, 700],
+  [1180, 760],
+  [1280, 800],
+  [1366, 768],
+  [1920, 1080],
+] as const;
+
+/** Text that is not seen whole, one line each: "24 px: 279 KB". Text that ends in dots says so itself. */
+const cutText = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const found: string[] = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+      const element = node.parentElement;
+      if (element === null || (node.textContent ?? "").trim() === "") continue;
+      // Program text is scrolled, and the graph is a plane that is moved.
+      if (element.closest("pre, svg, .monaco-editor, .monaco-diff-editor, .react-flow, .visually-hidden")) continue;
+      range.selectNodeContents(node);
+      const { left, right, width, height } = range.getBoundingClientRect();
+      if (width === 0 || height === 0 || !element.checkVisibility({ visibilityProperty: true })) continue;
+      // Dots are for the text of a block itself, not for that of a block in it.
+      let inBlock = false;
+      for (let box: Element | null = element; box !== null; box = box.parentElement) {
+        const style = getComputedStyle(box);
+        const dots = style.textOverflow === "ellipsis" && !inBlock;
+        inBlock ||= !style.display.startsWith("inline");
+        const clips = style.overflowX !== "visible";
+        if (!clips && box.tagName !== "SECTION") continue;
+        const edge = box.getBoundingClientRect();
+        const out = Math.max(right - edge.right, edge.left - left);
+        if (out > 1) {
+          if (!dots) found.push(`${Math.round(out)} px: ${node.textContent?.trim()}`);
+          break;
+        }
+      }
+    }
+    return found;
+  });
+
+const TABS = ["Overview", "Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export"] as const;
+
+test("nothing is cut off or sticks out, in every view and width", async ({ page }) => {
+  test.setTimeout(180_000);
+  const errors = await openWindow(page, served.url, "dark");
+  await startReady(page);
+  const found: string[] = [];
+  const look = async (view: string): Promise<void> => {
+    for (const [width, height] of SIZES) {
+      await page.setViewportSize({ width, height });
+      // Widths are measured by observers, which are a frame late.
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      const cut = await cutText(page);
+      if (cut.length > 0) await picture(page, `cut-${view}-${width}`);
+      found.push(...cut.map((line) => `${view}, ${width}×${height}: ${line}`));
+    }
+    await page.setViewportSize({ width: 1180, height: 760 });
+  };
+  await look("start");
+  await page
+    .getByRole("button", { name: /sample/i })
+    .first()
+    .click();
+  await expect(page.getByText("of estimated work").first()).toBeVisible();
+  for (const tab of TABS) {
+    const panel = await showTab(page, tab);
+    if (tab === "Run") {
+      await panel.getByLabel("Your message").fill("Tell me a story.");
+      await page.keyboard.press("Enter");
+      await expect(panel.getByRole("article")).toContainText(/\d\st\/s/);
+      await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible();
+    }
+    if (tab === "Bench") {
+      await panel.getByLabel("Prompt tokens").fill("16");
+      await panel.getByLabel("Tokens to write").fill("4");
+      const measure = panel.getByRole("button", { name: "Measure", exact: true });
+      for (const results of [0, 2]) {
+        await measure.click();
+        await expect(measure).toBeVisible({ timeout: 60_000 });
+        await expect(panel.getByRole("checkbox")).toHaveCount(results);
+      }
+      for (const tick of await panel.getByRole("checkbox").all()) await tick.check();
+      // Their names differ, also where they ended in the same second.
+      await expect(panel.getByRole("region", { name: "Bench 1 against Bench 2" })).toBeVisible();
+    }
+    if (tab === "Profile") {
+      await panel.getByRole("button", { name: "Record", exact: true }).click();
+      await expect(panel.getByText("GB/s").first()).toBeVisible({ timeout: 60_000 });
+    }
+    await look(tab);
+    if (tab === "Run") {
+      await panel.getByRole("button", { name: /history|earlier/i }).click();
+      await expect(page.getByRole("region", { name: "Earlier runs" })).toBeVisible();
+      await look("history");
+    }
+  }
+  expect(found).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+for (const theme of ["light", "dark"] as const)
+  test(`what opens over a view has no serious findings, ${theme}`, async ({ page }) => {
+    await page.setViewportSize({ width: 1000, height: 640 });
+    const errors = await openWindow(page, served.url, theme);
+    await startReady(page);
+    await page
+      .getByRole("button", { name: /sample/i })
+      .first()
+      .click();
+    await expect(page.getByText("of estimated work").first()).toBeVisible();
+    const found: string[] = [];
+    const look = async (view: string): Promise<void> => {
+      found.push(...(await axeFindings(page)).map((line) => `${view}: ${line}`));
+      await picture(page, `over-${view}-${theme}`);
+      await page.keyboard.press("Escape");
+    };
+    await page.keyboard.press("Control+K");
+    await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
+    await look("commands");
+    await page.keyboard.press("Control+/");
+    await expect(page.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
+    await look("shortcuts");
+    await page.getByRole("button", { name: "Target of the prediction" }).click();
+    await expect(page.getByRole("combobox", { name: /^Chip/ })).toBeVisible();
+    await look("target");
+    const panel = page.getByRole("tabpanel", { name: "Overview" });
+    await panel
+      .getByRole("button", { name: /1024 elements/ })
+      .first()
+      .click();
+    await expect(page.getByRole("dialog")).toBeVisible();
+    await look("value");
+    await page.keyboard.press("Control+J");
+    await expect(page.getByRole("region", { name: "Log" })).toBeVisible();
+    await look("log");
+    await showTab(page, "Run");
+    await page.getByRole("button", { name: "Sampling parameters" }).click();
+    await expect(page.getByLabel("Most tokens")).toBeVisible();
+    await look("sampling");
+    expect(found).toEqual([]);
+    expect(errors).toEqual([]);
+  });
