@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
+import { allowedNow } from "../main/testing/pace.ts";
 import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
@@ -24,7 +25,7 @@ test.afterAll(async () => {
 const enginePid = (): number =>
   Number(execFileSync("ps", ["-o", "pid=", "--ppid", String(served.process.pid)], { encoding: "utf8" }).trim());
 
-// Two seconds are a promise for a machine with time to spare; a moment without any is tried again.
+// Two seconds are a promise for a machine with time to spare: what is allowed grows with its load, and a bad moment is tried again.
 test.describe.configure({ retries: 2 });
 
 test("killed in the middle of a run", async ({ page }) => {
@@ -50,9 +51,11 @@ test("killed in the middle of a run", async ({ page }) => {
   const banner = page.getByRole("alert").filter({ hasText: /The engine is (gone|back)/ });
   await expect(banner).toContainText("The engine is back.");
   await engineReady(page);
-  const seconds = (Date.now() - at) / 1000;
-  test.info().annotations.push({ type: "measured", description: `back after ${seconds.toFixed(2)} s` });
-  expect(seconds).toBeLessThan(2);
+  const after = Date.now() - at;
+  const allowed = await allowedNow(2000);
+  const description = `back after ${after} ms, ${allowed.sentence}`;
+  test.info().annotations.push({ type: "measured", description });
+  expect(after, description).toBeLessThan(allowed.ms);
   await expect(banner).toContainText(/Lost: .+/);
   await picture(page, "engine-lost");
 

@@ -1,0 +1,40 @@
+/**
+ * Promises of seconds are made for a machine with time to spare. Where tests share theirs with other work, what is allowed grows
+ * as much as everything else slows down: measured by a Node process that does nothing, at the same moment. With time to spare
+ * the promise itself is the bound, so what has become slower than promised is found there; a test says which it was.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { median } from "../runtime/statistics.ts";
+
+/** An empty Node process on an idle machine takes 30 to 60 ms; up to this, nothing is added. */
+const IDLE_MS = 100;
+const LOOKS = 3;
+
+async function emptyProcessMs(): Promise<number> {
+  const began = performance.now();
+  await once(spawn(process.execPath, ["-e", ""], { stdio: "ignore" }), "exit");
+  return performance.now() - began;
+}
+
+export const allowedAt = (promisedMs: number, emptyMs: number): number => promisedMs * Math.max(1, emptyMs / IDLE_MS);
+
+export interface Allowance {
+  readonly ms: number;
+  /** "2000 ms promised; 5200 ms allowed, because an empty process takes 260 ms here now". */
+  readonly sentence: string;
+}
+
+/** What `promisedMs` comes to on this machine at this moment. */
+export async function allowedNow(promisedMs: number): Promise<Allowance> {
+  const times: number[] = [];
+  for (let look = 0; look < LOOKS; look++) times.push(await emptyProcessMs());
+  const empty = median(times);
+  const ms = allowedAt(promisedMs, empty);
+  const promised = `${promisedMs} ms promised`;
+  const sentence =
+    ms === promisedMs
+      ? promised
+      : `${promised}; ${ms.toFixed(0)} ms allowed, because an empty process takes ${empty.toFixed(0)} ms here now`;
+  return { ms, sentence };
+}
