@@ -88,24 +88,14 @@ export function predictPlan(f: MilFunction, target: PlanTarget, options: FactsOp
 
 /** The plan for one target. What does not depend on it is in the facts: another chip costs this walk only. */
 export function planOf(facts: FunctionFacts, target: PlanTarget): FunctionPlan {
-  const findings = facts.kinds.map((kind) => findingsFor(kind, target, facts));
-  const costs = costsOf(facts, findings, ALLOWED[target.units]);
   const { kindOf } = facts;
   const width = DEVICES.length;
-  const spread = new Float64Array(kindOf.length * width);
-  for (let i = 0; i < kindOf.length; i++)
-    for (let d = 0; d < width; d++) spread[i * width + d] = costs[(kindOf[i] as number) * width + d] as number;
-  const problem: PlacementProblem = {
-    count: kindOf.length,
-    costs: spread,
-    cutBytes: cutBytes(facts),
-    launch: [chipOf(target.chip).dispatchFloorMs, LAUNCH.gpu, LAUNCH.cpu],
-    transfer: DEVICES.map((d) => TRANSFER[d]),
-    bytesPerMs: TRANSFER_BYTES_PER_MS,
-  };
+  const findings = findingsOf(facts, target);
+  const costs = costsOf(facts, findings, ALLOWED[target.units]);
+  const problem = problemOf(facts, costs, target);
   const { devices, cost } = place(problem);
   let total = 0;
-  for (let i = 0; i < devices.length; i++) total += spread[i * width + (devices[i] as number)] as number;
+  for (let i = 0; i < devices.length; i++) total += problem.costs[i * width + (devices[i] as number)] as number;
   const distinct: OpPlan[] = [];
   const which = new Uint32Array(devices.length);
   /** By kind and device, 1 + the place in `distinct`. */
@@ -128,6 +118,30 @@ export function planOf(facts: FunctionFacts, target: PlanTarget): FunctionPlan {
     which,
     runs: runsOf(facts, ops, devices),
     costMs: cost,
+  };
+}
+
+const findingsOf = (facts: FunctionFacts, target: PlanTarget): readonly (readonly Finding[])[] =>
+  facts.kinds.map((kind) => findingsFor(kind, target, facts));
+
+/** What `place` has to solve for a function and a target. */
+export const placementProblem = (facts: FunctionFacts, target: PlanTarget): PlacementProblem =>
+  problemOf(facts, costsOf(facts, findingsOf(facts, target), ALLOWED[target.units]), target);
+
+/** From the costs of the kinds to those of the operators. */
+function problemOf(facts: FunctionFacts, costs: Float64Array, target: PlanTarget): PlacementProblem {
+  const { kindOf } = facts;
+  const width = DEVICES.length;
+  const spread = new Float64Array(kindOf.length * width);
+  for (let i = 0; i < kindOf.length; i++)
+    for (let d = 0; d < width; d++) spread[i * width + d] = costs[(kindOf[i] as number) * width + d] as number;
+  return {
+    count: kindOf.length,
+    costs: spread,
+    cutBytes: cutBytes(facts),
+    launch: [chipOf(target.chip).dispatchFloorMs, LAUNCH.gpu, LAUNCH.cpu],
+    transfer: DEVICES.map((d) => TRANSFER[d]),
+    bytesPerMs: TRANSFER_BYTES_PER_MS,
   };
 }
 
