@@ -15,7 +15,7 @@ inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
 // the first and the last 16 quants of sub-blocks 0 2 4 6, `odd` those of 1 3 5 7.
 struct Chunk45 {
   __m512i even[2], odd[2];
-  __m512i scale, scale16;  // the scale of every lane of 16 bits, and 16 times that, in the order of scaled()
+  __m512i scale;  // of every lane of 16 bits, as the products are packed
   __m256 mins;
   __m128 d;  // d, dmin
 };
@@ -51,7 +51,6 @@ RLX_INLINE Chunk45 unpack45(const Block& b) {
   const __m512i scales = _mm512_set1_epi64(static_cast<int64_t>(s.scale));
   const __m512i order = _mm512_setr_epi64(w16(0), w16(1), w16(2), w16(3), w16(4), w16(5), w16(6), w16(7));
   r.scale = _mm512_shuffle_epi8(scales, order);
-  r.scale16 = _mm512_slli_epi16(r.scale, 4);
   r.mins = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.min))));
   r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));
   return r;
@@ -88,14 +87,16 @@ RLX_INLINE __m256 second_everywhere(__m128 v) {
   return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(v), _mm256_set1_epi32(1));
 }
 
-template <int T, bool Nibbles>
+template <int T>
 RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total, __m256* low) {
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
-    const int8_t* planes = task.act.planes(c, at);
-    const Sums even = dot_half<Nibbles>(_mm512_setzero_si512(), w.even, planes, 0);
-    const Sums odd = dot_half<Nibbles>(_mm512_setzero_si512(), w.odd, planes, 1);
-    const __m512i acc = scaled(even, odd, w.scale, w.scale16);
+    const int8_t* quants = task.act.planes(c, at);
+    const __m512i even = dot_two(_mm512_setzero_si512(), w.even, load512(quants), load512(quants + 64));
+    const __m512i odd = dot_two(_mm512_setzero_si512(), w.odd, load512(quants + 128), load512(quants + 192));
+    // A lane of 16 bits is a group: its factor and the scale of its sub-block are one number.
+    const __m512i factors = _mm512_mullo_epi16(w.scale, load512(quants + kChunk));
+    const __m512i acc = _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_packs_epi32(even, odd), factors);
     const __m128 ds = _mm_mul_ps(w.d, _mm_set1_ps(task.act.scales(c)[at]));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
     const __m256 min = _mm256_mul_ps(w.mins, _mm256_loadu_ps(task.act.sums(c) + 8 * at));
@@ -103,7 +104,7 @@ RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total
   }
 }
 
-template <class Block, int T, bool Nibbles>
+template <class Block, int T>
 RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   const Block* b = reinterpret_cast<const Block*>(row);
   __m256 low[T];
@@ -113,7 +114,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   }
   each_chunk(
       task.k / kChunk, [b](size_t c) RLX_LAMBDA { return unpack45(b[c]); },
-      [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T, Nibbles>(chunk, task, c, total, low); });
+      [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
   for (int t = 0; t < T; ++t) total[t] = total[t] - _mm512_zextps256_ps512(low[t]);
 }
 
@@ -121,7 +122,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
 // 8 of sub-block 8 + i, the first ones in low[0] and the last in low[1]; `high` those of 4 + i and 12 + i.
 struct Chunk6 {
   __m512i low[2], high[2];
-  __m512i scale, scale16;  // as those of Chunk45
+  __m512i scale, scale16;  // the scale of every lane of 16 bits, and 16 times that, in the order of scaled()
   __m128 d;
 };
 
@@ -159,7 +160,7 @@ template <int T, bool Nibbles>
 RLX_INLINE void add6(const Chunk6& w, const RowsTask& task, size_t c, F* total) {
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
-    const int8_t* planes = task.act.lane_planes(c, at);
+    const int8_t* planes = task.act.planes(c, at);
     // -2 * (sum of the values that share the lane): minus 32 of every quant, in units of the high plane.
     const int8_t* offsets = planes + (Nibbles ? kNibblePlanes : kBytePlanes);
     const Sums low = dot_half<Nibbles>(_mm512_cvtepi16_epi32(load256(offsets)), w.low, planes, 0);

@@ -60,21 +60,29 @@ RLX_INLINE void store_lane_sums(const int16_t* ordered, int8_t* out) {
   }
 }
 
-// Q4_K and Q5_K: the first and the last 16 values of sub-blocks 0 2 4 6, then of 1 3 5 7.
+// Q4_K and Q5_K: the first and the last 16 quants of sub-blocks 0 2 4 6, then of 1 3 5 7; the factors behind them.
+RLX_INLINE void store_lanes_of_groups(const int16_t* quants, const int16_t* factors, int8_t* out) {
+  for (size_t part = 0; part < 4; ++part) {
+    for (size_t lane = 0; lane < 4; ++lane) {
+      const __m256i words = load256(quants + 64 * lane + 16 * part);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 64 * part + 16 * lane), _mm256_cvtepi16_epi8(words));
+    }
+  }
+  memcpy(out + kChunk, factors, 64);
+}
+
 // Q6_K: 8 values of each of the sub-blocks 0 8 1 9 2 10 3 11, the next 8, and the same of 4 12 5 13 6 14 7 15.
-RLX_INLINE void store_lanes256(const int16_t* q, bool nibbles, int8_t* planes45, int8_t* planes6) {
-  alignas(64) int16_t q45[kChunk], q6[kChunk];
+RLX_INLINE void store_lanes_of_6(const int16_t* q, bool nibbles, int8_t* planes) {
+  alignas(64) int16_t ordered[kChunk];
   for (size_t part = 0; part < 4; ++part) {
     for (size_t lane = 0; lane < 4; ++lane) {
       const size_t to = 64 * part + 16 * lane, from = 16 * lane + 8 * (part % 2) + 64 * (part / 2);
-      memcpy(q45 + to, q + 64 * lane + 16 * part, 32);
-      memcpy(q6 + to, q + from, 16);
-      memcpy(q6 + to + 8, q + 128 + from, 16);
+      memcpy(ordered + to, q + from, 16);
+      memcpy(ordered + to + 8, q + 128 + from, 16);
     }
   }
-  store_planes_k(q45, planes45, nibbles);
-  store_planes_k(q6, planes6, nibbles);
-  store_lane_sums(q6, planes6 + (nibbles ? kNibblePlanes : kBytePlanes));
+  store_planes_k(ordered, planes, nibbles);
+  store_lane_sums(ordered, planes + (nibbles ? kNibblePlanes : kBytePlanes));
 }
 
 // 32-blocks: the first and the last 16 values of the blocks 0 1 2 3, then of 4 5 6 7. And minus the sums of the blocks.

@@ -123,10 +123,11 @@ const Dispatch* dispatch(const char* forced) {
 }
 
 size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
-  // The most that ActView of the kernels lays out: AVX-512 has the values of few tokens of K blocks in two forms.
+  // The most that ActView of the kernels lays out: AVX-512 adds to the values of few tokens, and a gap behind them.
+  if (kind == ActKind::f32) return chunks_of(k) * tokens * 1024;
   const size_t factors = 4 + 32 + 32;
-  const size_t values = kind == ActKind::f32 ? 1024 : tokens < kGemmMinTokens ? 2 * 576 : 512;
-  return round_up(chunks_of(k) * tokens * (values + (kind == ActKind::f32 ? 0 : factors)), 64);
+  const size_t values = tokens < kGemmMinTokens ? 640 : 512;
+  return round_up(chunks_of(k) * tokens * (values + factors) + 512, 64);
 }
 
 size_t matmul_scratch_bytes(size_t tokens) {

@@ -7,10 +7,11 @@
 //  - Row-major everywhere: weights [n][k], activations [t][k], results [t][n].
 //  - All sizes are elements unless the name says bytes.
 //
-// How a packed product is computed (why it is closer to the exact model than 8-bit activations):
-// activations become 16-bit integers with one scale per 256 values ("chunk"), products are summed exactly in
-// 32-bit integers inside a chunk, and each chunk is added in f32. Decode and prompt share this format, so
-// token-by-token and whole-prompt runs differ only by the order of a few f32 additions.
+// How a packed product is computed (why it is closer to the exact model than 8-bit activations with one scale):
+// activations become integers with one scale per 256 values ("chunk"), products are summed exactly in 32-bit integers
+// inside a chunk, and each chunk is added in f32. The integers have 15 bits for 32-blocks, 12 for Q6_K, and for Q4_K
+// and Q5_K, whose own rounding is coarser, 8 with a factor of their own for every 8 values. Decode and prompt share this
+// format, so token-by-token and whole-prompt runs differ only by the order of a few f32 additions.
 #pragma once
 
 #include <cstddef>
@@ -49,10 +50,12 @@ static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; 
 // Q2_K and Q3_K are multiplied in f32 after exact dequantisation.
 // Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
 // packed types may share one buffer when the kinds are equal.
-enum class ActKind : uint8_t { f32, i16_block32, i16_block256 };
+enum class ActKind : uint8_t { f32, i16_block32, i16_block256, i8_groups256 };
+inline constexpr size_t kActKinds = 4;
 static constexpr ActKind act_kind(Type t) {
   if (is_float(t) || t == Type::q2_k || t == Type::q3_k) return ActKind::f32;
-  return type_info(t).block == 32 ? ActKind::i16_block32 : ActKind::i16_block256;
+  if (t == Type::q4_k || t == Type::q5_k) return ActKind::i8_groups256;
+  return t == Type::q6_k ? ActKind::i16_block256 : ActKind::i16_block32;
 }
 
 // From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of prepared

@@ -30,21 +30,14 @@ template <class Block, int T>
 void rows_block32(const RowsTask& task) {
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_block32<Block, T>(task, row, total); });
 }
-template <class Block, int T, bool Nibbles>
+template <class Block, int T>
 void rows_q45(const RowsTask& task) {
-  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q45<Block, T, Nibbles>(task, row, total); });
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q45<Block, T>(task, row, total); });
 }
 template <int T, bool Nibbles>
 void rows_q6(const RowsTask& task) {
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q6<T, Nibbles>(task, row, total); });
 }
-template <int T, bool Nibbles>
-void rows_k(const RowsTask& task) {
-  if (task.type == Type::q4_k) return rows_q45<BlockQ4K, T, Nibbles>(task);
-  if (task.type == Type::q5_k) return rows_q45<BlockQ5K, T, Nibbles>(task);
-  if (task.type == Type::q6_k) return rows_q6<T, Nibbles>(task);
-}
-
 template <int T>
 void rows_of(const RowsTask& task) {
   switch (task.type) {
@@ -53,7 +46,10 @@ void rows_of(const RowsTask& task) {
     case Type::q4_1: return rows_block32<BlockQ4_1, T>(task);
     case Type::q5_0: return rows_block32<BlockQ5_0, T>(task);
     case Type::q5_1: return rows_block32<BlockQ5_1, T>(task);
-    default: return task.act.nibbles ? rows_k<T, true>(task) : rows_k<T, false>(task);
+    case Type::q4_k: return rows_q45<BlockQ4K, T>(task);
+    case Type::q5_k: return rows_q45<BlockQ5K, T>(task);
+    case Type::q6_k: return task.act.nibbles ? rows_q6<T, true>(task) : rows_q6<T, false>(task);
+    default: return;
   }
 }
 

@@ -8,7 +8,7 @@ float dot_chunk(const RowsTask& task, const UnpackedChunk& u, size_t chunk, size
   const int16_t* x = task.act.words(chunk, t);
   const float* sums = task.act.sums(chunk) + 8 * t;
   float part = 0.0f;
-  if (act_kind(task.type) == ActKind::i16_block256) {
+  if (is_k_block(task.type)) {
     int32_t acc = 0;
     for (size_t i = 0; i < kChunk; ++i) acc += static_cast<int32_t>(u.q[i]) * x[i];
     part = static_cast<float>(acc) * u.scale[0];

@@ -13,13 +13,15 @@ constexpr KernelNote kScalar[] = {
 constexpr KernelNote kAvx2[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
     {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "int16 activations, vpmaddwd"},
-    {"matmul q4_k q5_k q6_k", "12-bit activations; decode vpmaddubsw on two byte planes, prompt vpmaddwd"},
+    {"matmul q6_k", "12-bit activations; decode vpmaddubsw on two byte planes, prompt vpmaddwd"},
+    {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; decode vpmaddubsw, prompt vpmaddwd"},
     {"attention", "f32 FMA, 8 lanes, f16 cache by F16C"},
 };
 constexpr KernelNote kAvx512[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
     {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "15-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
-    {"matmul q4_k q5_k q6_k", "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
+    {"matmul q6_k", "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
+    {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd"},
     {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
 };
 #endif

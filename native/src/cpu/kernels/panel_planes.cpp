@@ -178,7 +178,7 @@ RLX_INLINE void sub_block(const ActView& act, size_t chunk, size_t t0, size_t k,
 template <int T>
 void tile(const RowsTask& task, size_t chunk, size_t t0, const Panel& panel, size_t s, float* out) {
   const ActView& act = task.act;
-  const bool k_block = act_kind(task.type) == ActKind::i16_block256;
+  const bool k_block = is_k_block(task.type);
   const size_t n = min_size(kChunk, task.k - chunk * kChunk), span = task.type == Type::q6_k ? 16 : 32;
   F part[T][2];
   int32x4_t whole[T][2];

@@ -24,7 +24,7 @@ static_assert(sizeof(Panel) <= kPanelBytes);
 void build(const RowsTask& task, size_t chunk, Panel& panel) {
   const size_t n = min_size(kChunk, task.k - chunk * kChunk);
   const uint8_t* first = task.w + row_bytes(task.type, chunk * kChunk);
-  const bool one_scale = act_kind(task.type) == ActKind::i16_block256;
+  const bool one_scale = is_k_block(task.type);
   for (size_t r0 = 0; r0 < kRowStep; r0 += W) {
     alignas(64) int16_t rows[W][kChunk];
     const size_t s = r0 / kWidth, column = r0 % kWidth;
@@ -139,7 +139,7 @@ RLX_INLINE size_t run32(const RowsTask& task, size_t chunk, size_t t, const Pane
 template <bool Min>
 void run_tokens(const RowsTask& task, size_t chunk, const Panel& panel, size_t s, float* out) {
   size_t t = task.t0;
-  if (act_kind(task.type) == ActKind::i16_block256) {
+  if (is_k_block(task.type)) {
     t = run256<kTileRows, Min>(task, chunk, t, panel, s, out);
     if constexpr (kTileRows > 4) t = run256<4, Min>(task, chunk, t, panel, s, out);
     run256<1, Min>(task, chunk, t, panel, s, out);

@@ -14,19 +14,21 @@ enum class Form {
   planes16,
   planes256,
 #if defined(RLX_ISA_AVX512)
-  lanes256,
+  lanes_of_6,
+  lanes_of_groups,
   lanes32,
 #endif
 };
 
 Form form_of(ActKind kind, size_t tokens) {
-  const bool block256 = kind == ActKind::i16_block256;
+  const bool block256 = kind != ActKind::i16_block32;
 #if defined(RLX_ISA_NEON)
   (void)tokens;
   return block256 ? Form::planes16 : Form::planes256;
 #elif defined(RLX_ISA_AVX512)
   if (tokens >= kGemmMinTokens) return Form::words;
-  return block256 ? Form::lanes256 : Form::lanes32;
+  if (kind == ActKind::i8_groups256) return Form::lanes_of_groups;
+  return block256 ? Form::lanes_of_6 : Form::lanes32;
 #elif defined(RLX_ISA_AVX2)
   return block256 && tokens < kGemmMinTokens ? Form::planes16 : Form::words;
 #else
@@ -41,8 +43,8 @@ void copy_chunk(const float* x, size_t n, float* out) {
   if (n < kChunk) memset(out + n, 0, (kChunk - n) * 4);
 }
 
-// Rounds n values to whole numbers of at most `top`; returns the scale. Zero behind n.
-float quantise_chunk(const float* x, size_t n, float top, int16_t* out) {
+// The largest magnitude; NaN when any value is infinite or NaN.
+float largest_of(const float* x, size_t n) {
   F largest = fzero(), poison = fzero();  // poison turns NaN when any value is infinite or NaN
   size_t i = 0;
   for (; i + W <= n; i += W) {
@@ -55,14 +57,21 @@ float quantise_chunk(const float* x, size_t n, float top, int16_t* out) {
     largest = fmax(largest, fabs(v));
     poison = ffma(v, fzero(), poison);
   }
-  const float amax = fhmax(largest);
-  const bool finite = fsum(poison) == 0.0f;
-  if (!finite || !(amax > 1e-32f)) {
+  return fsum(poison) == 0.0f ? fhmax(largest) : bits_to_f32(0x7fc00000u);
+}
+// The scale of a chunk that is all zeros as integers: nothing in it counts, or one value is not a number.
+constexpr float kNothing = 1e-32f;
+float scale_without_values(float amax) { return amax <= kNothing ? 0.0f : amax; }
+
+// Rounds n values to whole numbers of at most `top`; returns the scale. Zero behind n.
+float quantise_chunk(const float* x, size_t n, float top, int16_t* out) {
+  const float amax = largest_of(x, n);
+  if (!(amax > kNothing)) {
     memset(out, 0, kChunk * 2);
-    return finite ? 0.0f : bits_to_f32(0x7fc00000u);
+    return scale_without_values(amax);
   }
   const F inverse = fset(top / amax);
-  i = 0;
+  size_t i = 0;
   for (; i + W <= n; i += W) fstore_i16(out + i, fround(fload(x + i) * inverse));
   if (i < n) {
     fstore_i16(out + i, fround(fload_n(x + i, n - i) * inverse));
@@ -70,6 +79,37 @@ float quantise_chunk(const float* x, size_t n, float top, int16_t* out) {
   }
   if (i < kChunk) memset(out + i, 0, (kChunk - i) * 2);
   return amax / top;
+}
+
+// A chunk of i8_groups256. Values are divided by the smallest factor that leaves them at most kGroupQuant.
+struct Groups {
+  alignas(64) int16_t values[kChunk];
+  alignas(64) int16_t quants[kChunk];
+  alignas(64) int16_t factors[32];
+};
+float quantise_groups(const float* x, Groups& out) {
+  const float amax = largest_of(x, kChunk);
+  if (!(amax > kNothing)) {
+    memset(&out, 0, sizeof out);
+    return scale_without_values(amax);
+  }
+  const F inverse = fset(static_cast<float>(kActMax256) / amax), unit = fset(1.0f / kGroupQuant);
+  for (size_t block = 0; block < kChunk; block += 32) {
+    int16_t factors[16];
+    for (size_t i = 0; i < 16; i += W) {
+      const F x0 = fload(x + block + i) * inverse, x1 = fload(x + block + 16 + i) * inverse;
+      const F largest = fmax_of_fours(fmax(fabs(x0), fabs(x1)));
+      const F factor = fmax(fset(1.0f), fmin(fceil(largest * unit), fset(static_cast<float>(kGroupFactor))));
+      const F q0 = fround(x0 / factor), q1 = fround(x1 / factor);
+      fstore_i16(out.quants + block + i, q0);
+      fstore_i16(out.quants + block + 16 + i, q1);
+      fstore_i16(out.values + block + i, q0 * factor);
+      fstore_i16(out.values + block + 16 + i, q1 * factor);
+      fstore_i16(factors + i, factor);
+    }
+    for (size_t group = 0; group < 4; ++group) out.factors[block / 8 + group] = factors[4 * group];
+  }
+  return amax / static_cast<float>(kActMax256);
 }
 
 void store_sums(const int16_t* q, float* sums, int16_t* sums16) {
@@ -108,29 +148,34 @@ T* writable(const T* p) {
 
 void prepare(const PrepareArgs& a) {
   const Form form = form_of(a.kind, a.tokens);
-  const bool blocks256 = a.kind == ActKind::i16_block256;
   const ActView view = view_act(a.kind, a.act, a.k, a.tokens);
   for (size_t c = a.chunk0; c < a.chunk1; ++c) {
     const size_t n = min_size(kChunk, a.k - c * kChunk);
     for (size_t t = a.t0; t < a.t1; ++t) {
       const float* x = a.x + t * a.ldx + c * kChunk;
-      uint8_t* values = writable(view.at(c, t));
+      uint8_t* out = writable(view.at(c, t));
       if (a.kind == ActKind::f32) {
-        copy_chunk(x, n, reinterpret_cast<float*>(values));
+        copy_chunk(x, n, reinterpret_cast<float*>(out));
         continue;
       }
-      alignas(64) int16_t q[kChunk];
+      Groups g;
+      float& scale = writable(view.scales(c))[t];
+      switch (a.kind) {
+        case ActKind::i8_groups256: scale = quantise_groups(x, g); break;
+        case ActKind::i16_block256: scale = quantise_chunk(x, n, static_cast<float>(kActMax256), g.values); break;
+        default: scale = quantise_chunk(x, n, static_cast<float>(kActMax32), g.values); break;
+      }
       float* sums = writable(view.sums(c)) + 8 * t;
-      writable(view.scales(c))[t] = quantise_chunk(x, n, static_cast<float>(blocks256 ? kActMax256 : kActMax32), q);
-      store_sums(q, sums, blocks256 ? writable(view.sums16(c)) + 16 * t : nullptr);
-      int8_t* planes = reinterpret_cast<int8_t*>(values);
+      store_sums(g.values, sums, a.kind == ActKind::i16_block256 ? writable(view.sums16(c)) + 16 * t : nullptr);
+      int8_t* bytes = reinterpret_cast<int8_t*>(out);
       switch (form) {
-        case Form::words: memcpy(values, q, sizeof q); break;
-        case Form::planes16: store_planes16(q, planes); break;
-        case Form::planes256: store_planes256(q, planes); break;
+        case Form::words: memcpy(out, g.values, sizeof g.values); break;
+        case Form::planes16: store_planes16(g.values, bytes); break;
+        case Form::planes256: store_planes256(g.values, bytes); break;
 #if defined(RLX_ISA_AVX512)
-        case Form::lanes256: store_lanes256(q, view.nibbles, planes, writable(view.lane_planes(c, t))); break;
-        case Form::lanes32: store_lanes32(q, sums, planes, writable(view.lane_planes(c, t))); break;
+        case Form::lanes_of_6: store_lanes_of_6(g.values, view.nibbles, bytes); break;
+        case Form::lanes_of_groups: store_lanes_of_groups(g.quants, g.factors, bytes); break;
+        case Form::lanes32: store_lanes32(g.values, sums, bytes, writable(view.lane_planes(c, t))); break;
 #endif
       }
     }

@@ -3,7 +3,9 @@
 //
 // One token: every thread makes its own copy of the prepared activations, which costs less than a barrier; then rows
 // are handed out. Many tokens: first all threads prepare into shared memory, then tiles of rows are handed out.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "tables.h"
 
@@ -33,14 +35,14 @@ class LinearBase : public Op {
     k_ = x.last();
     tokens_ = x.rows();
     if (norm_ != nullptr) expect(norm_->count == k_, "the norm's weight does not fit the last dim");
-    kinds_[0] = kinds_[1] = kinds_[2] = false;
+    std::fill(std::begin(kinds_), std::end(kinds_), false);
     items_ = 0;
     for (Matrix& m : matrices_) bind_matrix(m);
     if (add_ != nullptr) expect(add_->count == matrices_[0].y->count, "the residual has another size");
     alone_ = tokens_ <= 1;
     // The prepared copies, one for each kind of weight, and with a norm and many tokens the normalised rows.
     size_t bytes = 0;
-    for (size_t kind = 0; kind < 3; kind++) {
+    for (size_t kind = 0; kind < kernels::kActKinds; kind++) {
       act_at_[kind] = bytes;
       if (kinds_[kind]) bytes += (kernels::act_bytes(static_cast<ActKind>(kind), k_, tokens_) + 63) / 64 * 64;
     }
@@ -122,7 +124,7 @@ class LinearBase : public Op {
       c.kernels.rms_norm(x, k_, norm_ == nullptr ? nullptr : norm_->f32(), eps_, normed, k_, t0, t1, k_);
       x = normed;
     }
-    for (size_t kind = 0; kind < 3; kind++)
+    for (size_t kind = 0; kind < kernels::kActKinds; kind++)
       if (kinds_[kind]) c.kernels.prepare({static_cast<ActKind>(kind), x, k_, k_, tokens_, t0, t1, 0, kernels::chunks_of(k_), base + act_at_[kind]});
   }
 
@@ -162,8 +164,8 @@ class LinearBase : public Op {
 
   size_t k_ = 0, tokens_ = 0, items_ = 0, prepare_grain_ = 1;
   bool alone_ = true;
-  bool kinds_[3] = {};
-  size_t act_at_[3] = {};
+  bool kinds_[kernels::kActKinds] = {};
+  size_t act_at_[kernels::kActKinds] = {};
   size_t normed_at_ = 0, scratch_at_ = 0;
 };
 

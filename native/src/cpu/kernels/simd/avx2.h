@@ -26,6 +26,11 @@ RLX_INLINE F fload_n(const float* p, size_t n) { return _mm256_maskload_ps(p, fi
 RLX_INLINE void fstore_n(float* p, F v, size_t n) { _mm256_maskstore_ps(p, first_lanes(n), v); }
 RLX_INLINE F ffma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
 RLX_INLINE F fmax(F a, F b) { return _mm256_max_ps(a, b); }
+// The largest of each four lanes, in all four.
+RLX_INLINE F fmax_of_fours(F v) {
+  const F pairs = fmax(v, _mm256_permute_ps(v, 0xb1));
+  return fmax(pairs, _mm256_permute_ps(pairs, 0x4e));
+}
 RLX_INLINE F fmin(F a, F b) { return _mm256_min_ps(a, b); }
 RLX_INLINE F fsqrt(F a) { return _mm256_sqrt_ps(a); }
 RLX_INLINE F fround(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

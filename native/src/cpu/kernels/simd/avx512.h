@@ -24,6 +24,11 @@ RLX_INLINE F fload_n(const float* p, size_t n) { return _mm512_maskz_loadu_ps(fi
 RLX_INLINE void fstore_n(float* p, F v, size_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
 RLX_INLINE F ffma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 RLX_INLINE F fmax(F a, F b) { return _mm512_max_ps(a, b); }
+// The largest of each four lanes, in all four.
+RLX_INLINE F fmax_of_fours(F v) {
+  const F pairs = fmax(v, _mm512_permute_ps(v, 0xb1));
+  return fmax(pairs, _mm512_permute_ps(pairs, 0x4e));
+}
 RLX_INLINE F fmin(F a, F b) { return _mm512_min_ps(a, b); }
 RLX_INLINE F fsqrt(F a) { return _mm512_sqrt_ps(a); }
 RLX_INLINE F fround(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

@@ -29,6 +29,8 @@ RLX_INLINE void fstore_n(float* p, F v, size_t n) {
 }
 RLX_INLINE F ffma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
 RLX_INLINE F fmax(F a, F b) { return vmaxq_f32(a, b); }
+// The largest of each four lanes, in all four.
+RLX_INLINE F fmax_of_fours(F v) { return vdupq_n_f32(vmaxvq_f32(v)); }
 RLX_INLINE F fmin(F a, F b) { return vminq_f32(a, b); }
 RLX_INLINE F fsqrt(F a) { return vsqrtq_f32(a); }
 RLX_INLINE F fround(F a) { return vrndnq_f32(a); }

@@ -36,6 +36,11 @@ RLX_INLINE void fstore_n(float* p, F v, size_t n) {
 }
 RLX_INLINE F ffma(F a, F b, F c) { return a * b + c; }
 RLX_INLINE F fmax(F a, F b) { RLX_LANES(a[i] > b[i] ? a[i] : b[i]); }
+// The largest of each four lanes, in all four.
+RLX_INLINE F fmax_of_fours(F v) {
+  const F pairs = fmax(v, F{v[1], v[0], v[3], v[2]});
+  return fmax(pairs, F{pairs[2], pairs[3], pairs[0], pairs[1]});
+}
 RLX_INLINE F fmin(F a, F b) { RLX_LANES(a[i] < b[i] ? a[i] : b[i]); }
 RLX_INLINE F fsqrt(F a) { RLX_LANES(sqrtf(a[i])); }
 RLX_INLINE F fround(F a) { RLX_LANES(rintf(a[i])); }
