@@ -11,6 +11,7 @@ import { verify } from "../ir/verify.ts";
 import { demoGraph } from "../models/demo.ts";
 import { STABLE_BACKENDS } from "../ops/defineOp.ts";
 import { evaluate } from "../ops/evaluate.ts";
+import type { OpName } from "../ops/index.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
@@ -184,6 +185,29 @@ describe("precision", () => {
       expect(far).toBeGreaterThan(0);
     }
     expect(applyPrecision(graph, "f32")).toBe(graph);
+  });
+
+  it("keeps sums and every norm wide when it is mixed, and products and the rest in half", () => {
+    const dtypesOf = (...names: readonly OpName[]): ReadonlySet<string> =>
+      new Set(
+        names.map((name) => {
+          const op = opOf(name)!;
+          const sample = op.samples.find(({ inputs: [first] }) => first?.type.dtype === "f32")!;
+          const typed = applyPrecision(sampleGraph(op, sample), "mixed");
+          return typed.nodes.find((node) => node.op === name)!.outputs[0]!.dtype;
+        }),
+      );
+    const norms = dtypesOf(
+      "rms_norm",
+      "layer_norm",
+      "layer_norm2d",
+      "group_norm",
+      "batch_norm_inference",
+      "add_rms_norm",
+    );
+    expect(norms).toEqual(new Set(["f32"]));
+    expect(dtypesOf("reduce", "pool", "cumsum", "scatter_add", "softmax", "exp")).toEqual(new Set(["f32"]));
+    expect(dtypesOf("matmul", "linear", "add", "silu", "conv", "concat")).toEqual(new Set(["f16"]));
   });
 });
 

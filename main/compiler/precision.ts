@@ -2,7 +2,8 @@
  * In which float type a graph is computed. Weights, inputs, outputs and states keep their types: only what is between
  * them changes, with casts where types meet (`simplify` cancels those that go there and back).
  *   f32    as the model is built
- *   mixed  products and element-wise work in half; sums, norms, exponentials, attention and rotary angles in f32
+ *   mixed  products and element-wise work in half; sums, norms, exponentials, attention and rotary angles in f32: ops say so
+ *          themselves, by a trait
  *   f16    everything in half but rotary angles, which reach thousands, and host functions
  */
 import { isFloat, isPacked } from "../ir/dtype.ts";
@@ -11,6 +12,7 @@ import type { Graph, Node, Value } from "../ir/graph.ts";
 import { rootsOf, valueKey } from "../ir/graph.ts";
 import type { Replacement } from "../ir/rewrite.ts";
 import { mapRegions } from "../ir/nested.ts";
+import type { OpSpec } from "../ir/opTable.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
@@ -18,25 +20,6 @@ import { opTable } from "../ops/index.ts";
 export const PRECISION_POLICIES = ["f32", "mixed", "f16"] as const;
 export type PrecisionPolicy = (typeof PRECISION_POLICIES)[number];
 
-/** Ops that lose too much in half: long sums, large ranges, small differences. */
-const SENSITIVE: ReadonlySet<string> = new Set([
-  "add_rms_norm",
-  "attention",
-  "attention_cached",
-  "cumsum",
-  "div",
-  "erf",
-  "exp",
-  "layer_norm",
-  "log",
-  "pow",
-  "reduce",
-  "rms_norm",
-  "rope_append",
-  "rsqrt",
-  "softmax",
-  "sqrt",
-]);
 /** Ops that say themselves which type they give. */
 const FIXED: ReadonlySet<string> = new Set(["cast", "dequantize", "iota", "rope_table"]);
 
@@ -44,8 +27,11 @@ function dtypeFor(node: Node, policy: PrecisionPolicy): DType | undefined {
   const spec = opTable.get(node.op);
   if (isLeaf(node) || FIXED.has(node.op) || node.regions.length > 0 || !spec) return undefined;
   if (policy === "f32" || spec.traits.includes("host")) return "f32";
-  return policy === "mixed" && SENSITIVE.has(node.op) ? "f32" : "f16";
+  return policy === "mixed" && isSensitive(spec) ? "f32" : "f16";
 }
+
+/** Loses too much in half: long sums, large ranges, small differences. */
+const isSensitive = ({ traits }: OpSpec): boolean => traits.includes("sensitive") || traits.includes("reduction");
 
 /** A weight is read in its own type, a cache is written in its own. */
 const keepsType = (graph: Graph, value: Value): boolean => {

@@ -10,6 +10,7 @@ export const TRAITS = [
   "idempotent",
   "view",
   "reduction",
+  "sensitive",
   "random",
   "fused",
   "host",

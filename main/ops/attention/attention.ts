@@ -199,7 +199,7 @@ export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
   reference,
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("attention_general", {
       takes: [["f32"], ["f32"], ["f32"], ["f32", "bool"]],

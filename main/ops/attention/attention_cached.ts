@@ -155,7 +155,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
   },
   gradient: decomposed(decompose),
   batching: eachItem("attention_cached"),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("attention", {
       takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"]],

@@ -29,7 +29,7 @@ export const div: Op<"div", NoAttrs, 2> = defineOp({
     },
   },
   batching: broadcastBatching,
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "sensitive"],
   backends: {
     cpu: cpuBinary("div"),
     coreml: milBinary("real_div", "floats"),

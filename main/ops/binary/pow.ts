@@ -33,7 +33,7 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
     },
   },
   batching: broadcastBatching,
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "sensitive"],
   backends: { cpu: cpuBinary("pow", FLOATS), coreml: milBinary("pow", "floats"), mlx: mlxCall("power") },
   samples: positiveBinarySamples,
 });

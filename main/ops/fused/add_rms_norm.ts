@@ -44,7 +44,7 @@ export const add_rms_norm: Op<"add_rms_norm", RmsNormAttrs, 3, "many"> = defineO
   },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
-  traits: ["pure", "fused"],
+  traits: ["pure", "fused", "sensitive"],
   backends: {
     cpu: cpuKernel("add_rms_norm", { params: ({ eps }) => ({ eps }) }),
     coreml: decomposed(decompose),

@@ -59,7 +59,7 @@ export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = d
   },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
-  traits: ["pure", "fused"],
+  traits: ["pure", "fused", "sensitive"],
   backends: {
     cpu: cpuKernel("rope_append", {
       takes: [["f32"], ["f32"], ["f32"], ["f32"], ["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"], ["f32"]],

@@ -47,7 +47,7 @@ export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5>
   },
   gradient: decomposed(parts),
   batching: decomposed(parts),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: decomposed(parts),
     coreml: decomposed(parts),

@@ -61,7 +61,7 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
   },
   gradient: decomposed(parts),
   batching: decomposed(parts),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("group_norm", { params: ({ groups, eps }) => ({ groups, eps }) }),
     coreml: decomposed(parts),

@@ -57,7 +57,7 @@ export const layer_norm: Op<"layer_norm", LayerNormAttrs, "2-3"> = defineOp({
   },
   gradient: { kind: "vjp", rule: gradient },
   batching: leadingBatch("layer_norm", ({ g, inputs, attrs }) => g.layer_norm(inputs, attrs)),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("layer_norm", { params: ({ eps }) => ({ eps }) }),
     coreml: milNative((e, [x, gamma, beta], { eps }) => {

@@ -39,7 +39,7 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
   },
   gradient: decomposed(parts),
   batching: decomposed(parts),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: decomposed(parts),
     coreml: decomposed(parts),

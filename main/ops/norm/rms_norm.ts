@@ -60,7 +60,7 @@ export const rms_norm: Op<"rms_norm", RmsNormAttrs, "2-3"> = defineOp({
   },
   gradient: { kind: "vjp", rule: gradient },
   batching: leadingBatch("rms_norm", ({ g, inputs, attrs }) => g.rms_norm(inputs, attrs)),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: {
       kind: "native",

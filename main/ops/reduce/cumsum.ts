@@ -54,7 +54,7 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
     rule: ({ g, inputs: [x], attrs, node }) =>
       g.cumsum([x], { ...attrs, axis: shiftAxis(attrs.axis, node.inputs[0]?.shape.length ?? 0) }),
   },
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("cumsum", {
       takes: NUMBERS,

@@ -58,7 +58,7 @@ export const softmax: Op<"softmax", SoftmaxAttrs, 1> = defineOp({
     rule: ({ g, inputs: [x], attrs: { axis }, node }) =>
       g.softmax([x], { axis: shiftAxis(axis, node.inputs[0]?.shape.length ?? 0) }),
   },
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("softmax", {
       params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),

@@ -63,7 +63,7 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
     rule: ({ g, ct, inputs: [, indices], attrs: { axis } }) => [g.gather([ct, indices], { axis }), undefined],
   },
   batching: eachItem("scatter_add"),
-  traits: ["pure"],
+  traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("scatter_add", { takes: [NUMBERS, ["i32"]], params: ({ axis }) => ({ axis }) }),
     coreml: milNative(

@@ -24,7 +24,7 @@ export const erf: Op<"erf", NoAttrs, 1> = defineOp({
     ],
   },
   batching: elementwiseBatching,
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "sensitive"],
   backends: { cpu: cpuKernel("erf"), coreml: milUnary("erf"), mlx: mlxCall("erf") },
   samples: realSamples,
 });

@@ -17,7 +17,7 @@ export const exp: Op<"exp", NoAttrs, 1> = defineOp({
   // d e^x = e^x dx
   gradient: { kind: "vjp", rule: ({ g, ct, outputs: [y = ct] }) => [g.mul([ct, y])] },
   batching: elementwiseBatching,
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "sensitive"],
   backends: { cpu: cpuKernel("exp"), coreml: milUnary("exp"), mlx: mlxCall("exp") },
   samples: realSamples,
 });

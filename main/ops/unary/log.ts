@@ -17,7 +17,7 @@ export const log: Op<"log", NoAttrs, 1> = defineOp({
   // d ln x = dx / x
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.div([ct, x])] },
   batching: elementwiseBatching,
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "sensitive"],
   backends: {
     cpu: cpuKernel("log"),
     coreml: milNative((e, [x]) => e.op("log", { x, epsilon: 0 })),

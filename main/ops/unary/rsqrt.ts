@@ -21,7 +21,7 @@ export const rsqrt: Op<"rsqrt", NoAttrs, 1> = defineOp({
     rule: ({ g, ct, inputs: [x], outputs: [y = ct] }) => [g.div([g.mul([g.mul([ct, scalarLike(g, ct, -0.5)]), y]), x])],
   },
   batching: elementwiseBatching,
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "sensitive"],
   backends: {
     cpu: cpuKernel("rsqrt"),
     coreml: milNative((e, [x]) => e.op("rsqrt", { x, epsilon: 0 })),

@@ -21,7 +21,7 @@ export const sqrt: Op<"sqrt", NoAttrs, 1> = defineOp({
     rule: ({ g, ct, outputs: [y = ct] }) => [g.div([g.mul([ct, scalarLike(g, ct, 0.5)]), y])],
   },
   batching: elementwiseBatching,
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "sensitive"],
   backends: { cpu: cpuKernel("sqrt"), coreml: milUnary("sqrt"), mlx: mlxCall("sqrt") },
   samples: positiveSamples,
 });
