@@ -6,7 +6,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { engineReady, openWindow, sampleCopy, startReady, tab } from "./workbench.ts";
+import { engineReady, LOOKS, openWindow, sampleCopy, startReady, tab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -63,94 +63,101 @@ async function view(page: Page, key: string, name: string): Promise<Locator> {
   return page.getByRole("tabpanel", { name });
 }
 
-test("from a picked file to an exported package, by keyboard alone", async ({ page }) => {
-  test.setTimeout(180_000);
-  const errors = await openWindow(page, served.url);
-  await startReady(page);
+/** Both themes and both sizes once: the ring has the colours of the theme, and the bars fold in the least window. */
+const WINDOWS = LOOKS.filter(({ theme, width }) => (theme === "dark") === (width === 1000));
 
-  await test.step("a file is picked, and sent to the engine", async () => {
-    const chosen = page.waitForEvent("filechooser");
-    await page.keyboard.press("Control+O");
-    await (await chosen).setFiles(sampleCopy(folder, "picked.gguf"));
-    await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
-    const send = page.getByRole("button", { name: "Send the file to the engine" }).first();
-    await tabTo(page, send);
-    await page.keyboard.press("Enter");
-    await expect(send).toBeHidden();
-    await expect(page.getByRole("tabpanel", { name: "Overview" })).toContainText("tokenizer.ggml.model");
-  });
+for (const { theme, width, height } of WINDOWS)
+  test(`from a picked file to an exported package, by keyboard alone, ${theme}, ${width}×${height}`, async ({
+    page,
+  }) => {
+    test.setTimeout(180_000);
+    await page.setViewportSize({ width, height });
+    const errors = await openWindow(page, served.url, theme);
+    await startReady(page);
 
-  await test.step("the graph is walked, opened and searched", async () => {
-    await view(page, "Alt+3", "Graph");
-    const cards = page.locator(".react-flow__node");
-    await expect(cards.first()).toBeVisible();
-    await expect(page.locator("[data-graph-canvas]")).toBeFocused();
-    const folded = await cards.count();
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
-    await expect.poll(() => cards.count()).toBeGreaterThan(folded);
-    await page.keyboard.press("Shift+E");
-    await page.keyboard.press("Control+F");
-    await expect(page.getByLabel("Search the graph")).toBeFocused();
-    await page.keyboard.type("op:attention");
-    await page.keyboard.press("Enter");
-    await expect(page.getByText("Why here?")).toBeVisible();
-  });
-
-  await test.step("an answer is asked for and stopped", async () => {
-    await view(page, "Alt+5", "Run");
-    await palette(page, "run");
-    // Nobody has to look for where to write.
-    await expect(page.locator("#composer")).toBeFocused();
-    await page.keyboard.type("Tell me a story.");
-    await page.keyboard.press("Enter");
-    await expect(page.getByRole("article")).toContainText(/\w{3,}/);
-    await page.keyboard.press("Control+.");
-    await expect(page.getByRole("tabpanel").getByRole("button", { name: "Send" })).toBeVisible();
-    await expect(page.locator("#composer")).toBeFocused();
-  });
-
-  await test.step("a benchmark is set and measured", async () => {
-    const panel = await view(page, "Alt+6", "Bench");
-    for (const [label, value] of [
-      ["Prompt tokens", "32"],
-      ["Tokens to write", "8"],
-      ["Repeats", "3"],
-    ] as const) {
-      await tabTo(page, panel.getByLabel(label));
-      await page.keyboard.press("Control+A");
-      await page.keyboard.type(value);
-    }
-    await tabTo(page, panel.getByRole("button", { name: "Measure", exact: true }));
-    await page.keyboard.press("Enter");
-    await expect(panel.getByRole("region", { name: "Result" })).toContainText(/\d\st\/s/, { timeout: 60_000 });
-  });
-
-  await test.step("a profile is recorded and its tokens are walked", async () => {
-    const panel = await view(page, "Alt+7", "Profile");
-    await tabTo(page, panel.getByRole("button", { name: "Record", exact: true }));
-    await page.keyboard.press("Enter");
-    await expect(panel.getByRole("region", { name: "By operation, table" })).toContainText("linear", {
-      timeout: 60_000,
+    await test.step("a file is picked, and sent to the engine", async () => {
+      const chosen = page.waitForEvent("filechooser");
+      await page.keyboard.press("Control+O");
+      await (await chosen).setFiles(sampleCopy(folder, `picked-${theme}.gguf`));
+      await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
+      const send = page.getByRole("button", { name: "Send the file to the engine" }).first();
+      await tabTo(page, send);
+      await page.keyboard.press("Enter");
+      await expect(send).toBeHidden();
+      await expect(page.getByRole("tabpanel", { name: "Overview" })).toContainText("tokenizer.ggml.model");
     });
-    await expect(page.getByRole("region", { name: "Where one token goes" })).toBeVisible();
-  });
 
-  await test.step("the package is written where it was asked for", async () => {
-    const panel = await view(page, "Alt+8", "Export");
-    const path = join(folder, "picked.mlpackage");
-    await tabTo(page, panel.getByLabel("Where to write the package"));
-    await page.keyboard.press("Control+A");
-    await page.keyboard.type(path);
-    await tabTo(page, panel.getByRole("button", { name: "Export", exact: true }));
-    await page.keyboard.press("Enter");
-    await expect(panel.getByRole("region", { name: "Report" })).toContainText("Written in", { timeout: 120_000 });
-    expect(existsSync(join(path, "Manifest.json"))).toBe(true);
+    await test.step("the graph is walked, opened and searched", async () => {
+      await view(page, "Alt+3", "Graph");
+      const cards = page.locator(".react-flow__node");
+      await expect(cards.first()).toBeVisible();
+      await expect(page.locator("[data-graph-canvas]")).toBeFocused();
+      const folded = await cards.count();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => cards.count()).toBeGreaterThan(folded);
+      await page.keyboard.press("Shift+E");
+      await page.keyboard.press("Control+F");
+      await expect(page.getByLabel("Search the graph")).toBeFocused();
+      await page.keyboard.type("op:attention");
+      await page.keyboard.press("Enter");
+      await expect(page.getByText("Why here?")).toBeVisible();
+    });
+
+    await test.step("an answer is asked for and stopped", async () => {
+      await view(page, "Alt+5", "Run");
+      await palette(page, "run");
+      // Nobody has to look for where to write.
+      await expect(page.locator("#composer")).toBeFocused();
+      await page.keyboard.type("Tell me a story.");
+      await page.keyboard.press("Enter");
+      await expect(page.getByRole("article")).toContainText(/\w{3,}/);
+      await page.keyboard.press("Control+.");
+      await expect(page.getByRole("tabpanel").getByRole("button", { name: "Send" })).toBeVisible();
+      await expect(page.locator("#composer")).toBeFocused();
+    });
+
+    await test.step("a benchmark is set and measured", async () => {
+      const panel = await view(page, "Alt+6", "Bench");
+      for (const [label, value] of [
+        ["Prompt tokens", "32"],
+        ["Tokens to write", "8"],
+        ["Repeats", "3"],
+      ] as const) {
+        await tabTo(page, panel.getByLabel(label));
+        await page.keyboard.press("Control+A");
+        await page.keyboard.type(value);
+      }
+      await tabTo(page, panel.getByRole("button", { name: "Measure", exact: true }));
+      await page.keyboard.press("Enter");
+      await expect(panel.getByRole("region", { name: "Result" })).toContainText(/\d\st\/s/, { timeout: 60_000 });
+    });
+
+    await test.step("a profile is recorded and its tokens are walked", async () => {
+      const panel = await view(page, "Alt+7", "Profile");
+      await tabTo(page, panel.getByRole("button", { name: "Record", exact: true }));
+      await page.keyboard.press("Enter");
+      await expect(panel.getByRole("region", { name: "By operation, table" })).toContainText("linear", {
+        timeout: 60_000,
+      });
+      await expect(page.getByRole("region", { name: "Where one token goes" })).toBeVisible();
+    });
+
+    await test.step("the package is written where it was asked for", async () => {
+      const panel = await view(page, "Alt+8", "Export");
+      const path = join(folder, `picked-${theme}.mlpackage`);
+      await tabTo(page, panel.getByLabel("Where to write the package"));
+      await page.keyboard.press("Control+A");
+      await page.keyboard.type(path);
+      await tabTo(page, panel.getByRole("button", { name: "Export", exact: true }));
+      await page.keyboard.press("Enter");
+      await expect(panel.getByRole("region", { name: "Report" })).toContainText("Written in", { timeout: 120_000 });
+      expect(existsSync(join(path, "Manifest.json"))).toBe(true);
+    });
+    expect(errors).toEqual([]);
   });
-  expect(errors).toEqual([]);
-});
 
 test("a path is typed, the tabs are walked by arrows, the log says how to repeat it, the model is closed", async ({
   page,
