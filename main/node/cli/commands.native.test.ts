@@ -276,6 +276,16 @@ describe("answers", () => {
     expect(key.stage.target.context).toBe(1024);
   });
 
+  it("say once why there is no graph, run and export, and tell what the file says of itself", async () => {
+    await writeTinyGguf(join(folder, "experts.gguf"), { experts: 8 });
+    const { code, out } = await command("inspect DIR/experts.gguf");
+    expect(code).toBe(0);
+    expect(out.match(/mixture of experts/g)).toHaveLength(1);
+    expect(out).toMatch(/^experts +8\ncontext +4096$/m);
+    expect(out).toMatch(/\n\nNo graph, run, export: Use a dense model /);
+    expect((await command("tokenize DIR/experts.gguf --text the")).out).toMatch(/256 +"th"/);
+  });
+
   it("count one as one", async () => {
     expect((await command("route FILE --units cpu")).out).toContain("Everything runs in one segment on the CPU.\n");
     expect((await command("score FILE --ids 1,2")).out).toMatch(/over 1 token\n/);

@@ -72,12 +72,23 @@ function printOverview({ output }: Command, view: Overview): void {
     );
     output.line(`  ${view.speed.sentence}`);
   }
+  for (const [reason, whats] of refusals(view)) output.line(`\nNo ${whats.join(", ")}: ${reason}`);
+}
+
+/** Why something cannot be done, and what; one reason often holds for several things, and may be the overview's sentence. */
+function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
   for (const [what, can] of [
     ["graph", view.canGraph],
     ["run", view.canRun],
     ["export", view.canExport],
-  ] as const)
-    if (!can.ok) output.line(`\nNo ${what}: ${can.sentence}${can.hint === null ? "" : ` ${can.hint}`}`);
+  ] as const) {
+    if (can.ok) continue;
+    const said = view.sentence.startsWith(can.sentence) && can.hint !== null ? "" : `${can.sentence} `;
+    const reason = `${said}${can.hint ?? ""}`.trimEnd();
+    found.set(reason, [...(found.get(reason) ?? []), what]);
+  }
+  return found;
 }
 
 /** Everything, page by page. */

@@ -379,6 +379,9 @@ describe.each([
     expect(overview.canGraph.ok).toBe(false);
     expect(overview.canGraph.ok ? "" : overview.canGraph.sentence).toMatch(names);
     expect(overview.canRun.ok).toBe(false);
+    const facts = Object.fromEntries(overview.facts.map(({ label, value }) => [label, value]));
+    expect(facts).toMatchObject({ "layers × width": "2 × 64", context: "4096", vocabulary: "258 BPE qwen2" });
+    expect(`${facts["architecture"]} ${facts["experts"]} experts`).toMatch(names);
     const { model } = overview;
     expect((await client.call("model.tensors", { model })).total).toBe(24);
     expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);

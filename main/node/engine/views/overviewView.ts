@@ -4,6 +4,7 @@ import type { FileView, MixRow, Overview, ProfileChoice } from "../../../contrac
 import type { Architecture } from "../../../formats/gguf/architecture.ts";
 import type { ModelDescription } from "../../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../../formats/gguf/file.ts";
+import { quote } from "../../../formats/gguf/header.ts";
 import type { ModelShape } from "../forecast.ts";
 import { figure, fitForecast, grouped, speedForecast } from "../forecast.ts";
 import type { Machine } from "../machines.ts";
@@ -75,7 +76,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
       share: row.share,
     })),
     mixSentence: mixSentence(description),
-    facts: architecture ? architectureFacts(architecture, description) : tokenizerFacts(description),
+    facts: architecture ? architectureFacts(architecture, description) : keyFacts(file, description),
     context: { trained: description.context ?? null, chosen: context },
     hasChatTemplate: description.tokenizer?.hasChatTemplate ?? false,
     fit: shape ? fitForecast(shape, input.machine, context, description.context ?? null) : null,
@@ -168,6 +169,27 @@ function tokenizerFacts(description: ModelDescription): Fact[] {
   return [
     { label: "vocabulary", value: `${grouped(tokenizer.tokens)} ${kind}` },
     { label: "chat template", value: tokenizer.hasChatTemplate ? "yes" : "no" },
+  ];
+}
+
+/** What a file without a graph says of itself: the keys that every architecture has, as far as they are there. */
+function keyFacts(file: GgufFile, description: ModelDescription): Fact[] {
+  const { architecture: reading, context } = description;
+  const name = reading.kind === "known" ? reading.architecture.name : reading.name;
+  const number = (key: string): number | undefined => {
+    const value = name === undefined ? undefined : file.metadata.get(`${name}.${key}`);
+    return value?.kind === "number" ? value.value : undefined;
+  };
+  const fact = (label: string, ...values: readonly (number | undefined)[]): Fact[] => {
+    const known = values.filter((value) => value !== undefined);
+    return known.length < values.length ? [] : [{ label, value: known.map(grouped).join(" × ") }];
+  };
+  return [
+    ...(name === undefined ? [] : [{ label: "architecture", value: quote(name).slice(1, -1) }]),
+    ...fact("layers × width", number("block_count"), number("embedding_length")),
+    ...fact("experts", number("expert_count")),
+    ...fact("context", context),
+    ...tokenizerFacts(description),
   ];
 }
 
