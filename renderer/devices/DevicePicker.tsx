@@ -153,7 +153,7 @@ function Advice(): ReactNode {
       {advice === null ? null : <BadMoment />}
       {calibrating !== null ? (
         <>
-          <Progress sentence={calibrating} fraction={null} elapsedSeconds={null} />
+          <Progress sentence={calibrating} fraction={null} />
           <Button small onClick={stop}>
             Stop
           </Button>

@@ -193,9 +193,7 @@ function Doctor(): ReactNode {
   return (
     <div className={styles["doctor"]}>
       {report.kind === "failed" ? <ErrorNote title="The check did not run" error={report.error} /> : null}
-      {report.kind === "idle" ? (
-        <Progress sentence="Looking at the machine" fraction={null} elapsedSeconds={null} />
-      ) : null}
+      {report.kind === "idle" ? <Progress sentence="Looking at the machine" fraction={null} /> : null}
       {report.kind === "ready"
         ? report.value.checks.map((check) => (
             <section key={check.id} data-state={check.state}>

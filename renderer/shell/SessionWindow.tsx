@@ -158,7 +158,7 @@ function Main(): ReactNode {
           </ErrorBoundary>
         ) : (
           <div className={styles["opening"]}>
-            <Progress sentence={`Reading the header of ${title}`} fraction={null} elapsedSeconds={null} />
+            <Progress sentence={`Reading the header of ${title}`} fraction={null} />
           </div>
         )}
       </div>

@@ -63,8 +63,12 @@ export function seconds(value: number): string {
   if (magnitude === 0) return `0${THIN}s`;
   if (magnitude < 1e-3) return significant(value * 1e6) + THIN + "µs";
   if (magnitude < 1) return significant(value * 1e3) + THIN + "ms";
-  if (magnitude < 120) return significant(value) + THIN + "s";
-  const whole = Math.round(value);
+  return magnitude < 120 ? significant(value) + THIN + "s" : duration(Math.round(value));
+}
+
+/** Whole seconds as a clock would count them: "7 s", "2 min 05 s", "3 h 20 min". */
+export function duration(whole: number): string {
+  if (whole < 120) return whole + THIN + "s";
   const minutes = Math.floor(whole / 60);
   if (minutes < 120) return `${minutes}${THIN}min ${(whole % 60).toString().padStart(2, "0")}${THIN}s`;
   return `${Math.floor(minutes / 60)}${THIN}h ${(minutes % 60).toString().padStart(2, "0")}${THIN}min`;

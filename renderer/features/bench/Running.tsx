@@ -16,11 +16,7 @@ export function Running(): ReactNode {
   const total = tests * (settings.repeats + settings.warmup);
   return (
     <Card title="Measuring" aside={`${samples.length} of ${total}`}>
-      <Progress
-        sentence={running?.sentence ?? ""}
-        fraction={total === 0 ? null : samples.length / total}
-        elapsedSeconds={null}
-      />
+      <Progress sentence={running?.sentence ?? ""} fraction={total === 0 ? null : samples.length / total} />
       <div className={styles["pair"]}>
         <Live test="pp" samples={samples} />
         <Live test="tg" samples={samples} />

@@ -41,7 +41,7 @@ export function ExportTab(): ReactNode {
       ) : null}
       {plan === null ? (
         state.kind === "failed" ? null : (
-          <Progress sentence="Planning the package" fraction={null} elapsedSeconds={null} />
+          <Progress sentence="Planning the package" fraction={null} />
         )
       ) : (
         <PlanCard plan={plan} />
@@ -179,7 +179,7 @@ function Running(): ReactNode {
         progress?.kind === "progress" ? `${bytes(progress.doneBytes)} of ${bytes(progress.totalBytes)}` : undefined
       }
     >
-      <Progress sentence={sentence} fraction={fraction} elapsedSeconds={progress?.elapsedSeconds ?? null} />
+      <Progress sentence={sentence} fraction={fraction} />
       <div className={styles["below"]}>
         <Button small onClick={stop}>
           Cancel

@@ -48,7 +48,7 @@ export function GraphTab(): ReactNode {
     <div className={styles["tab"]}>
       {picture === null ? (
         <div className={styles["message"]}>
-          <Progress sentence="Building the graph" fraction={null} elapsedSeconds={null} />
+          <Progress sentence="Building the graph" fraction={null} />
         </div>
       ) : (
         <Shown picture={picture} />

@@ -55,7 +55,6 @@ function FindOrSend(): ReactNode {
         <Progress
           sentence={`Sending ${upload.name}, ${bytes(upload.doneBytes)} of ${bytes(upload.totalBytes)}`}
           fraction={upload.totalBytes === 0 ? null : upload.doneBytes / upload.totalBytes}
-          elapsedSeconds={null}
         />
         <div className={styles["row"]}>
           <Button small onClick={cancelUpload}>

@@ -61,7 +61,7 @@ export function CompareCard(): ReactNode {
           <span className={styles["arithmetic"]}>Each with the weights that it needs.</span>
         </div>
       ) : rows === null ? (
-        <Progress sentence="Routing for each" fraction={null} elapsedSeconds={null} />
+        <Progress sentence="Routing for each" fraction={null} />
       ) : (
         <table className={cx(table["table"], table["bleed"])}>
           <thead>

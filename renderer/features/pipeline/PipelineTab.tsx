@@ -29,7 +29,7 @@ export function PipelineTab(): ReactNode {
   if (list === null)
     return (
       <div className={styles["message"]}>
-        <Progress sentence="Running the passes" fraction={null} elapsedSeconds={null} />
+        <Progress sentence="Running the passes" fraction={null} />
       </div>
     );
   return (
@@ -145,7 +145,7 @@ function Diff({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
     return <ErrorNote title="The texts of this pass could not be made" error={state.error} />;
   if (pass !== undefined && !pass.changed)
     return <Empty title={`${pass.name} changed nothing here`}>{pass.reason}</Empty>;
-  if (diff === null) return <Progress sentence="Printing both programs" fraction={null} elapsedSeconds={null} />;
+  if (diff === null) return <Progress sentence="Printing both programs" fraction={null} />;
   return (
     <DiffView
       label={`Before and after ${pass?.name ?? "the pass"}`}
@@ -193,7 +193,7 @@ function Page(): ReactNode {
   const routed = usePipeline((s) => (s.selection.kind === "node" ? (current(s.node)?.routed ?? null) : null));
   const page = current(state);
   if (state.kind === "failed") return <ErrorNote title="The program could not be printed" error={state.error} />;
-  if (page === null) return <Progress sentence="Printing the program" fraction={null} elapsedSeconds={null} />;
+  if (page === null) return <Progress sentence="Printing the program" fraction={null} />;
   const marked = routed ?? around;
   const selectedLine = marked === null ? null : lineOf(page.nodes, page.firstLine, marked);
   return (

@@ -54,13 +54,7 @@ export function ProfileTab(): ReactNode {
 
 function Waiting(): ReactNode {
   const phase = useProfile((s) => s.profilePhase);
-  return (
-    <Progress
-      sentence={phase?.sentence ?? "Starting"}
-      fraction={phase?.fraction ?? null}
-      elapsedSeconds={phase?.elapsedSeconds ?? null}
-    />
-  );
+  return <Progress sentence={phase?.sentence ?? "Starting"} fraction={phase?.fraction ?? null} />;
 }
 
 /** A sentence longer than this stands below the settings. */

@@ -31,7 +31,7 @@ export function MlxCard({ onNode }: { readonly onNode: (node: number) => void })
       {view !== null ? (
         <Alternative view={view} onNode={onNode} />
       ) : state.kind === "loading" ? (
-        <Progress sentence="Asking MLX’s rules about every op" fraction={null} elapsedSeconds={null} />
+        <Progress sentence="Asking MLX’s rules about every op" fraction={null} />
       ) : (
         <div className={styles["row"]}>
           <Button small onClick={() => void load()}>
@@ -88,7 +88,7 @@ function NoTime({ view }: { readonly view: MlxRoute }): ReactNode {
     <div>
       <p className={styles["quiet"]}>{view.whyNoTime}</p>
       {view.weights.length === 0 || !view.available || view.counts.unsupported > 0 ? null : calibrating !== null ? (
-        <Progress sentence={calibrating} fraction={null} elapsedSeconds={null} />
+        <Progress sentence={calibrating} fraction={null} />
       ) : (
         <div className={styles["row"]}>
           <Button small onClick={() => void calibrate().then(load)}>

@@ -44,7 +44,7 @@ export function PlannedCard({ onNode }: { readonly onNode: (node: number) => voi
       ) : null}
       {state.kind === "loading" ? (
         <div className={styles["row"]}>
-          <Progress sentence="Compiling the package and asking Core ML" fraction={null} elapsedSeconds={null} />
+          <Progress sentence="Compiling the package and asking Core ML" fraction={null} />
           <Button small onClick={stop}>
             Stop
           </Button>

@@ -27,7 +27,7 @@ export const AnswerView = memo(function AnswerView({
   return (
     <div className={styles["answer"]}>
       {answer.tokens.length === 0 && running !== null ? (
-        <Progress sentence={running.sentence} fraction={null} elapsedSeconds={null} />
+        <Progress sentence={running.sentence} fraction={null} />
       ) : (
         <div className={styles["text"]}>
           {certainty ? <Tokens id={id} tokens={answer.tokens} /> : <Markdown text={answer.text} />}

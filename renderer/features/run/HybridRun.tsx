@@ -53,7 +53,7 @@ export function HybridRun(): ReactNode {
         </Button>
       </div>
       {state.kind === "loading" && view === null ? (
-        <Progress sentence="Compiling and running the segments" fraction={null} elapsedSeconds={null} />
+        <Progress sentence="Compiling and running the segments" fraction={null} />
       ) : null}
       {state.kind === "failed" ? (
         <ErrorNote title="The run failed" error={state.error} onRetry={() => void run()} />

@@ -60,7 +60,7 @@ function Column({ side, at }: { readonly side: PairSide; readonly at: number }):
         state === "waiting" ? (
           <p className={styles["heading"]}>{sentence}</p>
         ) : (
-          <Progress sentence={sentence} fraction={null} elapsedSeconds={null} />
+          <Progress sentence={sentence} fraction={null} />
         )
       ) : (
         <div className={styles["text"]}>

@@ -182,7 +182,7 @@ function Host({
       <div ref={host} className={styles["host"]} />
       {waiting ? (
         <div className={styles["waiting"]}>
-          <Progress sentence="Loading the editor" fraction={null} elapsedSeconds={null} />
+          <Progress sentence="Loading the editor" fraction={null} />
         </div>
       ) : null}
     </div>
