@@ -60,19 +60,8 @@ RLX_INLINE void store_lane_sums(const int16_t* ordered, int8_t* out) {
   }
 }
 
-// Q4_K and Q5_K: the first and the last 16 quants of sub-blocks 0 2 4 6, then of 1 3 5 7; the factors behind them.
-RLX_INLINE void store_lanes_of_groups(const int16_t* quants, const int16_t* factors, int8_t* out) {
-  for (size_t part = 0; part < 4; ++part) {
-    for (size_t lane = 0; lane < 4; ++lane) {
-      const __m256i words = load256(quants + 64 * lane + 16 * part);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 64 * part + 16 * lane), _mm256_cvtepi16_epi8(words));
-    }
-  }
-  memcpy(out + kChunk, factors, 64);
-}
-
 // Q6_K: 8 values of each of the sub-blocks 0 8 1 9 2 10 3 11, the next 8, and the same of 4 12 5 13 6 14 7 15.
-RLX_INLINE void store_lanes_of_6(const int16_t* q, bool nibbles, int8_t* planes) {
+RLX_INLINE void store_lanes256(const int16_t* q, bool nibbles, int8_t* planes) {
   alignas(64) int16_t ordered[kChunk];
   for (size_t part = 0; part < 4; ++part) {
     for (size_t lane = 0; lane < 4; ++lane) {

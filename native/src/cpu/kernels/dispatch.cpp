@@ -123,10 +123,10 @@ const Dispatch* dispatch(const char* forced) {
 }
 
 size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
-  // The most that ActView of the kernels lays out: AVX-512 adds to the values of few tokens, and a gap behind them.
+  // The most that ActView of the kernels lays out: AVX2 and AVX-512 add to the values of few tokens, and a gap behind.
   if (kind == ActKind::f32) return chunks_of(k) * tokens * 1024;
   const size_t factors = 4 + 32 + 32;
-  const size_t values = tokens < kGemmMinTokens ? 640 : 512;
+  const size_t values = tokens < kGemmMinTokens ? 768 : 512;
   return round_up(chunks_of(k) * tokens * (values + factors) + 512, 64);
 }
 

@@ -18,14 +18,15 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 //   scales  [tokens] f32: x = scale * value
 //   sums16  [tokens][16] int16: sum of the values of each 16 (i16_block256 only)
 // Where bytes are multiplied, the values are planes of 256 int8 instead, value = unit * high + low:
-//   i16_block256 and i8_groups256, few tokens on AVX2, always on arm64: unit 16, low in 0..15
+//   i16_block256, few tokens on AVX2, and on arm64, there many of i8_groups256 too: unit 16, low in 0..15
 //   i16_block256, few tokens on AVX-512: the same in another order, and behind it int16 [32]: -2 * (sum of the 8 values
 //     that share a lane). In long rows two of the low ones share a byte.
 //   i16_block32, few tokens on AVX-512: unit 128, signed low, an order of its own; in `lanes` int32 [8]: minus the sums
 //   i16_block32 on arm64: unit 256, signed low
 // i8_groups256: a value is factor * quant, both whole, with a factor for every 8 values: those with i / 32 and i % 16 / 4
-//   in common, which are added up first wherever 32 bytes meet 32 quants in lanes of 128 bits. Few tokens on AVX-512 have
-//   one plane of quants, in an order of its own, and behind it the factors, int16 [8][4].
+//   in common, which are added up first wherever 32 bytes meet 32 quants in lanes of 128 bits. Few tokens have one plane
+//   of quants (on AVX2 and AVX-512 the first and the last 16 of sub-blocks 0 2 4 6, then of 1 3 5 7) and behind it the
+//   factors, int16 [8][4] (on AVX2 in the order of the quants, each twice).
 // (prepare.cpp writes them.)
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
@@ -65,29 +66,44 @@ struct ActView {
   }
 };
 
-// How AVX-512 lays out few tokens is a matter of the first cache and of prefetchers, not of arithmetic. Activations that
+// How AVX2 and AVX-512 lay out few tokens is a matter of the first cache and of prefetchers, not of arithmetic. Activations that
 // miss the cache between the weights break the walk that the prefetchers follow, and then memory gives half of what it
 // can. So a product touches as few lines as possible: the arrays are apart, and in long rows the low plane is packed,
 // which costs a few operations. What looks like a second walk disturbs too: 32-blocks go from the end of the row to its
 // beginning, groups leave half of the place empty where the cache has room for it, and K blocks a gap before the next
 // array. (All measured: on one core, rows of 8192 in Q6_K were read at 15 GB/s with both planes of bytes behind each
-// other, now at 26; Q8_0 15 and 25; rows of 2048 in Q4_K at 19 without the empty places, with them at 28.)
+// other, now at 26; Q8_0 15 and 25; rows of 2048 in Q4_K at 19 without the empty places, with them at 28; AVX2 17 and 20.)
 inline constexpr size_t kLongRow = 20 * kChunk;
 inline constexpr size_t kBytePlanes = 2 * kChunk, kNibblePlanes = kChunk + kChunk / 2;
-inline constexpr size_t kGroupPlane = kChunk + 64, kActGap = 512;
+#if defined(RLX_ISA_AVX2)
+inline constexpr size_t kGroupPlane = kChunk + 128;
+#else
+inline constexpr size_t kGroupPlane = kChunk + 64;
+#endif
+inline constexpr size_t kActGap = 512;
 
 RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t k, size_t tokens) {
   size_t value = kind == ActKind::f32 ? 1024 : 512, lane = 0, gap = 0;
   bool nibbles = false, backwards = false;
+  [[maybe_unused]] const bool few = tokens < kGemmMinTokens;
+#if defined(RLX_ISA_NEON)
+  if (kind == ActKind::i8_groups256 && few) value = kGroupPlane;
+#elif defined(RLX_ISA_AVX2) || defined(RLX_ISA_AVX512)
+  const bool is_long = k >= kLongRow;
+  if (kind == ActKind::i8_groups256 && few) {
+    value = is_long ? kGroupPlane : 2 * kGroupPlane;
+    gap = kActGap;
+  }
+#endif
 #if defined(RLX_ISA_AVX512)
-  if (kind != ActKind::f32 && tokens < kGemmMinTokens) {
-    const bool is_long = k >= kLongRow;
-    nibbles = kind == ActKind::i16_block256 && is_long;
-    backwards = kind == ActKind::i16_block32;
-    if (kind == ActKind::i16_block256) value = (nibbles ? kNibblePlanes : kBytePlanes) + 64;
-    if (kind == ActKind::i8_groups256) value = is_long ? kGroupPlane : 2 * kGroupPlane;
-    if (kind == ActKind::i16_block32) lane = 32;
-    if (kind != ActKind::i16_block32) gap = kActGap;
+  if (kind == ActKind::i16_block256 && few) {
+    nibbles = is_long;
+    value = (nibbles ? kNibblePlanes : kBytePlanes) + 64;
+    gap = kActGap;
+  }
+  if (kind == ActKind::i16_block32 && few) {
+    backwards = true;
+    lane = 32;
   }
 #endif
   const size_t chunks = chunks_of(k);

@@ -1,8 +1,9 @@
 // Few tokens (decode) against packed rows with AVX2: the speed of memory is the aim.
 //
-// K blocks: unsigned quants meet the two int8 planes of the activations (value = 16 * high + low) in vpmaddubsw,
-// whose int16 pairs cannot saturate (2 * 63 * 128 < 2^15); the sub-block scale multiplies in vpmaddwd, so a
-// chunk of 256 is exact in int32. 32-blocks: quants widen to int16 and meet int16 activations.
+// K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate; the sub-block
+// scale multiplies in vpmaddwd, so a chunk of 256 is exact in int32. Q6_K has two planes of bytes (value = 16 * high +
+// low, 2 * 63 * 128 < 2^15), Q4_K and Q5_K one with a factor for every eight values (4 * 31 * 126 < 2^15). 32-blocks:
+// quants widen to int16 and meet int16 activations.
 #include "blocks.h"
 #include "internal.h"
 
@@ -24,16 +25,44 @@ RLX_INLINE void add_planes(PlaneSums& sums, __m256i quants, __m256i scale, const
 }
 RLX_INLINE __m256i joined(const PlaneSums& s) { return _mm256_add_epi32(_mm256_slli_epi32(s.high, 4), s.low); }
 
-// 16-bit scale j of a register that holds eight of them twice.
-RLX_INLINE __m256i scale16(__m256i scales, int j) {
-  return _mm256_shuffle_epi8(scales, _mm256_set1_epi16(static_cast<short>((2 * j + 1) << 8 | (2 * j))));
+// The 16-bit scales a and a + 2, one per half of a vector, of a register that holds eight of them twice.
+RLX_INLINE __m256i scale_and_next_but_one(__m256i scales, int a) {
+  const __m128i low = _mm_set1_epi16(static_cast<short>((2 * a + 1) << 8 | (2 * a)));
+  const __m128i top = _mm_set1_epi16(static_cast<short>((2 * a + 5) << 8 | (2 * a + 4)));
+  return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
 }
 
-// Q4_K and Q5_K share everything but the fifth bit.
+// Bit a of the bytes in the lower half, a + 2 of those in the upper, as 16.
+RLX_INLINE __m256i fifth_bits(__m128i bytes, int a) {
+  const __m256i bits = _mm256_inserti128_si256(_mm256_set1_epi8(static_cast<char>(1 << a)),
+                                               _mm_set1_epi8(static_cast<char>(1 << (a + 2))), 1);
+  const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_broadcastsi128_si256(bytes), bits), bits);
+  return _mm256_and_si256(set, _mm256_set1_epi8(16));
+}
+
+// A quarter of a chunk of Q4_K or Q5_K as bytes: the first and the last 16 quants of two sub-blocks that share lanes.
+struct Quarter45 {
+  __m256i first, last, scale;
+};
+// Of half h (sub-blocks 4h ..): the even ones, then the odd ones.
+template <class Block>
+RLX_INLINE void unpack_half(const Block& b, __m256i scales, int h, Quarter45 out[2]) {
+  const __m256i low4 = _mm256_set1_epi8(15);
+  const __m256i x = load256(b.qs + 64 * h), y = load256(b.qs + 64 * h + 32);
+  const __m256i first = _mm256_permute2x128_si256(x, y, 0x20), last = _mm256_permute2x128_si256(x, y, 0x31);
+  out[0] = {_mm256_and_si256(first, low4), _mm256_and_si256(last, low4), scale_and_next_but_one(scales, 4 * h)};
+  out[1] = {_mm256_and_si256(_mm256_srli_epi16(first, 4), low4), _mm256_and_si256(_mm256_srli_epi16(last, 4), low4),
+            scale_and_next_but_one(scales, 4 * h + 1)};
+  if constexpr (sizeof(Block) == sizeof(BlockQ5K)) {
+    for (int odd = 0; odd < 2; ++odd) {
+      out[odd].first = _mm256_or_si256(out[odd].first, fifth_bits(load128(b.qh), 4 * h + odd));
+      out[odd].last = _mm256_or_si256(out[odd].last, fifth_bits(load128(b.qh + 16), 4 * h + odd));
+    }
+  }
+}
+
 template <class Block, int T>
 RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
-  constexpr bool five = sizeof(Block) == sizeof(BlockQ5K);
-  const __m256i low4 = _mm256_set1_epi8(15);
   const size_t chunks = task.k / kChunk;
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
@@ -46,31 +75,27 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
         _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(s.scale))));
     const __m256 mins =
         _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.min))));
-    __m256i high = _mm256_setzero_si256();
-    if constexpr (five) high = load256(b.qh);
-    PlaneSums sums[T];
-    for (int t = 0; t < T; ++t) sums[t] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    for (int g = 0; g < 4; ++g) {
-      const __m256i q = load256(b.qs + 32 * g);
-      __m256i first = _mm256_and_si256(q, low4), second = _mm256_and_si256(_mm256_srli_epi16(q, 4), low4);
-      if constexpr (five) {
-        const __m256i bit = _mm256_set1_epi8(16);
-        first = _mm256_or_si256(first, _mm256_and_si256(_mm256_slli_epi16(high, 4), bit));
-        second = _mm256_or_si256(second, _mm256_and_si256(_mm256_slli_epi16(high, 3), bit));
-        high = _mm256_srli_epi16(high, 2);
-      }
-      const __m256i scale0 = scale16(scales, 2 * g), scale1 = scale16(scales, 2 * g + 1);
-      for (int t = 0; t < T; ++t) {
-        const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t));
-        add_planes(sums[t], first, scale0, planes, 2 * g);
-        add_planes(sums[t], second, scale1, planes, 2 * g + 1);
+    __m256i sums[T];
+    for (int t = 0; t < T; ++t) sums[t] = _mm256_setzero_si256();
+    for (int h = 0; h < 2; ++h) {
+      Quarter45 quarters[2];
+      unpack_half(b, scales, h, quarters);
+      for (int odd = 0; odd < 2; ++odd) {
+        const Quarter45& q = quarters[odd];
+        for (int t = 0; t < T; ++t) {
+          const int8_t* x = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * h;
+          const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(q.first, load256(x + 128 * odd)),
+                                                 _mm256_maddubs_epi16(q.last, load256(x + 128 * odd + 64)));
+          const __m256i factors = _mm256_mullo_epi16(q.scale, load256(x + kChunk + 64 * odd));
+          sums[t] = _mm256_add_epi32(sums[t], _mm256_madd_epi16(words, factors));
+        }
       }
     }
     const __m128 d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));  // d, dmin
     for (int t = 0; t < T; ++t) {
       const size_t at = task.t0 + static_cast<size_t>(t);
       const __m128 ds = _mm_mul_ps(d, _mm_set1_ps(task.act.scales(c)[at]));
-      total[t] = ffma(_mm256_cvtepi32_ps(joined(sums[t])), _mm256_broadcastss_ps(ds), total[t]);
+      total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), _mm256_broadcastss_ps(ds), total[t]);
       const __m256 min = _mm256_mul_ps(mins, _mm256_loadu_ps(task.act.sums(c) + 8 * at));
       total[t] = _mm256_fnmadd_ps(min, _mm256_broadcastss_ps(_mm_movehdup_ps(ds)), total[t]);
     }

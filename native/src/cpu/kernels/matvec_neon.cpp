@@ -1,6 +1,6 @@
 // Few tokens (decode) against packed rows on arm64. Activations are two int8 planes (see prepare.cpp):
-// value = 16 * high + low for K blocks, 256 * high + low for 32-blocks; quants are bytes, so both meet in byte dot
-// products, and sums are exact in int32.
+// value = 16 * high + low for Q6_K, 256 * high + low for 32-blocks, or one plane with a factor for every eight values for
+// Q4_K and Q5_K; quants are bytes, so all meet in byte dot products, and sums are exact in int32.
 #include "internal.h"
 #include "simd/quants_neon.h"
 
@@ -74,11 +74,13 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
         }
       }
       for (int t = 0; t < T; ++t) {
-        const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 64 * g;
+        const int8_t* plane = task.act.planes(c, task.t0 + static_cast<size_t>(t));
+        const int16_t* factors = reinterpret_cast<const int16_t*>(plane + kChunk);
         for (int h = 0; h < 2; ++h) {
-          const Bytes32 quants = signed32(q[2 * h], q[2 * h + 1]);
-          const int32x4_t p = join(dot32(quants, planes + 32 * h), dot32(quants, planes + kChunk + 32 * h), 16);
-          acc[t] = vmlaq_n_s32(acc[t], p, byte_of(s.scale, 2 * g + h));
+          const int j = 2 * g + h;  // a lane of its sums is a group
+          const int32x4_t sums = dot32(signed32(q[2 * h], q[2 * h + 1]), plane + 32 * j);
+          const int16x4_t factor = vmul_n_s16(vld1_s16(factors + 4 * j), static_cast<int16_t>(byte_of(s.scale, j)));
+          acc[t] = vmlaq_s32(acc[t], sums, vmovl_s16(factor));
         }
       }
     }

@@ -1,4 +1,4 @@
-// Activations become 16-bit integers with one scale per 256 values, once per input, shared by all rows.
+// Activations become integers with one scale per 256 values, once per input, shared by all rows.
 #include "internal.h"
 #if defined(RLX_ISA_AVX512)
 #include "avx512_lanes.h"
@@ -11,28 +11,29 @@ namespace {
 // are planes there; block32 values need 256 * high + low with a signed low.
 enum class Form {
   words,
+  groups,
   planes16,
   planes256,
 #if defined(RLX_ISA_AVX512)
-  lanes_of_6,
-  lanes_of_groups,
+  lanes256,
   lanes32,
 #endif
 };
 
 Form form_of(ActKind kind, size_t tokens) {
-  const bool block256 = kind != ActKind::i16_block32;
+#if defined(RLX_ISA_AVX2) || defined(RLX_ISA_AVX512) || defined(RLX_ISA_NEON)
+  const bool few = tokens < kGemmMinTokens;
+  if (kind == ActKind::i8_groups256 && few) return Form::groups;
+#endif
 #if defined(RLX_ISA_NEON)
-  (void)tokens;
-  return block256 ? Form::planes16 : Form::planes256;
+  return kind == ActKind::i16_block32 ? Form::planes256 : Form::planes16;
 #elif defined(RLX_ISA_AVX512)
-  if (tokens >= kGemmMinTokens) return Form::words;
-  if (kind == ActKind::i8_groups256) return Form::lanes_of_groups;
-  return block256 ? Form::lanes_of_6 : Form::lanes32;
+  if (!few) return Form::words;
+  return kind == ActKind::i16_block32 ? Form::lanes32 : Form::lanes256;
 #elif defined(RLX_ISA_AVX2)
-  return block256 && tokens < kGemmMinTokens ? Form::planes16 : Form::words;
+  return kind == ActKind::i16_block256 && few ? Form::planes16 : Form::words;
 #else
-  (void)block256;
+  (void)kind;
   (void)tokens;
   return Form::words;
 #endif
@@ -138,6 +139,31 @@ void store_planes256(const int16_t* q, int8_t* out) {
   }
 }
 
+// One plane of quants and the factors, in the order of internal.h.
+void store_groups(const Groups& g, int8_t* out) {
+#if defined(RLX_ISA_NEON)
+  for (size_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>(g.quants[i]);
+#else
+  for (size_t part = 0; part < 4; ++part) {
+    for (size_t lane = 0; lane < 4; ++lane) {
+      int8_t* to = out + 64 * part + 16 * lane;
+      const int16_t* from = g.quants + 64 * lane + 16 * part;
+      for (size_t i = 0; i < 16; ++i) to[i] = static_cast<int8_t>(from[i]);
+    }
+  }
+#endif
+#if defined(RLX_ISA_AVX2)
+  alignas(32) int16_t factors[64];
+  for (size_t i = 0; i < 64; ++i) {
+    const size_t lane = i / 8 % 4, block = 2 * lane + i / 32;
+    factors[i] = g.factors[4 * block + i % 8 / 2];
+  }
+  memcpy(out + kChunk, factors, sizeof factors);
+#else
+  memcpy(out + kChunk, g.factors, sizeof g.factors);
+#endif
+}
+
 // A view is for readers; the buffer behind it is ours to write.
 template <class T>
 T* writable(const T* p) {
@@ -170,11 +196,11 @@ void prepare(const PrepareArgs& a) {
       int8_t* bytes = reinterpret_cast<int8_t*>(out);
       switch (form) {
         case Form::words: memcpy(out, g.values, sizeof g.values); break;
+        case Form::groups: store_groups(g, bytes); break;
         case Form::planes16: store_planes16(g.values, bytes); break;
         case Form::planes256: store_planes256(g.values, bytes); break;
 #if defined(RLX_ISA_AVX512)
-        case Form::lanes_of_6: store_lanes_of_6(g.values, view.nibbles, bytes); break;
-        case Form::lanes_of_groups: store_lanes_of_groups(g.quants, g.factors, bytes); break;
+        case Form::lanes256: store_lanes256(g.values, view.nibbles, bytes); break;
         case Form::lanes32: store_lanes32(g.values, sums, bytes, writable(view.lane_planes(c, t))); break;
 #endif
       }
