@@ -6,12 +6,13 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { lstat, mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { CompileStore } from "../compiler/compileCache.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { Settings } from "./settings.ts";
+import { makeFolder } from "./makeFolder.ts";
 
 /** Some hundred plans; that of a model with 30 blocks takes 0.1 MB. */
 const LIMIT = 64 << 20;
@@ -118,7 +119,7 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
     async put(key, bytes) {
       if (bytes.length > limit) return;
       const path = pathOf(key);
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder, 0o700);
       const temporary = join(folder, `${key}.${randomBytes(6).toString("hex")}.partial`);
       try {
         // Not synced: after a power cut a torn entry fails its checksum and is made again.

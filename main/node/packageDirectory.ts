@@ -3,12 +3,13 @@
  * so that a crash, a full disk or a cancel never leaves half a package under the name that was asked for.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { open, rename, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { PositionedSink, RangeSource } from "../backends/coreml/blob.ts";
 import type { DirectoryReader, DirectoryWriter } from "../backends/coreml/package.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { makeFolder } from "./makeFolder.ts";
 
 function ioError(path: string, cause: unknown): WorkbenchError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -54,7 +55,7 @@ async function writeFully(handle: FileHandle, position: number, bytes: Uint8Arra
 export async function packageWriter(target: string): Promise<DirectoryWriter> {
   const parent = dirname(target);
   const temporary = join(parent, `.${basename(target)}.${randomBytes(6).toString("hex")}.partial`);
-  await guarded(target, () => mkdir(temporary, { recursive: true }));
+  await guarded(target, () => makeFolder(temporary));
   const directories = new Set([temporary]);
   const opened = new Set<FileHandle>();
   const cleanUp = async (): Promise<void> => {
@@ -66,7 +67,7 @@ export async function packageWriter(target: string): Promise<DirectoryWriter> {
     file: (path, byteLength) =>
       guarded(path, async (): Promise<PositionedSink & { close(): Promise<void> }> => {
         const full = join(temporary, path);
-        await mkdir(dirname(full), { recursive: true });
+        await makeFolder(dirname(full));
         for (let at = dirname(full); at.length > temporary.length; at = dirname(at)) directories.add(at);
         const handle = await open(full, "wx");
         opened.add(handle);

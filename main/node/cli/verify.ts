@@ -1,5 +1,5 @@
 /** `rlx doctor --verify`: answers that only a Mac has, each in a line, and files to keep: answers, plans, predictions. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { PlannedRoute } from "../../contract/views/route.ts";
@@ -7,6 +7,7 @@ import type { Answer } from "../coreml/verify.ts";
 import { verify } from "../coreml/verify.ts";
 import type { Command } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
+import { makeFolder } from "../makeFolder.ts";
 
 const UNITS = ["cpu-ane", "all", "cpu-gpu", "cpu"] as const;
 
@@ -48,7 +49,7 @@ async function plannedFor(command: Command, model: string, units: (typeof UNITS)
 
 async function keep(folder: string, verification: object, plans: readonly PlannedRoute[]): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await writeFile(join(folder, "answers.json"), `${JSON.stringify(verification, null, 1)}\n`);
     for (const plan of plans)
       await writeFile(join(folder, `sample-${plan.target.units}.json`), `${JSON.stringify(plain(plan), null, 1)}\n`);

@@ -6,7 +6,7 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { access, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MODEL_PATH, openPackage, WEIGHTS_PATH } from "../../backends/coreml/package.ts";
 import { packageReader } from "../packageDirectory.ts";
@@ -22,6 +22,7 @@ import {
   trimModels,
   usedByOthers,
 } from "./modelFolder.ts";
+import { makeFolder } from "../makeFolder.ts";
 
 export interface CompiledModel extends IndexFacts {
   readonly path: string;
@@ -91,7 +92,7 @@ export class CompiledModels {
     compile: (packagePath: string, model: CompiledModel) => Promise<void>,
     signal?: AbortSignal,
   ): Promise<CompiledModel> {
-    await mkdir(this.folder, { recursive: true });
+    await makeFolder(this.folder);
     // The same model may be made twice at a time, by this process and by others.
     const own = `${key.slice(0, 16)}.${process.pid}.${randomUUID()}`;
     const packagePath = join(this.folder, `${own}.mlpackage`);

@@ -3,11 +3,12 @@
  * Neural Engine can take minutes. What happened is remembered per model, system, chip and units, so that nobody is hurt twice.
  */
 import { spawn } from "node:child_process";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { isErrorCode, throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { CoremlUnit } from "./native.ts";
+import { makeFolder } from "../makeFolder.ts";
 
 export type TrialStage = "compile" | "load" | "first prediction";
 const STAGES: readonly string[] = ["compile", "load", "first prediction"] satisfies readonly TrialStage[];
@@ -163,7 +164,7 @@ export class TrialBook {
 
   async record(key: TrialKey, verdict: Verdict): Promise<void> {
     const all = { ...(await this.#read()), [keyText(key)]: verdict };
-    await mkdir(dirname(this.path), { recursive: true });
+    await makeFolder(dirname(this.path));
     const temporary = `${this.path}.${process.pid}.partial`;
     await writeFile(temporary, `${JSON.stringify(all, null, 1)}\n`);
     await rename(temporary, this.path);

@@ -1,5 +1,5 @@
 /** The engine: everything the contract offers, over one set of models, jobs and devices. Each connection is served the same. */
-import { access, constants, mkdir } from "node:fs/promises";
+import { access, constants } from "node:fs/promises";
 import { availableParallelism, homedir } from "node:os";
 import { join } from "node:path";
 import type { EngineHandlers } from "../../contract/contract.ts";
@@ -47,6 +47,7 @@ import { routeHandlers } from "./routeHandlers.ts";
 import { runHandler } from "./runHandlers.ts";
 import { createUploads } from "./uploads.ts";
 import { warmUp } from "./warmUp.ts";
+import { makeFolder } from "../makeFolder.ts";
 
 export interface Engine extends Connectable {
   readonly handlers: EngineHandlers;
@@ -161,7 +162,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   };
   const writable = async (): Promise<string | undefined> => {
     try {
-      await mkdir(folder, { recursive: true });
+      await makeFolder(folder);
       await access(folder, constants.W_OK);
       return undefined;
     } catch (error) {

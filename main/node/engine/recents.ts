@@ -2,10 +2,11 @@
  * Files that were opened, newest first, in one small JSON file. Written to a temporary name and renamed; a file that cannot be
  * read is moved aside, never overwritten.
  */
-import { mkdir, open, readFile, rename, stat } from "node:fs/promises";
+import { open, readFile, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import type { Recent } from "../../contract/views/model.ts";
+import { makeFolder } from "../makeFolder.ts";
 
 const schema = z.object({
   version: z.literal(1),
@@ -68,7 +69,7 @@ export function createRecents(folder: string): Recents {
 
 /** Temporary name, fsync, rename: a crash leaves the old file or the new one. */
 export async function writeAtomically(file: string, text: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
+  await makeFolder(dirname(file));
   const temporary = `${file}.${process.pid}.tmp`;
   const handle = await open(temporary, "w");
   try {
