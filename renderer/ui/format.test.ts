@@ -104,6 +104,7 @@ describe("numbers", () => {
 describe("figures", () => {
   it("marks what was not measured with ~", () => {
     expect(plain(figureText(figure({ value: 0.004, unit: "share", truth: "predicted" })))).toBe("< 1 %");
+    expect(plain(figureText(figure({ value: 0, unit: "bytes", truth: "predicted" })))).toBe("0 B");
     expect(plain(figureText(figure({ value: 0.000_062, unit: "seconds", truth: "predicted" })))).toBe("~62.0 µs");
     expect(plain(figureText(figure({ value: 0.031, unit: "seconds", truth: "measured" })))).toBe("31.0 ms");
   });

@@ -147,7 +147,7 @@ export const isApproximate = (truth: Truth): boolean => truth !== "exact" && tru
 
 export function figureText(figure: Figure): string {
   const text = quantity(figure.value, figure.unit);
-  return isApproximate(figure.truth) ? approximate(text) : text;
+  return isApproximate(figure.truth) && figure.value !== 0 ? approximate(text) : text;
 }
 
 /** "110–140" for a prediction with a range, so that it does not look more certain than it is. */

@@ -25,6 +25,10 @@ export interface NodeCardsProps {
 export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCardsProps): ReactNode {
   const { placement, mil, routed, subgraphs } = node;
   const errors = useSession((state) => state.weightErrors);
+  const unplaced = useSession((state) => {
+    const route = current(state.routes[state.phase]);
+    return route === null || routed === null ? "" : (route.strings[route.nodes.reason[routed] ?? 0] ?? "");
+  });
   const lossOf = (tensor: string): readonly (readonly [string, string])[] => {
     const row = errors?.rows.find(({ name }) => name === tensor);
     if (row === undefined) return [];
@@ -34,7 +38,11 @@ export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCards
     <>
       {placement === null ? (
         <Card title="Why here?">
-          <p>It is not placed: {node.summary.charAt(0).toLowerCase() + node.summary.slice(1)}</p>
+          <p>
+            {unplaced === ""
+              ? `It is not placed: ${node.summary.charAt(0).toLowerCase()}${node.summary.slice(1)}`
+              : unplaced}
+          </p>
         </Card>
       ) : (
         <WhyCard placement={placement} op={node.op} />

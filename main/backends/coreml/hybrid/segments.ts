@@ -34,6 +34,13 @@ export interface RouteHop {
   readonly bytes: number;
 }
 
+/** Of a node that stands in the graph and not in the program: equal operations are made once, constants are worked out before. */
+const NO_OPERATION = {
+  rule: "no-operation",
+  reason:
+    "Core ML needs no operation for it: what it gives is a constant, or an equal operation before it gives it already.",
+};
+
 /** Why a node is where it is: many nodes have the same. The first one is that of nodes without work. */
 export interface Verdict {
   readonly rule: string;
@@ -163,6 +170,7 @@ function coremlDrafts(
     for (let n = nodeStart[i] as number; n < (nodeStart[i + 1] as number); n++)
       columns.add(nodes[n] as number, devices[op] as number, costs[op] as number, verdicts[op] as number);
   }
+  for (const id of part.nodes) if (columns.device[id] === 0) columns.verdict[id] = columns.number(NO_OPERATION);
   const key = `mil${part.index}`;
   /** The run that listed a node last. */
   const listed = new Int32Array(columns.device.length).fill(-1);

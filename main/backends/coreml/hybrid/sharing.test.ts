@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { legalise } from "../../../compiler/legalise.ts";
 import type { Graph } from "../../../ir/graph.ts";
+import { isLeaf } from "../../../ir/graph.ts";
 import { specialize } from "../../../ir/specialize.ts";
 import { finish } from "../../../ir/steps.ts";
 import { demoGraph } from "../../../models/demo.ts";
@@ -90,6 +91,18 @@ describe("routes from shared parts", () => {
         }
       }
     });
+
+  it("every op has a reason, also one that Core ML needs no operation for", () => {
+    const whole = legal(specialize(opTable, tinyModel("qwen3", 3), { T: 1, R: 1 }));
+    const { graph, nodes, verdicts } = alone(whole, TARGETS[0]!);
+    const reasonOf = (id: number): string => verdicts[nodes.verdict[id] ?? 0]?.reason ?? "";
+    const working = graph.nodes.filter((node) => !isLeaf(node));
+    expect(working.filter(({ id }) => reasonOf(id).length < 10).map(({ op }) => op)).toEqual([]);
+    // The angles that every block reads are brought into shape once.
+    const without = working.filter(({ id }) => nodes.device[id] === 0);
+    expect(without.map(({ op }) => op)).toContain("reshape");
+    for (const { id } of without) expect(reasonOf(id)).toContain("an equal operation before it");
+  });
 
   it("repeated blocks are few kinds", () => {
     const kinds = (layers: number): number => {

@@ -17,7 +17,10 @@ const TITLES: Readonly<Record<WeightProfile, { readonly title: string; readonly 
     title: "For the Neural Engine",
     sentence: "Weights are stored as f16, which the Neural Engine reads directly.",
   },
-  exact: { title: "Exact", sentence: "Every weight as the file has it, in f32. For CPU and GPU, to compare against." },
+  exact: {
+    title: "Exact",
+    sentence: "Every weight exactly as the file has it, computed in f32. For CPU and GPU, to compare against.",
+  },
 };
 
 /** The weight profile follows the compute units unless it was chosen. */
