@@ -16,7 +16,8 @@ const repeats = Number(options.repeats);
 if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got ${options.repeats}, expected 1 or more`);
 
 /**
- * Milliseconds; elements and cards are counts. `recolour` is another mode, the next three another target whose profile the
+ * Milliseconds; elements and cards are counts; the heap is that of the page, collected, with every op laid out. `panTask` is what
+ * the main thread does for one step of the wheel (median). `recolour` is another mode, the next three another target whose profile the
  * engine has lowered, and that the window asked for ahead if it had the time; `firstOfProfile` is one whose weights it has to lower first, which takes as long as it takes: meanwhile
  * the window must stay alive (`aliveMeanwhile`: the longest gap between its frames) and a click on a third target ends it.
  */
@@ -32,9 +33,12 @@ const BUDGETS = {
   aliveMeanwhile: 50,
   changeOfMind: 50,
   panFrameP95: 33,
+  panTask: 10,
+  panTaskP95: 20,
   search: 150,
   elements: 3500,
   cards: 250,
+  heapMegabytes: 80,
 } as const;
 type Name = keyof typeof BUDGETS;
 
@@ -116,6 +120,33 @@ async function panFrames(page: Page): Promise<number[]> {
   return framesSeen(page);
 }
 
+/** What the main thread does, in milliseconds, for each step of the wheel, to the frame after it. */
+async function panTasks(page: Page): Promise<number[]> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  const busy = async (): Promise<number> => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? Number.NaN);
+  };
+  const tasks: number[] = [];
+  for (let i = 0; i < 60; i++) {
+    const before = await busy();
+    await page.mouse.wheel(i % 20 < 10 ? 60 : -60, 120);
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
+    tasks.push((await busy()) - before);
+  }
+  await session.detach();
+  return tasks;
+}
+
+async function heapMegabytes(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await session.send("Runtime.getHeapUsage");
+  await session.detach();
+  return usedSize / 1e6;
+}
+
 async function measure(page: Page, url: string): Promise<{ readonly [N in Name]: number }> {
   await goToStart(page, url);
   const offer = page.getByRole("button", { name: /400 blocks/ });
@@ -136,6 +167,8 @@ async function measure(page: Page, url: string): Promise<{ readonly [N in Name]:
   await page.keyboard.press("Shift+E");
   await page.waitForTimeout(2000);
   const frames = await panFrames(page);
+  const tasks = await panTasks(page);
+  const heap = await heapMegabytes(page);
   await page.getByLabel("Search the graph").focus();
   const search = await timed(
     page,
@@ -152,9 +185,12 @@ async function measure(page: Page, url: string): Promise<{ readonly [N in Name]:
     recolour,
     ...targets,
     panFrameP95: quantile(frames, 0.95),
+    panTask: median(tasks),
+    panTaskP95: quantile(tasks, 0.95),
     search,
     elements,
     cards,
+    heapMegabytes: heap,
   };
 }
 
