@@ -120,7 +120,7 @@ describe("branches and loops", () => {
       const result = await session.run({ inputs: given, fetch: Object.keys(expected) });
       for (const [key, want] of Object.entries(expected)) {
         const got = result.outputs[key]!;
-        // Products with packed weights round the rows to 12 bits.
+        // Products with Q8_0 weights round the rows to 15 bits.
         numbersOf(got.dtype, got.bytes, engine).forEach((x, k) =>
           expect(Math.abs(x - want.data[k]!)).toBeLessThan(2e-3),
         );

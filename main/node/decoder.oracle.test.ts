@@ -2,8 +2,9 @@
 // files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at most
 // llama.cpp's own. Whole, chunked and token-by-token prompts agree.
 // f16: the wanted 1e-3 to llama.cpp is not met (6e-3 to 1e-2) and stands below as an expected failure. llama.cpp rounds activations
-// to f16 before each product with f16 weights. Doing the same came to 5e-3 to 7e-3 at best (a last-bit difference before a rounding
-// becomes a whole step after it) and cost the exactness that is held here: within 1e-3 of the same weights as f32.
+// to f16 before each product with f16 weights, and a last-bit difference before a rounding becomes a whole step after it: reading the
+// same tokens one by one, it is 4e-3 to 6e-3 from itself (held below, too). Ours agree with each other and are within 1e-3 of the same
+// weights as f32.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +17,7 @@ import type { DecoderModel } from "../runtime/decoderModel.ts";
 import { openDecoder } from "../runtime/decoderModel.ts";
 import { generate, GREEDY } from "../runtime/generate.ts";
 import type { Rows } from "../testing/llama.ts";
-import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
+import { llamaForget, llamaGenerate, llamaInfo, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import { pythonPath, repositoryRoot } from "../testing/oracleProcess.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { loadAddon } from "./addon.ts";
@@ -148,6 +149,24 @@ describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
       expect(worstGap(await ours(decoder, tokens, LENGTH), (t) => theirs.row(t))).toBeLessThan(1e-3);
     });
   });
+
+  test.each(["tiny-llama", "tiny-qwen2", "tiny-qwen3"])(
+    "%s f16: llama.cpp itself moves by more than 1e-3 when it reads the same tokens one by one, with f32 it does not",
+    async (family) => {
+      const { path, exact } = model(family, "f16");
+      const gap = async (file: string): Promise<number> => {
+        const tokens = [...tokensFor((await llamaInfo(file)).vocabSize)];
+        const whole = await llamaLogprobs(file, tokens);
+        const single = await llamaLogprobs(file, tokens, { batch: 1, ubatch: 1 });
+        return worstGap(
+          tokens.map((_, t) => whole.row(t)),
+          (t) => single.row(t),
+        );
+      };
+      expect(await gap(path)).toBeGreaterThan(1e-3);
+      expect(await gap(exact)).toBeLessThan(1e-4);
+    },
+  );
 
   test.each(["linear", "yarn"])("rope scaling %s", async (scaling) => {
     const { path } = model("tiny-qwen3", "f32", ["--rope-scaling", scaling, "--rope-original-context", "32"]);

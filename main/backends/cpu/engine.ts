@@ -126,9 +126,9 @@ export interface EngineCounts {
 
 /** How some kernels are run with the instruction set in use. */
 export interface KernelNote {
-  /** "matmul q4_k q5_k q6_k" */
+  /** "matmul q4_k q5_k" */
   readonly kernels: string;
-  /** "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd" */
+  /** "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd" */
   readonly how: string;
 }
 
