@@ -31,13 +31,15 @@ export interface TinyGguf {
   readonly architecture?: string;
   /** Adds an expert count, as mixtures of experts have. */
   readonly experts?: number;
+  /** The pre-tokenizer it names. */
+  readonly pre?: string;
   /** Many of them make a model that takes its time. */
   readonly layers?: number;
 }
 
 export async function writeTinyGguf(
   path: string,
-  { architecture = "qwen3", experts, layers = 2 }: TinyGguf = {},
+  { architecture = "qwen3", experts, pre = "qwen2", layers = 2 }: TinyGguf = {},
 ): Promise<void> {
   const f32 = ggmlTypeByName("f32");
   if (f32 === undefined) throw new Error("no f32");
@@ -80,7 +82,7 @@ export async function writeTinyGguf(
       numberEntry(`${architecture}.rope.freq_base`, "f32", 10_000),
       numberEntry(`${architecture}.attention.layer_norm_rms_epsilon`, "f32", 1e-6),
       stringEntry("tokenizer.ggml.model", "gpt2"),
-      stringEntry("tokenizer.ggml.pre", "qwen2"),
+      stringEntry("tokenizer.ggml.pre", pre),
       stringsEntry("tokenizer.ggml.tokens", tokens),
       numbersEntry(
         "tokenizer.ggml.token_type",

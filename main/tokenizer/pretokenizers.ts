@@ -110,17 +110,19 @@ export const PRE_TOKENIZER_NAMES: readonly string[] = KINDS.flatMap((kind) => ki
 
 export function preTokenizer(name: string): PreTokenizer {
   const kind = KINDS.find((candidate) => candidate.names.includes(name));
-  if (kind === undefined)
-    throw new WorkbenchError(
-      "UNSUPPORTED_TOKENIZER",
-      `[tokenizer] the pre-tokenizer ${JSON.stringify(name.slice(0, 80))} is not known`,
-      {
-        hint: "Text would be split wrongly without it. The model can be inspected; give token ids instead of text to run it.",
-        details: { pre: name.slice(0, 80) },
-      },
-    );
+  if (kind === undefined) throw unknownPreTokenizer(name);
   return { name, patterns: kind.patterns, ignoreMerges: kind.ignoreMerges ?? false, addBos: kind.addBos ?? false };
 }
+
+export const unknownPreTokenizer = (name: string): WorkbenchError =>
+  new WorkbenchError(
+    "UNSUPPORTED_TOKENIZER",
+    `[tokenizer] the pre-tokenizer ${JSON.stringify(name.slice(0, 80))} is not known`,
+    {
+      hint: "Text would be split wrongly without it. The model can be inspected, measured, exported, and scored by token ids (`rlx score FILE --ids`).",
+      details: { pre: name.slice(0, 80) },
+    },
+  );
 
 /** Calls `word` with each word of the text, in order; together they are the whole text. */
 export function splitWords(text: string, { patterns }: PreTokenizer, word: (word: string) => void): void {

@@ -15,7 +15,7 @@ import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { seededRandom } from "../testing/random.ts";
 import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
 import { hardText, openShared } from "../testing/vocabulary.ts";
-import { createTokenizer } from "./tokenizer.ts";
+import { createTokenizer, tokenizerRefusal } from "./tokenizer.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 const key = (name: string): string => `tokenizer.ggml.${name}`;
@@ -49,7 +49,9 @@ describe.each(["llama-spm", "gpt-2", "deepseek-coder"])("llama.cpp's pairs for %
 });
 
 /** Bytes as single tokens, then a few merges: "a b" and so on. */
-function tinyBpe(changes: Readonly<Record<string, MetadataEntry | undefined>> = {}): Tokenizer {
+const tinyBpe = (changes: Changes = {}): Tokenizer => createTokenizer(tinySource(changes));
+type Changes = Readonly<Record<string, MetadataEntry | undefined>>;
+function tinySource(changes: Changes) {
   const letters = [..."abcdefgh!?"];
   const entries = [
     stringEntry(key("model"), "gpt2"),
@@ -60,7 +62,7 @@ function tinyBpe(changes: Readonly<Record<string, MetadataEntry | undefined>> = 
     numberEntry(key("bos_token_id"), "u32", 15),
     numberEntry(key("eos_token_id"), "u32", 15),
   ];
-  return createTokenizer({ name: "tiny", metadata: new Metadata("tiny", withEntries(entries, changes)) });
+  return { name: "tiny", metadata: new Metadata("tiny", withEntries(entries, changes)) };
 }
 const ids = (tokenizer: Tokenizer, text: string, options = {}): number[] => [...tokenizer.encode(text, options)];
 
@@ -128,7 +130,7 @@ describe("tokens that are parts of a character", () => {
 });
 
 describe("a vocabulary that cannot be used", () => {
-  const code = (changes: Readonly<Record<string, MetadataEntry | undefined>>, text = "a"): string | undefined => {
+  const code = (changes: Changes, text = "a"): string | undefined => {
     try {
       tinyBpe(changes).encode(text);
       return undefined;
@@ -136,6 +138,18 @@ describe("a vocabulary that cannot be used", () => {
       return error instanceof Error && "code" in error ? String(error.code) : String(error);
     }
   };
+
+  it("is known from its keys alone, in the words that making it would end with", () => {
+    const said = (changes: Changes): string | undefined => tokenizerRefusal(tinySource(changes))?.message;
+    expect(said({})).toBeUndefined();
+    expect(said({ [key("pre")]: undefined })).toBeUndefined();
+    expect(said({ [key("model")]: undefined })).toMatch(/names no tokenizer/);
+    for (const changes of [
+      { [key("model")]: stringEntry(key("model"), "bert") },
+      { [key("pre")]: stringEntry(key("pre"), "no-such-thing") },
+    ])
+      expect(() => tinyBpe(changes)).toThrow(said(changes) ?? "it is refused");
+  });
 
   it("is named", () => {
     expect(code({})).toBeUndefined();

@@ -7,7 +7,7 @@ import type { Metadata } from "../formats/gguf/metadata.ts";
 import { BytePairEncoder, decodeByteText } from "./bpe.ts";
 import { streamingDetokenizer } from "./detokenizer.ts";
 import type { StreamingDetokenizer } from "./detokenizer.ts";
-import { preTokenizer } from "./pretokenizers.ts";
+import { PRE_TOKENIZER_NAMES, preTokenizer, unknownPreTokenizer } from "./pretokenizers.ts";
 import { SentencePieceEncoder, byteOfText } from "./spm.ts";
 import { SpecialText } from "./specialText.ts";
 import { Vocabulary } from "./vocabulary.ts";
@@ -73,6 +73,30 @@ interface Rules {
 /** Longer texts do not fit into any context, and would only take memory. */
 const LONGEST_TEXT = 4 << 20;
 
+/** Why texts cannot be read and written with what the file names, told from its keys alone; undefined when they can. */
+export function tokenizerRefusal({ name, metadata }: TokenizerSource): WorkbenchError | undefined {
+  const text = (key: string): string | undefined =>
+    metadata.get(key)?.kind === "string" ? metadata.optionalString(key) : undefined;
+  const model = text("tokenizer.ggml.model");
+  if (model === undefined)
+    return new WorkbenchError("UNSUPPORTED_TOKENIZER", `[${name}] the file names no tokenizer`, {
+      hint: "Convert the model again, with its vocabulary.",
+    });
+  if (model !== "llama" && model !== "gpt2") return unknownModel(name, model);
+  const pre = text("tokenizer.ggml.pre") ?? "";
+  return model === "gpt2" && pre !== "" && !PRE_TOKENIZER_NAMES.includes(pre) ? unknownPreTokenizer(pre) : undefined;
+}
+
+const unknownModel = (file: string, model: string): WorkbenchError =>
+  new WorkbenchError(
+    "UNSUPPORTED_TOKENIZER",
+    `[${file}] the tokenizer ${JSON.stringify(model.slice(0, 80))} is not supported`,
+    {
+      hint: "SentencePiece (llama) and byte-level BPE (gpt2) are. The file can still be inspected, measured and exported.",
+      details: { model: model.slice(0, 80) },
+    },
+  );
+
 export function createTokenizer(source: TokenizerSource): Tokenizer {
   const model = source.metadata.string("tokenizer.ggml.model");
   switch (model) {
@@ -81,14 +105,7 @@ export function createTokenizer(source: TokenizerSource): Tokenizer {
     case "gpt2":
       return build(source, bytePairs(source));
     default:
-      throw new WorkbenchError(
-        "UNSUPPORTED_TOKENIZER",
-        `[${source.name}] the tokenizer ${JSON.stringify(model.slice(0, 80))} is not supported`,
-        {
-          hint: "SentencePiece (llama) and byte-level BPE (gpt2) are. The file can still be inspected.",
-          details: { model: model.slice(0, 80) },
-        },
-      );
+      throw unknownModel(source.name, model);
   }
 }
 

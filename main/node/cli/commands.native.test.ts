@@ -286,6 +286,21 @@ describe("answers", () => {
     expect((await command("tokenize DIR/experts.gguf --text the")).out).toMatch(/256 +"th"/);
   });
 
+  it("say that a file's text cannot be read, and score its ids all the same", async () => {
+    await writeTinyGguf(join(folder, "unread.gguf"), { pre: "nobody-knows" });
+    const { out } = await command("inspect DIR/unread.gguf");
+    expect(out).toMatch(
+      /^! It cannot read or write text here: the pre-tokenizer "nobody-knows" is not known\. .*--ids/m,
+    );
+    const scored = await command("score DIR/unread.gguf --ids 1,2,3 --json");
+    expect(scored).toMatchObject({ code: 0, err: "" });
+    const plain = await command("score DIR/unread.gguf --ids 1,2,3");
+    expect(plain).toMatchObject({ code: 0 });
+    expect(plain.out).toMatch(/^id +log-probability\n/);
+    expect(await command("score DIR/unread.gguf --text the")).toMatchObject({ code: 1, out: "" });
+    expect((await command("inspect FILE")).out).not.toContain("cannot read");
+  });
+
   it("count one as one", async () => {
     expect((await command("route FILE --units cpu")).out).toContain("Everything runs in one segment on the CPU.\n");
     expect((await command("score FILE --ids 1,2")).out).toMatch(/over 1 token\n/);

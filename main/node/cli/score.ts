@@ -1,6 +1,7 @@
 /** `rlx score` and `rlx tokenize`. */
 import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
@@ -45,6 +46,13 @@ export async function tokenize(command: Command, choice: ModelChoice, options: T
     { right: [0], yields: 1 },
   );
   return undefined;
+}
+
+/** What a token says. Ids are scored without words too: of a tokenizer that is not known, or behind the end of the vocabulary. */
+function pieceOf(model: OpenModel): (id: number) => string {
+  if (tokenizerRefusal(model.requireFile("score")) !== undefined) return () => "";
+  const { tokenizer } = model;
+  return (id) => (id < tokenizer.size ? JSON.stringify(tokenizer.piece(id, true)) : "");
 }
 
 function parseIds(list: string): number[] {
@@ -92,13 +100,10 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
     const known = [...all].slice(1);
     const perplexity = Math.exp(-known.reduce((sum, value) => sum + value, 0) / known.length);
     output.value({ tokens, logprobs: [null, ...known], perplexity });
+    const piece = pieceOf(model);
     output.table(
       ["id", "piece", "log-probability"],
-      tokens.map((id, i) => [
-        String(id),
-        JSON.stringify(model.tokenizer.piece(id, true)),
-        i === 0 ? "" : (all[i] ?? NaN).toFixed(5),
-      ]),
+      tokens.map((id, i) => [String(id), piece(id), i === 0 ? "" : (all[i] ?? NaN).toFixed(5)]),
       { right: [0, 2], yields: 1 },
     );
     output.line(`\nperplexity ${perplexity.toFixed(4)} over ${counted(known.length, "token")}`);

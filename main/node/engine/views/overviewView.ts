@@ -5,6 +5,7 @@ import type { Architecture } from "../../../formats/gguf/architecture.ts";
 import type { ModelDescription } from "../../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../../formats/gguf/file.ts";
 import { quote } from "../../../formats/gguf/header.ts";
+import { tokenizerRefusal } from "../../../tokenizer/tokenizer.ts";
 import type { ModelShape } from "../forecast.ts";
 import { figure, fitForecast, grouped, speedForecast } from "../forecast.ts";
 import type { Machine } from "../machines.ts";
@@ -85,10 +86,18 @@ export function fileOverview(input: FileOverviewInput): Overview {
     canGraph: input.canGraph,
     canRun: input.canRun,
     canExport: input.canExport,
-    warnings: [...description.warnings],
+    warnings: [...description.warnings, ...(architecture && input.kind === "model" ? textWarnings(file) : [])],
     target: input.target,
     argument: input.argument,
   };
+}
+
+/** A model without words still has a graph: said here, before somebody waits for an answer. */
+function textWarnings(file: GgufFile): string[] {
+  const refusal = tokenizerRefusal(file);
+  if (refusal === undefined) return [];
+  const what = refusal.message.replace(/^\[[^\]]*\] /u, "");
+  return [`It cannot read or write text here: ${what}. ${refusal.hint ?? ""}`.trimEnd()];
 }
 
 function fileView(input: FileOverviewInput): FileView {
