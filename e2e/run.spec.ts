@@ -83,7 +83,7 @@ for (const [theme, width, height] of [
     const listed = page.getByRole("navigation").getByRole("region", { name: "Runs" }).getByRole("button");
     // A low window keeps the room for the tree and shows the newest two.
     await expect(listed).toHaveCount(height > 720 ? 3 : 2);
-    await expect(listed.first()).toContainText(/Chat, \d\d:\d\d.*t\/s/);
+    await expect(listed.first()).toContainText(/Chat 3, \d\d:\d\d.*t\/s/);
     await showTab(page, "Overview");
     await listed.first().click();
     await panel.getByRole("button", { name: "Back to the conversation" }).click();
