@@ -80,6 +80,13 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
         hint: "Give more.",
       },
     );
+  const { context } = model.description;
+  if (context !== undefined && tokens.length > context)
+    throw new WorkbenchError(
+      "RUN_CONTEXT_FULL",
+      `[rlx score] got ${tokens.length} tokens, expected at most ${context}: the model knows no further positions`,
+      { hint: "Score the text in parts." },
+    );
   if (options.cache !== "f16" && options.cache !== "f32")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${options.cache}, expected f16 or f32`);
   const device = deviceOption(options.device);

@@ -23,6 +23,7 @@ import { chipTitle, freeBytes } from "./machineInfo.ts";
 import { machineState, stateNotes } from "./machineState.ts";
 import type { MlxAccess } from "./mlxAccess.ts";
 import type { ModelStore } from "./modelStore.ts";
+import type { OpenModel } from "./openModel.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { StringTable } from "./views/strings.ts";
 
@@ -45,6 +46,8 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       const device = input.device === "coreml" ? "coreml" : measurable(input.device, "bench");
       const started = performance.now();
       const model = parts.store.get(input.model);
+      // Each test begins with an empty cache.
+      requireRoom(model, "bench", Math.max(input.promptTokens, input.generateTokens));
       const job = parts.jobs.start("bench", model.description.title);
       try {
         yield phaseItem("prepare", "Preparing the model", started);
@@ -97,6 +100,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       const device = measurable(input.device, "profile");
       const started = performance.now();
       const model = parts.store.get(input.model);
+      requireRoom(model, "profile", input.promptTokens + input.generateTokens);
       const job = parts.jobs.start("profile", model.description.title);
       try {
         yield phaseItem("prepare", "Preparing the model", started);
@@ -136,6 +140,16 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
   };
 }
 
+/** Before anything is made ready: a measurement has as many tokens as were asked for, or is none. */
+function requireRoom({ description }: OpenModel, what: string, tokens: number): void {
+  if (description.context === undefined || tokens <= description.context) return;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model knows no further positions`,
+    { hint: "Measure fewer tokens." },
+  );
+}
+
 /** Steps by the clock; operations by the cost weights of the system's plan. */
 async function* profileOnCoreml(
   parts: MeasureParts,
@@ -145,6 +159,7 @@ async function* profileOnCoreml(
   const started = performance.now();
   const model = parts.store.get(input.model);
   const { promptTokens, generateTokens } = input;
+  requireRoom(model, "profile", promptTokens + generateTokens);
   const job = parts.jobs.start("profile", model.description.title);
   try {
     yield phaseItem("prepare", "Preparing the model", started);
