@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -120,6 +120,22 @@ describe("files", () => {
   it("are not for other hosts or methods", async () => {
     expect((await get("/", { host: "evil.example" })).status).toBe(421);
     expect((await get("/", {}, "POST")).status).toBe(405);
+  });
+});
+
+const outside = Object.values(networkInterfaces())
+  .flatMap((all) => all ?? [])
+  .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+
+describe("the network", () => {
+  it.skipIf(outside === undefined)("does not reach it: only this machine does", async () => {
+    const asked = (host: string): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = connect(server.port, host, () => resolve("connected"));
+        socket.on("connect", () => socket.destroy()).on("error", (error) => resolve(error.message));
+      });
+    expect(await asked("127.0.0.1")).toBe("connected");
+    expect(await asked(outside ?? "")).toContain("ECONNREFUSED");
   });
 });
 
