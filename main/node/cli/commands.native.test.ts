@@ -373,6 +373,12 @@ describe("answers", () => {
     answers.parse(JSON.parse((await command(`${talk} --json`)).out));
   });
 
+  it("say how large the context is where the model knows less than was asked for", async () => {
+    const said = async (context: number) => (await command(`run FILE -p Once -n 1 --context ${context}`)).err;
+    expect(await said(5000)).toMatch(/, in a context of 1024, the most that there is\n/);
+    expect(await said(1024)).not.toContain("context");
+  });
+
   it("answer every line of a piped conversation", async () => {
     const { code, out, err } = await rlx(["chat", SAMPLE, "--temperature", "0"], { home, input: "Hello\nBye\n" });
     expect(code).toBe(0);

@@ -91,13 +91,16 @@ function mark(command: Command): (start: Start) => void {
   };
 }
 
-function statsLine(start: Start, stats: RunStats): string {
+/** `asked`: the context that was asked for; a smaller one is said. */
+function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): string {
   const parts = [`${origin(start)}: ${stats.promptTokens} prompt tokens`];
   if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
   if (stats.promptRate) parts.push(`read at ${figureText(stats.promptRate)}`);
   parts.push(`${stats.generated} written`);
   if (stats.rate) parts.push(`at ${figureText(stats.rate)}`);
   if (stats.firstTokenSeconds) parts.push(`first after ${figureText(stats.firstTokenSeconds)}`);
+  if (typeof asked === "number" && stats.contextSize < asked)
+    parts.push(`in a context of ${stats.contextSize}, the most that there is`);
   return parts.join(", ");
 }
 
@@ -113,15 +116,12 @@ export async function complete(
       hint: 'Give one with -p "…" or --prompt-file.',
     });
   const { model } = await openModel(command, choice, "sample");
-  const {
-    text: written,
-    start,
-    done,
-  } = await answer(command, runInput(model, options, { kind: "completion", text }), command.signal);
+  const input = runInput(model, options, { kind: "completion", text });
+  const { text: written, start, done } = await answer(command, input, command.signal);
   command.output.line();
   const { device, truth } = start;
   command.output.value({ text: written, device, truth, reason: done.reason, stats: done.stats });
-  if (!command.output.json) process.stderr.write(`\n${done.sentence} ${statsLine(start, done.stats)}\n`);
+  if (!command.output.json) process.stderr.write(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}\n`);
   return done.reason === "cancelled" ? INTERRUPTED : 0;
 }
 
@@ -198,7 +198,7 @@ async function converse(
       } else {
         messages.push({ role: "assistant", content: said.text });
         process.stdout.write("\n");
-        process.stderr.write(`  ${statsLine(said.start, said.done.stats)}\n`);
+        process.stderr.write(`  ${statsLine(said.start, said.done.stats, request.context)}\n`);
       }
       if (!command.signal.aborted) terminal.prompt();
     }
