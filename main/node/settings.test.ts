@@ -26,6 +26,13 @@ describe("settings", () => {
     );
   });
 
+  it("takes an empty value for none, and off in any case for no cache", () => {
+    const empty = Object.fromEntries(Object.values(VARIABLES).map(({ name }) => [name, ""]));
+    expect(readSettings(empty)).toEqual(readSettings({}));
+    expect(readSettings({ RLX_CACHE: "OFF" }).cache).toBe("off");
+    expect(readSettings({ RLX_CACHE: "/Some/Where" }).cache).toBe("/Some/Where");
+  });
+
   it("is documented", () => {
     for (const variable of Object.values(VARIABLES)) expect(page).toContain(`\`${variable.name}\``);
   });

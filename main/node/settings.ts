@@ -1,6 +1,6 @@
 /**
  * Every environment variable the engine reads, in one place; docs/environment.md is checked against this list.
- * A value that is not understood is an error that says what is, never silently the default.
+ * A value that is not understood is an error that says what is, never silently the default; an empty one is none.
  */
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { MlxMode } from "../backends/mlx/engine.ts";
@@ -60,7 +60,7 @@ const flag = (name: string): Variable<boolean> => ({
 const oneOf = <const T extends string>(name: string, values: readonly T[], initial: T): Variable<T> => ({
   name,
   expects: `one of ${values.join(", ")}`,
-  read: (text) => values.find((value) => value === text),
+  read: (text) => (text === "" ? initial : values.find((value) => value === text)),
   initial,
 });
 
@@ -82,7 +82,10 @@ export const VARIABLES = {
   coremlAddon: path("RLX_COREML_ADDON"),
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
   home: path("RLX_HOME"),
-  cache: path("RLX_CACHE", "a path, or off"),
+  cache: {
+    ...path("RLX_CACHE", "a path, or off"),
+    read: (text) => (text.toLowerCase() === "off" ? "off" : text === "" ? null : text),
+  },
   addon: path("RLX_ADDON"),
 } as const satisfies { readonly [K in keyof Settings]: Variable<Settings[K]> };
 
