@@ -9,7 +9,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, openWindow, picture, showTab, startReady } from "./workbench.ts";
+import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab, startReady } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -122,6 +122,26 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
   }
   expect(found).toEqual([]);
   expect(errors).toEqual([]);
+});
+
+test("what could not be opened is said on the screen, also in the smallest window below many recent files", async ({
+  page,
+}) => {
+  await page.setViewportSize({ width: 1000, height: 640 });
+  await openWindow(page, served.url, "dark");
+  for (const name of ["one.gguf", "two.gguf", "three.gguf"]) {
+    await openPath(page, sampleCopy(folder, name));
+    await page.keyboard.press("Control+Shift+W");
+    await startReady(page);
+  }
+  await expect(page.getByRole("button", { name: /three\.gguf/ }).first()).toBeVisible();
+  await page.getByRole("button", { name: "Paste a path" }).click();
+  await page.getByLabel(/Path of a GGUF/).fill(join(folder, "nowhere.gguf"));
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("nowhere.gguf could not be opened")).toBeVisible();
+  await picture(page, "start-not-found");
+  await expect(page.getByText("INPUT_NOT_FOUND")).toBeInViewport({ ratio: 1 });
+  await expect(page.getByRole("button", { name: "Copy details" })).toBeInViewport({ ratio: 1 });
 });
 
 for (const theme of ["light", "dark"] as const)
