@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import world
-from .questions import training_question
+from .questions import Phase, training_question
 from .stories import story, story_request
 from .tokenizer import Tokenizer
 
@@ -41,7 +41,7 @@ def _careless(prompt: str, rng: random.Random) -> str:
     return prompt
 
 
-def _turn(rng: random.Random, late: bool) -> tuple[str, str]:
+def _turn(rng: random.Random, phase: Phase) -> tuple[str, str]:
     kind = rng.random()
     if kind < 0.05:
         prompt, answer = rng.choice(list(world.CHAT.items()))
@@ -49,7 +49,7 @@ def _turn(rng: random.Random, late: bool) -> tuple[str, str]:
     if kind < 0.11:
         prompt, answer = story_request(rng)
         return _careless(prompt, rng), answer
-    question = training_question(rng, late)
+    question = training_question(rng, phase)
     return _careless(question.prompt, rng), question.answer
 
 
@@ -58,7 +58,7 @@ def chat_prompt(prompt: str) -> str:
     return f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
 
 
-def _conversation(length: int, tokenizer: Tokenizer, rng: random.Random, late: bool) -> tuple[list[int], list[float]]:
+def _conversation(length: int, tokenizer: Tokenizer, rng: random.Random, phase: Phase) -> tuple[list[int], list[float]]:
     ids: list[int] = []
     weights: list[float] = []
     newline = tokenizer.encode("\n")
@@ -67,7 +67,7 @@ def _conversation(length: int, tokenizer: Tokenizer, rng: random.Random, late: b
         weights += [_PROMPT_WEIGHT] * len(ids)
     misses = 0
     while misses < 4:
-        prompt, answer = _turn(rng, late)
+        prompt, answer = _turn(rng, phase)
         asked = tokenizer.encode(chat_prompt(prompt))
         told = tokenizer.encode(answer + "<|im_end|>")
         if len(ids) + len(asked) + len(told) > length:
@@ -86,7 +86,7 @@ def _stories(length: int, tokenizer: Tokenizer, rng: random.Random) -> tuple[lis
     return ids, [0.5] * len(ids)
 
 
-def make_batch(step: int, rows: int, length: int, tokenizer: Tokenizer, seed: int, late: bool) -> Batch:
+def make_batch(step: int, rows: int, length: int, tokenizer: Tokenizer, seed: int, phase: Phase) -> Batch:
     """The batch of one step; the same step always gives the same batch, so training can resume."""
     rng = random.Random(f"{seed}:{step}")
     end = tokenizer.special("<|endoftext|>")
@@ -96,7 +96,7 @@ def make_batch(step: int, rows: int, length: int, tokenizer: Tokenizer, seed: in
         if rng.random() < _STORY_ROWS:
             ids, counted = _stories(length + 1, tokenizer, rng)
         else:
-            ids, counted = _conversation(length + 1, tokenizer, rng, late)
+            ids, counted = _conversation(length + 1, tokenizer, rng, phase)
         kept = min(len(ids), length + 1)
         tokens[row, :kept] = ids[:kept]
         weights[row, :kept] = counted[:kept]
@@ -106,7 +106,7 @@ def make_batch(step: int, rows: int, length: int, tokenizer: Tokenizer, seed: in
 def tokenizer_text(seed: int) -> list[str]:
     """Text for the BPE trainer: the same mix as training, and every word of the world once more."""
     rng = random.Random(f"{seed}:text")
-    lines = [f"user\n{prompt}\nassistant\n{answer}\n" for prompt, answer in (_turn(rng, False) for _ in range(12_000))]
+    lines = [f"user\n{prompt}\nassistant\n{answer}\n" for prompt, answer in (_turn(rng, "early") for _ in range(12_000))]
     lines += [story(rng) for _ in range(400)]
     lines += [f"{prompt} {answer}" for prompt, answer in world.CHAT.items() for _ in range(3)]
     return lines

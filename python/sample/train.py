@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,28 +23,45 @@ from .corpus import chat_prompt, make_batch, tokenizer_text
 from .export import write_sample
 from .model import SAMPLE, Parameters, initial, logits, loss
 from .optimiser import State, initial_state, update
-from .questions import Question, held_out_questions
+from .questions import Phase, Question, held_out_questions
 from .tokenizer import SPECIAL, Tokenizer, train_merges
 
 _SEED = 7
-# (share of all steps, rows, tokens in a row): short rows while the rate falls, long ones for long conversations.
+# Two legs: all of it, and what is learnt slowest once more, at a rate that starts anew.
+_FIRST_LEG = 0.875
+# (share of the leg, rows, tokens in a row): short rows while the rate falls, long ones for long conversations.
 _STAGES = ((0.86, 16, 160), (0.985, 24, 64), (1.0, 4, 512))
+_LAST_STAGES = ((0.9, 16, 160), (1.0, 4, 512))
 _WARM_UP = 40
 _STEADY = 0.35
 _LATE = 0.6
+_LAST_RATE = 0.3
 
 
-def _rate(step: int, steps: int) -> float:
-    """Warm-up, steady, then straight down to almost nothing."""
-    left = max(0.0, (steps - step) / (steps * (1 - _STEADY)))
-    return min(1.0, step / _WARM_UP, left)
+@dataclass(frozen=True)
+class _Plan:
+    """What a step is given."""
+
+    rate: float
+    rows: int
+    length: int
+    phase: Phase
 
 
-def _stage(step: int, steps: int) -> tuple[int, int]:
-    for share, rows, length in _STAGES:
-        if step <= share * steps:
-            return rows, length
-    return _STAGES[-1][1:]
+def _plan(step: int, steps: int) -> _Plan:
+    first = round(_FIRST_LEG * steps)
+    if step > first:
+        done = (step - first) / (steps - first)
+        return _Plan(_LAST_RATE * (1 - done), *_stage(done, _LAST_STAGES), "last")
+    done = step / first
+    # Warm-up, steady, then straight down to almost nothing.
+    rate = min(1.0, step / _WARM_UP, (1 - done) / (1 - _STEADY))
+    return _Plan(rate, *_stage(done, _STAGES), "late" if done > _LATE else "early")
+
+
+def _stage(done: float, stages: tuple[tuple[float, int, int], ...]) -> tuple[int, int]:
+    """Rows and tokens in a row."""
+    return next(((rows, length) for share, rows, length in stages if done <= share), stages[-1][1:])
 
 
 @partial(jax.jit, donate_argnums=(0, 1))
@@ -119,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sample.train", description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, required=True, help="folder for checkpoints, outside the repository")
     parser.add_argument("--out", type=Path, required=True, help="the GGUF file to write at the end")
-    parser.add_argument("--steps", type=int, default=2800)
+    parser.add_argument("--steps", type=int, default=3200)
     parser.add_argument("--type", default="q8_0", help="the tensor type of the written file")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -135,14 +153,13 @@ def main() -> None:
     losses: list[float] = []
     counted = 0
     for step in range(done + 1, options.steps + 1):
-        rows, length = _stage(step, options.steps)
-        batch = make_batch(step, rows, length, tokenizer, _SEED, step > _LATE * options.steps)
+        plan = _plan(step, options.steps)
+        batch = make_batch(step, plan.rows, plan.length, tokenizer, _SEED, plan.phase)
         parameters, state, value = _train_step(
-            parameters, state, jnp.float32(step), jnp.float32(_rate(step, options.steps)),
-            batch.tokens, batch.targets, batch.weights,
+            parameters, state, jnp.float32(step), jnp.float32(plan.rate), batch.tokens, batch.targets, batch.weights,
         )
         losses.append(float(value))
-        counted += rows * length
+        counted += plan.rows * plan.length
         if step % 100 == 0 or step == options.steps:
             now = time.monotonic()
             report = _report(exact_answers(parameters, tokenizer, questions))
