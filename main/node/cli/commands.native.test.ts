@@ -473,7 +473,6 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ['bench FILE --tg ""', 2, /--tg: got nothing/],
   ["bench FILE --pp 1025", 2, /got 1025 tokens, expected at most 1024: [^]*Measure fewer tokens\./],
   ["profile FILE --pp 1020 --tg 5", 2, /\[profile\] got 1025 tokens, expected at most 1024/],
-  [`score FILE --ids ${"1,".repeat(1024)}1`, 1, /got 1025 tokens, expected at most 1024: [^]*in parts\./],
   ["bench FILE --device coreml-sim", 1, /a simulator's speed/],
   ["profile FILE --pp 0", 2, /--pp: got 0, expected a whole number from 1 to 65536/],
   ["profile FILE --tg 0", 2, /--tg: got 0, expected a whole number from 1 to 4096/],
@@ -547,6 +546,12 @@ describe("errors", () => {
     // The same words to people and to programs.
     expect(`${error.message} ${error.hint}`).toMatch(says);
     expect(ended.err).toBe(`error ${error.code}: ${error.message}\n  → ${error.hint}\n`);
+  });
+
+  it("say how many tokens are too many to score", async () => {
+    const { code, err } = await command(`score FILE --ids ${"1,".repeat(1024)}1`);
+    expect(code).toBe(1);
+    expect(err).toMatch(/got 1025 tokens, expected at most 1024: [^]*in parts\./);
   });
 
   it("leave stdout empty without --json", async () => {
