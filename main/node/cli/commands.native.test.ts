@@ -215,7 +215,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   {
     line: "tokenize FILE --text-file DIR/text.txt",
     json: z.strictObject({ tokens: z.array(number).min(8), pieces: z.array(text).min(8) }),
-    says: /390 +"Once"/,
+    says: /^\d+ +"Once"$/m,
   },
   {
     line: "bench FILE --pp 8 --tg 4 -r 2 --threads 2",
