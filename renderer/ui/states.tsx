@@ -24,22 +24,25 @@ export function Empty({ title, children, action }: EmptyProps): ReactNode {
 export interface ProgressProps {
   readonly sentence: string;
   readonly fraction: number | null;
+  /** When it began, by Date.now(), of what goes on while another tab is shown; else when this was shown first. */
+  readonly since?: number;
 }
 
-/** Whole seconds since this was shown first; what is quicker than one needs no clock. */
-function useElapsed(): number {
-  const [elapsed, setElapsed] = useState(0);
+/** Whole seconds; what is quicker than one needs no clock. */
+function useElapsed(since: number | undefined): number {
+  const [shown] = useState(() => Date.now());
+  const began = since ?? shown;
+  const [now, setNow] = useState(shown);
   useEffect(() => {
-    const began = Date.now();
-    const timer = setInterval(() => setElapsed(Math.floor((Date.now() - began) / 1000)), 500);
+    const timer = setInterval(() => setNow(Date.now()), 500);
     return () => clearInterval(timer);
   }, []);
-  return elapsed;
+  return Math.max(0, Math.floor((now - began) / 1000));
 }
 
 /** A bar only where a fraction is known; otherwise something that moves, and the time. */
-export function Progress({ sentence, fraction }: ProgressProps): ReactNode {
-  const elapsed = useElapsed();
+export function Progress({ sentence, fraction, since }: ProgressProps): ReactNode {
+  const elapsed = useElapsed(since);
   return (
     <div className={styles["progress"]} role="status">
       <div className={styles["row"]}>

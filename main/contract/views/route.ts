@@ -51,7 +51,7 @@ export const routeView = z.object({
   strings: z.array(z.string()),
   /** Per node: device code, share of the estimated work, deciding rule and its sentence (string indices). */
   nodes: z.object({ device: u8, work: f32, rule: u32, reason: u32 }),
-  /** The program in order as stretches of one device within one group: what the ribbon draws. */
+  /** Stretches of one segment, device and group in the order of nodes; the ribbon draws them segment by segment, as they run. */
   runs: z.object({ device: u8, work: f32, ops: u32, firstNode: u32, segment: u32 }),
   segments: z.array(segmentView),
   hops: z.array(hopView),

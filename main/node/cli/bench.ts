@@ -6,7 +6,7 @@ import type { ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
-import { figureText } from "./output.ts";
+import { figureText, phaseText } from "./output.ts";
 
 interface MeasureOptions extends CommonOptions {
   readonly pp: string;
@@ -41,7 +41,7 @@ export async function bench(
     warmup: wholeNumber("warmup", options.warmup, 0, 100),
   };
   for await (const item of command.client.stream("bench.run", input, { signal: command.signal })) {
-    if (item.kind === "phase") command.output.progress(item.sentence, item.name);
+    if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else if (item.kind === "sample")
       command.output.progress(
         `${item.test} ${item.warmup ? "warm-up" : item.index + 1}: ${item.rate.toFixed(1)} tok/s`,
@@ -73,7 +73,7 @@ export async function profile(
   const asked = common(options, 1, { pp: 65_536, tg: 4096 });
   const { model } = await openModel(command, choice, "sample");
   for await (const item of command.client.stream("profile.run", { ...asked, model }, { signal: command.signal })) {
-    if (item.kind === "phase") command.output.progress(item.sentence, item.name);
+    if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else {
       if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));
       command.output.value(item.profile);

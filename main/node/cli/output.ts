@@ -1,5 +1,5 @@
 /** How the command line speaks: tables, numbers and progress for people, JSON for programs, and errors that say what to do next. */
-import type { Figure } from "../../contract/views/common.ts";
+import type { Figure, PhaseItem } from "../../contract/views/common.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
 import type { TableStyle } from "./table.ts";
 import { formatTable } from "./table.ts";
@@ -70,6 +70,10 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
     endProgress,
   };
 }
+
+/** What goes on, with its time once there is some: a phase may take minutes. */
+export const phaseText = ({ sentence, elapsedSeconds }: PhaseItem): string =>
+  elapsedSeconds < 1 ? sentence : `${sentence}, ${Math.round(elapsedSeconds)} s`;
 
 /** Typed arrays as JSON arrays, not as objects with numbered keys. */
 function plainArrays(_key: string, value: unknown): unknown {

@@ -6,7 +6,7 @@ import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
-import { figureText, INTERRUPTED } from "./output.ts";
+import { figureText, INTERRUPTED, phaseText } from "./output.ts";
 
 interface SamplingOptions extends CommonOptions {
   readonly maxTokens: string;
@@ -67,7 +67,7 @@ async function answer(
   let text = "";
   let start: Start | undefined;
   for await (const item of command.client.stream("run.start", input, { signal })) {
-    if (item.kind === "phase") command.output.progress(item.sentence, item.name);
+    if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else if (item.kind === "start") {
       start = item;
       begun(item);

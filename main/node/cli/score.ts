@@ -1,7 +1,6 @@
 /** `rlx score` and `rlx tokenize`. */
 import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
@@ -50,9 +49,13 @@ export async function tokenize(command: Command, choice: ModelChoice, options: T
 
 /** What a token says. Ids are scored without words too: of a tokenizer that is not known, or behind the end of the vocabulary. */
 function pieceOf(model: OpenModel): (id: number) => string {
-  if (tokenizerRefusal(model.requireFile("score")) !== undefined) return () => "";
-  const { tokenizer } = model;
-  return (id) => (id < tokenizer.size ? JSON.stringify(tokenizer.piece(id, true)) : "");
+  try {
+    const { tokenizer } = model;
+    return (id) => (id < tokenizer.size ? JSON.stringify(tokenizer.piece(id, true)) : "");
+  } catch (error) {
+    if (error instanceof WorkbenchError) return () => "";
+    throw error;
+  }
 }
 
 function parseIds(list: string): number[] {

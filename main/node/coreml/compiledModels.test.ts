@@ -164,6 +164,18 @@ describe("compiled models", () => {
       expect((await left()).includes("b")).toBe(false);
     });
 
+    it("are nobody's when the mark is older than the machine's start, or names no process", async () => {
+      await stored("a", 60);
+      await stored("b", 60);
+      const old = join(folder(), `${hashOf("a")}.${living}.use`);
+      await writeFile(old, "");
+      await utimes(old, 1000, 1000);
+      await writeFile(join(folder(), `${hashOf("b")}.0.use`), "");
+      const models = new CompiledModels(home, BOUNDS);
+      expect(await models.usedByOthers()).toBe(0);
+      expect(await models.clear()).toMatchObject({ entries: 2 });
+    });
+
     it("are marked by whoever finds or makes one", async () => {
       const models = new CompiledModels(home, BOUNDS);
       await models.find(await stored("a", 1));

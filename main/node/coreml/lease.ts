@@ -36,8 +36,7 @@ export async function* coremlLease(
   let next = await steps.next();
   while (next.done !== true) {
     const { stage, elapsedSeconds } = next.value;
-    const sentence = `${TRIAL_SENTENCES[stage]}, ${Math.round(elapsedSeconds)} s`;
-    yield { kind: "phase", name: stage, sentence, fraction: null, elapsedSeconds };
+    yield { kind: "phase", name: stage, sentence: TRIAL_SENTENCES[stage], fraction: null, elapsedSeconds };
     next = await steps.next();
   }
   const opened = next.value;

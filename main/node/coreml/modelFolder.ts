@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { uptime } from "node:os";
 import { join } from "node:path";
 
 export const COMPILED = ".mlmodelc";
@@ -153,7 +154,8 @@ export function superfluous(
 
 /** Another process that lives; whose number was given to somebody else counts as living, which costs room and no model. */
 function isAnother(pid: number): boolean {
-  if (pid === process.pid) return false;
+  // 0 would ask for our own group.
+  if (pid === process.pid || pid < 1) return false;
   try {
     process.kill(pid, 0);
     return true;
@@ -174,7 +176,9 @@ export async function usedByOthers(folder: string): Promise<ReadonlySet<string>>
   for (const name of await namesIn(folder)) {
     const [, content, pid] = USE.exec(name) ?? [];
     if (content === undefined || Number(pid) === process.pid) continue;
-    if (isAnother(Number(pid))) used.add(content);
+    // Who made a mark before the machine was started has ended, whoever has its number now.
+    const started = Date.now() - 1000 * uptime();
+    if (isAnother(Number(pid)) && (await changedMs(join(folder, name))) >= started) used.add(content);
     else await rm(join(folder, name), { force: true }).catch(() => undefined);
   }
   return used;

@@ -68,7 +68,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
       signal: stop.signal,
       onItem: (item) => {
         if (item.kind !== "phase" || item.name !== "load") return;
-        expect(item.sentence).toMatch(/^The system specialises the model for its units, \d+ s$/);
+        expect(item.sentence).toBe("The system specialises the model for its units");
         elapsed.push(item.elapsedSeconds);
         if (elapsed.length === 4) stop.abort();
       },

@@ -16,7 +16,11 @@ export function Running(): ReactNode {
   const total = tests * (settings.repeats + settings.warmup);
   return (
     <Card title="Measuring" aside={`${samples.length} of ${total}`}>
-      <Progress sentence={running?.sentence ?? ""} fraction={total === 0 ? null : samples.length / total} />
+      <Progress
+        sentence={running?.sentence ?? ""}
+        fraction={total === 0 ? null : samples.length / total}
+        {...(running === null ? {} : { since: running.since })}
+      />
       <div className={styles["pair"]}>
         <Live test="pp" samples={samples} />
         <Live test="tg" samples={samples} />

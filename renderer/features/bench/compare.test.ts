@@ -64,6 +64,9 @@ describe("the ratio of two results", () => {
     for (const [n, m, critical] of table) expect(ratiosLeftOut(n, m), `${n} and ${m}`).toBe(critical + 1);
     // By the normal distribution, 100 · 100 / 2 - 1.96 · √(100 · 100 · 201 / 12).
     expect(Math.abs(ratiosLeftOut(100, 100) - 4198)).toBeLessThanOrEqual(2);
+    // From there on by the normal distribution, which meets the counts.
+    expect(Math.abs(ratiosLeftOut(100, 101) - ratiosLeftOut(100, 100) - 44)).toBeLessThanOrEqual(4);
+    expect(ratiosLeftOut(1000, 1000)).toBeGreaterThan(470_000);
   });
 
   it("has its full range when there are too few repeats for an interval", () => {

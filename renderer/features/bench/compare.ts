@@ -46,6 +46,8 @@ export function ratioOfMedians(left: readonly number[], right: readonly number[]
  * the smaller. How many orders of n + m values have each U are the coefficients of the Gaussian binomial ∏ (1 - q^(m+i)) / (1 - q^i).
  */
 export function ratiosLeftOut(n: number, m: number): number {
+  // Of many values the counts leave the range of numbers, and U is normal.
+  if (n * m > 10_000) return Math.floor((n * m) / 2 - 1.96 * Math.sqrt((n * m * (n + m + 1)) / 12));
   const orders = new Float64Array(n * m + 1);
   orders[0] = 1;
   for (let i = 1; i <= n; i++) {

@@ -161,6 +161,7 @@ function Outcome(): ReactNode {
 
 function Running(): ReactNode {
   const progress = useExport((s) => s.exportProgress);
+  const since = useExport((s) => s.exportSince);
   const stop = useExport((s) => s.stopExport);
   const sentence =
     progress === null ? "Starting" : progress.kind === "phase" ? progress.sentence : `Writing ${progress.tensor}`;
@@ -179,7 +180,7 @@ function Running(): ReactNode {
         progress?.kind === "progress" ? `${bytes(progress.doneBytes)} of ${bytes(progress.totalBytes)}` : undefined
       }
     >
-      <Progress sentence={sentence} fraction={fraction} />
+      <Progress sentence={sentence} fraction={fraction} since={since} />
       <div className={styles["below"]}>
         <Button small onClick={stop}>
           Cancel

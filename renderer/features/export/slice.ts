@@ -17,6 +17,8 @@ export interface ExportSlice {
   readonly exportOverwrite: boolean;
   readonly exportProgress: ExportProgress | null;
   readonly exportRunning: boolean;
+  /** When the running export began, by Date.now(). */
+  readonly exportSince: number;
   readonly exportReport: ExportReport | null;
   /** What the last export was started for; the target may be another one by the time of its report. */
   readonly exportTarget: TargetSpec | null;
@@ -49,6 +51,7 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
     exportOverwrite: false,
     exportProgress: null,
     exportRunning: false,
+    exportSince: 0,
     exportReport: null,
     exportTarget: null,
     exportError: null,
@@ -87,6 +90,7 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
       stopping = mine;
       set({
         exportRunning: true,
+        exportSince: Date.now(),
         exportTarget: target,
         exportProgress: null,
         exportReport: null,

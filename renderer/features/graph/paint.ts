@@ -82,10 +82,11 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   return { mode, device, shares, work, segment, lastSegment, value, heat: heatOf(mode, value, low, high), low, high };
 }
 
-/** "segment 2", "segments 1–2" of a group that a cut goes through. */
+/** "segment 2"; "segments 1–2", "segments 1 … 4" of a group that a cut goes through: perhaps nothing of it is in 2 or 3. */
 export function segmentText(first: number, last: number): string {
   if (first < 0) return "";
-  return last > first ? `segments ${first + 1}–${last + 1}` : `segment ${first + 1}`;
+  if (last === first) return `segment ${first + 1}`;
+  return `segments ${first + 1}${last === first + 1 ? "–" : " … "}${last + 1}`;
 }
 
 /** Times and bytes add up; of errors the largest counts, and of what MLX does the worst. The first known number takes the place of NaN. */

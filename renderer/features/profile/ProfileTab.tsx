@@ -54,7 +54,8 @@ export function ProfileTab(): ReactNode {
 
 function Waiting(): ReactNode {
   const phase = useProfile((s) => s.profilePhase);
-  return <Progress sentence={phase?.sentence ?? "Starting"} fraction={phase?.fraction ?? null} />;
+  const since = useProfile((s) => s.profileSince);
+  return <Progress sentence={phase?.sentence ?? "Starting"} fraction={phase?.fraction ?? null} since={since} />;
 }
 
 /** A sentence longer than this stands below the settings. */

@@ -16,6 +16,8 @@ export interface ProfileSlice {
   readonly profileSettings: ProfileSettings;
   readonly profile: Async<ProfileView>;
   readonly profilePhase: PhaseItem | null;
+  /** When the running recording began, by Date.now(). */
+  readonly profileSince: number;
   /** Index of the step whose slices the inspector sums up; -1: none. */
   readonly profileStep: number;
   readonly profileSlice: number;
@@ -35,6 +37,7 @@ export function createProfileSlice({ engine, set, get }: SliceTools<State>): Pro
     profileSettings: { device: "cpu", promptTokens: 64, generateTokens: 16 },
     profile: IDLE,
     profilePhase: null,
+    profileSince: 0,
     profileStep: -1,
     profileSlice: -1,
     setProfile: (part) => set({ profileSettings: { ...get().profileSettings, ...part } }),
@@ -44,7 +47,13 @@ export function createProfileSlice({ engine, set, get }: SliceTools<State>): Pro
       const mine = new AbortController();
       stopping = mine;
       const before = get().profile;
-      set({ profile: loading(before), profilePhase: null, profileStep: -1, profileSlice: -1 });
+      set({
+        profile: loading(before),
+        profilePhase: null,
+        profileSince: Date.now(),
+        profileStep: -1,
+        profileSlice: -1,
+      });
       get().noteCommand({ kind: "profile", ...get().profileSettings });
       try {
         for await (const item of engine.stream(

@@ -66,12 +66,12 @@ struct ActView {
   }
 };
 
-// How AVX2 and AVX-512 lay out few tokens is a matter of the first cache and of prefetchers, not of arithmetic. Activations that
-// miss the cache between the weights break the walk that the prefetchers follow, and then memory gives half of what it
-// can. So a product touches as few lines as possible: the arrays are apart, and in long rows the low plane is packed,
-// which costs a few operations. What looks like a second walk disturbs too: 32-blocks go from the end of the row to its
-// beginning, groups leave half of the place empty where the cache has room for it, and K blocks a gap before the next
-// array. (All measured: on one core, rows of 8192 in Q6_K were read at 15 GB/s with both planes of bytes behind each
+// How AVX2 and AVX-512 lay out few tokens is a matter of the first cache and of prefetchers, not of arithmetic.
+// Activations that miss the cache between the weights break the walk that the prefetchers follow, and then memory gives
+// half of what it can. So a product touches as few lines as possible: the arrays are apart, and in long rows the low
+// plane is packed, which costs a few operations. What looks like a second walk disturbs too: 32-blocks go from the end
+// of the row to its beginning, groups leave half of the place empty where the cache has room for it, and a gap before
+// the next array, as Q6_K on AVX-512 does. (All measured: on one core, rows of 8192 in Q6_K were read at 15 GB/s with both planes of bytes behind each
 // other, now at 26; Q8_0 15 and 25; rows of 2048 in Q4_K at 19 without the empty places, with them at 28; AVX2 17 and 20.)
 inline constexpr size_t kLongRow = 20 * kChunk;
 inline constexpr size_t kBytePlanes = 2 * kChunk, kNibblePlanes = kChunk + kChunk / 2;

@@ -69,7 +69,7 @@ struct PrepareArgs {
   ActKind kind;
   const float* x;      // [tokens][ldx]
   size_t ldx;
-  size_t k;
+  size_t k;            // whole chunks for the kinds of K blocks
   size_t tokens;       // rows of the whole buffer (the layout depends on it)
   size_t t0, t1;       // token range to write now
   size_t chunk0, chunk1;  // chunk range to write now: 0 .. chunks_of(k)
@@ -235,8 +235,8 @@ const Dispatch* dispatch(const char* forced);
 
 // For the support report: how a table runs its kernels. 0 notes when this build lacks the instruction set.
 struct KernelNote {
-  const char* kernel;  // "matmul q4_k q5_k q6_k"
-  const char* how;     // "int16 activations, vpdpwssd"
+  const char* kernel;  // "matmul q4_k q5_k"
+  const char* how;     // "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd"
 };
 size_t kernel_notes(Isa, const KernelNote** out);
 

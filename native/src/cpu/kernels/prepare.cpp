@@ -7,8 +7,8 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-// See the layout in internal.h. The decode path of x86 multiplies bytes. arm64 has byte dot products only, so both kinds
-// are planes there; block32 values need 256 * high + low with a signed low.
+// See the layout in internal.h. The decode path of x86 multiplies bytes. arm64 has byte dot products only, so all kinds
+// are bytes there; block32 values need 256 * high + low with a signed low.
 enum class Form {
   words,
   groups,
