@@ -131,7 +131,8 @@ async function panTasks(page: Page): Promise<number[]> {
   const tasks: number[] = [];
   for (let i = 0; i < 60; i++) {
     const before = await busy();
-    await page.mouse.wheel(i % 20 < 10 ? 60 : -60, 120);
+    // Back the way that panFrames went: further on there is nothing left to draw.
+    await page.mouse.wheel(i % 20 < 10 ? -60 : 60, -120);
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     tasks.push((await busy()) - before);
   }
