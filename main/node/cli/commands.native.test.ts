@@ -456,6 +456,9 @@ describe("help", () => {
 /** What is wrong, the exit code (2: the command line, 1: what it was given), and the words that say so. */
 const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = [
   ["inspct", 2, /\[rlx\] unknown command 'inspct'[^]*Did you mean inspect\?/],
+  ["help inspct", 2, /\[rlx\] unknown command 'inspct'[^]*Did you mean inspect\?/],
+  ["help nosuch", 2, /\[rlx\] unknown command 'nosuch' `rlx --help` shows what there is\./],
+  ["nosuch --help", 2, /\[rlx\] unknown command 'nosuch'/],
   ...COMMANDS.map((name) => [`${name} --nope`, 2, new RegExp(`\\[rlx ${name}\\] unknown option '--nope'`)] as const),
   ["inspect one two", 2, /too many arguments/],
   ["inspect", 2, /no model: expected a \.gguf file/],

@@ -261,10 +261,19 @@ program
     },
   );
 
+const commandNamed = (word: string): Program | undefined =>
+  program.commands.find((command) => command.name() === word || command.aliases().includes(word));
+
+/** Of a command that there is not, its name alone: asked for its help, the parser would show that of all instead of saying so. */
+function parsed(words: readonly string[]): readonly string[] {
+  const [first, second] = words;
+  const name = first === "help" ? second : first;
+  return name === undefined || name === "help" || name.startsWith("-") || commandNamed(name) ? words : [name];
+}
+
 /** A wrong command line, in the words of the parser and the form of our errors. */
 function misuse(error: CommanderError): void {
-  const word = process.argv[2] ?? "";
-  const named = program.commands.find((command) => command.name() === word || command.aliases().includes(word));
+  const named = commandNamed(process.argv[2] ?? "");
   const name = named === undefined ? "rlx" : `rlx ${named.name()}`;
   const [said = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const hint = `${more.join(" ").replace(/^\(|\)$/g, "")} \`${name} --help\` shows what there is.`.trimStart();
@@ -273,7 +282,7 @@ function misuse(error: CommanderError): void {
 
 watchInterrupts();
 endWithReader();
-program.parseAsync(process.argv).catch((error: unknown) => {
+program.parseAsync(parsed(process.argv.slice(2)), { from: "user" }).catch((error: unknown) => {
   if (!(error instanceof CommanderError)) fail(error, "rlx", process.argv.includes("--json"));
   // Help and version have been printed; help that nobody asked for means that the command was missing.
   else if (error.code.startsWith("commander.help") || error.code === "commander.version")
