@@ -35,11 +35,13 @@ export interface TinyGguf {
   readonly pre?: string;
   /** Many of them make a model that takes its time. */
   readonly layers?: number;
+  /** Keys beside those that it needs. */
+  readonly keys?: readonly MetadataEntry[];
 }
 
 export async function writeTinyGguf(
   path: string,
-  { architecture = "qwen3", experts, pre = "qwen2", layers = 2 }: TinyGguf = {},
+  { architecture = "qwen3", experts, pre = "qwen2", layers = 2, keys = [] }: TinyGguf = {},
 ): Promise<void> {
   const f32 = ggmlTypeByName("f32");
   if (f32 === undefined) throw new Error("no f32");
@@ -92,6 +94,7 @@ export async function writeTinyGguf(
       stringsEntry("tokenizer.ggml.merges", ["t h"]),
       numberEntry("tokenizer.ggml.eos_token_id", "u32", tokens.length - 1),
       stringEntry("tokenizer.chat_template", TEMPLATE),
+      ...keys,
     ],
     tensors: [
       tensor("token_embd.weight", WIDTH, tokens.length),

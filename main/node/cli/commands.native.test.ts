@@ -11,6 +11,15 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { CHIPS } from "../../backends/coreml/plan/target.ts";
+import {
+  bigEntry,
+  boolEntry,
+  numberEntry,
+  numbersEntry,
+  stringEntry,
+  stringsEntry,
+} from "../../formats/gguf/encode.ts";
+import type { MetadataEntry } from "../../formats/gguf/values.ts";
 import type { Ended } from "../../testing/rlxProcess.ts";
 import { CLI_BUNDLE, rlx, startRlx } from "../../testing/rlxProcess.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
@@ -284,6 +293,29 @@ describe("answers", () => {
     expect(out).toMatch(/^experts +8\ncontext +4096$/m);
     expect(out).toMatch(/\n\nNo graph, run, export: Use a dense model /);
     expect((await command("tokenize DIR/experts.gguf --text the")).out).toMatch(/256 +"th"/);
+  });
+
+  it("give the value of a key in its own type, and as text what JSON has no exact number for", async () => {
+    const safe = 2n ** 53n - 1n;
+    const cases: readonly (readonly [entry: MetadataEntry, json: unknown, says: string])[] = [
+      [numberEntry("t.whole", "i32", -7), -7, "-7"],
+      [numberEntry("t.float", "f32", 1e-6), 1e-6, "0.000001"],
+      [numberEntry("t.infinite", "f32", Infinity), "Infinity", "Infinity"],
+      [boolEntry("t.no", false), false, "false"],
+      [stringEntry("t.digits", "12"), "12", "12"],
+      [bigEntry("t.safe", "u64", safe), Number(safe), String(safe)],
+      [bigEntry("t.big", "u64", safe + 1n), "9007199254740992", "9007199254740992"],
+      [numbersEntry("t.bigs", "i64", [-safe - 1n, 5n]), ["-9007199254740992", 5], "-9007199254740992\n5"],
+      [numbersEntry("t.floats", "f64", [0.1, 1e300, NaN]), [0.1, 1e300, "NaN"], "0.1\n1e+300\nNaN"],
+      [numbersEntry("t.flags", "bool", [1, 0]), [true, false], "true\nfalse"],
+      [stringsEntry("t.words", ["1", "true"]), ["1", "true"], "1\ntrue"],
+    ];
+    await writeTinyGguf(join(folder, "keys.gguf"), { keys: cases.map(([entry]) => entry) });
+    for (const [{ key }, json, says] of cases) {
+      const line = `inspect DIR/keys.gguf --key ${key}`;
+      expect(JSON.parse((await command(`${line} --json`)).out), key).toEqual(json);
+      expect((await command(line)).out, key).toBe(`${says}\n`);
+    }
   });
 
   it("say that a file's text cannot be read, and score its ids all the same", async () => {

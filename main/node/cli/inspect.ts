@@ -114,12 +114,21 @@ async function printKey({ client, output }: Command, model: string, key: string)
     const page = await client.call("model.metadataValue", { model, key, offset: items.length, limit: 1000 });
     items.push(...page.items);
     if (items.length >= page.total || page.items.length === 0) {
-      const single = !page.type.endsWith("]");
-      output.value(single ? items.join("") : items);
-      output.line(single ? items.join("") : items.join("\n"));
+      const [, element = page.type, array] = /^(.*?)(\[\d+\])?$/.exec(page.type) ?? [];
+      const single = array === undefined;
+      output.value(single ? jsonOf(element, items.join("")) : items.map((item) => jsonOf(element, item)));
+      output.line(items.join(single ? "" : "\n"));
       return undefined;
     }
   }
+}
+
+/** The value that a text of this type stands for. What JSON readers would round or have no word for stays a text: 2^53 and more, NaN. */
+function jsonOf(type: string, text: string): string | number | boolean {
+  if (type === "bool") return text === "true";
+  if (!/^[uif]\d+$/.test(type)) return text;
+  const value = Number(text);
+  return (type.startsWith("f") ? Number.isFinite(value) : Number.isSafeInteger(value)) ? value : text;
 }
 
 async function printTensors({ client, output }: Command, model: string, query: string): Promise<undefined> {
