@@ -23,7 +23,7 @@ export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   passes: ["--phase", ...TARGET],
   chat: ["--message", "--system", ...SAMPLING],
   run: ["--prompt", ...SAMPLING],
-  bench: ["--device", "--pp", "--tg", "--repeats"],
+  bench: ["--device", "--pp", "--tg", "--repeats", "--warmup"],
   profile: ["--device", "--pp", "--tg"],
   compile: [...TARGET, "--output"],
   doctor: [],

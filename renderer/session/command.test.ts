@@ -25,7 +25,7 @@ const FULL: readonly CommandLine[] = [
   { kind: "passes", phase: "decode", target },
   { kind: "chat", message: "Hello", system: "Be brief", ...asked },
   { kind: "run", prompt: "Once", ...asked },
-  { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2 },
+  { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2, warmup: 3 },
   { kind: "profile", device: "mlx", promptTokens: 8, generateTokens: 4 },
   { kind: "export", target, path: "m.mlpackage" },
   { kind: "doctor" },
@@ -57,6 +57,13 @@ describe("the command of an action", () => {
     );
     expect(commandText({ kind: "chat", message: "Hi", system: " ", temperature: 0, seed: null }, "m.gguf")).toBe(
       "rlx chat m.gguf --message Hi --temperature 0",
+    );
+  });
+
+  it("repeats a benchmark with its runs before those that count", () => {
+    const bench = { kind: "bench", device: "cpu", promptTokens: 512, generateTokens: 128, repeats: 6 } as const;
+    expect(commandText({ ...bench, warmup: 0 }, "m.gguf")).toBe(
+      "rlx bench m.gguf --device cpu --pp 512 --tg 128 --repeats 6 --warmup 0",
     );
   });
 

@@ -30,7 +30,7 @@ export type CommandLine =
   | { readonly kind: "passes"; readonly phase: Phase; readonly target: TargetSpec }
   | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
   | ({ readonly kind: "run"; readonly prompt: string } & Asked)
-  | ({ readonly kind: "bench"; readonly repeats: number } & Measured)
+  | ({ readonly kind: "bench"; readonly repeats: number; readonly warmup: number } & Measured)
   | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
   | { readonly kind: "doctor" };
@@ -88,7 +88,7 @@ export function commandText(command: CommandLine, argument: string | null): stri
       case "run":
         return [...flag("--prompt", command.prompt), ...askedFlags(command)];
       case "bench":
-        return [...measuredFlags(command), "--repeats", String(command.repeats)];
+        return [...measuredFlags(command), ...flag("--repeats", command.repeats), ...flag("--warmup", command.warmup)];
       case "profile":
         return measuredFlags(command);
       case "export":
