@@ -197,8 +197,11 @@ test("a pass is seen in the graph from both sides, change by change", async ({ p
   await page.keyboard.press("j");
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   await expect(inspector.getByText("swiglu", { exact: true }).first()).toBeVisible();
+  const stage = page.getByLabel("Stage of the graph").locator("option:checked");
+  await expect(stage).toHaveText("After fuse swiglu");
   await picture(page, "graph-pass-after");
   await page.keyboard.press("x");
+  await expect(stage).toHaveText("Before fuse swiglu");
   await expect(page.getByRole("img", { name: "removed" })).not.toHaveCount(0);
   await picture(page, "graph-pass-before");
   await page.getByRole("button", { name: "Next change" }).click();

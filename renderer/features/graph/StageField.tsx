@@ -1,4 +1,4 @@
-/** Which stage of the graph is shown: as the file builds it, after a pass, or legal for the target. */
+/** Which stage of the graph is shown: as the file builds it, before or after a pass, or legal for the target. */
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import type { StageChoice } from "./graphState.ts";
@@ -29,7 +29,7 @@ export function StageField(): ReactNode {
           .filter(({ changed }) => changed)
           .map(({ index, name }) => (
             <option key={index} value={`pass ${index}`}>
-              After {name}
+              {stage.kind === "pass" && stage.index === index && stage.side === "before" ? "Before" : "After"} {name}
             </option>
           ))}
         <option value="legal">Legal for the target</option>
