@@ -95,6 +95,16 @@ test("a small window keeps room for the view, and the log holds what was done", 
   await expect(page.locator("#composer")).toBeInViewport();
   await picture(page, "panes-log-1000");
   expect(await axeFindings(page)).toEqual([]);
+
+  // What is copied is said once, by the region beside the button, whose own name stays.
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const copy = log.getByRole("button", { name: "Copy all" });
+  await copy.click();
+  await expect(copy).toHaveText(/Copied/);
+  const spoken = await log.ariaSnapshot();
+  expect(spoken.match(/Copied/g)).toHaveLength(1);
+  expect(spoken).toContain('- button "Copy all"\n');
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("rlx inspect");
   await log.getByRole("button", { name: "Close the log" }).click();
   await expect(log).toBeHidden();
   expect(errors).toEqual([]);
