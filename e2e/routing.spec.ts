@@ -117,6 +117,29 @@ test.describe("over the double of Core ML", () => {
       expect(errors).toEqual([]);
     });
 
+  test("the button that stops the plan stays where it is while the clock beside it grows", async ({ page }) => {
+    // The answer is held back for as long as it takes to look.
+    let held = false;
+    await page.routeWebSocket(/./, (socket) => {
+      const server = socket.connectToServer();
+      server.onMessage((message) => (held ? undefined : socket.send(message)));
+    });
+    await page.setViewportSize({ width: 1000, height: 640 });
+    await openWindow(page, served.url);
+    await openPath(page, sampleCopy(folder, "stop.gguf"));
+    const truths = card(page, "Predicted, planned, observed");
+    const ask = truths.getByRole("button", { name: "Ask Core ML for its plan" });
+    await expect(ask).toBeVisible();
+    await expect(page.getByText("of estimated work").first()).toBeVisible();
+    held = true;
+    await ask.click();
+    const stop = truths.getByRole("button", { name: "Stop", exact: true });
+    const first = await stop.boundingBox();
+    await expect(truths.getByRole("status")).toHaveText(/\d\ss$/);
+    await picture(page, "routing-waiting");
+    expect(await stop.boundingBox()).toEqual(first);
+  });
+
   test("runs beside the CPU, is measured and recorded, and is called simulated everywhere", async ({ page }) => {
     test.setTimeout(240_000);
     const errors = await openWindow(page, served.url);

@@ -43,7 +43,7 @@ export function PlannedCard({ onNode }: { readonly onNode: (node: number) => voi
         <ErrorNote title="Core ML gave no plan" error={state.error} onRetry={() => void load()} />
       ) : null}
       {state.kind === "loading" ? (
-        <div className={styles["row"]}>
+        <div className={styles["waiting"]}>
           <Progress sentence="Compiling the package and asking Core ML" fraction={null} />
           <Button small onClick={stop}>
             Stop
