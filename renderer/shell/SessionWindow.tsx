@@ -158,7 +158,8 @@ function Main(): ReactNode {
           </ErrorBoundary>
         ) : (
           <div className={styles["opening"]}>
-            <Progress sentence={`Reading the header of ${title}`} fraction={null} />
+            {/* Another file begins another clock. */}
+            <Progress key={title} sentence={`Reading the header of ${title}`} fraction={null} />
           </div>
         )}
       </div>
