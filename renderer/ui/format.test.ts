@@ -6,6 +6,7 @@ import {
   errorShare,
   figureText,
   fineShare,
+  intervalText,
   parameters,
   plural,
   quantity,
@@ -115,6 +116,11 @@ describe("figures", () => {
     const time = figure({ value: 1, low: 0.4, high: 1.6, unit: "seconds", truth: "predicted" });
     expect(plain(rangeText(time))).toBe("400 ms – 1.60 s");
     expect(plain(rangeText(figure({ value: 5, low: 4, high: 6, unit: "count", truth: "predicted" })))).toBe("4–6");
+  });
+
+  it("shows an interval without spaces, with as many digits as asked for", () => {
+    expect(intervalText(0.6244, 1.949)).toBe("0.624–1.95");
+    expect(plain(intervalText(251.94, 12345, 4))).toBe("251.9–12 350");
   });
 
   it("shows a measurement with half its interval", () => {

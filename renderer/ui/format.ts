@@ -165,6 +165,10 @@ export function rangeText(figure: Figure): string {
     : `${lowNumber}${lowUnit} – ${highNumber}${highUnit}`;
 }
 
+/** "2429–3959": where a number lies, as narrow as it can be said. */
+export const intervalText = (low: number, high: number, digits = 3): string =>
+  `${significant(low, digits)}–${significant(high, digits)}`;
+
 /** Half the interval of a measurement: "± 0.3". */
 export function spreadText(figure: Figure): string {
   if (figure.low === null || figure.high === null || figure.truth !== "measured") return "";

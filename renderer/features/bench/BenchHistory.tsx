@@ -4,7 +4,7 @@ import { intervalName } from "../../../main/contract/views/run.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { cx } from "../../ui/cx.ts";
-import { count, plural, rate, significant, spreadText } from "../../ui/format.ts";
+import { count, intervalText, plural, rate, significant, spreadText } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import { comparisonJson, comparisonMarkdown } from "./benchText.ts";
@@ -63,9 +63,15 @@ function Row({
 }): ReactNode {
   const toggle = useBench((s) => s.toggleComparedBench);
   const { id, at, model, settings, result } = entry;
-  const of = (name: "pp" | "tg"): string => {
+  const of = (name: "pp" | "tg"): ReactNode => {
     const test = result.tests.find((each) => each.test === name);
-    return test === undefined ? "–" : `${rate(test.rate.value)} ${spreadText(test.rate)}`;
+    if (test === undefined) return "–";
+    return (
+      <>
+        {rate(test.rate.value)}
+        <span className={styles["says"]}>{spreadText(test.rate)}</span>
+      </>
+    );
   };
   return (
     <tr data-ticked={ticked} className={styles["row"]}>
@@ -126,7 +132,7 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
               <td>{rate(b.rate.value)}</td>
               <td>{significant(ratio.value)} ×</td>
               <td>
-                {significant(ratio.low)} – {significant(ratio.high)}
+                {intervalText(ratio.low, ratio.high)}
                 <span className={styles["says"]}>{intervalName(Math.min(a.samples.length, b.samples.length))}</span>
               </td>
             </tr>

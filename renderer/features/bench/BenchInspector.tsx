@@ -1,15 +1,16 @@
 /** Beside a benchmark: how the last result stands to the one before, how it was measured, and on what. */
 import type { ReactNode } from "react";
-import { useMemo } from "react";
+import { Fragment, useMemo } from "react";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, plural, significant } from "../../ui/format.ts";
+import { bytes, intervalText, plural, significant } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import { benchDifferences, compareBench } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
 import { modelName } from "./slice.ts";
 import { useBench } from "./useBench.ts";
+import styles from "./Bench.module.css";
 
 export function BenchInspector(): ReactNode {
   const name = useBench((s) => {
@@ -56,7 +57,10 @@ function Against({ last, before }: { readonly last: BenchEntry; readonly before:
       <Facts
         rows={tests.map(({ test, ratio }) => [
           SHORT_NAMES[test],
-          `${significant(ratio.value)} × (${significant(ratio.low)} – ${significant(ratio.high)})`,
+          <Fragment key={test}>
+            {significant(ratio.value)} ×{" "}
+            <span className={styles["interval"]}>({intervalText(ratio.low, ratio.high)})</span>
+          </Fragment>,
         ])}
       />
       <Note>

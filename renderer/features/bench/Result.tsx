@@ -6,7 +6,7 @@ import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { plural, significant } from "../../ui/format.ts";
+import { intervalText, plural, significant } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import { resultMarkdown } from "./benchText.ts";
 import { Dots } from "./Dots.tsx";
@@ -44,10 +44,15 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
               interval={test.rate.low === null || test.rate.high === null ? null : [test.rate.low, test.rate.high]}
             />
             <em>
-              median of {plural(test.samples.length, "repeat")}
-              {test.rate.low === null || test.rate.high === null
-                ? ""
-                : `, ${intervalName(test.samples.length)} ${significant(test.rate.low, 4)} – ${significant(test.rate.high, 4)}`}
+              median of {test.samples.length}
+              {test.rate.low === null || test.rate.high === null ? null : (
+                <>
+                  ,{" "}
+                  <span className={styles["interval"]}>
+                    {intervalName(test.samples.length)} {intervalText(test.rate.low, test.rate.high, 4)}
+                  </span>
+                </>
+              )}
             </em>
           </div>
         ))}

@@ -1,6 +1,6 @@
 /** Results and comparisons as text for an issue or a script: Markdown tables and JSON. */
 import { intervalName } from "../../../main/contract/views/run.ts";
-import { significant } from "../../ui/format.ts";
+import { intervalText, significant } from "../../ui/format.ts";
 import { benchDifferences, compareBench } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
 
@@ -9,7 +9,7 @@ const rule = (columns: number): string => row(Array.from({ length: columns }, ()
 /** Thin spaces and bars would break a table elsewhere. */
 const plain = (text: string): string => text.replaceAll("\u202f", " ").replaceAll("|", "/");
 const interval = (low: number, high: number, repeats: number): string =>
-  plain(`${significant(low)} – ${significant(high)} (${intervalName(repeats)})`);
+  plain(`${intervalText(low, high)} (${intervalName(repeats)})`);
 const where = ({ model, result }: BenchEntry): string =>
   plain(`${model}, ${result.machine}, ${result.threads} threads, ${result.kernels}`);
 

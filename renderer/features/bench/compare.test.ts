@@ -105,7 +105,7 @@ describe("results as text", () => {
       expect(rows.length).toBeGreaterThanOrEqual(4);
       expect(new Set(rows.map((row) => row.split("|").length)).size).toBe(1);
     }
-    expect(resultMarkdown(left)).toContain("| tg128 | 100 | 90.0 – 110 (range) | 3 |");
+    expect(resultMarkdown(left)).toContain("| tg128 | 100 | 90.0–110 (range) | 3 |");
     expect(comparisonMarkdown(left, right)).toMatch(/\| tg128 \| 100 \| 150 \| 1\.50 /);
     expect(resultMarkdown(entry(1, [100, 101, 99, 100, 100]))).toContain("(range) | 5 |");
     expect(resultMarkdown(entry(1, [100, 101, 99, 100, 100, 98]))).toContain("(95 % interval) | 6 |");
