@@ -162,6 +162,21 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /CPU +\d+ +100\.0 %/,
   },
   {
+    line: "route FILE --mlx --context 64",
+    json: z.object({
+      counts: z.object({ native: number.positive(), decomposed: z.literal(0), unsupported: z.literal(0) }),
+      nodes: z.object({ state: z.array(number).min(100), reason: z.array(number).min(100) }),
+      weights: z.array(z.object({ type: z.enum(["q8_0", "f32"]), kind: z.enum(["exact", "same"]) })).length(2),
+      whyNoTime: text,
+    }),
+    says: /^MLX runs all \d+ ops\.[^]*linear +29 +native +MLX runs[^]*Q8_0 +29 +affine, 8 bits.* exact\n[^]*No time: /,
+  },
+  {
+    line: "route --demo --mlx --ops",
+    json: z.object({ counts: z.object({ unsupported: z.literal(1) }), weights: z.array(z.any()).length(0) }),
+    says: /^MLX cannot run 1 of[^]*custom +1 +unsupported[^]*\d+ +fft +fft +native +fft: MLX runs[^]*soft_threshold +unsupported/,
+  },
+  {
     line: "segments --demo",
     json: z.object({ segments: z.array(z.object({ device: text, ops: number, why: text })).length(7) }),
     says: /HOST[^]*fft/,
@@ -357,6 +372,8 @@ describe("answers", () => {
     ["RLX_COREML_HOST_DEQUANT=1", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +fp16 +16\.000/m],
     ["RLX_COREML_HOST_DEQUANT=0", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +int8, fp16 scale per 32 +8\.500/m],
     ["RLX_COREML_UNITS=all", "route FILE", /· All units ·/],
+    ["RLX_KERNEL_DISPATCH=force-common", "route FILE --mlx", /^rope +8 +decomposed +Common rules/m],
+    ["RLX_KERNEL_DISPATCH=force-common", "route FILE", /this route and packages are Core ML's/],
     [
       "RLX_KERNEL_DISPATCH=force-common",
       "run FILE -p Once -n 1",
@@ -541,6 +558,9 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["doctor -o DIR/kept", 2, /--output: expected together with --verify/],
   ["route FILE --planned --expect ane>=0.5", 2, /got --planned and --expect, expected one/],
   ["route FILE --planned --ops", 2, /got --planned and --ops, expected one/],
+  ["route FILE --mlx --expect ane>=0.5", 2, /got --mlx and --expect, expected one/],
+  ["route FILE --mlx --planned", 2, /got --planned and --mlx, expected one/],
+  ["route FILE --mlx --chip m4", 2, /where to run: got --mlx and --chip, expected one/],
   ["inspect FILE --key general.name --tensors", 2, /got --key and --tensors, expected one/],
   ["assert-residency FILE --min-ane 2", 2, /--min-ane: got 2, expected a number from 0 to 1/],
   ["inspect FILE --context 99999999999", 2, /--context: got 99999999999, expected a whole number from 1 to 1048576/],

@@ -134,11 +134,13 @@ forTarget(
     "which op runs on the Neural Engine, GPU or CPU, and why (predicted)",
     "rlx route model.gguf --chip m5 --ops",
     'rlx route model.gguf --expect "ane>=0.7"',
+    "rlx route model.gguf --mlx",
   ),
 )
   .option("--expect <rule>", "exit with 1 unless the share of the work holds, e.g. ane>=0.9")
   .option("--ops", "every op with its device and reason")
   .option("--planned", "beside what Core ML plans on this Mac, where they differ first")
+  .option("--mlx", "on MLX instead: what it does with each op, how it holds the weights, the time of a step")
   .action(run(async () => (await import("./route.ts")).route));
 
 forTarget(

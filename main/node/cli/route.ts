@@ -10,11 +10,13 @@ import { readSettings, VARIABLES } from "../settings.ts";
 import type { Output } from "./output.ts";
 import { bytesText, figureText } from "./output.ts";
 import { planned } from "./planned.ts";
+import { routeOnMlx } from "./routeOnMlx.ts";
 
 interface RouteOptions extends CommonOptions {
   readonly expect?: string;
   readonly ops?: boolean;
   readonly planned?: boolean;
+  readonly mlx?: boolean;
 }
 
 async function routeView(command: Command, choice: ModelChoice, options: CommonOptions): Promise<RouteView> {
@@ -27,9 +29,10 @@ async function routeView(command: Command, choice: ModelChoice, options: CommonO
 }
 
 export async function route(command: Command, choice: ModelChoice, options: RouteOptions): Promise<number> {
-  oneOf("what to show", { "--planned": options.planned, "--expect": options.expect });
+  oneOf("what to show", { "--planned": options.planned, "--mlx": options.mlx, "--expect": options.expect });
   oneOf("what to show", { "--planned": options.planned, "--ops": options.ops });
   if (options.planned === true) return planned(command, choice, options);
+  if (options.mlx === true) return routeOnMlx(command, choice, options);
   const expectation = options.expect === undefined ? undefined : parseExpectation(options.expect);
   const view = await routeView(command, choice, options);
   const { output } = command;
@@ -65,7 +68,7 @@ function noteDispatch(output: Output): void {
   const { dispatch } = readSettings(process.env);
   if (dispatch === VARIABLES.dispatch.initial) return;
   output.line(
-    `\n${VARIABLES.dispatch.name}=${dispatch} is for the devices cpu and mlx; routes and packages are Core ML's.`,
+    `\n${VARIABLES.dispatch.name}=${dispatch} is for the devices cpu and mlx; this route and packages are Core ML's.`,
   );
 }
 

@@ -110,9 +110,11 @@ describe("the route on MLX", () => {
         if (mlxStateOf(view.nodes.state[node]!) === "none") continue;
         told++;
         expect(view.strings[view.nodes.reason[node]!]).toMatch(/.+: .+\./);
+        expect(view.strings[view.nodes.reason[node]!]).not.toContain("mlx");
       }
       expect(told).toBeGreaterThan(5);
       for (const row of view.ops) {
+        expect(row.reason).toMatch(/^(?!Mlx|mlx)[A-Z].*\.$/);
         expect(row.state === "native" ? row.parts : [row.op]).toEqual([row.op]);
         if (row.state === "decomposed") expect(row.parts.length).toBeGreaterThan(0);
         if (row.node >= 0) expect(mlxStateOf(view.nodes.state[row.node]!)).toBe(row.state);

@@ -87,7 +87,7 @@ async function routeOnMlx(
 ): Promise<MlxRoute> {
   const stated = { ...parts.initialTarget, context: asked };
   const target = { ...stated, context: planTarget(model, stated, phase).context };
-  const mapping = await mlxMapping(model, { target, phase }, signal);
+  const mapping = await mlxMapping(model, { target, phase, dispatch: parts.mlx.dispatch }, signal);
   const available = parts.mlx.missing() === undefined;
   const { native, decomposed, unsupported } = mapping.counts;
   const whole = native + decomposed + unsupported;

@@ -11,6 +11,8 @@ import { mlxTitle } from "../../runtime/mlxDevice.ts";
 import { findMlxEngine } from "../mlxAddon.ts";
 
 export interface MlxAccess {
+  /** As its decoders are compiled. */
+  readonly dispatch: DispatchPolicy;
   /** A sentence when it is missing. */
   readonly missing: () => string | undefined;
   /** "MLX 0.32.4, its CPU build". */
@@ -41,6 +43,7 @@ export function mlxAccess({ mode, dispatch }: MlxSettings, find: () => MlxEngine
     return found;
   };
   return {
+    dispatch,
     engine,
     missing: () => {
       const found = get();

@@ -6,6 +6,7 @@ import { mlxFormText, mlxHeldBytes, mlxWeightForm } from "../../backends/mlx/wei
 import type { MlxWeightForm } from "../../backends/mlx/weightForms.ts";
 import type { DispatchEntry, DispatchReport } from "../../compiler/legalise.ts";
 import { dispatchReportInSteps } from "../../compiler/legalise.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { MlxOpRow, MlxRoute, MlxState, MlxWeightRow } from "../../contract/views/mlx.ts";
 import { MLX_STATES } from "../../contract/views/mlx.ts";
@@ -48,22 +49,22 @@ interface Dispatched {
   readonly report: DispatchReport;
 }
 
-function* dispatchInSteps(template: Graph, bindings: Bindings): Steps<Dispatched> {
+function* dispatchInSteps(template: Graph, bindings: Bindings, policy: DispatchPolicy): Steps<Dispatched> {
   const bound = yield* specializeInSteps(opTable, template, bindings);
   const { graph } = yield* runPipelineInSteps(bound, { passes: pipelineFor("mlx") });
-  return { graph, report: yield* dispatchReportInSteps(graph, "mlx") };
+  return { graph, report: yield* dispatchReportInSteps(graph, "mlx", policy) };
 }
 
 export async function mlxMapping(
   model: OpenModel,
-  asked: { readonly target: TargetSpec; readonly phase: Phase },
+  asked: { readonly target: TargetSpec; readonly phase: Phase; readonly dispatch: DispatchPolicy },
   signal: AbortSignal,
 ): Promise<MlxMapping> {
-  const { target, phase } = asked;
+  const { target, phase, dispatch } = asked;
   const shown = await legalGraph(model, target, phase, signal);
-  return worksOf(model).get(MAPPING, `${phase} ${target.context}`, signal, async (own) => {
+  return worksOf(model).get(MAPPING, `${phase} ${target.context} ${dispatch}`, signal, async (own) => {
     const dispatched = await inSlices(
-      dispatchInSteps(await mlxTemplate(model, own), bindingsFor(phase, target.context)),
+      dispatchInSteps(await mlxTemplate(model, own), bindingsFor(phase, target.context), dispatch),
       own,
     );
     const weights = await weightRows(model, own);
@@ -136,11 +137,13 @@ function fateFor(node: Node, bySource: ReadonlyMap<number, readonly DispatchEntr
   );
 }
 
+/** Its reason in words for people: the compiler calls a backend by its id. */
+const reasonOf = ({ reason }: DispatchEntry): string => reason.replaceAll(/\bmlx\b/g, "MLX");
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 function reasonText(entry: DispatchEntry): string {
   const parts = stateOf(entry) === "decomposed" ? `, as ${partsText(entry.parts)}` : "";
-  return `${entry.op}: ${entry.reason}${parts}.`;
+  return `${entry.op}: ${reasonOf(entry)}${parts}.`;
 }
 
 /** "mul ×2, add" */
@@ -166,7 +169,7 @@ function opRows(report: DispatchReport, firstNode: ReadonlyMap<string, number>):
             op,
             state: stateOf(entry),
             count: 1,
-            reason: `${sentence(entry.reason)}.`,
+            reason: `${sentence(reasonOf(entry))}.`,
             parts: [...entry.parts],
             node: firstNode.get(key) ?? -1,
           }
