@@ -143,7 +143,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
 
   const quantity = useCallback(
     (of: number): string => {
-      if (mode === "segment") return segmentText(paint.segment[of] ?? -1, paint.lastSegment[of] ?? -1);
+      if (mode === "segment") return segmentText(paint.segments[of] ?? []);
       if (mode === "time") return (paint.value[of] ?? 0) > 0 ? approximate(fineShare(paint.value[of] ?? 0)) : "";
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
       if (mode === "measured") return (paint.value[of] ?? 0) > 0 ? seconds(paint.value[of] ?? 0) : "";

@@ -1,5 +1,5 @@
 /**
- * The underlay: group frames, all edges, stubs, and the boxes that are too far away to be elements. Drawn on demand, from
+ * The underlay, from near enough to see edges (drawMap.ts has the view from afar): group frames, all edges, stubs, and the boxes that are too far away to be elements. Drawn on demand, from
  * flat arrays, only what is in view. World coordinates; one world unit is a pixel at zoom 1.
  */
 import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
@@ -17,14 +17,13 @@ export function drawUnderlay(context: DrawContext, input: DrawInput): void {
   const { scene } = input.picture;
   for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrame(context, input, box);
   drawEdges(context, input);
-  if (input.detail !== "tiles") drawStubs(context, input);
+  drawStubs(context, input);
   for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrameTitle(context, input, box);
   for (const box of input.boxes) {
     if (scene.kind[box] !== BOX_KINDS.frame && !input.mounted.has(box)) drawBox(context, input, box);
     if (input.hitBoxes.has(box) || box === input.selectedBox) drawRing(context, input, box);
     else if (input.changed.has(box)) drawChange(context, input, box);
   }
-  if (input.detail === "tiles") drawMapLabels(context, input);
   if (input.viewport.zoom >= 0.5) drawChips(context, input);
 }
 
@@ -36,7 +35,7 @@ function roundRect(context: DrawContext, scene: Scene, box: number, radius: numb
   context.roundRect(scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0, scene.h[box] ?? 0, radius);
 }
 
-function drawFrame(context: DrawContext, input: DrawInput, box: number): void {
+export function drawFrame(context: DrawContext, input: DrawInput, box: number): void {
   const { picture, colors, detail } = input;
   const { scene } = picture;
   roundRect(context, scene, box, 12);
@@ -56,7 +55,6 @@ const HEAD_WORDS = 420;
 function drawFrameTitle(context: DrawContext, input: DrawInput, box: number): void {
   const { picture, colors, detail, view } = input;
   const { scene } = picture;
-  if (detail === "tiles") return;
   const [left, top, width] = [scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0];
   // A name that has gone out of the view to the left stays at the edge; the element above has to be gone altogether.
   const out = left + (hasCards(detail) ? HEAD_WORDS : px(input, 8)) < view.x;
@@ -91,7 +89,7 @@ function fillOf(input: DrawInput, box: number, device: number): CanvasPattern | 
   return name === "none" ? input.colors.lineStrong : input.colors.device[name];
 }
 
-function drawBox(context: DrawContext, input: DrawInput, box: number): void {
+export function drawBox(context: DrawContext, input: DrawInput, box: number): void {
   const { picture, paint, colors, detail } = input;
   const { scene } = picture;
   context.globalAlpha = isDimmed(input, box) ? 0.3 : 1;
@@ -158,36 +156,8 @@ function drawStackLip(context: DrawContext, input: DrawInput, box: number): void
   context.stroke();
 }
 
-/** Pixels of a block's number on a map: as large as the block allows, not at all when it could not be read. */
-const MAP_LABEL = { least: 7, most: 10 } as const;
-
-/** On a map, blocks are numbered where there is room for the number. */
-function drawMapLabels(context: DrawContext, input: DrawInput): void {
-  const { picture, colors } = input;
-  const { scene } = picture;
-  context.textBaseline = "top";
-  for (const box of input.boxes) {
-    if (scene.kind[box] !== BOX_KINDS.frame || scene.depth[box] !== 0) continue;
-    const text = /\d+$/.exec(titleOf(picture, box))?.[0] ?? "";
-    context.font = `600 100px ${colors.font}`;
-    const perSize = context.measureText(text).width / 100;
-    const [width, height] = [(scene.w[box] ?? 0) * input.viewport.zoom, (scene.h[box] ?? 0) * input.viewport.zoom];
-    const pixels = Math.min(MAP_LABEL.most, height * 0.55, width / (perSize + 0.3));
-    if (text === "" || pixels < MAP_LABEL.least) continue;
-    const size = px(input, pixels);
-    context.font = `600 ${size}px ${colors.font}`;
-    const w = perSize * size;
-    const [x, y] = [(scene.x[box] ?? 0) + size * 0.15, (scene.y[box] ?? 0) + size * 0.1];
-    context.fillStyle = colors.panel;
-    context.fillRect(x - size * 0.1, y, w + size * 0.2, size * 1.1);
-    context.fillStyle = colors.ink;
-    context.fillText(text, x, y + size * 0.1);
-  }
-  context.textBaseline = "alphabetic";
-}
-
 /** What a pass did to a box: its colour around it; near enough to read, the cards carry the sign. */
-function drawChange(context: DrawContext, input: DrawInput, box: number): void {
+export function drawChange(context: DrawContext, input: DrawInput, box: number): void {
   const kind = input.changed.get(box);
   if (kind === undefined || (input.mounted.has(box) && input.detail !== "tiles")) return;
   const { scene } = input.picture;
@@ -207,7 +177,7 @@ function drawChange(context: DrawContext, input: DrawInput, box: number): void {
   context.fillText(CHANGE_SIGNS[kind], x + w - 18, y + h / 2 + 6);
 }
 
-function drawRing(context: DrawContext, input: DrawInput, box: number): void {
+export function drawRing(context: DrawContext, input: DrawInput, box: number): void {
   if (input.mounted.has(box) && box === input.selectedBox) return;
   roundRect(context, input.picture.scene, box, 8);
   context.strokeStyle = input.colors.select;

@@ -97,12 +97,20 @@ describe("painting", () => {
     const segment = Int32Array.from(device, (code, n) => (code === 0 ? -1 : opName(view, n) === "attention" ? 0 : 1));
     const paint = paintScene(picture, "segment", { device, work, segment, values: null });
     const stack = [...picture.scene.kind].indexOf(2);
-    expect(segmentText(paint.segment[stack]!, paint.lastSegment[stack]!)).toBe("segments 1–2");
+    expect(segmentText(paint.segments[stack]!)).toBe("segments 1–2");
     const head = [...picture.scene.kind].findIndex(
       (kind, box) => kind === 1 && groupName(view, picture.scene.ref[box]!) === "head",
     );
-    expect(segmentText(paint.segment[head]!, paint.lastSegment[head]!)).toBe("segment 2");
-    expect(segmentText(-1, -1)).toBe("");
+    expect(segmentText(paint.segments[head]!)).toBe("segment 2");
+    expect(paintScene(picture, "device", { device, work, segment, values: null }).segments[stack]).toEqual([]);
+  });
+
+  it("names only the segments that have a part in a group", () => {
+    expect(segmentText([])).toBe("");
+    expect(segmentText([4])).toBe("segment 5");
+    expect(segmentText([2, 0])).toBe("segments 1, 3");
+    expect(segmentText([1, 0, 4, 2])).toBe("segments 1–3, 5");
+    expect(segmentText([0, 2, 4, 6, 16])).toBe("5 segments, 1 to 17");
   });
 
   it("scales quantities over what is drawn, and takes counts where no work is known", () => {

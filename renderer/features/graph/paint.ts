@@ -23,9 +23,8 @@ export interface Paint {
   readonly shares: Float32Array;
   /** Share of the whole program's work. */
   readonly work: Float32Array;
-  /** The first and the last segment of its nodes, or -1. */
-  readonly segment: Int32Array;
-  readonly lastSegment: Int32Array;
+  /** The segments of its nodes, in the mode that shows them. */
+  readonly segments: readonly (readonly number[])[];
   /** Sum (time, bytes), largest (error), or legend number of the first node (type); NaN where nothing is known. */
   readonly value: Float32Array;
   /** Colour of the quantity; null where the device colours. */
@@ -46,14 +45,13 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   const shares = new Float32Array(boxCount * kinds);
   const counts = new Float32Array(boxCount * kinds);
   const work = new Float32Array(boxCount);
-  const segment = new Int32Array(boxCount).fill(-1);
-  const lastSegment = new Int32Array(boxCount).fill(-1);
+  const segments = Array.from({ length: boxCount }, (): number[] => []);
   const value = new Float32Array(boxCount).fill(isResultMode(mode) ? Number.NaN : 0);
   const seen = new Uint8Array(boxCount);
   for (let node = 0; node < model.view.nodeCount; node++) {
     const share = columns.work?.[node] ?? 0;
     const device = columns.device?.[node] ?? 0;
-    const nodeSegment = columns.segment?.[node] ?? -1;
+    const nodeSegment = mode === "segment" ? (columns.segment?.[node] ?? -1) : -1;
     const nodeValue = columns.values?.[node] ?? 0;
     for (
       let box = scene.boxOfNode[node] ?? -1, steps = 0;
@@ -65,11 +63,7 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
         shares[box * kinds + device] = (shares[box * kinds + device] ?? 0) + share;
         counts[box * kinds + device] = (counts[box * kinds + device] ?? 0) + 1;
       }
-      if (nodeSegment >= 0) {
-        const first = segment[box] ?? -1;
-        segment[box] = first < 0 ? nodeSegment : Math.min(first, nodeSegment);
-        lastSegment[box] = Math.max(lastSegment[box] ?? -1, nodeSegment);
-      }
+      if (nodeSegment >= 0) addNew(segments[box] ?? [], nodeSegment);
       if (mode === "type") {
         if (seen[box] === 0) value[box] = nodeValue;
       } else if (!Number.isNaN(nodeValue)) value[box] = together(mode, value[box] ?? 0, nodeValue);
@@ -79,14 +73,31 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   const device = new Uint8Array(boxCount);
   for (let box = 0; box < boxCount; box++) device[box] = settleShares(shares, counts, box * kinds, kinds);
   const { low, high } = rangeOf(value, scene.kind);
-  return { mode, device, shares, work, segment, lastSegment, value, heat: heatOf(mode, value, low, high), low, high };
+  return { mode, device, shares, work, segments, value, heat: heatOf(mode, value, low, high), low, high };
 }
 
-/** "segment 2"; "segments 1–2", "segments 1 … 4" of a group that a cut goes through: perhaps nothing of it is in 2 or 3. */
-export function segmentText(first: number, last: number): string {
-  if (first < 0) return "";
-  if (last === first) return `segment ${first + 1}`;
-  return `segments ${first + 1}${last === first + 1 ? "–" : " … "}${last + 1}`;
+/** Neighbours mostly lie in the same segment. */
+function addNew(segments: number[], segment: number): void {
+  if (segments.at(-1) !== segment && !segments.includes(segment)) segments.push(segment);
+}
+
+/** Beyond these the numbers would not fit on a card. */
+const MOST_RANGES = 3;
+
+/** "segment 2"; "segments 1–3, 5" of a group that cuts go through; "9 segments, 1 to 17" where they are many. */
+export function segmentText(segments: readonly number[]): string {
+  const sorted = [...segments].sort((a, b) => a - b);
+  const ranges: [first: number, last: number][] = [];
+  for (const segment of sorted) {
+    const open = ranges.at(-1);
+    if (open?.[1] === segment - 1) open[1] = segment;
+    else ranges.push([segment, segment]);
+  }
+  const [first, last] = [ranges[0]?.[0], ranges.at(-1)?.[1]];
+  if (first === undefined || last === undefined) return "";
+  if (first === last) return `segment ${first + 1}`;
+  if (ranges.length > MOST_RANGES) return `${sorted.length} segments, ${first + 1} to ${last + 1}`;
+  return `segments ${ranges.map(([from, to]) => (from === to ? String(from + 1) : `${from + 1}–${to + 1}`)).join(", ")}`;
 }
 
 /** Times and bytes add up; of errors the largest counts, and of what MLX does the worst. The first known number takes the place of NaN. */

@@ -1,11 +1,13 @@
 /**
- * A map of ten thousand boxes as a picture: drawn once with room around the view, then moved while panning and stretched while
- * zooming, and drawn again when the view has come to rest or has left it. One cache serves one look of one picture.
+ * A map of ten thousand boxes as square tiles of pixels: each is drawn once, when it first comes into view, then moved while
+ * panning and stretched while zooming. When a stretched view has come to rest its tiles are drawn anew. One cache serves one
+ * look of one picture.
  */
 import type { Rect } from "../../graph/gridIndex.ts";
 import type { Viewport } from "./lod.ts";
-import { worldRect } from "./lod.ts";
 import type { Size } from "./view.ts";
+
+export type RenderTile = (context: OffscreenCanvasRenderingContext2D, zoom: number, part: Rect) => void;
 
 export interface TileCache {
   /** exact: what stands there is what would be drawn now · stretched: it should be drawn again when the view rests. */
@@ -14,56 +16,85 @@ export interface TileCache {
     at: Viewport,
     size: Size,
     ratio: number,
-    render: (context: OffscreenCanvasRenderingContext2D, at: Viewport, view: Rect) => void,
+    render: RenderTile,
   ): "exact" | "stretched";
-  /** The next time it is drawn anew. */
+  /** The next time all is drawn anew. */
   refresh(): void;
 }
 
-/** Room around the view, as a part of it on each side. */
-const AROUND = 0.5;
-/** Stretched further than this it would say nothing. */
+/** Pixels of the screen on each side: a row of new ones is drawn within a frame. */
+const SIDE = 256;
+/** Stretched further than this they would say nothing. */
 const MOST_STRETCH = 2;
+/** Kept beside those in view, as a multiple of their number. */
+const KEPT = 3;
+/** Pixels that what is drawn of a box may stand out of it. */
+const BLEED = 4;
 
-export function createTileCache(): TileCache {
-  let canvas: OffscreenCanvas | null = null;
-  let drawn: { readonly at: Viewport; readonly rect: Rect } | null = null;
+/** `bounds`: outside of it there is nothing to draw. */
+export function createTileCache(bounds: Rect): TileCache {
+  // In the order of their last use.
+  const tiles = new Map<string, OffscreenCanvas>();
+  let zoom = 0;
+  let scale = 1;
   let stale = false;
 
-  const usable = (at: Viewport, view: Rect): boolean => {
-    if (drawn === null || stale) return false;
-    const stretch = at.zoom / drawn.at.zoom;
-    return stretch <= MOST_STRETCH && stretch >= 1 / MOST_STRETCH && holds(drawn.rect, view);
+  /** The part of the world in a tile, and what stands out of boxes beside it. */
+  const partOf = (column: number, row: number): Rect => ({
+    x: (column * SIDE - BLEED) / zoom,
+    y: (row * SIDE - BLEED) / zoom,
+    w: (SIDE + 2 * BLEED) / zoom,
+    h: (SIDE + 2 * BLEED) / zoom,
+  });
+
+  const tileAt = (column: number, row: number, render: RenderTile): OffscreenCanvas | null => {
+    const key = `${column} ${row}`;
+    const known = tiles.get(key);
+    if (known !== undefined) {
+      tiles.delete(key);
+      tiles.set(key, known);
+      return known;
+    }
+    const part = partOf(column, row);
+    if (!touches(part, bounds)) return null;
+    const canvas = new OffscreenCanvas(Math.round(SIDE * scale), Math.round(SIDE * scale));
+    const context = canvas.getContext("2d");
+    if (context === null) return null;
+    const pixels = zoom * scale;
+    context.setTransform(pixels, 0, 0, pixels, -column * canvas.width, -row * canvas.height);
+    render(context, zoom, part);
+    tiles.set(key, canvas);
+    return canvas;
   };
 
   return {
     show(target, at, size, ratio, render) {
-      const view = worldRect(at, size.width, size.height);
-      if (!usable(at, view)) {
-        const [width, height] = [size.width * (1 + 2 * AROUND), size.height * (1 + 2 * AROUND)];
-        const own = { zoom: at.zoom, x: at.x + size.width * AROUND, y: at.y + size.height * AROUND };
-        const pixels = [Math.round(width * ratio), Math.round(height * ratio)] as const;
-        if (canvas?.width !== pixels[0] || canvas.height !== pixels[1]) canvas = new OffscreenCanvas(...pixels);
-        const context = canvas.getContext("2d");
-        if (context === null) return "exact";
-        const rect = worldRect(own, width, height);
-        context.setTransform(1, 0, 0, 1, 0, 0);
-        context.clearRect(0, 0, ...pixels);
-        context.setTransform(own.zoom * ratio, 0, 0, own.zoom * ratio, own.x * ratio, own.y * ratio);
-        render(context, own, rect);
-        drawn = { at: own, rect };
-        stale = false;
+      const stretched = at.zoom / zoom;
+      if (stale || scale !== ratio || !(stretched <= MOST_STRETCH && stretched >= 1 / MOST_STRETCH)) {
+        tiles.clear();
+        [zoom, scale, stale] = [at.zoom, ratio, false];
       }
-      if (canvas === null || drawn === null) return "exact";
-      const stretch = at.zoom / drawn.at.zoom;
+      const stretch = at.zoom / zoom;
+      const side = Math.round(SIDE * scale) * stretch;
+      const edge = (index: number, shift: number): number => Math.round(shift * ratio + index * side);
+      const range = (shift: number, length: number) =>
+        [Math.floor((-shift * ratio) / side), Math.floor(((length - shift) * ratio) / side)] as const;
+      const [left, right] = range(at.x, size.width);
+      const [top, bottom] = range(at.y, size.height);
       target.setTransform(1, 0, 0, 1, 0, 0);
-      target.drawImage(
-        canvas,
-        (at.x - drawn.at.x * stretch) * ratio,
-        (at.y - drawn.at.y * stretch) * ratio,
-        canvas.width * stretch,
-        canvas.height * stretch,
-      );
+      for (let row = top; row <= bottom; row++)
+        for (let column = left; column <= right; column++) {
+          const tile = tileAt(column, row, render);
+          if (tile === null) continue;
+          // Borders on whole pixels, or seams would show.
+          const [x, y] = [edge(column, at.x), edge(row, at.y)];
+          target.drawImage(tile, x, y, edge(column + 1, at.x) - x, edge(row + 1, at.y) - y);
+        }
+      const most = KEPT * (right - left + 1) * (bottom - top + 1);
+      for (const key of tiles.keys()) {
+        if (tiles.size <= most) break;
+        tiles.delete(key);
+      }
       return stretch === 1 ? "exact" : "stretched";
     },
     refresh() {
@@ -72,8 +103,5 @@ export function createTileCache(): TileCache {
   };
 }
 
-const holds = (outer: Rect, inner: Rect): boolean =>
-  inner.x >= outer.x &&
-  inner.y >= outer.y &&
-  inner.x + inner.w <= outer.x + outer.w &&
-  inner.y + inner.h <= outer.y + outer.h;
+const touches = (a: Rect, b: Rect): boolean =>
+  a.x <= b.x + b.w && a.x + a.w >= b.x && a.y <= b.y + b.h && a.y + a.h >= b.y;

@@ -12,12 +12,15 @@ import { onThemeChange } from "../../ui/theme.ts";
 import type { CanvasColors } from "./colors.ts";
 import { readColors } from "./colors.ts";
 import { drawUnderlay } from "./draw.ts";
-import type { DrawContext, DrawInput } from "./drawInput.ts";
+import { drawMap, drawMarks, hasMarks } from "./drawMap.ts";
+import type { DrawInput } from "./drawInput.ts";
 import { createPatterns } from "./drawInput.ts";
 import type { CardWindow, Detail, Viewport } from "./lod.ts";
 import { cardWindow, detailAt, hasCards, stillInside, worldRect } from "./lod.ts";
 import { createTileCache } from "./tileCache.ts";
+import type { TileCache } from "./tileCache.ts";
 import type { Size } from "./view.ts";
+import { boundsOf } from "./view.ts";
 
 /** A stretched map is drawn anew when the view has rested for this long. */
 const REST_MS = 120;
@@ -76,11 +79,15 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
   );
 
   const { picture, paint, hops, selectedBox, selectedHop, hitBoxes, changed, isolated } = input;
-  const tiles = useMemo(() => {
-    // A map is good for one look of one picture.
-    void [picture, paint, look, hops, selectedBox, selectedHop, hitBoxes, changed, isolated];
-    return createTileCache();
-  }, [picture, paint, look, hops, selectedBox, selectedHop, hitBoxes, changed, isolated]);
+  // Tiles are good for one look of one picture; marks lie in tiles of their own.
+  const map = useMemo(() => {
+    void [paint, look, isolated];
+    return createTileCache(boundsOf(picture.scene));
+  }, [picture, paint, look, isolated]);
+  const marks = useMemo(() => {
+    void [look, hops];
+    return hasMarks({ selectedBox, selectedHop, hitBoxes, changed }) ? createTileCache(boundsOf(picture.scene)) : null;
+  }, [picture, look, hops, selectedBox, selectedHop, hitBoxes, changed]);
   const rest = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const again = useRef<() => void>(() => undefined);
   const draw = useCallback((): void => {
@@ -90,37 +97,42 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     const ratio = devicePixelRatio;
     const shown = latest.current.mounted;
     const detail = shown.window === null && hasCards(detailAt(at.zoom)) ? "names" : detailAt(at.zoom);
-    const render = (on: DrawContext, from: Viewport, view: Rect): void =>
-      drawUnderlay(on, {
-        picture,
-        paint,
-        ...look,
-        viewport: from,
-        detail,
-        view,
-        boxes: boxIndex.query(view),
-        edges: edgeIndex.query(view),
-        mounted: new Set(shown.window?.boxes ?? []),
-        hops,
-        selectedBox,
-        selectedHop,
-        hitBoxes,
-        changed,
-        isolated,
-      });
+    const inputOf = (from: Viewport, view: Rect): DrawInput => ({
+      picture,
+      paint,
+      ...look,
+      viewport: from,
+      detail,
+      view,
+      boxes: boxIndex.query(view),
+      // On a map there are the edges of what is chosen only.
+      edges: detail === "tiles" && selectedBox < 0 && selectedHop < 0 ? [] : edgeIndex.query(view),
+      mounted: new Set(shown.window?.boxes ?? []),
+      hops,
+      selectedBox,
+      selectedHop,
+      hitBoxes,
+      changed,
+      isolated,
+    });
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, size.width * ratio, size.height * ratio);
     clearTimeout(rest.current);
     if (detail === "tiles") {
-      if (tiles.show(context, at, size, ratio, render) === "stretched")
-        rest.current = setTimeout(() => {
-          tiles.refresh();
-          again.current();
-        }, REST_MS);
+      const layer = (tiles: TileCache, drawPart: typeof drawMap): boolean =>
+        tiles.show(context, at, size, ratio, (on, zoom, part) => drawPart(on, inputOf({ x: 0, y: 0, zoom }, part))) ===
+        "exact";
+      const isExact = layer(map, drawMap);
+      if ((marks === null || layer(marks, drawMarks)) && isExact) return;
+      rest.current = setTimeout(() => {
+        map.refresh();
+        marks?.refresh();
+        again.current();
+      }, REST_MS);
       return;
     }
     context.setTransform(at.zoom * ratio, 0, 0, at.zoom * ratio, at.x * ratio, at.y * ratio);
-    render(context, at, worldRect(at, size.width, size.height));
+    drawUnderlay(context, inputOf(at, worldRect(at, size.width, size.height)));
   }, [
     canvas,
     picture,
@@ -136,7 +148,8 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     edgeIndex,
     size,
     viewport,
-    tiles,
+    map,
+    marks,
   ]);
 
   const frame = useRef(0);

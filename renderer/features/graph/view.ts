@@ -35,7 +35,7 @@ export const READABLE_ZOOM = 0.7;
 /** As large as a first view that does not hold everything may be. */
 const FIRST_ZOOM = 0.9;
 
-const boundsOf = (scene: Scene): Rect => ({ x: scene.left, y: 0, w: scene.width, h: scene.height });
+export const boundsOf = (scene: Scene): Rect => ({ x: scene.left, y: 0, w: scene.width, h: scene.height });
 export const rectOfBox = (scene: Scene, box: number): Rect => ({
   x: scene.x[box] ?? 0,
   y: scene.y[box] ?? 0,
