@@ -1,15 +1,15 @@
 // The cache of compiled models: found again, bounded in size and age, never what is in use, cleared whole, and leftovers of
 // processes that died are removed.
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { writeTinyPackage } from "../../testing/tinyPackage.ts";
 import { CompiledModels, exportKey } from "./compiledModels.ts";
 import type { FoundModel } from "./modelFolder.ts";
-import { superfluous } from "./modelFolder.ts";
+import { superfluous, trimModels } from "./modelFolder.ts";
 
 const DAY = 86_400_000;
 const BOUNDS = { bytes: 2500, ageMs: 30 * DAY, graceMs: 3_600_000 };
@@ -120,6 +120,16 @@ describe("compiled models", () => {
     expect((await left()).includes("b")).toBe(false);
   });
 
+  it("stay when this process opens them while it is looked for what may go", async () => {
+    await stored("a", 60);
+    await stored("b", 60);
+    const used = new Set<string>();
+    const trimmed = trimModels(folder(), BOUNDS, used);
+    used.add(hashOf("a"));
+    await trimmed;
+    expect(await left()).toEqual(["a"]);
+  });
+
   it("are removed whole when asked, with what dead processes left", async () => {
     await stored("a", 1);
     await stored("b", 0);
@@ -162,6 +172,38 @@ describe("compiled models", () => {
       await make(new CompiledModels(home, BOUNDS), "new");
       expect((await left()).includes("a")).toBe(true);
       expect((await left()).includes("b")).toBe(false);
+    });
+
+    it("stay when they are opened while it is looked for what may go", async () => {
+      await stored("a", 60);
+      await stored("b", 60);
+      await writeFile(join(folder(), `${hashOf("b")}.${dead}.use`), "");
+      const mark = join(folder(), `${hashOf("a")}.${living}.use`);
+      // Asked when the names in the folder are known already: the other process comes too late for these.
+      const asked = vi.spyOn(process, "kill").mockImplementationOnce(() => {
+        writeFileSync(mark, "");
+        throw new Error("no such process");
+      });
+      await trimModels(folder(), BOUNDS, new Set());
+      expect(asked).toHaveBeenCalledWith(dead, 0);
+      asked.mockRestore();
+      expect(await left()).toEqual(["a"]);
+      expect((await readdir(folder())).filter((name) => /going|gone/.test(name))).toEqual([]);
+    });
+
+    it("is about to remove are waited for, and are gone or stay", async () => {
+      const going = (content: string, pid: number): string =>
+        join(folder(), `${hashOf(content)}.${pid}.${randomUUID()}.going`);
+      const removed = { key: await stored("a", 1), mark: going("a", living) };
+      const spared = { key: await stored("b", 1), mark: going("b", living) };
+      const abandoned = { key: await stored("c", 1), mark: going("c", dead) };
+      for (const { mark } of [removed, spared, abandoned]) await writeFile(mark, "");
+      const models = new CompiledModels(home, BOUNDS);
+      const waiting = [models.find(removed.key), models.find(spared.key)];
+      expect(await models.find(abandoned.key)).toMatchObject({ content: hashOf("c") });
+      await rm(join(folder(), `${hashOf("a")}.mlmodelc`), { recursive: true });
+      await Promise.all([rm(removed.mark), rm(spared.mark)]);
+      expect(await Promise.all(waiting)).toEqual([undefined, expect.objectContaining({ content: hashOf("b") })]);
     });
 
     it("are nobody's when the mark is older than the machine's start, or names no process", async () => {

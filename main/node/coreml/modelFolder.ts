@@ -7,14 +7,15 @@ import type { Dirent } from "node:fs";
 import { lstat, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { uptime } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 
 export const COMPILED = ".mlmodelc";
 const INDEX = ".json";
 /** What a process that died has left behind, and what is on its way out. */
-const UNFINISHED = /\.(?:mlpackage|partial|gone)$/;
+const UNFINISHED = /\.(?:mlpackage|partial|going|gone)$/;
 const CONTENT = /^[0-9a-f]{32}\.mlmodelc$/;
 /** Names with the process that works on them (the native compiler's as well), and marks that a process has opened a model. */
-const OWNED = /\.(\d+)\.(?:[0-9a-f-]{36}\.)?(?:mlpackage|partial)$/;
+const OWNED = /\.(\d+)\.(?:[0-9a-f-]{36}\.)?(?:mlpackage|partial|going)$/;
 const USE = /^([0-9a-f]{32})\.(\d+)\.use$/;
 
 export interface CacheBounds {
@@ -122,16 +123,26 @@ export async function modelsIn(folder: string): Promise<readonly FoundModel[]> {
   );
 }
 
-/** Its name goes first, so that nobody takes it for there; the indexes that told of it follow. */
-async function removeModel({ path, indexes }: FoundModel): Promise<void> {
+/**
+ * Removes a model that is not in use. Who removes says so before it looks for uses, and who uses says so before it looks for
+ * removals (`markUse`): whoever comes second sees the other. Its name goes first, so that nobody takes it for there; the indexes
+ * that told of it follow.
+ */
+async function removeModel(folder: string, model: FoundModel, kept: ReadonlySet<string>): Promise<void> {
+  const { content, path, indexes } = model;
+  const going = join(folder, `${content}.${process.pid}.${randomUUID()}.going`);
   const gone = `${path}.${randomUUID()}.gone`;
   try {
+    await writeFile(going, "");
+    if ((await usedByOthers(folder)).has(content) || kept.has(content)) return;
     await rename(path, gone);
     await Promise.all(indexes.map((index) => rm(index, { force: true })));
-    await rm(gone, { recursive: true, force: true });
   } catch {
     // Another process was faster, or it cannot be removed: whoever counts afterwards sees it.
+  } finally {
+    await rm(going, { force: true }).catch(() => undefined);
   }
+  await rm(gone, { recursive: true, force: true }).catch(() => undefined);
 }
 
 /** Which models are too old, and which the oldest are while all together are too large. */
@@ -166,9 +177,23 @@ function isAnother(pid: number): boolean {
 
 const isOthersWork = (name: string): boolean => isAnother(Number(OWNED.exec(name)?.[1] ?? process.pid));
 
-/** Says to other processes that this one has opened a model: Core ML may open its files again, function by function. */
-export const markUse = (folder: string, content: string): Promise<void> =>
-  writeFile(join(folder, `${content}.${process.pid}.use`), "").catch(() => undefined);
+/** Longer than a removal takes between its mark and the new name; a process may also stop in between. */
+const REMOVAL_MS = 2000;
+
+/**
+ * Says to other processes that this one has opened a model: Core ML may open its files again, function by function. Who is about
+ * to remove it is waited for: then it is gone, or stays.
+ */
+export async function markUse(folder: string, content: string): Promise<void> {
+  await writeFile(join(folder, `${content}.${process.pid}.use`), "").catch(() => undefined);
+  const end = performance.now() + REMOVAL_MS;
+  while (performance.now() < end && (await isGoing(folder, content))) await wait(5);
+}
+
+async function isGoing(folder: string, content: string): Promise<boolean> {
+  const marks = (await namesIn(folder)).filter((name) => name.startsWith(content) && name.endsWith(".going"));
+  return marks.some((name) => isOthersWork(name) || Number(OWNED.exec(name)?.[1]) === process.pid);
+}
 
 /** Models that other processes have opened; the marks of processes that have ended go. */
 export async function usedByOthers(folder: string): Promise<ReadonlySet<string>> {
@@ -188,7 +213,9 @@ export async function usedByOthers(folder: string): Promise<ReadonlySet<string>>
 export async function trimModels(folder: string, bounds: CacheBounds, kept: ReadonlySet<string>): Promise<void> {
   const now = Date.now();
   const inUse = new Set([...kept, ...(await usedByOthers(folder))]);
-  await Promise.all(superfluous(await modelsIn(folder), bounds, now, inUse).map(removeModel));
+  await Promise.all(
+    superfluous(await modelsIn(folder), bounds, now, inUse).map((model) => removeModel(folder, model, kept)),
+  );
   for (const name of (await namesIn(folder)).filter((one) => UNFINISHED.test(one) && !isOthersWork(one))) {
     const path = join(folder, name);
     if (now - (await changedMs(path)) > bounds.graceMs)
@@ -198,10 +225,8 @@ export async function trimModels(folder: string, bounds: CacheBounds, kept: Read
 
 /** All but what other processes have open or are making. */
 export async function removeEverything(folder: string): Promise<void> {
-  const inUse = await usedByOthers(folder);
-  const models = await modelsIn(folder);
-  const kept = new Set(models.filter(({ content }) => inUse.has(content)).flatMap(({ indexes }) => indexes));
-  await Promise.all(models.filter(({ content }) => !inUse.has(content)).map(removeModel));
+  await Promise.all((await modelsIn(folder)).map((model) => removeModel(folder, model, new Set())));
+  const kept = new Set((await modelsIn(folder)).flatMap(({ indexes }) => indexes));
   const rest = (name: string): boolean =>
     (UNFINISHED.test(name) && !isOthersWork(name)) ||
     (name.endsWith(INDEX) && !kept.has(join(folder, name))) ||
