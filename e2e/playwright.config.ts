@@ -36,7 +36,8 @@ export default defineConfig({
     trace: "retain-on-failure",
   },
   projects: [
-    { name: "chromium", testIgnore: "electron/**" },
+    { name: "chromium", testIgnore: ["electron/**", "pictures.spec.ts"] },
     { name: "electron", testMatch: "electron/**/*.spec.ts" },
+    { name: "pictures", testMatch: "pictures.spec.ts" },
   ],
 });
