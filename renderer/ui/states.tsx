@@ -40,7 +40,7 @@ function useElapsed(since: number | undefined): number {
   return Math.max(0, Math.floor((now - began) / 1000));
 }
 
-/** A bar only where a fraction is known; otherwise something that moves, and the time. */
+/** A bar only where a fraction is known; otherwise something that moves, and the time of the whole wait, whatever it says now. */
 export function Progress({ sentence, fraction, since }: ProgressProps): ReactNode {
   const elapsed = useElapsed(since);
   return (
