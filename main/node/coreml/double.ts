@@ -4,7 +4,8 @@
  */
 import { floatsFromHalves, halvesFromFloats } from "../../backends/coreml/half.ts";
 import { openPackage } from "../../backends/coreml/package.ts";
-import { SimState, Simulator } from "../../backends/coreml/simulator/simulator.ts";
+import { SimState } from "../../backends/coreml/simulator/simFunction.ts";
+import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
 import type { SimTensor } from "../../backends/coreml/simulator/tensor.ts";
 import { simTensor } from "../../backends/coreml/simulator/tensor.ts";
 import type { MilDtype } from "../../backends/coreml/mil/types.ts";

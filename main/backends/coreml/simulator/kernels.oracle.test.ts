@@ -9,7 +9,8 @@ import { EMITTED_OPS } from "../mil/infer.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilValue } from "../mil/types.ts";
 import { roundToHalf } from "../half.ts";
-import { SIMULATED_OPS, Simulator } from "./simulator.ts";
+import { SIMULATED_OPS } from "./kernels.ts";
+import { Simulator } from "./simulator.ts";
 
 type Float = "f16" | "f32";
 type Arg = number | boolean | string | OracleTensor | readonly OracleTensor[];

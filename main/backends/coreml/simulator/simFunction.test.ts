@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest";
 import type { MilBlock, MilFunction, MilOperation } from "../mil/types.ts";
 import { tensorType } from "../mil/types.ts";
-import { SimFunction } from "./simulator.ts";
+import { Constants } from "./constants.ts";
+import { SimFunction } from "./simFunction.ts";
 import { simTensor } from "./tensor.ts";
 
 const FLAG = tensorType("bool", []);
 const x = simTensor("bool", [], [1]);
-const load = (): never => expect.unreachable("there is no constant");
 
 function functionOf(type: "cond" | "while_loop", blocks: readonly MilBlock[]): SimFunction {
   const argument = type === "cond" ? "pred" : "loop_vars";
@@ -26,7 +26,7 @@ function functionOf(type: "cond" | "while_loop", blocks: readonly MilBlock[]): S
     operations: [op],
     outputs: ["y"],
   };
-  return new SimFunction(mil, load, load);
+  return new SimFunction(mil, new Constants(undefined));
 }
 /** Gives what it is handed. */
 const same = (name: string): MilBlock => ({ inputs: [{ name, type: FLAG }], operations: [], outputs: [name] });
