@@ -183,25 +183,28 @@ describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
   const cases = ["tiny-llama", "tiny-qwen2", "tiny-qwen3"].flatMap((family) =>
     types.map((type) => [family, type] as const),
   );
-  test.each([...cases, ["tiny-odd", "q4_k_m"] as const])(
-    "%s %s: mean KL to the exact model at most llama.cpp's own",
-    async (family, type) => {
-      const { path, exact } = model(family, type);
-      await withModel(path, "f32", optimised, async (decoder) => {
-        const tokens = tokensFor(decoder.architecture.vocabulary);
-        const truth = await llamaLogprobs(exact, [...tokens]);
-        const peer = await llamaLogprobs(path, [...tokens]);
-        const whole = await ours(decoder, tokens, LENGTH);
-        const single = await ours(decoder, tokens, 1);
-        const limit = Math.max(
-          meanKl(truth, (t) => peer.row(t)),
-          1e-9,
-        );
-        expect(meanKl(truth, (t) => whole[t]!)).toBeLessThanOrEqual(limit);
-        expect(meanKl(truth, (t) => single[t]!)).toBeLessThanOrEqual(limit);
-      });
-    },
-  );
+  // Trained models have channels far larger than the others: rounding whole numbers share their scale with them.
+  const outliers = ["q8_0", "q4_0", "q6_k", "q4_k_m"].map((type) => ["tiny-qwen3", type, "--outliers=20"] as const);
+  test.each(
+    [...cases, ["tiny-odd", "q4_k_m"] as const, ...outliers].map(
+      ([family, type, ...extra]) => [[family, type, ...extra].join(" "), family, type, extra] as const,
+    ),
+  )("%s: mean KL to the exact model at most llama.cpp's own", async (_title, family, type, extra) => {
+    const { path, exact } = model(family, type, extra);
+    await withModel(path, "f32", optimised, async (decoder) => {
+      const tokens = tokensFor(decoder.architecture.vocabulary);
+      const truth = await llamaLogprobs(exact, [...tokens]);
+      const peer = await llamaLogprobs(path, [...tokens]);
+      const whole = await ours(decoder, tokens, LENGTH);
+      const single = await ours(decoder, tokens, 1);
+      const limit = Math.max(
+        meanKl(truth, (t) => peer.row(t)),
+        1e-9,
+      );
+      expect(meanKl(truth, (t) => whole[t]!)).toBeLessThanOrEqual(limit);
+      expect(meanKl(truth, (t) => single[t]!)).toBeLessThanOrEqual(limit);
+    });
+  });
 });
 
 describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {

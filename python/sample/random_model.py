@@ -30,12 +30,12 @@ _CHOICES = {
 }
 
 
-def write_random(shape: ModelShape, file_type: str, target: Path, seed: int) -> None:
+def write_random(shape: ModelShape, file_type: str, target: Path, seed: int, outliers: float = 1.0) -> None:
     """One random model; the same arguments give the same bytes."""
     writer = GGUFWriter(None, shape.family)
     add_metadata(writer, shape, FILE_TYPES[file_type][1])
     add_vocabulary(writer, shape, seed)
-    weights = RandomWeights(shape, seed)
+    weights = RandomWeights(shape, seed, outliers)
     entries = []
     for tensor in tensors(shape):
         kind = tensor_type(file_type, shape, tensor)
@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--exact", type=Path, metavar="FILE", help="also write the same model in f32")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--outliers", type=float, default=1.0, help="how much larger one channel in 64 is behind norms")
     parser.add_argument("--name")
     parser.add_argument("--tied", action=argparse.BooleanOptionalAction, default=None)
     for field in _NUMBERS:
@@ -71,7 +72,7 @@ def main() -> None:
     fields = ("name", "tied", *_NUMBERS, *_REALS, *_CHOICES)
     changes = {field: options[field] for field in fields if options[field] is not None}
     shape = replace(PRESETS[options["preset"]], **changes)
-    write_random(shape, options["type"], options["out"], options["seed"])
+    write_random(shape, options["type"], options["out"], options["seed"], options["outliers"])
     if options["exact"] is not None:
         write_exact(options["out"], options["exact"])
 

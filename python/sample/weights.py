@@ -47,11 +47,15 @@ def _deviation(shape: ModelShape, tensor: TensorSpec) -> float:
 
 
 class RandomWeights:
-    """Packed random tensors of one model; the same seed gives the same bytes."""
+    """Packed random tensors of one model; the same seed gives the same bytes.
 
-    def __init__(self, shape: ModelShape, seed: int) -> None:
+    `outliers` is how much larger one channel in 64 is behind the norms of a layer, as in trained models.
+    """
+
+    def __init__(self, shape: ModelShape, seed: int, outliers: float = 1.0) -> None:
         self._shape = shape
         self._seed = seed
+        self._outliers = outliers
         self._pools: dict[tuple[Ggml, int, float], np.ndarray] = {}
 
     def pieces(self, tensor: TensorSpec, kind: Ggml) -> Iterator[np.ndarray]:
@@ -71,7 +75,10 @@ class RandomWeights:
         if tensor.name.endswith(".bias"):
             return noise * np.float32(0.3)
         mean = 1.1 if tensor.name.endswith(("q_norm.weight", "k_norm.weight")) else 1.0
-        return np.float32(mean) + noise * np.float32(0.1)
+        norm = np.float32(mean) + noise * np.float32(0.1)
+        if self._outliers != 1.0 and tensor.name.endswith(("attn_norm.weight", "ffn_norm.weight")):
+            norm[rng.permutation(len(norm))[: len(norm) // 64]] *= np.float32(self._outliers)
+        return norm
 
     def _from_pool(self, tensor: TensorSpec, kind: Ggml, rng: np.random.Generator) -> Iterator[np.ndarray]:
         columns = tensor.shape[-1]
