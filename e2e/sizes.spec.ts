@@ -108,6 +108,11 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
       for (const tick of await panel.getByRole("checkbox").all()) await tick.check();
       // Their names differ, also where they ended in the same second.
       await expect(panel.getByRole("region", { name: "Bench 1 against Bench 2" })).toBeVisible();
+      await page.setViewportSize({ width: 1000, height: 640 });
+      const intervals = panel.getByText(/^median of 6, 95 % interval \d/);
+      await expect(intervals).toHaveCount(2);
+      // One line each, in the least window too.
+      for (const interval of await intervals.all()) expect((await interval.boundingBox())?.height).toBeLessThan(24);
     }
     if (tab === "Profile") {
       await panel.getByRole("button", { name: "Record", exact: true }).click();
