@@ -13,7 +13,9 @@ import { rootsOf, valueKey } from "../ir/graph.ts";
 import type { Replacement } from "../ir/rewrite.ts";
 import { mapRegions } from "../ir/nested.ts";
 import type { OpSpec } from "../ir/opTable.ts";
-import { rewrite } from "../ir/rewrite.ts";
+import { rewriteInSteps } from "../ir/rewrite.ts";
+import type { Steps } from "../ir/steps.ts";
+import { finish } from "../ir/steps.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
 
@@ -51,12 +53,15 @@ function isCache(graph: Graph, value: Value): boolean {
   return source?.op === "state" || source?.op === "kv_append" || (source?.op === "rope_append" && value.output > 0);
 }
 
-export function applyPrecision(source: Graph, policy: PrecisionPolicy): Graph {
+export const applyPrecision = (source: Graph, policy: PrecisionPolicy): Graph =>
+  finish(applyPrecisionInSteps(source, policy));
+
+export function* applyPrecisionInSteps(source: Graph, policy: PrecisionPolicy): Steps<Graph> {
   if (policy === "f32") return source;
   // A sub-graph keeps the types of what it is handed and gives, as a graph does.
   const { graph } = mapRegions(opTable, source, `precision ${policy}`, (region) => applyPrecision(region, policy));
   const roots = new Set(rootsOf(graph).map(valueKey));
-  const { graph: typed } = rewrite(opTable, graph, `precision ${policy}`, (node, map, replace) => {
+  const { graph: typed } = yield* rewriteInSteps(opTable, graph, `precision ${policy}`, (node, map, replace) => {
     const dtype = dtypeFor(node, policy);
     if (dtype === undefined || !node.outputs.some((type) => isFloat(type.dtype)))
       return alignOperands(graph, node, map, replace);

@@ -25,6 +25,7 @@ import {
   overlayView,
   passDiff,
   passList,
+  precision,
   textPage,
 } from "./views/graph.ts";
 import {
@@ -65,7 +66,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 4,
+  version: 5,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -125,7 +126,10 @@ export const contract = {
       nodeView,
     ),
     "graph.overlay": call(z.object({ key: graphKey, kind: overlayKind, target: targetSpec }), overlayView),
-    "passes.list": call(z.object({ model: modelId, phase, target: targetSpec }), passList),
+    "passes.list": call(
+      z.object({ model: modelId, phase, target: targetSpec, precision: precision.default("f32") }),
+      passList,
+    ),
     "passes.diff": call(
       z.object({
         model: modelId,

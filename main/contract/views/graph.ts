@@ -6,10 +6,18 @@ import { z } from "zod";
 import type { View } from "../define.ts";
 import { device, f32, fact, figure, i32, modelId, phase, targetSpec, truth, u32, u8 } from "./common.ts";
 
+/** In which floats a graph is computed (main/compiler/precision.ts). A target has none: its profile says it. */
+export const precision = z.enum(["f32", "mixed", "f16"]);
+export type Precision = View<typeof precision>;
+
 /** initial: as the model file builds it · pass: after that many passes · legal: after legalisation for the target. */
 export const stage = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("initial") }),
-  z.object({ kind: z.literal("pass"), index: z.number().int().min(0).max(1000) }),
+  z.object({ kind: z.literal("initial"), precision: precision.optional() }),
+  z.object({
+    kind: z.literal("pass"),
+    index: z.number().int().min(0).max(1000),
+    precision: precision.optional(),
+  }),
   z.object({ kind: z.literal("legal"), target: targetSpec }),
 ]);
 export type Stage = View<typeof stage>;

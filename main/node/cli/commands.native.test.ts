@@ -149,6 +149,21 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /dead code +\d+ → \d+/,
   },
   {
+    line: "graph FILE --stage initial --precision mixed",
+    json: z.object({ key: z.object({ stage: z.object({ precision: z.literal("mixed") }) }) }),
+    says: /cast\(%\d+\) \{to: "f16"\}[^]*rms_norm\([^\n]* : f32\[T,256\][^]*linear\([^\n]* : f16\[T,256\]/,
+  },
+  {
+    line: "graph FILE --stage 11 --precision f16",
+    json: z.object({ key: z.object({ stage: z.object({ index: z.literal(11), precision: z.literal("f16") }) }) }),
+    says: /rms_norm\([^\n]* : f16\[T,256\][^]*qkv_linear\([^\n]* : f16/,
+  },
+  {
+    line: "passes FILE --precision mixed",
+    json: z.object({ precision: z.literal("mixed"), passes: z.array(z.object({ nodesBefore: number.min(180) })) }),
+    says: /common subexpressions +\d+ → \d+ +26[^]*fuse rope and append: not at /,
+  },
+  {
     line: "route --demo --ops",
     json: z.object({ truth: text, devices: z.array(device).min(2), segments: z.array(z.any()), sentence: text }),
     says: /^M4 family · macOS 15[^]*HOST +3[^]*host +\d+\.\d+ %/,
@@ -558,6 +573,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["doctor -o DIR/kept", 2, /--output: expected together with --verify/],
   ["route FILE --planned --expect ane>=0.5", 2, /got --planned and --expect, expected one/],
   ["route FILE --planned --ops", 2, /got --planned and --ops, expected one/],
+  ["passes FILE --precision bf16", 2, /--precision: got bf16, expected f32, mixed or f16/],
+  ["graph FILE --precision f16", 2, /--precision: got f16, but a legal graph is Core ML's [^]*--profile exact/],
   ["route FILE --mlx --expect ane>=0.5", 2, /got --mlx and --expect, expected one/],
   ["route FILE --mlx --planned", 2, /got --planned and --mlx, expected one/],
   ["route FILE --mlx --chip m4", 2, /where to run: got --mlx and --chip, expected one/],

@@ -1,12 +1,16 @@
 /** `rlx graph` and `rlx passes`. */
-import type { Stage } from "../../contract/views/graph.ts";
+import type { Precision, Stage } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, targetOf, wholeNumber } from "./client.ts";
 import { figureText } from "./output.ts";
 
-interface GraphOptions extends CommonOptions {
+interface PassesOptions extends CommonOptions {
+  readonly precision: string;
+}
+
+interface GraphOptions extends PassesOptions {
   readonly stage: string;
 }
 
@@ -16,10 +20,19 @@ export function phaseOf(options: CommonOptions): Phase {
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --phase: got ${phase}, expected decode or prefill`);
 }
 
-function stageOf(text: string, target: TargetSpec): Stage {
-  if (text === "initial") return { kind: "initial" };
-  if (text === "legal") return { kind: "legal", target };
-  if (/^\d+$/.test(text)) return { kind: "pass", index: wholeNumber("stage", text, 0, 1000) };
+function precisionOf({ precision }: PassesOptions): Precision {
+  if (precision === "f32" || precision === "mixed" || precision === "f16") return precision;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision}, expected f32, mixed or f16`);
+}
+
+function stageOf(text: string, target: TargetSpec, precision: Precision): Stage {
+  if (text === "initial") return { kind: "initial", precision };
+  if (text === "legal" && precision === "f32") return { kind: "legal", target };
+  if (text === "legal")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision}, but a legal graph is Core ML's`, {
+      hint: "There the form of the weights decides: --profile exact is f32, the others f16. Or name a --stage before it: initial, or the number of passes applied.",
+    });
+  if (/^\d+$/.test(text)) return { kind: "pass", index: wholeNumber("stage", text, 0, 1000), precision };
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
     `[rlx] --stage: got ${text}, expected initial, legal or the number of passes applied`,
@@ -29,7 +42,7 @@ function stageOf(text: string, target: TargetSpec): Stage {
 export async function graph(command: Command, choice: ModelChoice, options: GraphOptions): Promise<undefined> {
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
-  const key = { model, stage: stageOf(options.stage, target), phase: phaseOf(options) };
+  const key = { model, stage: stageOf(options.stage, target, precisionOf(options)), phase: phaseOf(options) };
   const signal = { signal: command.signal };
   if (command.output.json) command.output.value(await command.client.call("graph.get", key, signal));
   else
@@ -42,15 +55,16 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
   return undefined;
 }
 
-export async function passes(command: Command, choice: ModelChoice, options: CommonOptions): Promise<undefined> {
+export async function passes(command: Command, choice: ModelChoice, options: PassesOptions): Promise<undefined> {
+  const precision = precisionOf(options);
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
   const list = await command.client.call(
     "passes.list",
-    { model, phase: phaseOf(options), target },
+    { model, phase: phaseOf(options), target, precision },
     { signal: command.signal },
   );
-  command.output.value(list);
+  command.output.value({ ...list, precision });
   const rows = list.passes.map((pass) => [
     String(pass.index),
     pass.name,

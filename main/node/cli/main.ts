@@ -120,13 +120,27 @@ withoutWeights(
   .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
 
-forTarget(add("graph", "the IR as text, or its columns with --json", "rlx graph model.gguf --stage initial | less"))
+const inPrecision = (command: Program): Program =>
+  command.addOption(
+    preset("--precision <policy>", "f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),
+  );
+
+inPrecision(
+  forTarget(add("graph", "the IR as text, or its columns with --json", "rlx graph model.gguf --stage initial | less")),
+)
   .addOption(preset("--stage <name>", "initial, legal, or the number of passes applied", "legal"))
   .action(run(async () => (await import("./graph.ts")).graph));
 
-forTarget(add("passes", "what each pass did, hits and misses and why", "rlx passes model.gguf")).action(
-  run(async () => (await import("./graph.ts")).passes),
-);
+inPrecision(
+  forTarget(
+    add(
+      "passes",
+      "what each pass did, hits and misses and why",
+      "rlx passes model.gguf",
+      "rlx passes model.gguf --precision mixed",
+    ),
+  ),
+).action(run(async () => (await import("./graph.ts")).passes));
 
 forTarget(
   add(

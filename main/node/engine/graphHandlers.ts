@@ -63,8 +63,8 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       const route = isPredicted(kind) ? await routeOf(model, target, key.phase, signal) : undefined;
       return overlay(key, kind, route, graph, bindings);
     },
-    "passes.list": async ({ model, phase }, { signal }) => {
-      const { records } = await passRecords(store.get(model), signal);
+    "passes.list": async ({ model, phase, precision }, { signal }) => {
+      const { records } = await passRecords(store.get(model), signal, precision);
       const total = records.reduce((sum, record) => sum + record.milliseconds, 0) / 1000;
       return {
         model,
@@ -104,8 +104,10 @@ function withinContext(model: OpenModel, key: GraphKey): GraphKey {
 }
 
 function stageTitle(key: GraphKey): string {
-  if (key.stage.kind === "initial") return "IR as built";
-  return key.stage.kind === "pass" ? `IR after pass ${key.stage.index}` : `IR, legal for Core ML, ${key.phase}`;
+  if (key.stage.kind === "legal") return `IR, legal for Core ML, ${key.phase}`;
+  const { precision = "f32" } = key.stage;
+  const floats = precision === "f32" ? "" : `, ${precision} precision`;
+  return `${key.stage.kind === "initial" ? "IR as built" : `IR after pass ${key.stage.index}`}${floats}`;
 }
 
 /** The node of another stage that stands for the same operation of the model. */

@@ -3,6 +3,8 @@
  * a step has. What is made is kept with the model, the large ones as long as they are among the last.
  */
 import type { Legalised } from "../../compiler/legalise.ts";
+import type { PrecisionPolicy } from "../../compiler/precision.ts";
+import { applyPrecisionInSteps } from "../../compiler/precision.ts";
 import { legalInSteps } from "../../compiler/prepare.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, Stage } from "../../contract/views/graph.ts";
@@ -53,13 +55,27 @@ const TEMPLATE: Kind<Graph> = { name: "template", keep: 1 };
 export const templateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
   worksOf(model).get(TEMPLATE, "", signal, (own) => inSlices(templateInSteps(model, "f16"), own));
 
+const TYPED: Kind<Graph> = { name: "typed", keep: 1 };
+
+/** The same, computed in other floats. */
+const typedTemplate = (model: OpenModel, precision: PrecisionPolicy, signal: AbortSignal): Promise<Graph> =>
+  precision === "f32"
+    ? templateOf(model, signal)
+    : worksOf(model).get(TYPED, precision, signal, async (own) =>
+        inSlices(applyPrecisionInSteps(await templateOf(model, own), precision), own),
+      );
+
 const PASS_RECORDS: Kind<PipelineResult> = { name: "passes", keep: 1 };
 const LEGAL: Kind<Legalised> = { name: "legal", keep: 4 };
 
 /** Every pass in order over the template: what the pipeline tab shows. */
-export const passRecords = (model: OpenModel, signal: AbortSignal): Promise<PipelineResult> =>
-  worksOf(model).get(PASS_RECORDS, "", signal, async (own) =>
-    inSlices(runPipelineInSteps(await templateOf(model, own), { passes: PASSES }), own),
+export const passRecords = (
+  model: OpenModel,
+  signal: AbortSignal,
+  precision: PrecisionPolicy = "f32",
+): Promise<PipelineResult> =>
+  worksOf(model).get(PASS_RECORDS, precision, signal, async (own) =>
+    inSlices(runPipelineInSteps(await typedTemplate(model, precision, own), { passes: PASSES }), own),
   );
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
@@ -90,7 +106,7 @@ export async function stagedGraph(
   const { stage } = key;
   switch (stage.kind) {
     case "initial":
-      return { graph: await templateOf(model, signal), bindings };
+      return { graph: await typedTemplate(model, stage.precision ?? "f32", signal), bindings };
     case "pass":
       return { graph: await afterPass(model, stage, signal), bindings };
     case "legal":
@@ -103,8 +119,9 @@ async function afterPass(
   stage: Extract<Stage, { readonly kind: "pass" }>,
   signal: AbortSignal,
 ): Promise<Graph> {
-  if (stage.index === 0) return templateOf(model, signal);
-  const { records } = await passRecords(model, signal);
+  const { precision = "f32" } = stage;
+  if (stage.index === 0) return typedTemplate(model, precision, signal);
+  const { records } = await passRecords(model, signal, precision);
   const record = records[stage.index - 1];
   if (!record)
     throw new WorkbenchError(
