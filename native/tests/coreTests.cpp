@@ -153,21 +153,47 @@ void test_philox() {
   CHECK(sum > 49700 && sum < 50300);
 }
 
+// A vocabulary is shared by threads in parts: any number of them gives the same, also where a whole part is ruled out.
+void test_sampler_parts() {
+  const rlx::kernels::Dispatch& kernels = *rlx::kernels::dispatch(nullptr);
+  rlx::Pages work;
+  rlx::Pool pool;
+  std::vector<float> logits(100'000);
+  for (size_t i = 0; i < logits.size(); i++) logits[i] = static_cast<float>(rlx::philox_uniform(5, i) * 8);
+  std::fill(logits.begin() + 30'000, logits.begin() + 70'000, -INFINITY);
+  for (const size_t best : {size_t{3}, size_t{16'384}, size_t{99'999}}) {
+    std::vector<float> row = logits;
+    row[best] = 9;
+    if (best == 3) row[20'000] = 9;  // of equals the first
+    double total = 0;
+    for (const float x : row) total += std::exp(static_cast<double>(x));
+    const double want = 9 - std::log(total);
+    const rlx::Sampled one = rlx::sample(kernels, pool, 1, row.data(), row.size(), {}, work);
+    CHECK(one.token.id == best);
+    CHECK(std::abs(static_cast<double>(one.token.logprob) - want) < 2e-6 * std::abs(want));
+    for (const size_t threads : {2, 3, 16}) {
+      const rlx::Sampled many = rlx::sample(kernels, pool, threads, row.data(), row.size(), {}, work);
+      CHECK(many.token.id == one.token.id && many.token.logprob == one.token.logprob);
+    }
+  }
+}
+
 void test_sampler() {
   const rlx::kernels::Dispatch& kernels = *rlx::kernels::dispatch(nullptr);
   rlx::Pages work;
+  rlx::Pool pool;
   const std::vector<float> logits = {1, 3, 2, 0, -1};
   rlx::SampleRequest request;
-  CHECK(rlx::sample(kernels, logits.data(), 5, request, work).token.id == 1);
+  CHECK(rlx::sample(kernels, pool, 2, logits.data(), 5, request, work).token.id == 1);
   request.repeat_penalty = 4;
   request.recent = {1, 1, 99, -5};
-  CHECK(rlx::sample(kernels, logits.data(), 5, request, work).token.id == 2);
+  CHECK(rlx::sample(kernels, pool, 2, logits.data(), 5, request, work).token.id == 2);
   request = {};
   request.temperature = 1;
   // Shares of 20 000 draws against the softmax; the filters leave exactly what they should.
   const auto shares = [&] {
     std::vector<double> found(5);
-    for (request.step = 0; request.step < 20000; request.step++) found[rlx::sample(kernels, logits.data(), 5, request, work).token.id] += 1 / 20000.0;
+    for (request.step = 0; request.step < 20000; request.step++) found[rlx::sample(kernels, pool, 2, logits.data(), 5, request, work).token.id] += 1 / 20000.0;
     return found;
   };
   const double expected[] = {0.08613, 0.63641, 0.23412, 0.03168, 0.01166};
@@ -185,7 +211,7 @@ void test_sampler() {
   found = shares();
   CHECK(found[0] == 0 && found[2] == 0 && found[3] == 0 && found[4] == 0 && found[1] > 0.999);
   const std::vector<float> poison(5, NAN);
-  CHECK(same(code_of([&] { rlx::sample(kernels, poison.data(), 5, request, work); }), "RUN_FAILED"));
+  CHECK(same(code_of([&] { rlx::sample(kernels, pool, 2, poison.data(), 5, request, work); }), "RUN_FAILED"));
 }
 
 // ------------------------------------------------------------------------------------------------ plans
@@ -296,6 +322,7 @@ int main() {
   test_weights();
   test_philox();
   test_sampler();
+  test_sampler_parts();
   test_plans();
   std::printf("%d passed, %d failed\n", checks - failures, failures);
   return failures == 0 ? 0 : 1;

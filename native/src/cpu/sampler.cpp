@@ -1,6 +1,7 @@
 #include "sampler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -39,6 +40,47 @@ double philox_uniform(uint32_t seed, uint64_t step) {
 }
 
 namespace {
+
+// What there is to know of a row of logits. A vocabulary takes one thread a tenth of a millisecond or more, so threads share it.
+// Parts are fixed and brought together in order: the result does not depend on how many threads there are.
+struct Summary {
+  float log_sum_exp = 0;
+  size_t best = 0;
+};
+constexpr size_t kPart = 16384;
+
+Summary summarise(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary) {
+  struct Job {
+    const kernels::Dispatch& kernels;
+    const float* logits;
+    size_t vocabulary;
+    std::vector<Summary> parts;
+    std::atomic<size_t> next{0};
+  } job{kernels, logits, vocabulary, std::vector<Summary>((vocabulary + kPart - 1) / kPart), {}};
+  pool.run(
+      std::min(threads, job.parts.size()),
+      [](void* argument, size_t) {
+        Job& job = *static_cast<Job*>(argument);
+        for (size_t part; (part = job.next.fetch_add(1)) < job.parts.size();) {
+          const float* values = job.logits + part * kPart;
+          const size_t count = std::min(kPart, job.vocabulary - part * kPart);
+          job.parts[part] = {job.kernels.log_sum_exp(values, count), part * kPart + job.kernels.argmax(values, count)};
+        }
+      },
+      &job);
+  Summary whole = job.parts.front();
+  if (job.parts.size() == 1) return whole;
+  double top = -INFINITY;
+  for (const Summary& part : job.parts) {
+    top = std::fmax(top, static_cast<double>(part.log_sum_exp));
+    // NaN never wins, as in a part.
+    if (logits[part.best] > logits[whole.best] || std::isnan(logits[whole.best])) whole.best = part.best;
+  }
+  double total = 0;
+  for (const Summary& part : job.parts) total += std::exp(static_cast<double>(part.log_sum_exp) - top);
+  whole.log_sum_exp = static_cast<float>(top + std::log(total));
+  return whole;
+}
 
 struct Candidate {
   uint32_t id;
@@ -114,8 +156,10 @@ std::vector<int32_t> penalised_tokens(const SampleRequest& request, size_t vocab
   return tokens;
 }
 
-Sampled sample(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, const SampleRequest& request, Pages& work) {
-  const float normaliser = kernels.log_sum_exp(logits, vocabulary);
+Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary,
+               const SampleRequest& request, Pages& work) {
+  const Summary summary = summarise(kernels, pool, threads, logits, vocabulary);
+  const float normaliser = summary.log_sum_exp;
   Sampled result;
   const float* adjusted = logits;
   if (request.repeat_penalty != 1 && !request.recent.empty()) {
@@ -126,7 +170,7 @@ Sampled sample(const kernels::Dispatch& kernels, const float* logits, size_t voc
     adjusted = copy;
   }
   if (request.temperature <= 0 || request.top_k == 1) {
-    result.token.id = static_cast<uint32_t>(kernels.argmax(adjusted, vocabulary));
+    result.token.id = static_cast<uint32_t>(adjusted == logits ? summary.best : kernels.argmax(adjusted, vocabulary));
   } else {
     const std::vector<Candidate> kept = candidates(kernels, adjusted, vocabulary, request);
     double sum = 0;

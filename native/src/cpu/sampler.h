@@ -43,7 +43,8 @@ struct Scored {
   std::vector<int32_t> best;    // most probable token of each row
 };
 
-Sampled sample(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, const SampleRequest& request, Pages& work);
+Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary,
+               const SampleRequest& request, Pages& work);
 Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows, size_t vocabulary,
              const ScoreRequest& request);
 

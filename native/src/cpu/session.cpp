@@ -188,9 +188,9 @@ const Tensor& Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-Sampled Session::draw(SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed) {
+Sampled Session::draw(Pool& pool, SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed) {
   if (followed) sampling.recent.push_back(*followed);
-  const Sampled sampled = sample(*options_.kernels, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), sampling, work_);
+  const Sampled sampled = sample(*options_.kernels, pool, options_.threads, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), sampling, work_);
   drawn_ = static_cast<int32_t>(sampled.token.id);
   return sampled;
 }
@@ -298,7 +298,7 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   if (request.sample || request.score) {
     const Tensor& logits = output(request.logits);
     if (logits.dtype != DType::f32 || logits.count == 0) fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
-    if (request.sample) result.sampled = draw(*request.sample, logits, request.follow.empty() ? std::nullopt : drawn);
+    if (request.sample) result.sampled = draw(pool, *request.sample, logits, request.follow.empty() ? std::nullopt : drawn);
     if (request.score) result.scored = score(*options_.kernels, pool, options_.threads, logits.f32(), logits.rows(), logits.last(), *request.score);
   }
   for (const std::string& name : request.fetch) {

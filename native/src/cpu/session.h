@@ -84,7 +84,7 @@ class Session {
   void stamp(size_t at);
   void make_ops();
   void set_inputs(const RunRequest& request);
-  Sampled draw(SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed);
+  Sampled draw(Pool& pool, SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed);
   template <bool kProfile>
   void execute(size_t thread);
   template <class Visit>

@@ -102,6 +102,8 @@ TEST_CASE("rows: softmax and log_sum_exp") {
     for (float v : x) sum += std::exp(static_cast<double>(v) - full);
     check("log_sum_exp", std::fabs(static_cast<double>(k.log_sum_exp(x.data(), n)) - (full + std::log(sum))) < 2e-6 * std::fabs(full) + 1e-6);
   }
+  const std::vector<float> nothing(40, -INFINITY);
+  check("log_sum_exp of nothing", k.log_sum_exp(nothing.data(), nothing.size()) == -INFINITY);
   const float mixed[4] = {-INFINITY, 1.0f, -INFINITY, 1.0f};
   float y[4];
   k.softmax(mixed, 4, 1.0f, y, 4, 0, 1, 4);

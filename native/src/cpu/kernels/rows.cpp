@@ -155,6 +155,7 @@ void softmax(const float* x, size_t ldx, float scale, float* y, size_t ldy, size
 
 float log_sum_exp(const float* x, size_t n) {
   const float top = max_of(x, n);
+  if (top == -__builtin_inff()) return top;
   // f64 total: a vocabulary has 1e5 terms.
   double total = 0.0;
   for (size_t block = 0; block < n; block += 4096) {
