@@ -44,13 +44,14 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
     }
   };
 
-  const lose = (dead: ChildProcess, reason: string): void => {
+  const lose = (dead: ChildProcess, reason: string, by: NodeJS.Signals | null = null): void => {
     if (child !== dead) return;
     child = undefined;
     const left = [...ends.values()];
     ends.clear();
     for (const end of left) end.close(reason, true);
-    if (!stopping) options.onLost?.(reason);
+    // ^C goes to both of us, and an engine that is still being loaded does not leave it to us yet: that is no loss.
+    if (!stopping && by !== "SIGINT") options.onLost?.(reason);
   };
 
   const started = (): ChildProcess => {
@@ -63,7 +64,7 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
     next.on("message", receive);
     next.on("error", (error) => lose(next, error.message));
     next.on("exit", (code, signal) =>
-      lose(next, signal ? `the engine was ended by ${signal}` : `the engine ended with code ${code ?? "?"}`),
+      lose(next, signal ? `the engine was ended by ${signal}` : `the engine ended with code ${code ?? "?"}`, signal),
     );
     child = next;
     return next;
