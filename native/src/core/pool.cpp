@@ -7,8 +7,8 @@
 
 namespace rlx {
 namespace {
-// How long an idle worker looks for the next run before it sleeps: about the time between two tokens' launches.
-constexpr int kIdleSpins = 6000;
+// How often an idle worker looks for the next run before it sleeps: about the time between two tokens' launches.
+constexpr int kIdleYields = 1300;
 }  // namespace
 
 void mark_compute_thread(const char* name) {
@@ -48,14 +48,14 @@ void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
   for (;;) {
     const uint32_t left = pending_.load(std::memory_order_acquire);
     if (left == 0) return;
-    await_change(pending_, left, kIdleSpins);
+    await_change(pending_, left, kIdleYields);
   }
 }
 
 void Pool::work(size_t thread, uint32_t seen) {
   mark_compute_thread("rlx-worker");
   for (;;) {
-    await_change(epoch_, seen, kIdleSpins);
+    await_change(epoch_, seen, kIdleYields);
     seen = epoch_.load(std::memory_order_acquire);
     if (stop_.load()) return;
     if (thread < count_) fn_(argument_, thread);

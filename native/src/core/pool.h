@@ -18,11 +18,15 @@ inline void relax() {
 #endif
 }
 
-// Waits until `word` is not `old`: first spinning, then asleep.
-inline void await_change(std::atomic<uint32_t>& word, uint32_t old, int spins) {
-  for (int i = 0; i < spins; i++) {
+// Waits until `word` is not `old`: looks for some 5 microseconds, then lets other threads run between two looks, then sleeps.
+// Where other programs want the processors, too, the one that is waited for may be waiting for this one's: looking alone
+// would hold it up, a token of a small model took six times as long.
+inline void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields) {
+  constexpr int kLooks = 200;
+  for (int i = 0; i < kLooks + yields; i++) {
     if (word.load(std::memory_order_acquire) != old) return;
-    relax();
+    if (i < kLooks) relax();
+    else std::this_thread::yield();
   }
   while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
 }
@@ -42,13 +46,13 @@ class Barrier {
       epoch_.store(epoch + 1, std::memory_order_release);
       if (count_ > 1) epoch_.notify_all();
     } else {
-      await_change(epoch_, epoch, kSpins);
+      await_change(epoch_, epoch, kYields);
     }
   }
 
  private:
-  // About 100 microseconds: longer than any imbalance on an idle machine, shorter than a time slice.
-  static constexpr int kSpins = 4000;
+  // Some hundred microseconds: longer than any imbalance on an idle machine, shorter than a time slice.
+  static constexpr int kYields = 800;
   alignas(64) std::atomic<uint32_t> arrived_{0};
   alignas(64) std::atomic<uint32_t> epoch_{0};
   uint32_t count_ = 1;
