@@ -130,6 +130,7 @@ export const contract = {
       z.object({ model: modelId, phase, target: targetSpec, precision: precision.default("f32") }),
       passList,
     ),
+    /** Of the passes in f32. */
     "passes.diff": call(
       z.object({
         model: modelId,

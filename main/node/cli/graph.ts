@@ -40,9 +40,10 @@ function stageOf(text: string, target: TargetSpec, precision: Precision): Stage 
 }
 
 export async function graph(command: Command, choice: ModelChoice, options: GraphOptions): Promise<undefined> {
+  const precision = precisionOf(options);
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
-  const key = { model, stage: stageOf(options.stage, target, precisionOf(options)), phase: phaseOf(options) };
+  const key = { model, stage: stageOf(options.stage, target, precision), phase: phaseOf(options) };
   const signal = { signal: command.signal };
   if (command.output.json) command.output.value(await command.client.call("graph.get", key, signal));
   else

@@ -282,8 +282,8 @@ const commandNamed = (word: string): Program | undefined =>
 
 /** Of a command that there is not, its name alone: asked for its help, the parser would show that of all instead of saying so. */
 function parsed(words: readonly string[]): readonly string[] {
-  const [first, second] = words;
-  const name = first === "help" ? second : first;
+  const [first, ...rest] = words;
+  const name = first === "help" ? rest.find((word) => !word.startsWith("-")) : first;
   return name === undefined || name === "help" || name.startsWith("-") || commandNamed(name) ? words : [name];
 }
 

@@ -192,8 +192,15 @@ export async function markUse(folder: string, content: string): Promise<void> {
 
 async function isGoing(folder: string, content: string): Promise<boolean> {
   const marks = (await namesIn(folder)).filter((name) => name.startsWith(content) && name.endsWith(".going"));
-  return marks.some((name) => isOthersWork(name) || Number(OWNED.exec(name)?.[1]) === process.pid);
+  for (const name of marks)
+    if ((isOthersWork(name) || isOwn(name)) && (await isSinceStart(join(folder, name)))) return true;
+  return false;
 }
+
+const isOwn = (name: string): boolean => Number(OWNED.exec(name)?.[1]) === process.pid;
+
+/** Who made a mark before the machine was started has ended, whoever has its number now. */
+const isSinceStart = async (path: string): Promise<boolean> => (await changedMs(path)) >= Date.now() - 1000 * uptime();
 
 /** Models that other processes have opened; the marks of processes that have ended go. */
 export async function usedByOthers(folder: string): Promise<ReadonlySet<string>> {
@@ -201,9 +208,7 @@ export async function usedByOthers(folder: string): Promise<ReadonlySet<string>>
   for (const name of await namesIn(folder)) {
     const [, content, pid] = USE.exec(name) ?? [];
     if (content === undefined || Number(pid) === process.pid) continue;
-    // Who made a mark before the machine was started has ended, whoever has its number now.
-    const started = Date.now() - 1000 * uptime();
-    if (isAnother(Number(pid)) && (await changedMs(join(folder, name))) >= started) used.add(content);
+    if (isAnother(Number(pid)) && (await isSinceStart(join(folder, name)))) used.add(content);
     else await rm(join(folder, name), { force: true }).catch(() => undefined);
   }
   return used;
@@ -228,7 +233,8 @@ export async function removeEverything(folder: string): Promise<void> {
   await Promise.all((await modelsIn(folder)).map((model) => removeModel(folder, model, new Set())));
   const kept = new Set((await modelsIn(folder)).flatMap(({ indexes }) => indexes));
   const rest = (name: string): boolean =>
-    (UNFINISHED.test(name) && !isOthersWork(name)) ||
+    // A mark of our own is of a removal that goes on, and takes it away.
+    (UNFINISHED.test(name) && !isOthersWork(name) && !(isOwn(name) && name.endsWith(".going"))) ||
     (name.endsWith(INDEX) && !kept.has(join(folder, name))) ||
     name.endsWith(`.${process.pid}.use`);
   for (const name of (await namesIn(folder)).filter(rest))

@@ -1,4 +1,4 @@
-// Threads of the engine. Workers spin for a moment, then sleep; a run uses the first `count` threads, the caller
+// Threads of the engine. Who waits looks for a moment, lets others run for a while, then sleeps; a run uses the first `count` threads, the caller
 // being thread 0. The barrier's last arrival may do something for all before the others go on.
 #pragma once
 
@@ -18,7 +18,7 @@ inline void relax() {
 #endif
 }
 
-// Waits until `word` is not `old`: looks for some 5 microseconds, then lets other threads run between two looks, then sleeps.
+// Waits until `word` is not `old`: looks for some microseconds at most, then lets other threads run between two looks, then sleeps.
 // Where other programs want the processors, too, the one that is waited for may be waiting for this one's: looking alone
 // would hold it up, a token of a small model took six times as long.
 inline void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields) {

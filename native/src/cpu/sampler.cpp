@@ -88,11 +88,11 @@ struct Candidate {
 };
 
 // The candidates in falling order, as many as the filters leave.
-std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, const SampleRequest& request) {
+std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, float largest,
+                                  const SampleRequest& request) {
   size_t limit = request.top_k == 0 ? vocabulary : std::min(request.top_k, vocabulary);
   const bool needs_total = request.top_p < 1 && limit == vocabulary;
   double total = 0;
-  const float largest = logits[kernels.argmax(logits, vocabulary)];
   if (!std::isfinite(largest)) fail(Code::run_failed, "[sample] the logits are not finite");
   if (needs_total)
     for (size_t i = 0; i < vocabulary; i++) total += std::exp((static_cast<double>(logits[i]) - largest) / request.temperature);
@@ -169,10 +169,11 @@ Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, con
     penalise(copy, vocabulary, request);
     adjusted = copy;
   }
+  const size_t best = adjusted == logits ? summary.best : kernels.argmax(adjusted, vocabulary);
   if (request.temperature <= 0 || request.top_k == 1) {
-    result.token.id = static_cast<uint32_t>(adjusted == logits ? summary.best : kernels.argmax(adjusted, vocabulary));
+    result.token.id = static_cast<uint32_t>(best);
   } else {
-    const std::vector<Candidate> kept = candidates(kernels, adjusted, vocabulary, request);
+    const std::vector<Candidate> kept = candidates(kernels, adjusted, vocabulary, adjusted[best], request);
     double sum = 0;
     for (const Candidate& candidate : kept) sum += candidate.weight;
     const double mark = philox_uniform(request.seed, request.step) * sum;

@@ -1,6 +1,7 @@
 /**
- * The underlay, from near enough to see edges (drawMap.ts has the view from afar): group frames, all edges, stubs, and the boxes that are too far away to be elements. Drawn on demand, from
- * flat arrays, only what is in view. World coordinates; one world unit is a pixel at zoom 1.
+ * The underlay, from near enough to see edges (drawMap.ts has the view from afar): group frames, all edges, stubs, and the boxes
+ * that are too far away to be elements. Drawn on demand, from flat arrays, only what is in view. World coordinates; one world unit
+ * is a pixel at zoom 1.
  */
 import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
 import { groupName } from "../../graph/graphModel.ts";
@@ -159,7 +160,7 @@ function drawStackLip(context: DrawContext, input: DrawInput, box: number): void
 /** What a pass did to a box: its colour around it; near enough to read, the cards carry the sign. */
 export function drawChange(context: DrawContext, input: DrawInput, box: number): void {
   const kind = input.changed.get(box);
-  if (kind === undefined || (input.mounted.has(box) && input.detail !== "tiles")) return;
+  if (kind === undefined || input.mounted.has(box)) return;
   const { scene } = input.picture;
   const [x, y, w, h] = [scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0, scene.h[box] ?? 0];
   // From afar a ring would be thinner than a pixel: the box itself takes the colour.

@@ -32,8 +32,14 @@ function tracePath(context: DrawContext, scene: Scene, edge: number): void {
   }
 }
 
+/** Of the chosen box, or of the chosen hop. */
+export function isChosenEdge({ picture: { scene }, selectedBox, selectedHop, hops }: DrawInput, edge: number): boolean {
+  if (selectedBox >= 0 && (scene.edgeFrom[edge] === selectedBox || scene.edgeTo[edge] === selectedBox)) return true;
+  return selectedHop >= 0 && hops.get(edge)?.hop === selectedHop;
+}
+
 export function drawEdges(context: DrawContext, input: DrawInput): void {
-  const { picture, colors, detail, selectedBox, hops } = input;
+  const { picture, colors, detail, hops } = input;
   const { scene } = picture;
   const floor = px(input, 0.8);
   const classes: { readonly width: number; readonly list: number[] }[] = [1.2, 2, 3, 4].map((width) => ({
@@ -43,11 +49,9 @@ export function drawEdges(context: DrawContext, input: DrawInput): void {
   const state: number[] = [];
   const special: { readonly edge: number; readonly color: string }[] = [];
   for (const edge of input.edges) {
-    const chosen = selectedBox >= 0 && (scene.edgeFrom[edge] === selectedBox || scene.edgeTo[edge] === selectedBox);
-    if (chosen) special.push({ edge, color: colors.select });
-    else if (hops.has(edge) && (detail !== "tiles" || hops.get(edge)?.hop === input.selectedHop))
-      special.push({ edge, color: hops.get(edge)?.hop === input.selectedHop ? colors.select : colors.ink });
+    if (isChosenEdge(input, edge)) special.push({ edge, color: colors.select });
     else if (detail === "tiles") continue;
+    else if (hops.has(edge)) special.push({ edge, color: colors.ink });
     else if (scene.edgeKind[edge] === EDGE_KINDS.state) state.push(edge);
     else {
       const width = edgeWidth(scene.edgeBytes[edge] ?? 0);

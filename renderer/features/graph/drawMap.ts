@@ -6,7 +6,7 @@
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { titleOf } from "./boxWords.ts";
 import { drawBox, drawChange, drawFrame, drawRing } from "./draw.ts";
-import { drawEdges } from "./drawEdges.ts";
+import { drawEdges, isChosenEdge } from "./drawEdges.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { px } from "./drawInput.ts";
 
@@ -25,6 +25,11 @@ export const hasMarks = ({
   changed,
 }: Pick<DrawInput, "selectedBox" | "selectedHop" | "hitBoxes" | "changed">): boolean =>
   selectedBox >= 0 || selectedHop >= 0 || hitBoxes.size > 0 || changed.size > 0;
+
+/** The same, of the boxes and edges in view. */
+export const hasMarksIn = (input: DrawInput): boolean =>
+  input.edges.some((edge) => isChosenEdge(input, edge)) ||
+  input.boxes.some((box) => box === input.selectedBox || input.hitBoxes.has(box) || input.changed.has(box));
 
 /** What was found, chosen or changed, and the edges of what is chosen; the numbers of blocks lie above that, too. */
 export function drawMarks(context: DrawContext, input: DrawInput): void {

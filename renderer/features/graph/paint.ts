@@ -23,7 +23,7 @@ export interface Paint {
   readonly shares: Float32Array;
   /** Share of the whole program's work. */
   readonly work: Float32Array;
-  /** The segments of its nodes, in the mode that shows them. */
+  /** The segments of its nodes; empty but in the mode that shows them. */
   readonly segments: readonly (readonly number[])[];
   /** Sum (time, bytes), largest (error), or legend number of the first node (type); NaN where nothing is known. */
   readonly value: Float32Array;
@@ -45,7 +45,7 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   const shares = new Float32Array(boxCount * kinds);
   const counts = new Float32Array(boxCount * kinds);
   const work = new Float32Array(boxCount);
-  const segments = Array.from({ length: boxCount }, (): number[] => []);
+  const segments = mode === "segment" ? Array.from({ length: boxCount }, (): number[] => []) : [];
   const value = new Float32Array(boxCount).fill(isResultMode(mode) ? Number.NaN : 0);
   const seen = new Uint8Array(boxCount);
   for (let node = 0; node < model.view.nodeCount; node++) {

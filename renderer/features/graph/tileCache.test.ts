@@ -45,7 +45,10 @@ function show(x: number, y: number, at = zoom, ratio = 1): { readonly placed: Pl
     setTransform: () => undefined,
     drawImage: (_tile: unknown, px: number, py: number, w: number, h: number) => placed.push({ x: px, y: py, w, h }),
   } as unknown as CanvasRenderingContext2D;
-  const kind = tiles.show(target, { x, y, zoom: at }, size, ratio, (_context, _zoom, part) => rendered.push(part));
+  const kind = tiles.show(target, { x, y, zoom: at }, size, ratio, (part) => {
+    rendered.push(part);
+    return () => undefined;
+  });
   return { placed, kind };
 }
 
@@ -76,6 +79,38 @@ test("a pan draws only what comes into view", () => {
 test("nothing is drawn where there is no picture", () => {
   expect(show(450, 1000).placed).toEqual([]);
   expect(rendered).toEqual([]);
+});
+
+test("nothing is kept or shown where nothing is drawn", () => {
+  let asked = 0;
+  const target = { setTransform: () => undefined, drawImage: () => expect.fail("nothing to show") };
+  const look = (): string =>
+    tiles.show(target as unknown as CanvasRenderingContext2D, { x: 450, y: 0, zoom }, size, 1, () => {
+      asked++;
+      return null;
+    });
+  look();
+  const first = asked;
+  expect(first).toBeGreaterThan(0);
+  expect(look()).toBe("exact");
+  expect(asked).toBe(first);
+});
+
+test("a tile is drawn from all of the world that it shows, also where its pixels are not whole ones of the page", () => {
+  for (const ratio of [0.67, 0.9, 1.1, 1.2, 2]) {
+    rendered = [];
+    tiles = createTileCache({ x: 0, y: 0, w: 200_000, h: 7000 });
+    const { placed } = show(-9000, 0, zoom, ratio);
+    expect(placed).toHaveLength(rendered.length);
+    placed.forEach(({ x, y, w, h }, i) => {
+      const { x: left, y: top, w: width, h: height } = rendered[i]!;
+      const [from, to] = [(x / ratio + 9000) / zoom, ((x + w) / ratio + 9000) / zoom];
+      expect(left).toBeLessThan(from);
+      expect(left + width).toBeGreaterThan(to);
+      expect(top).toBeLessThan(y / ratio / zoom);
+      expect(top + height).toBeGreaterThan((y + h) / ratio / zoom);
+    });
+  }
 });
 
 test("tiles meet on whole pixels, at any zoom and pixel ratio", () => {

@@ -7,7 +7,8 @@ import type { Rect } from "../../graph/gridIndex.ts";
 import type { Viewport } from "./lod.ts";
 import type { Size } from "./view.ts";
 
-export type RenderTile = (context: OffscreenCanvasRenderingContext2D, zoom: number, part: Rect) => void;
+/** How to draw a part of the world; null where there is nothing to draw. */
+export type DrawPart = (part: Rect, zoom: number) => ((context: OffscreenCanvasRenderingContext2D) => void) | null;
 
 export interface TileCache {
   /** exact: what stands there is what would be drawn now · stretched: it should be drawn again when the view rests. */
@@ -16,7 +17,7 @@ export interface TileCache {
     at: Viewport,
     size: Size,
     ratio: number,
-    render: RenderTile,
+    drawPart: DrawPart,
   ): "exact" | "stretched";
   /** The next time all is drawn anew. */
   refresh(): void;
@@ -26,7 +27,7 @@ export interface TileCache {
 const SIDE = 256;
 /** Stretched further than this they would say nothing. */
 const MOST_STRETCH = 2;
-/** Kept beside those in view, as a multiple of their number. */
+/** Kept in all, as a multiple of those in view. */
 const KEPT = 3;
 /** Pixels that what is drawn of a box may stand out of it. */
 const BLEED = 4;
@@ -34,48 +35,56 @@ const BLEED = 4;
 /** `bounds`: outside of it there is nothing to draw. */
 export function createTileCache(bounds: Rect): TileCache {
   // In the order of their last use.
-  const tiles = new Map<string, OffscreenCanvas>();
+  const tiles = new Map<string, OffscreenCanvas | null>();
   let zoom = 0;
   let scale = 1;
   let stale = false;
 
-  /** The part of the world in a tile, and what stands out of boxes beside it. */
-  const partOf = (column: number, row: number): Rect => ({
-    x: (column * SIDE - BLEED) / zoom,
-    y: (row * SIDE - BLEED) / zoom,
-    w: (SIDE + 2 * BLEED) / zoom,
-    h: (SIDE + 2 * BLEED) / zoom,
-  });
+  /** Whole pixels of the device, which need not be whole ones of the page. */
+  const pixels = (): number => Math.round(SIDE * scale);
 
-  const tileAt = (column: number, row: number, render: RenderTile): OffscreenCanvas | null => {
-    const key = `${column} ${row}`;
-    const known = tiles.get(key);
-    if (known !== undefined) {
-      tiles.delete(key);
-      tiles.set(key, known);
-      return known;
-    }
+  /** The part of the world in a tile, and what stands out of boxes beside it. */
+  const partOf = (column: number, row: number): Rect => {
+    const side = pixels() / scale;
+    return {
+      x: (column * side - BLEED) / zoom,
+      y: (row * side - BLEED) / zoom,
+      w: (side + 2 * BLEED) / zoom,
+      h: (side + 2 * BLEED) / zoom,
+    };
+  };
+
+  const drawTile = (column: number, row: number, drawPart: DrawPart): OffscreenCanvas | null => {
     const part = partOf(column, row);
-    if (!touches(part, bounds)) return null;
-    const canvas = new OffscreenCanvas(Math.round(SIDE * scale), Math.round(SIDE * scale));
+    const draw = touches(part, bounds) ? drawPart(part, zoom) : null;
+    if (draw === null) return null;
+    const side = pixels();
+    const canvas = new OffscreenCanvas(side, side);
     const context = canvas.getContext("2d");
     if (context === null) return null;
-    const pixels = zoom * scale;
-    context.setTransform(pixels, 0, 0, pixels, -column * canvas.width, -row * canvas.height);
-    render(context, zoom, part);
-    tiles.set(key, canvas);
+    context.setTransform(zoom * scale, 0, 0, zoom * scale, -column * side, -row * side);
+    draw(context);
     return canvas;
   };
 
+  const tileAt = (column: number, row: number, drawPart: DrawPart): OffscreenCanvas | null => {
+    const key = `${column} ${row}`;
+    const known = tiles.get(key);
+    const tile = known === undefined ? drawTile(column, row, drawPart) : known;
+    tiles.delete(key);
+    tiles.set(key, tile);
+    return tile;
+  };
+
   return {
-    show(target, at, size, ratio, render) {
+    show(target, at, size, ratio, drawPart) {
       const stretched = at.zoom / zoom;
       if (stale || scale !== ratio || !(stretched <= MOST_STRETCH && stretched >= 1 / MOST_STRETCH)) {
         tiles.clear();
         [zoom, scale, stale] = [at.zoom, ratio, false];
       }
       const stretch = at.zoom / zoom;
-      const side = Math.round(SIDE * scale) * stretch;
+      const side = pixels() * stretch;
       const edge = (index: number, shift: number): number => Math.round(shift * ratio + index * side);
       const range = (shift: number, length: number) =>
         [Math.floor((-shift * ratio) / side), Math.floor(((length - shift) * ratio) / side)] as const;
@@ -84,13 +93,14 @@ export function createTileCache(bounds: Rect): TileCache {
       target.setTransform(1, 0, 0, 1, 0, 0);
       for (let row = top; row <= bottom; row++)
         for (let column = left; column <= right; column++) {
-          const tile = tileAt(column, row, render);
+          const tile = tileAt(column, row, drawPart);
           if (tile === null) continue;
           // Borders on whole pixels, or seams would show.
           const [x, y] = [edge(column, at.x), edge(row, at.y)];
           target.drawImage(tile, x, y, edge(column + 1, at.x) - x, edge(row + 1, at.y) - y);
         }
-      const most = KEPT * (right - left + 1) * (bottom - top + 1);
+      // Stretched ones are drawn anew soon.
+      const most = (stretch === 1 ? KEPT : 1) * (right - left + 1) * (bottom - top + 1);
       for (const key of tiles.keys()) {
         if (tiles.size <= most) break;
         tiles.delete(key);

@@ -12,13 +12,13 @@ import { onThemeChange } from "../../ui/theme.ts";
 import type { CanvasColors } from "./colors.ts";
 import { readColors } from "./colors.ts";
 import { drawUnderlay } from "./draw.ts";
-import { drawMap, drawMarks, hasMarks } from "./drawMap.ts";
+import { drawMap, drawMarks, hasMarks, hasMarksIn } from "./drawMap.ts";
 import type { DrawInput } from "./drawInput.ts";
 import { createPatterns } from "./drawInput.ts";
 import type { CardWindow, Detail, Viewport } from "./lod.ts";
 import { cardWindow, detailAt, hasCards, stillInside, worldRect } from "./lod.ts";
 import { createTileCache } from "./tileCache.ts";
-import type { TileCache } from "./tileCache.ts";
+import type { DrawPart } from "./tileCache.ts";
 import type { Size } from "./view.ts";
 import { boundsOf } from "./view.ts";
 
@@ -97,7 +97,7 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     const ratio = devicePixelRatio;
     const shown = latest.current.mounted;
     const detail = shown.window === null && hasCards(detailAt(at.zoom)) ? "names" : detailAt(at.zoom);
-    const inputOf = (from: Viewport, view: Rect): DrawInput => ({
+    const inputOf = (from: Viewport, view: Rect, edges: readonly number[]): DrawInput => ({
       picture,
       paint,
       ...look,
@@ -105,9 +105,9 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
       detail,
       view,
       boxes: boxIndex.query(view),
-      // On a map there are the edges of what is chosen only.
-      edges: detail === "tiles" && selectedBox < 0 && selectedHop < 0 ? [] : edgeIndex.query(view),
-      mounted: new Set(shown.window?.boxes ?? []),
+      edges,
+      // A jump from near to far is drawn before the cards are gone.
+      mounted: new Set(detail === "tiles" ? [] : shown.window?.boxes),
       hops,
       selectedBox,
       selectedHop,
@@ -119,11 +119,16 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     context.clearRect(0, 0, size.width * ratio, size.height * ratio);
     clearTimeout(rest.current);
     if (detail === "tiles") {
-      const layer = (tiles: TileCache, drawPart: typeof drawMap): boolean =>
-        tiles.show(context, at, size, ratio, (on, zoom, part) => drawPart(on, inputOf({ x: 0, y: 0, zoom }, part))) ===
-        "exact";
-      const isExact = layer(map, drawMap);
-      if ((marks === null || layer(marks, drawMarks)) && isExact) return;
+      const plain: DrawPart = (part, zoom) => {
+        const of = inputOf({ x: 0, y: 0, zoom }, part, []);
+        return of.boxes.length === 0 ? null : (on) => drawMap(on, of);
+      };
+      const marked: DrawPart = (part, zoom) => {
+        const of = inputOf({ x: 0, y: 0, zoom }, part, selectedBox < 0 && selectedHop < 0 ? [] : edgeIndex.query(part));
+        return hasMarksIn(of) ? (on) => drawMarks(on, of) : null;
+      };
+      const layers = [map.show(context, at, size, ratio, plain), marks?.show(context, at, size, ratio, marked)];
+      if (!layers.includes("stretched")) return;
       rest.current = setTimeout(() => {
         map.refresh();
         marks?.refresh();
@@ -132,7 +137,8 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
       return;
     }
     context.setTransform(at.zoom * ratio, 0, 0, at.zoom * ratio, at.x * ratio, at.y * ratio);
-    drawUnderlay(context, inputOf(at, worldRect(at, size.width, size.height)));
+    const view = worldRect(at, size.width, size.height);
+    drawUnderlay(context, inputOf(at, view, edgeIndex.query(view)));
   }, [
     canvas,
     picture,
