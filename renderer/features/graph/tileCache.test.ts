@@ -113,6 +113,16 @@ test("a tile is drawn from all of the world that it shows, also where its pixels
   }
 });
 
+test("a look at nothing costs no tile that was drawn", () => {
+  tiles = createTileCache({ x: 0, y: 0, w: 7000, h: 5000 });
+  show(0, 0);
+  const first = rendered.length;
+  for (let y = 0; y > -9000; y -= 200) show(0, y);
+  for (let x = 0; x < 9000; x += 200) show(x, -9000);
+  show(0, 0);
+  expect(rendered).toHaveLength(first);
+});
+
 test("tiles meet on whole pixels, at any zoom and pixel ratio", () => {
   for (const ratio of [1, 1.5, 2])
     for (const at of [0.1, 0.137, 0.06]) {

@@ -35,7 +35,9 @@ const BLEED = 4;
 /** `bounds`: outside of it there is nothing to draw. */
 export function createTileCache(bounds: Rect): TileCache {
   // In the order of their last use.
-  const tiles = new Map<string, OffscreenCanvas | null>();
+  const tiles = new Map<string, OffscreenCanvas>();
+  // Where there was nothing to draw: known, and without pixels.
+  const empty = new Set<string>();
   let zoom = 0;
   let scale = 1;
   let stale = false;
@@ -69,10 +71,11 @@ export function createTileCache(bounds: Rect): TileCache {
 
   const tileAt = (column: number, row: number, drawPart: DrawPart): OffscreenCanvas | null => {
     const key = `${column} ${row}`;
-    const known = tiles.get(key);
-    const tile = known === undefined ? drawTile(column, row, drawPart) : known;
+    if (empty.has(key)) return null;
+    const tile = tiles.get(key) ?? drawTile(column, row, drawPart);
     tiles.delete(key);
-    tiles.set(key, tile);
+    if (tile === null) empty.add(key);
+    else tiles.set(key, tile);
     return tile;
   };
 
@@ -81,6 +84,7 @@ export function createTileCache(bounds: Rect): TileCache {
       const stretched = at.zoom / zoom;
       if (stale || scale !== ratio || !(stretched <= MOST_STRETCH && stretched >= 1 / MOST_STRETCH)) {
         tiles.clear();
+        empty.clear();
         [zoom, scale, stale] = [at.zoom, ratio, false];
       }
       const stretch = at.zoom / zoom;
