@@ -203,6 +203,18 @@ def _check_layout(lib):
         raise RuntimeError(f"llama.cpp {version} has other parameters than {VERSION}: {'; '.join(wrong)}")
 
 
+def _load_backends(ggml):
+    """The build of ggml that is best here, or the one that RLX_LLAMA_CPU names ("haswell")."""
+    cpu = os.environ.get("RLX_LLAMA_CPU")
+    if cpu is None:
+        ggml.ggml_backend_load_all_from_path.argtypes = [c.c_char_p]
+        ggml.ggml_backend_load_all_from_path(library_folder().encode())
+        return
+    ggml.ggml_backend_load.restype, ggml.ggml_backend_load.argtypes = c.c_void_p, [c.c_char_p]
+    if not ggml.ggml_backend_load(find_library(f"ggml-cpu-{cpu}").encode()):
+        raise FileNotFoundError(f"llama.cpp's build for {cpu} does not load here")
+
+
 def load_library():
     """Loads and prepares the library once per process."""
     global _library
@@ -214,8 +226,7 @@ def load_library():
             function = getattr(lib, name)
             function.restype, function.argtypes = result, arguments
         lib.llama_log_set(_log_callback, None)
-        ggml.ggml_backend_load_all_from_path.argtypes = [c.c_char_p]
-        ggml.ggml_backend_load_all_from_path(library_folder().encode())
+        _load_backends(ggml)
         _check_layout(lib)
         lib.llama_backend_init()
         _library = lib

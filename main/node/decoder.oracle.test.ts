@@ -1,101 +1,46 @@
-// The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at every position. Packed
-// files are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to it is at most
-// llama.cpp's own. Whole, chunked and token-by-token prompts agree.
-// f16: the wanted 1e-3 to llama.cpp is not met (6e-3 to 1e-2) and stands below as an expected failure. llama.cpp rounds activations
-// to f16 before each product with f16 weights, and a last-bit difference before a rounding becomes a whole step after it: reading the
-// same tokens one by one, it is 4e-3 to 6e-3 from itself (held below, too). Ours agree with each other and are within 1e-3 of the same
-// weights as f32.
-import { execFileSync } from "node:child_process";
+// The engine against llama.cpp on random-weight files of the three families. f32 and f16 agree to 1e-3 at every position (bit
+// for bit: decoderBits.oracle.test.ts). Packed files are measured against the exact model (the same weights as f32, run by
+// llama.cpp): our mean KL to it is at most llama.cpp's own. Whole, chunked and token-by-token prompts agree.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { compile } from "../compiler/compile.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { DecoderModel } from "../runtime/decoderModel.ts";
-import { openDecoder } from "../runtime/decoderModel.ts";
 import { generate, GREEDY } from "../runtime/generate.ts";
+import {
+  LENGTH,
+  logprobsOf as ours,
+  modelMaker,
+  optimised,
+  tokensFor,
+  withDecoder,
+  worstGap,
+} from "../testing/decoderRuns.ts";
 import type { Rows } from "../testing/llama.ts";
-import { llamaForget, llamaGenerate, llamaInfo, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
-import { pythonPath, repositoryRoot } from "../testing/oracleProcess.ts";
+import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { loadAddon } from "./addon.ts";
 import { openFileSource } from "./fileByteSource.ts";
 
 const missing = llamaMissing();
+const notX86 = process.arch === "x64" ? undefined : "(only on x86 are sums in the order of llama.cpp's)";
 const folder = mkdtempSync(join(tmpdir(), "rlx-decoder-"));
 const engine = loadAddon();
-const LENGTH = 64;
 afterAll(async () => {
   if (missing === undefined) await llamaForget();
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Made {
-  readonly path: string;
-  readonly exact: string;
-}
-const made = new Map<string, Made>();
-function model(preset: string, type: string, extra: readonly string[] = []): Made {
-  const key = [preset, type, ...extra].join("");
-  const known = made.get(key);
-  if (known) return known;
-  const path = join(folder, `${key}.gguf`);
-  const exact = join(folder, `${key}-exact.gguf`);
-  execFileSync(
-    pythonPath,
-    ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path, "--exact", exact, ...extra],
-    { cwd: join(repositoryRoot, "python") },
-  );
-  const result = { path, exact };
-  made.set(key, result);
-  return result;
-}
-
-const optimised = (graph: Graph): Graph => compile(graph, { backend: "cpu", verify: true }).graph;
-
-async function withModel<T>(
+const model = modelMaker(folder);
+const withModel = <T>(
   path: string,
   cacheType: "f32" | "f16",
   prepare: (graph: Graph) => Graph,
   work: (m: DecoderModel) => Promise<T>,
-): Promise<T> {
-  const file = await openGguf(await openFileSource(path));
-  const decoder = openDecoder(engine, file, [path], { threads: 2, cacheType, chunk: LENGTH, prepare });
-  try {
-    return await work(decoder);
-  } finally {
-    decoder.dispose();
-    await file.close();
-  }
-}
-
-const tokensFor = (vocabulary: number): Int32Array =>
-  Int32Array.from({ length: LENGTH }, (_, i) => (i * 7919 + 13) % vocabulary);
-
-function logSoftmax(row: Float32Array): Float64Array {
-  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
-  const total = row.reduce((sum, x) => sum + Math.exp(x - largest), 0);
-  return Float64Array.from(row, (x) => x - largest - Math.log(total));
-}
-
-/** Log-probabilities of every row, the prompt cut into runs of `chunk`. */
-async function ours(decoder: DecoderModel, tokens: Int32Array, chunk: number): Promise<Float64Array[]> {
-  const session = decoder.open({ context: 2 * LENGTH });
-  const rows: Float64Array[] = [];
-  for (let at = 0; at < tokens.length; at += chunk) {
-    const part = tokens.subarray(at, at + chunk);
-    const logits = await session.logits(part, [...part.keys()]);
-    const width = decoder.architecture.vocabulary;
-    for (let r = 0; r < part.length; r++) rows.push(logSoftmax(logits.subarray(r * width, (r + 1) * width)));
-  }
-  session.dispose();
-  return rows;
-}
-
-const worstGap = (a: readonly Float64Array[], row: (t: number) => Float64Array): number =>
-  Math.max(...a.map((mine, t) => mine.reduce((most, x, i) => Math.max(most, Math.abs(x - row(t)[i]!)), 0)));
+  asGgml = cacheType === "f32",
+): Promise<T> => withDecoder(engine, path, { cacheType, prepare, asGgml }, work);
 
 const meanKl = (exact: Rows<Float64Array>, other: (t: number) => Float64Array): number =>
   Array.from({ length: LENGTH }, (_, t) =>
@@ -114,57 +59,47 @@ function expectSameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array
 const FAMILIES = ["tiny-llama", "tiny-llama3", "tiny-qwen2", "tiny-qwen3", "tiny-odd"] as const;
 
 describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
-  test.each(FAMILIES)(
-    "%s f32: log-probabilities within 1e-3 at every position, raw and optimised graph",
-    async (family) => {
-      const { path } = model(family, "f32");
-      for (const prepare of [(graph: Graph): Graph => graph, optimised])
-        await withModel(path, "f32", prepare, async (decoder) => {
-          const tokens = tokensFor(decoder.architecture.vocabulary);
-          const theirs = await llamaLogprobs(path, [...tokens]);
-          const whole = await ours(decoder, tokens, LENGTH);
-          expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
-          expectSameBest(whole, theirs);
-          for (const chunk of [17, 1])
-            expect(worstGap(await ours(decoder, tokens, chunk), (t) => whole[t]!)).toBeLessThan(1e-3);
-        });
-    },
+  const agrees = async (family: string, type: "f32" | "f16"): Promise<void> => {
+    const { path } = model(family, type);
+    for (const prepare of [(graph: Graph): Graph => graph, optimised])
+      await withModel(path, "f32", prepare, async (decoder) => {
+        const tokens = tokensFor(decoder.architecture.vocabulary);
+        const theirs = await llamaLogprobs(path, [...tokens]);
+        const whole = await ours(decoder, tokens, LENGTH);
+        expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
+        expectSameBest(whole, theirs);
+        for (const chunk of [17, 1])
+          expect(worstGap(await ours(decoder, tokens, chunk), (t) => whole[t]!)).toBeLessThan(1e-3);
+      });
+  };
+  test.each(FAMILIES)("%s f32: within 1e-3 at every position, raw and optimised graph", (family) =>
+    agrees(family, "f32"),
   );
 
-  test.each(FAMILIES)("%s f16: within 1e-3 of the exact model at every position", async (family) => {
-    const { path, exact } = model(family, "f16");
-    await withModel(path, "f32", optimised, async (decoder) => {
-      const tokens = tokensFor(decoder.architecture.vocabulary);
-      const truth = await llamaLogprobs(exact, [...tokens]);
-      for (const chunk of [LENGTH, 17, 1])
-        expect(worstGap(await ours(decoder, tokens, chunk), (t) => truth.row(t))).toBeLessThan(1e-3);
-    });
+  // llama.cpp rounds activations to f16 before products with f16 weights, and a last-bit difference before a rounding is a
+  // whole step behind it: only sums in its own order agree, and we have that order for x86.
+  describe.skipIf(notX86 !== undefined)(`f16 ${notX86 ?? ""}`, () => {
+    test.each(FAMILIES)("%s f16: within 1e-3 at every position, raw and optimised graph", (family) =>
+      agrees(family, "f16"),
+    );
   });
 
-  test.fails("NOT MET: f16 log-probabilities within 1e-3 of llama.cpp at every position", async () => {
-    const { path } = model("tiny-qwen3", "f16");
-    await withModel(path, "f32", optimised, async (decoder) => {
-      const tokens = tokensFor(decoder.architecture.vocabulary);
-      const theirs = await llamaLogprobs(path, [...tokens]);
-      expect(worstGap(await ours(decoder, tokens, LENGTH), (t) => theirs.row(t))).toBeLessThan(1e-3);
-    });
-  });
-
-  test.each(["tiny-llama", "tiny-qwen2", "tiny-qwen3"])(
-    "%s f16: llama.cpp itself moves by more than 1e-3 when it reads the same tokens one by one, with f32 it does not",
+  test.each(FAMILIES)(
+    "%s f16, our own arithmetic: within 1e-3 of the exact model at every position",
     async (family) => {
       const { path, exact } = model(family, "f16");
-      const gap = async (file: string): Promise<number> => {
-        const tokens = [...tokensFor((await llamaInfo(file)).vocabSize)];
-        const whole = await llamaLogprobs(file, tokens);
-        const single = await llamaLogprobs(file, tokens, { batch: 1, ubatch: 1 });
-        return worstGap(
-          tokens.map((_, t) => whole.row(t)),
-          (t) => single.row(t),
-        );
-      };
-      expect(await gap(path)).toBeGreaterThan(1e-3);
-      expect(await gap(exact)).toBeLessThan(1e-4);
+      await withModel(
+        path,
+        "f32",
+        optimised,
+        async (decoder) => {
+          const tokens = tokensFor(decoder.architecture.vocabulary);
+          const truth = await llamaLogprobs(exact, [...tokens]);
+          for (const chunk of [LENGTH, 17, 1])
+            expect(worstGap(await ours(decoder, tokens, chunk), (t) => truth.row(t))).toBeLessThan(1e-3);
+        },
+        false,
+      );
     },
   );
 

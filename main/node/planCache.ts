@@ -22,14 +22,15 @@ export interface PlanCache {
 
 export function planKey(
   file: GgufFile,
-  options: Pick<DecoderOptions, "cacheType" | "chunk">,
+  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml">,
   cache: Pick<PlanCache, "build" | "dispatch">,
 ): string {
   const headers = file.parts.map((part, i) => [
     part.byteLength,
     createHash("sha256").update(file.headerBytes(i)).digest("hex"),
   ]);
-  const parts = [cache.build, cache.dispatch, options.cacheType ?? "f16", options.chunk ?? DEFAULT_CHUNK, headers];
+  const { cacheType = "f16", chunk = DEFAULT_CHUNK, asGgml = null } = options;
+  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, headers];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 

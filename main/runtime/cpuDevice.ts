@@ -32,6 +32,8 @@ export interface CpuDeviceOptions {
   readonly limits?: Bindings;
   /** false: one instruction per op rule. */
   readonly fuse?: boolean;
+  /** Add and round as ggml does. */
+  readonly asGgml?: boolean;
 }
 
 const noWeights: LocateWeight = (_file, tensor) => {
@@ -66,6 +68,7 @@ export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "t
   const plan = compileCpu(graph, cpuRules, options.weights?.locate ?? noWeights, {
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.fuse === undefined ? {} : { fuse: options.fuse }),
+    ...(options.asGgml === undefined ? {} : { asGgml: options.asGgml }),
   });
   return {
     plan: plan.bytes,

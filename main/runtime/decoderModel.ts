@@ -17,6 +17,8 @@ import type { CompiledGraph } from "./device.ts";
 export interface DecoderPlanOptions {
   /** Element type of keys and values. */
   readonly cacheType?: "f16" | "f32";
+  /** Add and round as ggml does (CPU, x86: to the last bit). Default: with an f32 cache, which is there for comparing. */
+  readonly asGgml?: boolean;
   /** Most tokens of a prompt that run at once. */
   readonly chunk?: number;
   /** What the compiler does to the built graph before it is lowered: passes and legalisation. */
@@ -70,10 +72,13 @@ export const locateIn =
 
 /**
  * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
- * `cacheType`, `chunk` and `prepare`, and on nothing else: no weight is read, no path is in it.
+ * the options, and on nothing else: no weight is read, no path is in it.
  */
 export const decoderArtifact = (file: GgufFile, options: DecoderPlanOptions): CpuArtifact =>
-  compileArtifact(decoderGraph(file, options), { weights: { paths: [], locate: locateIn(file) } });
+  compileArtifact(decoderGraph(file, options), {
+    weights: { paths: [], locate: locateIn(file) },
+    asGgml: options.asGgml ?? options.cacheType === "f32",
+  });
 
 /** `artifact` is one that decoderArtifact made from this very header and these options. */
 export function openDecoder(

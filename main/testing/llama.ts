@@ -2,13 +2,16 @@
  * llama.cpp as the outside answer: token ids, logits, greedy text, timings. A process of its own (a bad file can end it)
  * that calls the library of the pinned node-llama-cpp through its C interface (python/llama.py).
  */
-import { sharedOracleProcess, whyMissing } from "./oracleProcess.ts";
-import type { OracleTensor, OracleValue } from "./oracleProcess.ts";
+import { sharedOracleProcess, startOracleProcess, whyMissing } from "./oracleProcess.ts";
+import type { OracleProcess, OracleTensor, OracleValue } from "./oracleProcess.ts";
 
 export const llamaMissing = (): string | undefined => whyMissing("llama");
 
 const ask = (question: string, values: { readonly [name: string]: OracleValue }): Promise<OracleValue> =>
   sharedOracleProcess("llama").ask(`llama.${question}`, values);
+
+/** A process of its own with llama.cpp's build for older processors: AVX2 without AVX-512. */
+export const startAvx2Llama = (): OracleProcess => startOracleProcess({ RLX_LLAMA_CPU: "haswell" });
 
 /** The defaults agree best with exact arithmetic: f32 cache, plain attention, two threads. */
 export interface LlamaOptions {
@@ -109,8 +112,9 @@ export async function llamaLogprobs(
   path: string,
   tokens: readonly number[],
   options?: LlamaOptions,
+  process: OracleProcess = sharedOracleProcess("llama"),
 ): Promise<Rows<Float64Array>> {
-  return rows(await ask("logprobs", { path, tokens, options: plain(options) }));
+  return rows(await process.ask("llama.logprobs", { path, tokens, options: plain(options) }));
 }
 
 /** Greedy continuation; stops after an end-of-generation token unless told otherwise. */

@@ -123,11 +123,14 @@ interface Answer {
   readonly error?: { readonly kind: string; readonly message: string };
 }
 
-export function startOracleProcess(): OracleProcess {
+export function startOracleProcess(environment: NodeJS.ProcessEnv = {}): OracleProcess {
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
     pythonPath,
     [join(repositoryRoot, "python/oracle.py")],
-    { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, OMP_NUM_THREADS: "2", PYTHONDONTWRITEBYTECODE: "1" } },
+    {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...environment, OMP_NUM_THREADS: "2", PYTHONDONTWRITEBYTECODE: "1" },
+    },
   );
   const waiting = new Map<number, Waiting>();
   let next = 1;

@@ -9,6 +9,7 @@ import { lower, settle } from "./lower.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 import { planMemory } from "./memoryPlan.ts";
 import { attentionBlocks } from "./patterns/attentionBlock.ts";
+import { canFollowGgml, followGgml } from "./patterns/asGgml.ts";
 import { linearBlocks } from "./patterns/linearBlock.ts";
 import { writePlan } from "./planWriter.ts";
 
@@ -17,6 +18,8 @@ export interface CpuCompileOptions {
   readonly limits?: Bindings;
   /** false: one instruction per op rule, for tests and for comparing. */
   readonly fuse?: boolean;
+  /** Add and round as ggml does where all weights are f32 or f16 (on x86 to the last bit): for comparing with it. */
+  readonly asGgml?: boolean;
 }
 
 /** What a plan says of itself: for reports, profiles, and estimates. */
@@ -48,6 +51,10 @@ export function compileCpu(
     inBodies(draft, linearBlocks);
     linearBlocks(draft);
     attentionBlocks(draft);
+  }
+  if (options.asGgml === true && canFollowGgml(draft)) {
+    inBodies(draft, followGgml);
+    followGgml(draft);
   }
   settle(draft);
   flatten(draft);

@@ -214,7 +214,9 @@ withText(
   .option("--ids <list>", "token ids, separated by commas")
   .option("--threads <n>", "CPU threads; all without it")
   .addOption(preset("--device <id>", "cpu or mlx", "cpu"))
-  .addOption(preset("--cache <type>", "type of the cache: f16 or f32", "f16"))
+  .addOption(
+    preset("--cache <type>", "type of the cache: f32 (f32 and f16 files: llama.cpp's own numbers) or f16", "f32"),
+  )
   .addOption(preset("--chunk <n>", "tokens handled at once", "512"))
   .action(run(async () => (await import("./score.ts")).score));
 

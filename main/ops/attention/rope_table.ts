@@ -12,7 +12,7 @@ import { milPlain } from "../families/coreml.ts";
 import { cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
-import { ropeFrequencies } from "../families/ropeFrequencies.ts";
+import { ggmlAngles, ropeFrequencies } from "../families/ropeFrequencies.ts";
 import { integers, uniform, values, withDoubles } from "../families/samples.ts";
 
 export type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
@@ -109,7 +109,10 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defin
   batching: eachItem("rope_table"),
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("rope_tables", { takes: [["i32"], ["f32"]], params: (attrs) => ({ ...ropeFrequencies(attrs) }) }),
+    cpu: cpuKernel("rope_tables", {
+      takes: [["i32"], ["f32"]],
+      params: (attrs) => ({ ...ropeFrequencies(attrs), ...ggmlAngles(attrs) }),
+    }),
     coreml: milNative((e, [positions, factors], attrs) => {
       // Angles reach thousands: they are computed in fp32 even where the program is fp16.
       const { frequencies, magnitude } = ropeFrequencies(attrs);

@@ -31,17 +31,42 @@ export interface RopeFrequencies {
 const pairOf = ({ dims, base, originalContext }: RopeTableAttrs, rotations: number): number =>
   (dims * Math.log(originalContext / (rotations * 2 * Math.PI))) / (2 * Math.log(base));
 
+/** 1: keep the frequency (fast pairs), 0: interpolate (slow pairs). */
+function keptShares(attrs: RopeTableAttrs): readonly number[] {
+  const low = Math.max(0, Math.floor(pairOf(attrs, attrs.betaFast)));
+  const high = Math.min(attrs.dims - 1, Math.ceil(pairOf(attrs, attrs.betaSlow)));
+  return Array.from(
+    { length: attrs.dims / 2 },
+    (_, i) => 1 - Math.min(1, Math.max(0, (i - low) / Math.max(0.001, high - low))),
+  );
+}
+
 export function ropeFrequencies(attrs: RopeTableAttrs): RopeFrequencies {
   const { dims, base, scaling, factor, attentionFactor } = attrs;
   const plain = Array.from({ length: dims / 2 }, (_, i) => base ** ((-2 * i) / dims));
   if (scaling === "none") return { frequencies: plain, magnitude: attentionFactor };
   if (scaling === "linear") return { frequencies: plain.map((f) => f / factor), magnitude: attentionFactor };
-  const low = Math.max(0, Math.floor(pairOf(attrs, attrs.betaFast)));
-  const high = Math.min(dims - 1, Math.ceil(pairOf(attrs, attrs.betaSlow)));
+  const kept = keptShares(attrs);
   const frequencies = plain.map((f, i) => {
-    // 1: keep the frequency (fast pairs), 0: interpolate (slow pairs).
-    const keep = 1 - Math.min(1, Math.max(0, (i - low) / Math.max(0.001, high - low)));
+    const keep = kept[i] ?? 0;
     return (f / factor) * (1 - keep) + f * keep;
   });
   return { frequencies, magnitude: attentionFactor };
+}
+
+/** The same angles as ggml makes them in f32: each pair's is the one before it times `ratio`. */
+export interface GgmlAngles {
+  readonly ratio: number;
+  readonly stretch: number;
+  /** YaRN: how much of a pair's plain angle stays beside the stretched one. */
+  readonly kept: readonly number[];
+}
+
+export function ggmlAngles(attrs: RopeTableAttrs): GgmlAngles {
+  const { dims, base, scaling, factor } = attrs;
+  return {
+    ratio: Math.fround(Math.fround(base) ** Math.fround(-2 / dims)),
+    stretch: scaling === "none" ? 1 : Math.fround(1 / Math.fround(factor)),
+    kept: scaling === "yarn" ? keptShares(attrs).map((keep) => Math.fround(1 - Math.fround(1 - keep))) : [],
+  };
 }

@@ -108,6 +108,17 @@ std::vector<float> run_prompt(const Dispatch& k, const Problem& p, size_t step) 
   return out;
 }
 
+std::vector<float> run_ggml(const Dispatch& k, const Problem& p, size_t step) {
+  std::vector<float> out(p.q.size(), NAN);
+  AttentionArgs a = p.args;
+  a.out = out.data();
+  const Buffer scratch = buffer(attention_ggml_scratch_bytes(p.s.capacity));
+  for (size_t h = 0; h < a.kv_heads; ++h) {
+    for (size_t t = 0; t < a.tokens; t += step) k.attention_ggml(a, h, t, std::min(t + step, a.tokens), scratch.get());
+  }
+  return out;
+}
+
 std::vector<float> run_decode(const Dispatch& k, const Problem& p, bool split) {
   std::vector<float> out(p.q.size(), NAN);
   AttentionArgs a = p.args;
@@ -153,6 +164,18 @@ TEST_CASE("attention: prompt and decode kernels against f64") {
   }
 }
 
+TEST_CASE("attention: as ggml against f64, the same bits for every cut") {
+  uint64_t seed = 1;
+  for (const Setting& s : kSettings) {
+    ++seed;
+    if (s.kv != Type::f32) continue;
+    const Problem p = make(s, seed);
+    const std::vector<float> whole = run_ggml(k, p, s.tokens), single = run_ggml(k, p, 1);
+    check_close("as ggml", whole.data(), p.expected.data(), whole.size(), 2e-6);
+    check_same("token by token", whole.data(), single.data(), whole.size() * sizeof(float));
+  }
+}
+
 TEST_CASE("attention: long caches in splits") {
   for (Type kv : {Type::f16, Type::f32}) {
     for (size_t window : {0, 700}) {
@@ -186,4 +209,5 @@ TEST_CASE("attention: large scores stay finite") {
   for (float& v : p.q) v *= 1e4f;
   for (float v : run_prompt(k, p, 64)) check("finite", std::isfinite(v));
   for (float v : run_decode(k, p, false)) check("finite", std::isfinite(v));
+  for (float v : run_ggml(k, p, 64)) check("finite", std::isfinite(v));
 }

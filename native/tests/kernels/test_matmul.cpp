@@ -115,7 +115,8 @@ double rounding_to_bytes(const Problem& p) {
 
 double limit_of(Type type) {
   switch (act_kind(type)) {
-    case ActKind::f32: return 1e-6;
+    case ActKind::f32:
+    case ActKind::f16: return 1e-6;
     case ActKind::i16_block32: return 1e-3;
     case ActKind::i16_block256: return 1e-2;
     case ActKind::i8_groups256: return 2e-2;
@@ -175,7 +176,7 @@ TEST_CASE("matmul: rows of no length give zeros") {
 
 TEST_CASE("prepare: every layout stays inside its buffer") {
   constexpr size_t around = 4096;
-  for (ActKind kind : {ActKind::f32, ActKind::i16_block32, ActKind::i16_block256, ActKind::i8_groups256}) {
+  for (ActKind kind : {ActKind::f32, ActKind::f16, ActKind::i16_block32, ActKind::i16_block256, ActKind::i8_groups256}) {
     for (size_t width : {0, 32, 96, 256, 768, 4864, 5024, 5120}) {
       if (kind >= ActKind::i16_block256 && width % kChunk != 0) continue;
       for (size_t tokens = 0; tokens <= kGemmMinTokens + 1; ++tokens) {
@@ -242,6 +243,57 @@ TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
         }
       }
       check_same(type_info(type).name, whole.data(), y.data(), y.size() * sizeof(float));
+    }
+  }
+}
+
+// As ggml adds: each output is W running sums, one for every W-th product, then halves added to halves.
+float in_order_of_ggml(const float* w, const float* x, size_t k, size_t lanes) {
+  std::vector<float> sums(lanes, 0.0f);
+  for (size_t i = 0; i < k; ++i) sums[i % lanes] = std::fma(w[i], x[i], sums[i % lanes]);
+  for (size_t half = lanes / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+  }
+  return sums[0];
+}
+
+TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut and number of tokens") {
+  const size_t lanes = k.isa == Isa::avx512 ? 16 : k.isa == Isa::avx2 ? 8 : 0;
+  for (Type type : {Type::f32, Type::f16}) {
+    const ActKind kind = type == Type::f16 ? ActKind::f16 : ActKind::f32;
+    for (size_t width : {256, 160, 1000}) {
+      const size_t tokens = 17;
+      Problem p = make(type, width, 45, tokens, 31);
+      if (type == Type::f16) {
+        std::vector<uint16_t> halves(p.x.size());
+        k.f32_to_f16(p.x.data(), halves.data(), halves.size());
+        k.f16_to_f32(halves.data(), p.x.data(), halves.size());
+        multiply(p);
+      }
+      const auto product = [&](size_t first, size_t count) {
+        const Buffer act = buffer(act_bytes(kind, width, count)), scratch = buffer(matmul_scratch_bytes(count));
+        const float* x = p.x.data() + first * width;
+        k.prepare({kind, x, width, width, count, 0, count, 0, chunks_of(width), act.get()});
+        std::vector<float> y(count * p.n, NAN);
+        MatmulArgs a = args(p, act, y.data());
+        a.tokens = a.t1 = count;
+        a.as_ggml = true;
+        k.matmul(a, scratch.get());
+        return y;
+      };
+      const std::vector<float> all = product(0, tokens);
+      check_product(p, all, 1e-6);
+      for (size_t t = 0; t < tokens; ++t) check_same("one token", product(t, 1).data(), &all[t * p.n], p.n * sizeof(float));
+      check_same("six tokens", product(3, 6).data(), &all[3 * p.n], 6 * p.n * sizeof(float));
+      if (lanes == 0) continue;
+      std::vector<float> row(width);
+      for (size_t r = 0; r < p.n; ++r) {
+        k.dequantize(type, p.w.get() + r * p.stride(), row.data(), width);
+        for (size_t t = 0; t < tokens; ++t) {
+          const float expected = in_order_of_ggml(row.data(), &p.x[t * width], width, lanes);
+          check_same("order", &expected, &all[t * p.n + r], sizeof expected);
+        }
+      }
     }
   }
 }

@@ -124,7 +124,7 @@ const Dispatch* dispatch(const char* forced) {
 
 size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
   // The most that ActView of the kernels lays out: AVX2 and AVX-512 add to the values of few tokens, and a gap behind.
-  if (kind == ActKind::f32) return chunks_of(k) * tokens * 1024;
+  if (kind == ActKind::f32 || kind == ActKind::f16) return chunks_of(k) * tokens * 1024;
   const size_t factors = 4 + 32 + 32;
   const size_t values = tokens < kGemmMinTokens ? 768 : 512;
   return round_up(chunks_of(k) * tokens * (values + factors) + 512, 64);
@@ -136,6 +136,8 @@ size_t matmul_scratch_bytes(size_t tokens) {
   const size_t results = (tokens == 0 || tokens > panel_tokens ? panel_tokens : tokens) * rows * sizeof(float);
   return 2 * results + kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 8192;
 }
+
+size_t attention_ggml_scratch_bytes(size_t capacity) { return (capacity + 15) / 16 * 16 * sizeof(float); }
 
 size_t attention_scratch_bytes(size_t head_dim, size_t group) {
   const size_t wide = round_up(head_dim, 32);

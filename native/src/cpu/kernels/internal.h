@@ -12,7 +12,7 @@ RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 // ---- prepared activations -------------------------------------------------------------------------
 // Arrays, one behind the other, each with an entry per chunk of 256:
-//   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32), zero behind the end of the row
+//   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32 and f16), zero behind the end of the row
 //   lanes   [tokens][lane_bytes]: more forms of the values
 //   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
 //   scales  [tokens] f32: x = scale * value
@@ -37,6 +37,7 @@ inline constexpr int kActMax256 = 2016;
 inline constexpr int kGroupFactor = 16, kGroupQuant = kActMax256 / kGroupFactor;
 inline constexpr int kActMax32 = 16256;  // 127 * 128: a plane of units of 128 is int8. All paths round alike.
 
+RLX_INLINE constexpr bool holds_floats(ActKind kind) { return kind == ActKind::f32 || kind == ActKind::f16; }
 RLX_INLINE constexpr bool is_k_block(Type t) { return type_info(t).block == kChunk; }
 
 struct ActView {
@@ -83,7 +84,7 @@ inline constexpr size_t kGroupPlane = kChunk + 64;
 inline constexpr size_t kActGap = 512;
 
 RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t k, size_t tokens) {
-  size_t value = kind == ActKind::f32 ? 1024 : 512, lane = 0, gap = 0;
+  size_t value = holds_floats(kind) ? 1024 : 512, lane = 0, gap = 0;
   bool nibbles = false, backwards = false;
   [[maybe_unused]] const bool few = tokens < kGemmMinTokens;
 #if defined(RLX_ISA_NEON)
@@ -151,6 +152,7 @@ RLX_INLINE void touch_next_pages(const uint8_t* row, size_t bytes) {
 }
 
 void rows_float(const RowsTask&);
+void rows_ggml(const RowsTask&);  // any number of tokens
 
 // The same for many tokens, through a panel of kRowStep rows. out[(t - t0) * kRowStep + r].
 struct PanelTask {
@@ -173,6 +175,7 @@ void bf16_to_f32(const uint16_t* x, float* y, size_t n);
 void prepare(const PrepareArgs&);
 void matmul(const MatmulArgs&, void* scratch);
 void attention_prompt(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
+void attention_ggml(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
 void attention_decode(const AttentionArgs&, size_t kv_head, size_t key0, size_t key1, float* partial, void* scratch);
 void attention_combine(const AttentionArgs&, size_t kv_head, const float* partials, size_t splits);
 void rms_norm(const float* x, size_t ldx, const float* weight, float eps, float* y, size_t ldy, size_t r0, size_t r1,

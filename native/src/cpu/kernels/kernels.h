@@ -47,11 +47,12 @@ static constexpr bool is_float(Type t) { return t <= Type::bf16; }
 inline constexpr size_t kChunk = 256;
 static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; }
 
-// Q2_K and Q3_K are multiplied in f32 after exact dequantisation.
+// Q2_K and Q3_K are multiplied in f32 after exact dequantisation. `f16` are values rounded to f16, for f16 weights where
+// ggml is followed (see MatmulArgs); they lie in memory as `f32` do.
 // Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
 // packed types may share one buffer when the kinds are equal.
-enum class ActKind : uint8_t { f32, i16_block32, i16_block256, i8_groups256 };
-inline constexpr size_t kActKinds = 4;
+enum class ActKind : uint8_t { f32, f16, i16_block32, i16_block256, i8_groups256 };
+inline constexpr size_t kActKinds = 5;
 static constexpr ActKind act_kind(Type t) {
   if (is_float(t) || t == Type::q2_k || t == Type::q3_k) return ActKind::f32;
   if (t == Type::q4_k || t == Type::q5_k) return ActKind::i8_groups256;
@@ -104,6 +105,8 @@ struct MatmulArgs {
   size_t row_bytes2 = 0;
   const void* act2 = nullptr;
   const float* bias2 = nullptr;
+  // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp).
+  bool as_ggml = false;
 };
 
 // Rows per work item that cost nothing extra: cut n ranges at multiples of this.
@@ -138,6 +141,10 @@ inline constexpr size_t kMaxHeadDim = 512;
 // Prompt: one work item = (kv head, tokens t0..t1); cut t at multiples of kAttentionTokenStep.
 inline constexpr size_t kAttentionTokenStep = 64;
 size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads / kv_heads
+
+// The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the values
+// (attention_ggml.cpp). Scratch for a cache of `capacity`.
+size_t attention_ggml_scratch_bytes(size_t capacity);
 
 // Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys, whatever
 // the number of threads, so results do not depend on it. When there is one split, pass partial = nullptr
@@ -191,6 +198,7 @@ struct Dispatch {
   void (*matmul)(const MatmulArgs&, void* scratch);
 
   void (*attention_prompt)(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
+  void (*attention_ggml)(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
   void (*attention_decode)(const AttentionArgs&, size_t kv_head, size_t key0, size_t key1, float* partial,
                            void* scratch);
   // partials: `splits` items of attention_partial_floats(a), in key order, for this kv head.

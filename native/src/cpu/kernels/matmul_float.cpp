@@ -1,4 +1,5 @@
-// Products with weights that are multiplied in f32: f32, f16, bf16, and the rare Q2_K and Q3_K.
+// Products with weights that are multiplied in f32: f32, f16, bf16, and the rare Q2_K and Q3_K. (Few tokens with f32 and
+// f16 weights: matmul_ggml.cpp.)
 #include "tile.h"
 
 namespace rlx::kernels::RLX_ISA {

@@ -16,6 +16,7 @@ constexpr KernelNote kAvx2[] = {
     {"matmul q6_k", "12-bit activations; decode vpmaddubsw on two byte planes, prompt vpmaddwd"},
     {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; decode vpmaddubsw, prompt vpmaddwd"},
     {"attention", "f32 FMA, 8 lanes, f16 cache by F16C"},
+    {"matmul f32 f16, attention, with an f32 cache", "ggml's order of sums and its roundings"},
 };
 constexpr KernelNote kAvx512[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
@@ -23,6 +24,7 @@ constexpr KernelNote kAvx512[] = {
     {"matmul q6_k", "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
     {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd"},
     {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
+    {"matmul f32 f16, attention, with an f32 cache", "ggml's order of sums and its roundings"},
 };
 #endif
 #if defined(RLX_HAVE_ARM)

@@ -44,6 +44,13 @@ void copy_chunk(const float* x, size_t n, float* out) {
   if (n < kChunk) memset(out + n, 0, (kChunk - n) * 4);
 }
 
+void round_chunk(const float* x, size_t n, float* out) {
+  alignas(64) uint16_t halves[kChunk];
+  f32_to_f16(x, halves, n);
+  f16_to_f32(halves, out, n);
+  if (n < kChunk) memset(out + n, 0, (kChunk - n) * 4);
+}
+
 // The largest magnitude; NaN when any value is infinite or NaN.
 float largest_of(const float* x, size_t n) {
   F largest = fzero(), poison = fzero();  // poison turns NaN when any value is infinite or NaN
@@ -182,6 +189,10 @@ void prepare(const PrepareArgs& a) {
       uint8_t* out = writable(view.at(c, t));
       if (a.kind == ActKind::f32) {
         copy_chunk(x, n, reinterpret_cast<float*>(out));
+        continue;
+      }
+      if (a.kind == ActKind::f16) {
+        round_chunk(x, n, reinterpret_cast<float*>(out));
         continue;
       }
       Groups g;

@@ -50,6 +50,19 @@ float sum_of_squares(const float* x, size_t n, float centre) {
   return s;
 }
 
+// Squares in f32, their sum in double: what ggml does, and rows of any length lose nothing.
+double exact_sum_of_squares(const float* x, size_t n) {
+  double part[W] = {};
+  size_t i = 0;
+  for (; i + W <= n; i += W) {
+    for (int j = 0; j < W; ++j) part[j] += static_cast<double>(x[i + static_cast<size_t>(j)] * x[i + static_cast<size_t>(j)]);
+  }
+  double sum = 0.0;
+  for (int j = 0; j < W; ++j) sum += part[j];
+  for (; i < n; ++i) sum += static_cast<double>(x[i] * x[i]);
+  return sum;
+}
+
 float max_of(const float* x, size_t n) {
   F m = fset(x[0]), bad = fzero();  // a NaN anywhere is the result
   size_t i = 0;
@@ -89,7 +102,7 @@ void rms_norm(const float* x, size_t ldx, const float* weight, float eps, float*
   for (size_t r = r0; r < r1; ++r) {
     const float* in = x + r * ldx;
     float* out = y + r * ldy;
-    const float mean = sum_of_squares(in, n, 0.0f) / static_cast<float>(n);
+    const auto mean = static_cast<float>(exact_sum_of_squares(in, n) / static_cast<double>(n));
     const F scale = fset(1.0f / __builtin_sqrtf(mean + eps));
     by_vectors(n, [&](size_t i, size_t m) {
       F v = load_part(in + i, m) * scale;
@@ -126,16 +139,16 @@ void rope(const RopeArgs& a) {
       if (a.interleaved) {
         for (size_t i = 0; i < half; ++i) {
           const float u = x[2 * i], v = x[2 * i + 1];
-          x[2 * i] = u * cos[i] - v * sin[i];
-          x[2 * i + 1] = u * sin[i] + v * cos[i];
+          x[2 * i] = __builtin_fmaf(u, cos[i], -(v * sin[i]));
+          x[2 * i + 1] = __builtin_fmaf(u, sin[i], v * cos[i]);
         }
         continue;
       }
       by_vectors(half, [&](size_t i, size_t m) {
         const F u = load_part(x + i, m), v = load_part(x + half + i, m);
         const F c = load_part(cos + i, m), s = load_part(sin + i, m);
-        store_part(x + i, u * c - v * s, m);
-        store_part(x + half + i, u * s + v * c, m);
+        store_part(x + i, ffma(u, c, fzero() - v * s), m);
+        store_part(x + half + i, ffma(u, s, v * c), m);
       });
     }
   }

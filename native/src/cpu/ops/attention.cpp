@@ -53,8 +53,11 @@ class CacheAttention : public AttentionBase {
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
     plain_ = value_dim_ != dim_ || k_type_ != v_type_ || dim_ % 8 != 0 || dim_ > kernels::kMaxHeadDim || dim_ == 0;
-    decode_ = tokens_ <= 4;
-    scratch_bytes_ = rounded(plain_ ? capacity_ * sizeof(float) : kernels::attention_scratch_bytes(dim_, group_));
+    as_ggml_ = !plain_ && k_type_ == DType::f32 && c.params.flag("asGgml");
+    decode_ = tokens_ <= 4 && !as_ggml_;
+    scratch_bytes_ = rounded(plain_     ? capacity_ * sizeof(float)
+                             : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_)
+                                        : kernels::attention_scratch_bytes(dim_, group_));
     partial_bytes_ = 0;
     if (!plain_ && decode_) partial_bytes_ = rounded(kernels::attention_partial_floats(base_) * sizeof(float));
   }
@@ -64,6 +67,12 @@ class CacheAttention : public AttentionBase {
     args.past = static_cast<size_t>(past);
     args.q = q;
     return args;
+  }
+
+  // Many tokens: the block of them that begins at t0.
+  void attend_block(const kernels::AttentionArgs& args, size_t kv_head, size_t t0, uint8_t* scratch) const {
+    const auto attend = as_ggml_ ? c.kernels.attention_ggml : c.kernels.attention_prompt;
+    attend(args, kv_head, t0, std::min(tokens_, t0 + kernels::kAttentionTokenStep), scratch);
   }
 
   // One query row after another, for head sizes and mixes of types that the kernels do not take.
@@ -101,7 +110,7 @@ class CacheAttention : public AttentionBase {
   kernels::AttentionArgs base_{};
   size_t tokens_ = 0, heads_ = 0, kv_heads_ = 0, dim_ = 0, value_dim_ = 0, capacity_ = 0, group_ = 1;
   DType k_type_ = DType::f32, v_type_ = DType::f32;
-  bool plain_ = false, decode_ = false;
+  bool plain_ = false, decode_ = false, as_ggml_ = false;
   size_t scratch_bytes_ = 0, partial_bytes_ = 0;
 };
 
@@ -134,10 +143,7 @@ class Attention final : public CacheAttention {
     if (past < 0) return;
     const kernels::AttentionArgs args = args_at(past, in(0).f32());
     if (plain_) return attend_plainly(args, item % heads_, item / heads_, reinterpret_cast<float*>(thread.scratch));
-    if (!decode_) {
-      const size_t t0 = item / kv_heads_ * kernels::kAttentionTokenStep;
-      return c.kernels.attention_prompt(args, item % kv_heads_, t0, std::min(tokens_, t0 + kernels::kAttentionTokenStep), thread.scratch);
-    }
+    if (!decode_) return attend_block(args, item % kv_heads_, item / kv_heads_ * kernels::kAttentionTokenStep, thread.scratch);
     const size_t count = splits();
     const auto partial = [&](size_t head, size_t split) { return reinterpret_cast<float*>(shared + (head * count + split) * partial_bytes_); };
     if (phase == 1) return c.kernels.attention_combine(args, item, partial(item, 0), count);
@@ -224,8 +230,7 @@ class AttentionBlock final : public CacheAttention {
     if (plain_) return attend_plainly(args, item % heads_, item / heads_, reinterpret_cast<float*>(thread.scratch));
     // Late tokens see more keys: the longest items go first.
     const size_t blocks = ceil_div(tokens_, kernels::kAttentionTokenStep);
-    const size_t t0 = (blocks - 1 - item / kv_heads_) * kernels::kAttentionTokenStep;
-    c.kernels.attention_prompt(args, item % kv_heads_, t0, std::min(tokens_, t0 + kernels::kAttentionTokenStep), thread.scratch);
+    attend_block(args, item % kv_heads_, (blocks - 1 - item / kv_heads_) * kernels::kAttentionTokenStep, thread.scratch);
   }
 
   size_t traffic() const override {

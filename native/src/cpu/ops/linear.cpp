@@ -94,18 +94,22 @@ class LinearBase : public Op {
   float eps_ = 0;
 
  private:
+  ActKind kind_of(kernels::Type type) const {
+    return as_ggml_ && type == kernels::Type::f16 ? ActKind::f16 : kernels::act_kind(type);
+  }
+
   void bind_matrix(Matrix& m) {
     expect(m.w->rank == 2 && m.w->shape[1] == k_, "the matrix does not fit the operand");
     m.rows = m.w->shape[0];
     expect(m.y->count == tokens_ * m.rows && m.y->last() == m.rows, "the result has another shape");
     expect(k_ % kernels::type_info(m.type).block == 0, "a row is not whole blocks");
     if (m.bias != nullptr) expect(m.bias->count == m.rows, "the bias does not fit");
-    kinds_[static_cast<size_t>(kernels::act_kind(m.type))] = true;
+    kinds_[static_cast<size_t>(kind_of(m.type))] = true;
     if (m.gate_w != nullptr) {
       expect(m.gate_w->rank == 2 && m.gate_w->shape[0] == m.rows && m.gate_w->shape[1] == k_, "the gate does not fit");
       expect(k_ % kernels::type_info(m.gate_type).block == 0, "a row is not whole blocks");
       if (m.gate_bias != nullptr) expect(m.gate_bias->count == m.rows, "the bias does not fit");
-      kinds_[static_cast<size_t>(kernels::act_kind(m.gate_type))] = true;
+      kinds_[static_cast<size_t>(kind_of(m.gate_type))] = true;
     }
     // Enough items that all threads end together, not so many that handing them out costs: about 64 KB of weights
     // each for one token, 64 rows for many.
@@ -136,7 +140,8 @@ class LinearBase : public Op {
     args.k = k_;
     args.n0 = item * m.chunk;
     args.n1 = std::min(m.rows, args.n0 + m.chunk);
-    args.act = base + act_at_[static_cast<size_t>(kernels::act_kind(m.type))];
+    args.as_ggml = as_ggml_;
+    args.act = base + act_at_[static_cast<size_t>(kind_of(m.type))];
     args.tokens = args.t1 = tokens_;
     args.y = m.y->f32();
     args.ldy = m.rows;
@@ -156,7 +161,7 @@ class LinearBase : public Op {
       args.type = m.gate_type;
       args.w = m.gate_w->data;
       args.row_bytes = kernels::row_bytes(m.gate_type, k_);
-      args.act = base + act_at_[static_cast<size_t>(kernels::act_kind(m.gate_type))];
+      args.act = base + act_at_[static_cast<size_t>(kind_of(m.gate_type))];
       args.bias = m.gate_bias == nullptr ? nullptr : m.gate_bias->f32();
     }
     c.kernels.matmul(args, scratch);
@@ -164,6 +169,7 @@ class LinearBase : public Op {
 
   size_t k_ = 0, tokens_ = 0, items_ = 0, prepare_grain_ = 1;
   bool alone_ = true;
+  const bool as_ggml_ = c.params.flag("asGgml");
   bool kinds_[kernels::kActKinds] = {};
   size_t act_at_[kernels::kActKinds] = {};
   size_t normed_at_ = 0, scratch_at_ = 0;

@@ -47,6 +47,11 @@ class RopeTables final : public Op {
     expect_type(c.out[1], DType::f32, "sin");
     frequencies_ = c.params.numbers("frequencies");
     magnitude_ = c.params.number("magnitude", 1);
+    as_ggml_ = c.params.flag("asGgml");
+    ratio_ = static_cast<float>(c.params.number("ratio", 1));
+    stretch_ = static_cast<float>(c.params.number("stretch", 1));
+    kept_ = c.params.numbers("kept");
+    if (!kept_.empty() && kept_.size() != frequencies_.size()) reject(Code::ir_structure, "kept: got %zu numbers, expected %zu", kept_.size(), frequencies_.size());
   }
   void bind() override {
     const size_t cells = in(0).count * frequencies_.size();
@@ -56,7 +61,9 @@ class RopeTables final : public Op {
   size_t items(size_t) const override { return frequencies_.empty() ? 0 : ceil_div(in(0).count, kTokens); }
   void run(size_t, size_t item, Thread&) override {
     const size_t half = frequencies_.size();
-    for (size_t t = item * kTokens; t < std::min(in(0).count, (item + 1) * kTokens); t++)
+    const size_t last = std::min(in(0).count, (item + 1) * kTokens);
+    if (as_ggml_) return angles_as_ggml(item * kTokens, last);
+    for (size_t t = item * kTokens; t < last; t++)
       for (size_t i = 0; i < half; i++) {
         const double factor = maybe(1) == nullptr ? 1 : static_cast<double>(in(1).f32()[i]);
         const double angle = in(0).i32()[t] * frequencies_[i] / factor;
@@ -67,7 +74,28 @@ class RopeTables final : public Op {
 
  private:
   static constexpr size_t kTokens = 16;
+
+  // ggml's angles, in f32 and each from the one before it: nearly as good for short texts, and bit for bit its own.
+  void angles_as_ggml(size_t t0, size_t t1) const {
+    const size_t half = frequencies_.size();
+    const auto magnitude = static_cast<float>(magnitude_);
+    for (size_t t = t0; t < t1; t++) {
+      auto plain = static_cast<float>(in(0).i32()[t]);
+      for (size_t i = 0; i < half; i++, plain *= ratio_) {
+        const float whole = maybe(1) == nullptr ? plain : plain / in(1).f32()[i];
+        const float stretched = stretch_ * whole;
+        const float keep = kept_.empty() ? 0.0F : static_cast<float>(kept_[i]);
+        const float angle = keep == 0.0F ? stretched : std::fma(stretched, 1 - keep, whole * keep);
+        out(0).f32()[t * half + i] = std::cos(angle) * magnitude;
+        out(1).f32()[t * half + i] = std::sin(angle) * magnitude;
+      }
+    }
+  }
+
   std::vector<double> frequencies_;
+  bool as_ggml_ = false;
+  float ratio_ = 1, stretch_ = 1;
+  std::vector<double> kept_;
   double magnitude_ = 1;
 };
 

@@ -1,0 +1,87 @@
+/**
+ * What the tests against llama.cpp share: random models on disk, our decoder over them, and log-probabilities of every
+ * position to hold side by side.
+ */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { compile } from "../compiler/compile.ts";
+import { openGguf } from "../formats/gguf/open.ts";
+import type { Graph } from "../ir/graph.ts";
+import { openFileSource } from "../node/fileByteSource.ts";
+import type { CpuEngine } from "../backends/cpu/engine.ts";
+import type { DecoderModel, DecoderPlanOptions } from "../runtime/decoderModel.ts";
+import { openDecoder } from "../runtime/decoderModel.ts";
+import { pythonPath, repositoryRoot } from "./oracleProcess.ts";
+
+/** Tokens of a test's prompt. */
+export const LENGTH = 64;
+
+export interface MadeModel {
+  readonly path: string;
+  /** The same weights as f32. */
+  readonly exact: string;
+}
+
+/** Random models in `folder`, each made once. */
+export function modelMaker(folder: string): (preset: string, type: string, extra?: readonly string[]) => MadeModel {
+  const made = new Map<string, MadeModel>();
+  return (preset, type, extra = []) => {
+    const key = [preset, type, ...extra].join("");
+    const known = made.get(key);
+    if (known) return known;
+    const path = join(folder, `${key}.gguf`);
+    const exact = join(folder, `${key}-exact.gguf`);
+    execFileSync(
+      pythonPath,
+      ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path, "--exact", exact, ...extra],
+      { cwd: join(repositoryRoot, "python") },
+    );
+    const result = { path, exact };
+    made.set(key, result);
+    return result;
+  };
+}
+
+export const optimised = (graph: Graph): Graph => compile(graph, { backend: "cpu", verify: true }).graph;
+
+export async function withDecoder<T>(
+  engine: CpuEngine,
+  path: string,
+  options: DecoderPlanOptions,
+  work: (decoder: DecoderModel) => Promise<T>,
+): Promise<T> {
+  const file = await openGguf(await openFileSource(path));
+  const decoder = openDecoder(engine, file, [path], { threads: 2, chunk: LENGTH, ...options });
+  try {
+    return await work(decoder);
+  } finally {
+    decoder.dispose();
+    await file.close();
+  }
+}
+
+export const tokensFor = (vocabulary: number): Int32Array =>
+  Int32Array.from({ length: LENGTH }, (_, i) => (i * 7919 + 13) % vocabulary);
+
+function logSoftmax(row: Float32Array): Float64Array {
+  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  const total = row.reduce((sum, x) => sum + Math.exp(x - largest), 0);
+  return Float64Array.from(row, (x) => x - largest - Math.log(total));
+}
+
+/** Log-probabilities of every row, the prompt cut into runs of `chunk`. */
+export async function logprobsOf(decoder: DecoderModel, tokens: Int32Array, chunk: number): Promise<Float64Array[]> {
+  const session = decoder.open({ context: 2 * LENGTH });
+  const rows: Float64Array[] = [];
+  for (let at = 0; at < tokens.length; at += chunk) {
+    const part = tokens.subarray(at, at + chunk);
+    const logits = await session.logits(part, [...part.keys()]);
+    const width = decoder.architecture.vocabulary;
+    for (let r = 0; r < part.length; r++) rows.push(logSoftmax(logits.subarray(r * width, (r + 1) * width)));
+  }
+  session.dispose();
+  return rows;
+}
+
+export const worstGap = (a: readonly Float64Array[], row: (t: number) => Float64Array): number =>
+  Math.max(...a.map((mine, t) => mine.reduce((most, x, i) => Math.max(most, Math.abs(x - (row(t)[i] ?? NaN))), 0)));
