@@ -48,6 +48,7 @@ class RopeTables final : public Op {
     frequencies_ = c.params.numbers("frequencies");
     magnitude_ = c.params.number("magnitude", 1);
     as_ggml_ = c.params.flag("asGgml");
+    if (!as_ggml_) return;
     ratio_ = static_cast<float>(c.params.number("ratio", 1));
     stretch_ = static_cast<float>(c.params.number("stretch", 1));
     kept_ = c.params.numbers("kept");
