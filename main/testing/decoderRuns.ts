@@ -60,8 +60,8 @@ export async function withDecoder<T>(
   }
 }
 
-export const tokensFor = (vocabulary: number): Int32Array =>
-  Int32Array.from({ length: LENGTH }, (_, i) => (i * 7919 + 13) % vocabulary);
+export const tokensFor = (vocabulary: number, length: number = LENGTH): Int32Array =>
+  Int32Array.from({ length }, (_, i) => (i * 7919 + 13) % vocabulary);
 
 function logSoftmax(row: Float32Array): Float64Array {
   const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -71,7 +71,7 @@ function logSoftmax(row: Float32Array): Float64Array {
 
 /** Log-probabilities of every row, the prompt cut into runs of `chunk`. */
 export async function logprobsOf(decoder: DecoderModel, tokens: Int32Array, chunk: number): Promise<Float64Array[]> {
-  const session = decoder.open({ context: 2 * LENGTH });
+  const session = decoder.open({ context: 2 * tokens.length });
   const rows: Float64Array[] = [];
   for (let at = 0; at < tokens.length; at += chunk) {
     const part = tokens.subarray(at, at + chunk);

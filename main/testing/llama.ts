@@ -10,8 +10,9 @@ export const llamaMissing = (): string | undefined => whyMissing("llama");
 const ask = (question: string, values: { readonly [name: string]: OracleValue }): Promise<OracleValue> =>
   sharedOracleProcess("llama").ask(`llama.${question}`, values);
 
-/** A process of its own with llama.cpp's build for older processors: AVX2 without AVX-512. */
-export const startAvx2Llama = (): OracleProcess => startOracleProcess({ RLX_LLAMA_CPU: "haswell" });
+/** A process of its own with llama.cpp's build for this instruction set, whatever is best here. */
+export const startLlamaOn = (isa: "avx512" | "avx2"): OracleProcess =>
+  startOracleProcess({ RLX_LLAMA_CPU: isa === "avx512" ? "skylakex" : "haswell" });
 
 /** The defaults agree best with exact arithmetic: f32 cache, plain attention, two threads. */
 export interface LlamaOptions {

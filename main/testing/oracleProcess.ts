@@ -241,5 +241,5 @@ function findReason(what: "python" | "llama"): string | undefined {
 export function sharedOracleProcess(name: string): OracleProcess {
   const key = Symbol.for(`rlx oracle ${name}`);
   const holder = globalThis as { [key: symbol]: OracleProcess | undefined };
-  return (holder[key] ??= startOracleProcess());
+  return (holder[key] ??= startOracleProcess({ RLX_LLAMA_CPU: undefined }));
 }

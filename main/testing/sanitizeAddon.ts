@@ -25,25 +25,40 @@ const WIDTH = 96;
 const file = join(folder, "w.bin");
 writeFileSync(file, new Uint8Array(Float32Array.from({ length: WIDTH * WIDTH }, (_, i) => Math.sin(i) / 10).buffer));
 
-/** A gated, normed, residual layer with a cache: it goes through both patterns of the backend. */
-function layer(): Graph {
+const ROTATION = {
+  dims: 16,
+  base: 10_000,
+  scaling: "yarn",
+  factor: 4,
+  originalContext: 32,
+  attentionFactor: 1,
+  betaFast: 32,
+  betaSlow: 1,
+} as const;
+
+/** A gated, normed, residual layer with rotation and a cache: it goes through both patterns of the backend. */
+function layer(cacheType: "f16" | "f32", weights: "f16" | "f32"): Graph {
   const builder = new GraphBuilder(opTable, "layer");
   const g = typedBuilder(builder);
   builder.limitSymbol("T", 64);
   const x = builder.input("x", tensor("f32", ["T", WIDTH]));
   const past = builder.input("past", tensor("i32", []));
-  const w = builder.param("w", tensor("f32", [WIDTH, WIDTH]), { file: "f", tensor: "w" });
+  const w = builder.param("w", tensor(weights, [WIDTH, WIDTH]), { file: "f", tensor: "w" });
   const heads = (y: typeof x): typeof x => g.reshape([y], { shape: ["T", 6, 16] });
   const ones = builder.constant(hostTensor("f32", [WIDTH], new Float64Array(WIDTH).fill(1)));
   const norm = g.rms_norm([x, ones], { eps: 1e-6 });
   const cache = (name: string, y: typeof x): typeof x => {
-    const state = builder.state(name, tensor("f16", [6, 80, 16]));
-    const next = g.kv_append([state, heads(y), past]);
+    const state = builder.state(name, tensor(cacheType, [6, 80, 16]));
+    const next = g.kv_append([state, y, past]);
     builder.setState(name, next);
     return next;
   };
-  const [k, v] = [cache("k", g.linear([norm, w])), cache("v", g.linear([norm, w]))];
-  const attended = g.attention_cached([heads(g.linear([norm, w])), k, v, past], { scale: 0.25 });
+  const positions = g.add([g.iota([], { shape: ["T"], axis: 0 }), past]);
+  const [cos, sin] = g.rope_table([positions], ROTATION);
+  if (cos === undefined || sin === undefined) throw new Error("a rope table has two results");
+  const turned = (): Value => g.rope([heads(g.linear([norm, w])), cos, sin], { dims: 16, style: "neox" });
+  const [k, v] = [cache("k", turned()), cache("v", heads(g.linear([norm, w])))];
+  const attended = g.attention_cached([turned(), k, v, past], { scale: 0.25 });
   const mixed = g.add([x, g.linear([g.reshape([attended], { shape: ["T", WIDTH] }), w])]);
   builder.output("y", g.mul([g.silu([g.linear([mixed, w])]), g.linear([mixed, w])]));
   return builder.finish();
@@ -137,11 +152,11 @@ async function lie(
   handle.dispose();
 }
 
-const best = loadAddon({ path });
-for (const isa of best.isas) {
-  const engine = loadAddon({ path, isa });
-  const weights = { paths: [file], locate: () => ({ file: 0, offset: 0, bytes: WIDTH * WIDTH * 4 }) };
-  const compiled = cpuDevice(engine, { threads: 2, weights }).compile(layer());
+const weights = { paths: [file], locate: () => ({ file: 0, offset: 0, bytes: WIDTH * WIDTH * 4 }) };
+
+/** Sessions of a layer: prompts of all sizes, an overfull cache, a cancel, a fork, a restore. */
+async function runLayer(engine: CpuEngine, graph: Graph, asGgml: boolean): Promise<void> {
+  const compiled = cpuDevice(engine, { threads: 2, weights, asGgml }).compile(graph);
   for (const tokens of [1, 3, 7, 64]) {
     const session = compiled.open();
     const inputs = { x: Float32Array.from({ length: tokens * WIDTH }, (_, i) => Math.cos(i)), past: Int32Array.of(0) };
@@ -159,13 +174,23 @@ for (const isa of best.isas) {
     done++;
   }
   compiled.dispose();
+}
 
+const best = loadAddon({ path });
+for (const isa of best.isas) {
+  const engine = loadAddon({ path, isa });
+  await runLayer(engine, layer("f16", "f32"), false);
+  await runLayer(engine, layer("f32", "f16"), true);
   await runWindows(engine);
   await runControl(engine);
-  await lie(engine, compileCpu(layer(), cpuRules, weights.locate).bytes, [file], 1500, (tokens) => ({
-    inputs: { x: new Float32Array(tokens * WIDTH), past: Int32Array.of(0) },
-    symbols: { T: tokens },
-  }));
+  for (const [graph, asGgml] of [
+    [layer("f16", "f32"), false],
+    [layer("f32", "f16"), true],
+  ] as const)
+    await lie(engine, compileCpu(graph, cpuRules, weights.locate, { asGgml }).bytes, [file], 1500, (tokens) => ({
+      inputs: { x: new Float32Array(tokens * WIDTH), past: Int32Array.of(0) },
+      symbols: { T: tokens },
+    }));
   await lie(engine, compileCpu(images(), cpuRules, weights.locate).bytes, [file], 1500, (tokens) => ({
     inputs: { x: new Float32Array(tokens * 6 * 35) },
     symbols: { T: tokens },

@@ -105,7 +105,7 @@ export const CPU_KERNELS = [
   // Attention. Layouts: q, k, v [T, heads, head_dim]; caches [kv_heads, capacity, head_dim] f32 or f16.
   "rope", // (x [T, H, D], cos [T, rotary/2], sin [T, rotary/2]) {interleaved, rotary}
   // (positions i32[T], factors f32[rotary/2]?) {frequencies: list of rotary/2 doubles, magnitude}: cos, sin [T, rotary/2] =
-  // magnitude · cos, sin(position · frequency / factor), the angle in double; {asGgml, ratio, stretch, kept}: in f32
+  // magnitude · cos, sin(position · frequency / factor), the angle in double; {asGgml, base, stretch, kept}: in f32
   "rope_tables",
   // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,Dv], cos, sin, kCache, vCache, past i32[], qNorm [D]?, kNorm [D]? — both or none)
   // {interleaved, rotary, eps} → q normed and turned, kCache, vCache: per head rms_norm (if given), rope on q and k, append of k and v

@@ -215,7 +215,11 @@ withText(
   .option("--threads <n>", "CPU threads; all without it")
   .addOption(preset("--device <id>", "cpu or mlx", "cpu"))
   .addOption(
-    preset("--cache <type>", "type of the cache: f32 (f32 and f16 files: llama.cpp's own numbers) or f16", "f32"),
+    preset(
+      "--cache <type>",
+      "type of the cache: f32 (llama.cpp's own numbers for f32 and f16 files) or f16 (half the memory)",
+      "f32",
+    ),
   )
   .addOption(preset("--chunk <n>", "tokens handled at once", "512"))
   .action(run(async () => (await import("./score.ts")).score));

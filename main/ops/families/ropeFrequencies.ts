@@ -54,18 +54,18 @@ export function ropeFrequencies(attrs: RopeTableAttrs): RopeFrequencies {
   return { frequencies, magnitude: attentionFactor };
 }
 
-/** The same angles as ggml makes them in f32: each pair's is the one before it times `ratio`. */
+/** What ggml makes the same angles of in f32: each pair's is the one before it times a power of the base. */
 export interface GgmlAngles {
-  readonly ratio: number;
+  readonly base: number;
   readonly stretch: number;
   /** YaRN: how much of a pair's plain angle stays beside the stretched one. */
   readonly kept: readonly number[];
 }
 
 export function ggmlAngles(attrs: RopeTableAttrs): GgmlAngles {
-  const { dims, base, scaling, factor } = attrs;
+  const { base, scaling, factor } = attrs;
   return {
-    ratio: Math.fround(Math.fround(base) ** Math.fround(-2 / dims)),
+    base,
     stretch: scaling === "none" ? 1 : Math.fround(1 / Math.fround(factor)),
     kept: scaling === "yarn" ? keptShares(attrs).map((keep) => Math.fround(1 - Math.fround(1 - keep))) : [],
   };

@@ -110,6 +110,10 @@ class Op {
   const Tensor& in(size_t i) const { return *c.in[i]; }
   const Tensor& out(size_t i = 0) const { return *c.out[i]; }
   const Tensor* maybe(size_t i) const { return i < c.in.size() ? c.in[i] : nullptr; }
+  // Whether sums and roundings are to be ggml's: only where its order is known.
+  bool follows_ggml() const {
+    return c.params.flag("asGgml") && (c.kernels.isa == kernels::Isa::avx2 || c.kernels.isa == kernels::Isa::avx512);
+  }
   // A run-time failure (a bad index): the run ends with this message. Safe on any thread.
   void stop(const char* message, Code code = Code::run_failed) const;
 };

@@ -112,7 +112,7 @@ std::vector<float> run_ggml(const Dispatch& k, const Problem& p, size_t step) {
   std::vector<float> out(p.q.size(), NAN);
   AttentionArgs a = p.args;
   a.out = out.data();
-  const Buffer scratch = buffer(attention_ggml_scratch_bytes(p.s.capacity));
+  const Buffer scratch = buffer(attention_ggml_scratch_bytes(p.s.capacity, a.head_dim));
   for (size_t h = 0; h < a.kv_heads; ++h) {
     for (size_t t = 0; t < a.tokens; t += step) k.attention_ggml(a, h, t, std::min(t + step, a.tokens), scratch.get());
   }
@@ -148,7 +148,8 @@ const Setting kSettings[] = {
     {2, 1, 64, 40, 90, 140, Type::f16, 20, 0, true}, {2, 1, 64, 90, 70, 160, Type::f32, 0, 50, true},
     {2, 1, 64, 90, 0, 90, Type::f16, 5, 1, true},    {4, 2, 64, 50, 20, 70, Type::f32, 0, 0, false},
     {8, 1, 40, 66, 1, 80, Type::f16, 0, 0, true},    {64, 1, 64, 3, 10, 16, Type::f16, 0, 0, true},
-    {32, 1, 16, 70, 0, 70, Type::f32, 0, 0, true},
+    {32, 1, 16, 70, 0, 70, Type::f32, 0, 0, true},   {4, 2, 64, 17, 3, 20, Type::f32, 2, 0, true},
+    {2, 1, 72, 40, 290, 350, Type::f32, 1, 50, true}, {6, 2, 64, 30, 260, 300, Type::f32, 0, 0, true},
 };
 
 }  // namespace

@@ -28,17 +28,14 @@ float dot(const float* a, const float* b, size_t n) {
   return sum;
 }
 
-// Scores of the keys [first, last) become weights; `from` is `first` rounded down to W.
-void weigh(const AttentionArgs& a, float* s, size_t from, KeyRange see) {
+// Scores of one row become weights; zero outside of what it sees, from the group of W keys that `see` begins in.
+void weigh(const AttentionArgs& a, float* s, KeyRange see) {
+  const size_t from = see.first / W * W, end = (see.last + W - 1) / W * W;
+  for (size_t j = from; j < end; j += W) fstore(s + j, softcapped(a, fload(s + j) * fset(a.scale)));
   for (size_t j = from; j < see.first; ++j) s[j] = kMinusInfinity;
-  const size_t end = (see.last + W - 1) / W * W;
   for (size_t j = see.last; j < end; ++j) s[j] = kMinusInfinity;
   F top = fset(kMinusInfinity);
-  for (size_t j = from; j < end; j += W) {
-    const F scaled = softcapped(a, fload(s + j) * fset(a.scale));
-    fstore(s + j, scaled);
-    top = fmax(scaled, top);
-  }
+  for (size_t j = from; j < end; j += W) top = fmax(fload(s + j), top);
   const F largest = fset(fhmax(top));
   double total = 0.0;
   for (size_t j = from; j < end; j += W) {
@@ -50,47 +47,81 @@ void weigh(const AttentionArgs& a, float* s, size_t from, KeyRange see) {
   for (size_t j = from; j < end; j += W) fstore(s + j, fload(s + j) * inverse);
 }
 
-// out[d .. d + n) = sum over keys of p[key] * v[key][d]
-void add_values(const float* p, const float* v, size_t from, KeyRange see, size_t head_dim, size_t n, float* out) {
-  F acc[W];
-  for (int i = 0; i < W; ++i) acc[i] = fzero();
+// sums[lane][d .. d + W) += p[key] * v[key][d .. d + W) for the keys [from, to) of each lane; `from` is a multiple of W.
+void add_values(const float* p, const float* v, size_t from, size_t to, size_t head_dim, size_t d, float* sums, size_t width) {
+  const size_t n = min_size(W, head_dim - d);
   const auto value = [&](size_t key) {
-    const float* at = v + key * head_dim;
+    const float* at = v + key * head_dim + d;
     return n == W ? fload(at) : fload_n(at, n);
   };
+  F acc[W];
+  for (int i = 0; i < W; ++i) acc[i] = fload(sums + static_cast<size_t>(i) * width + d);
   size_t key = from;
-  for (; key + W <= see.last; key += W) {
+  for (; key + W <= to; key += W) {
     unrolled<W>([&](auto i) RLX_LAMBDA { acc[i] = ffma(fset(p[key + i]), value(key + i), acc[i]); });
   }
-  for (size_t i = 0; key < see.last; ++key, ++i) acc[i] = ffma(fset(p[key]), value(key), acc[i]);
-  for (int half = W / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) acc[i] = acc[i] + acc[i + half];
+  for (int i = 0; i < W; ++i) fstore(sums + static_cast<size_t>(i) * width + d, acc[i]);
+  for (float* sum = sums + d; key < to; ++key, sum += width) fstore(sum, ffma(fset(p[key]), value(key), fload(sum)));
+}
+
+// Lanes are added by halves.
+void write_row(const float* sums, size_t width, size_t head_dim, float* out) {
+  for (size_t d = 0; d < head_dim; d += W) {
+    F acc[W];
+    for (int i = 0; i < W; ++i) acc[i] = fload(sums + static_cast<size_t>(i) * width + d);
+    for (int half = W / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) acc[i] = acc[i] + acc[i + half];
+    }
+    const size_t n = min_size(W, head_dim - d);
+    if (n == W) {
+      fstore(out + d, acc[0]);
+    } else {
+      fstore_n(out + d, acc[0], n);
+    }
   }
-  if (n == W) {
-    fstore(out, acc[0]);
-  } else {
-    fstore_n(out, acc[0], n);
-  }
+}
+
+// The keys of a tile that a row sees: nothing where last <= first.
+KeyRange within(KeyRange see, size_t tile) {
+  return {max_size(see.first, tile), min_size(see.last, tile + kGgmlTile)};
 }
 
 }  // namespace
 
+// Keys and values of a tile stay in the caches while all rows of a block (tokens times heads of the group) use them.
 void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, void* scratch) {
-  const size_t group = group_of(a);
+  const size_t group = group_of(a), width = (a.head_dim + W - 1) / W * W;
   const float* k = static_cast<const float*>(a.k) + kv_head * a.kv_head_stride;
   const float* v = static_cast<const float*>(a.v) + kv_head * a.kv_head_stride;
-  float* scores = static_cast<float*>(scratch);
-  for (size_t row = t0 * group; row < t1 * group; ++row) {
-    const size_t t = row / group, head = kv_head * group + row % group;
-    const KeyRange see = visible(a, t);
-    const size_t from = see.first / W * W;
-    const float* q = a.q + t * a.q_token_stride + head * a.q_head_stride;
-    for (size_t key = see.first; key < see.last; ++key) scores[key] = dot(k + key * a.head_dim, q, a.head_dim);
-    weigh(a, scores, from, see);
-    float* out = a.out + t * a.out_token_stride + head * a.out_head_stride;
-    for (size_t d = 0; d < a.head_dim; d += W) {
-      add_values(scores, v + d, from, see, a.head_dim, min_size(W, a.head_dim - d), out + d);
-    }
+  float* sums = static_cast<float*>(scratch);  // [rows][W][width]
+  float* scores = sums + kGgmlRows * W * width;
+  for (size_t row0 = t0 * group; row0 < t1 * group; row0 += kGgmlRows) {
+    const size_t rows = min_size(kGgmlRows, t1 * group - row0);
+    const size_t first = visible(a, row0 / group).first, last = visible(a, (row0 + rows - 1) / group).last;
+    const size_t stride = (last + W - 1) / W * W;
+    const auto each_row = [&](auto visit) {
+      for (size_t r = 0; r < rows; ++r) visit(r, (row0 + r) / group, kv_head * group + (row0 + r) % group);
+    };
+    const auto each_tile = [&](auto visit) {
+      for (size_t tile = first / kGgmlTile * kGgmlTile; tile < last; tile += kGgmlTile) {
+        each_row([&](size_t r, size_t t, size_t head) { visit(r, t, head, within(visible(a, t), tile)); });
+      }
+    };
+    each_tile([&](size_t r, size_t t, size_t head, KeyRange keys) {
+      const float* q = a.q + t * a.q_token_stride + head * a.q_head_stride;
+      for (size_t j = keys.first; j < keys.last; ++j) scores[r * stride + j] = dot(k + j * a.head_dim, q, a.head_dim);
+    });
+    each_row([&](size_t r, size_t t, size_t) { weigh(a, scores + r * stride, visible(a, t)); });
+    memset(sums, 0, rows * W * width * sizeof(float));
+    each_tile([&](size_t r, size_t, size_t, KeyRange keys) {
+      if (keys.last <= keys.first) return;
+      for (size_t d = 0; d < a.head_dim; d += W) {
+        add_values(scores + r * stride, v, keys.first / W * W, keys.last, a.head_dim, d, sums + r * W * width, width);
+      }
+    });
+    each_row([&](size_t r, size_t t, size_t head) {
+      write_row(sums + r * W * width, width, a.head_dim, a.out + t * a.out_token_stride + head * a.out_head_stride);
+    });
   }
 }
 

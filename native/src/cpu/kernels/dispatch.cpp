@@ -137,7 +137,11 @@ size_t matmul_scratch_bytes(size_t tokens) {
   return 2 * results + kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 8192;
 }
 
-size_t attention_ggml_scratch_bytes(size_t capacity) { return (capacity + 15) / 16 * 16 * sizeof(float); }
+size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim) {
+  constexpr size_t lanes = 16;  // the most there are
+  const auto rounded = [](size_t n) { return (n + lanes - 1) / lanes * lanes; };
+  return kGgmlRows * (rounded(capacity) + lanes * rounded(head_dim)) * sizeof(float);
+}
 
 size_t attention_scratch_bytes(size_t head_dim, size_t group) {
   const size_t wide = round_up(head_dim, 32);

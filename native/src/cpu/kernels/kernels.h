@@ -143,8 +143,9 @@ inline constexpr size_t kAttentionTokenStep = 64;
 size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads / kv_heads
 
 // The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the values
-// (attention_ggml.cpp). Scratch for a cache of `capacity`.
-size_t attention_ggml_scratch_bytes(size_t capacity);
+// (attention_ggml.cpp).
+size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim);
+inline constexpr size_t kGgmlRows = 16, kGgmlTile = 128;  // query rows and keys that are handled together
 
 // Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys, whatever
 // the number of threads, so results do not depend on it. When there is one split, pass partial = nullptr

@@ -22,8 +22,9 @@ void raw_rows(Type type, const void* w, size_t stride, const void* act, const Ma
               size_t t0, size_t t1, float* out, void* panel) {
   const RowsTask task = {type, static_cast<const uint8_t*>(w) + n0 * stride, stride,          rows, a.k,
                          view_act(act_kind(type), act, a.k, a.tokens),       t0,              t1,   out};
-  const bool plain = type == Type::f16 || type == Type::f32;
-  if (plain && (a.as_ggml || a.tokens < kGemmMinTokens)) return rows_ggml(task);
+  if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task);
+  // With 16 lanes one running sum keeps up with memory, and halves need no buffer.
+  if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task);
   if (a.tokens < kGemmMinTokens) {
     if (is_float_kind(type)) return rows_float(task);
     return rows_packed(task);

@@ -50,8 +50,8 @@ float sum_of_squares(const float* x, size_t n, float centre) {
   return s;
 }
 
-// Squares in f32, their sum in double: what ggml does, and rows of any length lose nothing.
-double exact_sum_of_squares(const float* x, size_t n) {
+// Squares in f32, their sum in double, as ggml has them.
+double sum_of_squares_in_double(const float* x, size_t n) {
   double part[W] = {};
   size_t i = 0;
   for (; i + W <= n; i += W) {
@@ -102,7 +102,7 @@ void rms_norm(const float* x, size_t ldx, const float* weight, float eps, float*
   for (size_t r = r0; r < r1; ++r) {
     const float* in = x + r * ldx;
     float* out = y + r * ldy;
-    const auto mean = static_cast<float>(exact_sum_of_squares(in, n) / static_cast<double>(n));
+    const auto mean = static_cast<float>(sum_of_squares_in_double(in, n) / static_cast<double>(n));
     const F scale = fset(1.0f / __builtin_sqrtf(mean + eps));
     by_vectors(n, [&](size_t i, size_t m) {
       F v = load_part(in + i, m) * scale;

@@ -1,5 +1,5 @@
 // Vector exp, tanh, erf and the activations built on them.
-// exp: reduction by ln 2 in two steps and the degree-5 polynomial of Arm's optimised routines (within 2 ulp), whose
+// exp: reduction by ln 2 in two steps and the degree-5 polynomial of Arm's optimised routines (within 2.3 ulp), whose
 // numbers ggml uses too: silu and softmax agree with it to the last bit. tanh: the odd polynomial of
 // Cephes below 0.625, exp above. erf: see erf_of.
 #pragma once

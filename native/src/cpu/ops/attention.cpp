@@ -53,10 +53,10 @@ class CacheAttention : public AttentionBase {
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
     plain_ = value_dim_ != dim_ || k_type_ != v_type_ || dim_ % 8 != 0 || dim_ > kernels::kMaxHeadDim || dim_ == 0;
-    as_ggml_ = !plain_ && k_type_ == DType::f32 && c.params.flag("asGgml");
+    as_ggml_ = !plain_ && k_type_ == DType::f32 && follows_ggml();
     decode_ = tokens_ <= 4 && !as_ggml_;
     scratch_bytes_ = rounded(plain_     ? capacity_ * sizeof(float)
-                             : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_)
+                             : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_, dim_)
                                         : kernels::attention_scratch_bytes(dim_, group_));
     partial_bytes_ = 0;
     if (!plain_ && decode_) partial_bytes_ = rounded(kernels::attention_partial_floats(base_) * sizeof(float));

@@ -169,7 +169,7 @@ class LinearBase : public Op {
 
   size_t k_ = 0, tokens_ = 0, items_ = 0, prepare_grain_ = 1;
   bool alone_ = true;
-  const bool as_ggml_ = c.params.flag("asGgml");
+  const bool as_ggml_ = follows_ggml();
   bool kinds_[kernels::kActKinds] = {};
   size_t act_at_[kernels::kActKinds] = {};
   size_t normed_at_ = 0, scratch_at_ = 0;

@@ -47,9 +47,9 @@ class RopeTables final : public Op {
     expect_type(c.out[1], DType::f32, "sin");
     frequencies_ = c.params.numbers("frequencies");
     magnitude_ = c.params.number("magnitude", 1);
-    as_ggml_ = c.params.flag("asGgml");
+    as_ggml_ = follows_ggml();
     if (!as_ggml_) return;
-    ratio_ = static_cast<float>(c.params.number("ratio", 1));
+    ratio_ = std::pow(static_cast<float>(c.params.number("base", 1)), -2.0F / static_cast<float>(2 * frequencies_.size()));
     stretch_ = static_cast<float>(c.params.number("stretch", 1));
     kept_ = c.params.numbers("kept");
     if (!kept_.empty() && kept_.size() != frequencies_.size()) reject(Code::ir_structure, "kept: got %zu numbers, expected %zu", kept_.size(), frequencies_.size());
