@@ -1,5 +1,5 @@
 // Attention of few tokens over a long cache: bound by reading K and V once. All query heads of a group are done
-// together, so a key is loaded once for the group. Parts of the key range leave (sum, maximum, total) behind.
+// together, so a key is loaded and widened once for the group. Parts of the key range leave (sum, maximum, total) behind.
 #include "attention.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -7,37 +7,59 @@ namespace {
 
 size_t part_stride(size_t head_dim) { return (head_dim + 2 + 15) / 16 * 16; }
 
-// scores[g][i] of W keys for one query row.
+// Asks for a key's value while its score is computed: the walk through the values then finds them in the cache.
 template <class Keys>
-RLX_INLINE F scores_of(const float* q, const typename Keys::Element* k, size_t head_dim) {
-  F part[W];
-  const size_t whole = head_dim / W * W;
-  for (int i = 0; i < W; ++i) {
-    const typename Keys::Element* key = k + static_cast<size_t>(i) * head_dim;
-    F s = fzero();
-    for (size_t d = 0; d < whole; d += W) s = ffma(Keys::load(key + d), fload(q + d), s);
-    part[i] = s;
-  }
-  F s = fsum_each(part);
-  if (whole != head_dim) {
-    float rest[W];
-    for (int i = 0; i < W; ++i) {
-      rest[i] = 0.0f;
-      for (size_t d = whole; d < head_dim; ++d) rest[i] += q[d] * Keys::one(k[static_cast<size_t>(i) * head_dim + d]);
-    }
-    s = s + fload(rest);
-  }
-  return s;
+RLX_INLINE void fetch_value(const typename Keys::Element* v, size_t head_dim) {
+  for (size_t d = 0; d < head_dim; d += 64 / sizeof(*v)) __builtin_prefetch(v + d);
 }
 
+// One key against R query rows, lane by lane: a key is widened once for all of them.
+template <class Keys, int R>
+RLX_INLINE void dots_of(const float* q, size_t q_stride, const typename Keys::Element* key, size_t whole, F* sums) {
+  for (int r = 0; r < R; ++r) sums[r] = fzero();
+  for (size_t d = 0; d < whole; d += W) {
+    const F wide = Keys::load(key + d);
+    for (int r = 0; r < R; ++r) sums[r] = ffma(wide, fload(q + static_cast<size_t>(r) * q_stride + d), sums[r]);
+  }
+}
+
+// What whole vectors leave of a dot product.
 template <class Keys>
-float score_of(const float* q, const typename Keys::Element* k, size_t head_dim) {
-  F s = fzero();
-  size_t d = 0;
-  for (; d + W <= head_dim; d += W) s = ffma(Keys::load(k + d), fload(q + d), s);
+RLX_INLINE float rest_of(const float* q, const typename Keys::Element* key, size_t whole, size_t head_dim) {
   float rest = 0.0f;
-  for (; d < head_dim; ++d) rest += q[d] * Keys::one(k[d]);
-  return fsum(s) + rest;
+  for (size_t d = whole; d < head_dim; ++d) rest += q[d] * Keys::one(key[d]);
+  return rest;
+}
+
+// s[r * kDecodeKeys + j] = q[r] * k[j]
+template <class Keys, int R>
+RLX_INLINE void score_rows(const float* q, size_t q_stride, const typename Keys::Element* k, const typename Keys::Element* v,
+                           size_t count, size_t head_dim, float* s) {
+  const size_t whole = head_dim / W * W;
+  size_t j = 0;
+  for (; j + W <= count; j += W) {
+    F part[R][W];
+    for (int i = 0; i < W; ++i) {
+      const size_t at = (j + static_cast<size_t>(i)) * head_dim;
+      F sums[R];
+      dots_of<Keys, R>(q, q_stride, k + at, whole, sums);
+      for (int r = 0; r < R; ++r) part[r][i] = sums[r];
+      fetch_value<Keys>(v + at, head_dim);
+    }
+    for (int r = 0; r < R; ++r) fstore(s + static_cast<size_t>(r) * kDecodeKeys + j, fsum_each(part[r]));
+    if (whole == head_dim) continue;
+    for (size_t i = j; i < j + W; ++i) {
+      for (size_t r = 0; r < R; ++r) s[r * kDecodeKeys + i] += rest_of<Keys>(q + r * q_stride, k + i * head_dim, whole, head_dim);
+    }
+  }
+  for (; j < count; ++j) {
+    F sums[R];
+    dots_of<Keys, R>(q, q_stride, k + j * head_dim, whole, sums);
+    fetch_value<Keys>(v + j * head_dim, head_dim);
+    for (size_t r = 0; r < R; ++r) {
+      s[r * kDecodeKeys + j] = fsum(sums[r]) + rest_of<Keys>(q + r * q_stride, k + j * head_dim, whole, head_dim);
+    }
+  }
 }
 
 // o[r] += sum over keys of p[r][key] * v[key], for R rows and N vectors at column d.
@@ -52,7 +74,7 @@ RLX_INLINE void add_values(const float* p, const typename Keys::Element* v, size
     F value[N];
     for (int i = 0; i < N; ++i) value[i] = Keys::load(v + j * head_dim + i * W);
     for (int r = 0; r < R; ++r) {
-      const F weight = fset(p[static_cast<size_t>(r) * kKeyTile + j]);
+      const F weight = fset(p[static_cast<size_t>(r) * kDecodeKeys + j]);
       for (int i = 0; i < N; ++i) acc[r][i] = ffma(weight, value[i], acc[r][i]);
     }
   }
@@ -70,10 +92,19 @@ RLX_INLINE void add_rows(const float* p, const typename Keys::Element* v, size_t
   for (; d < head_dim; ++d) {
     for (int r = 0; r < R; ++r) {
       float s = o[static_cast<size_t>(r) * stride + d];
-      for (size_t j = 0; j < count; ++j) s += p[static_cast<size_t>(r) * kKeyTile + j] * Keys::one(v[j * head_dim + d]);
+      for (size_t j = 0; j < count; ++j) s += p[static_cast<size_t>(r) * kDecodeKeys + j] * Keys::one(v[j * head_dim + d]);
       o[static_cast<size_t>(r) * stride + d] = s;
     }
   }
+}
+
+// step(Index<rows>, first row) until all rows of the group are done.
+template <class Step>
+RLX_INLINE void by_rows(size_t group, Step step) {
+  size_t g = 0;
+  for (; g + 4 <= group; g += 4) step(Index<4>{}, g);
+  for (; g + 2 <= group; g += 2) step(Index<2>{}, g);
+  for (; g < group; ++g) step(Index<1>{}, g);
 }
 
 struct Part {
@@ -85,17 +116,19 @@ struct Part {
 };
 
 void weigh(const AttentionArgs& a, float* s, size_t count, const Part& part, size_t g) {
-  float top = part.top(g);
-  for (size_t j = 0; j < count; ++j) s[j] *= a.scale;
-  if (a.softcap != 0.0f) {
-    for (size_t j = 0; j < kKeyTile; j += W) fstore(s + j, softcapped(a, fload(s + j)));
-  }
-  for (size_t j = count; j < kKeyTile; ++j) s[j] = kMinusInfinity;
+  const float top = part.top(g);
+  for (size_t j = count; j % W != 0; ++j) s[j] = s[count - 1];
+  const F scale = fset(a.scale);
   F m = fset(top);
-  for (size_t j = 0; j < kKeyTile; j += W) m = fmax(fload(s + j), m);
+  for (size_t j = 0; j < count; j += W) {
+    const F scaled = softcapped(a, fload(s + j) * scale);
+    fstore(s + j, scaled);
+    m = fmax(scaled, m);
+  }
+  for (size_t j = count; j % W != 0; ++j) s[j] = kMinusInfinity;
   const float now = fhmax(m);
   F sum = fzero();
-  for (size_t j = 0; j < kKeyTile; j += W) {
+  for (size_t j = 0; j < count; j += W) {
     const F p = fexp_finite(fload(s + j) - fset(now));
     fstore(s + j, p);
     sum = sum + p;
@@ -122,24 +155,18 @@ void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, si
   }
   const KeyRange see = visible(a, t);
   const size_t first = max_size(key0, see.first), last = min_size(key1, see.last);
-  // Tiles start at fixed keys so that the cut into parts does not change a token's tiles.
+  // Blocks start at fixed keys so that the cut into parts does not change a token's blocks.
   for (size_t key = first; key < last;) {
-    const size_t end = min_size((key / kKeyTile + 1) * kKeyTile, last), count = end - key;
-    const typename Keys::Element* keys = k + key * a.head_dim;
-    for (size_t g = 0; g < group; ++g) {
-      float* s = scores + g * kKeyTile;
-      size_t j = 0;
-      for (; j + W <= count; j += W) {
-        fstore(s + j, scores_of<Keys>(q + g * a.q_head_stride, keys + j * a.head_dim, a.head_dim));
-      }
-      for (; j < count; ++j) s[j] = score_of<Keys>(q + g * a.q_head_stride, keys + j * a.head_dim, a.head_dim);
-      weigh(a, s, count, part, g);
-    }
-    const typename Keys::Element* values = v + key * a.head_dim;
-    size_t g = 0;
-    for (; g + 4 <= group; g += 4) add_rows<Keys, 4>(scores + g * kKeyTile, values, count, a.head_dim, part.o + g * part.stride, part.stride);
-    for (; g + 2 <= group; g += 2) add_rows<Keys, 2>(scores + g * kKeyTile, values, count, a.head_dim, part.o + g * part.stride, part.stride);
-    for (; g < group; ++g) add_rows<Keys, 1>(scores + g * kKeyTile, values, count, a.head_dim, part.o + g * part.stride, part.stride);
+    const size_t end = min_size((key / kDecodeKeys + 1) * kDecodeKeys, last), count = end - key;
+    const auto* keys = k + key * a.head_dim;
+    const auto* values = v + key * a.head_dim;
+    by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {
+      score_rows<Keys, rows>(q + g * a.q_head_stride, a.q_head_stride, keys, values, count, a.head_dim, scores + g * kDecodeKeys);
+    });
+    for (size_t g = 0; g < group; ++g) weigh(a, scores + g * kDecodeKeys, count, part, g);
+    by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {
+      add_rows<Keys, rows>(scores + g * kDecodeKeys, values, count, a.head_dim, part.o + g * part.stride, part.stride);
+    });
     key = end;
   }
 }
@@ -153,7 +180,7 @@ float* out_row(const AttentionArgs& a, size_t kv_head, size_t t, size_t g) {
 void attention_decode(const AttentionArgs& a, size_t kv_head, size_t key0, size_t key1, float* partial, void* scratch) {
   const size_t group = group_of(a), stride = part_stride(a.head_dim);
   float* scores = static_cast<float*>(scratch);
-  float* own = scores + group * kKeyTile;
+  float* own = scores + group * kDecodeKeys;
   for (size_t t = 0; t < a.tokens; ++t) {
     const Part part = {partial != nullptr ? partial + t * group * stride : own, stride, a.head_dim};
     if (a.kv_type == Type::f16) {

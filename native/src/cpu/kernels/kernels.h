@@ -151,6 +151,7 @@ inline constexpr size_t kGgmlRows = 16, kGgmlTile = 128;  // query rows and keys
 // the number of threads, so results do not depend on it. When there is one split, pass partial = nullptr
 // and the result goes to `out`; else all splits first, a barrier, then attention_combine per kv head.
 inline constexpr size_t kKeySplit = 1024;
+inline constexpr size_t kDecodeKeys = 256;  // keys between two updates of the maximum; divides kKeySplit
 static constexpr size_t key_splits(size_t keys) { return keys == 0 ? 1 : (keys + kKeySplit - 1) / kKeySplit; }
 // Floats of one partial item: (head_dim + 2) per (token, head of the group), rounded up.
 size_t attention_partial_floats(const AttentionArgs& a);
