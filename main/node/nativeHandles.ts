@@ -69,18 +69,28 @@ export function nativeHandles(native: {
   // The safety net only: what is collected without having been disposed is disposed then.
   const lost = new FinalizationRegistry<number>((handle) => native.dispose(handle));
   const ids = new WeakMap<object, number>();
+  // One listener for a signal and not for a job: a signal may stand for hundreds of short ones.
+  const cancelled = new WeakMap<AbortSignal, Set<number>>();
+  const jobsOf = (signal: AbortSignal): Set<number> => {
+    const known = cancelled.get(signal);
+    if (known !== undefined) return known;
+    const jobs = new Set<number>();
+    cancelled.set(signal, jobs);
+    signal.addEventListener("abort", () => jobs.forEach((job) => native.cancel(job)), { once: true });
+    return jobs;
+  };
   return {
     awaited: async (start, signal) => {
       throwIfCancelled(signal);
       const { job, promise } = guarded(start);
-      const abort = (): void => void native.cancel(job);
-      signal?.addEventListener("abort", abort, { once: true });
+      const running = signal && jobsOf(signal);
+      running?.add(job);
       try {
         return await promise;
       } catch (error) {
         throw translated(error);
       } finally {
-        signal?.removeEventListener("abort", abort);
+        running?.delete(job);
       }
     },
     tracked: (id, handle) => {

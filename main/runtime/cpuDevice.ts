@@ -7,7 +7,7 @@ import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
 import { opOf } from "../ops/index.ts";
 import type { CompiledGraph, Device, GraphInput, GraphSession, OpenOptions, PlanStep } from "./device.ts";
-import { inputsOf, symbolsOf } from "./device.ts";
+import { inputsOf, symbolReader } from "./device.ts";
 import { stepsOf } from "./planSteps.ts";
 
 export const cpuRules: CpuRules = (name) => {
@@ -109,12 +109,13 @@ export function loadArtifact(
 }
 
 function sessionOver(inputs: readonly GraphInput[], threads: number, handle: SessionHandle): GraphSession {
+  const symbolsOf = symbolReader(inputs);
   return {
     threads,
     follows: true,
     // async, so that a bad request is a rejection and never a throw
     run: async (request, signal) => {
-      const result = await handle.run({ ...request, symbols: symbolsOf(inputs, request) }, signal);
+      const result = await handle.run({ ...request, symbols: symbolsOf(request) }, signal);
       return result;
     },
     fork: async (positions) => sessionOver(inputs, threads, await handle.fork(positions)),

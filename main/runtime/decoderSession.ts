@@ -27,11 +27,14 @@ export interface FeedOptions {
 }
 
 interface Want {
-  readonly rows: readonly number[];
+  readonly rows: Int32Array;
   readonly sample?: SampleOptions;
   readonly score?: Int32Array;
   readonly fetch?: readonly string[];
 }
+
+const NO_ROWS = new Int32Array(0);
+const ONLY_ROW = Int32Array.of(0);
 
 /** Logits of a scoring run stay below this. */
 const SCORE_BYTES = 64 << 20;
@@ -73,7 +76,7 @@ export class DecoderSession implements Disposable {
       const last = at === tokens.length;
       const result = await this.#run(
         part,
-        last && options.sample ? { rows: [count - 1], sample: options.sample } : { rows: [] },
+        last && options.sample ? { rows: Int32Array.of(count - 1), sample: options.sample } : { rows: NO_ROWS },
         options,
       );
       sampled = result.sampled;
@@ -93,8 +96,8 @@ export class DecoderSession implements Disposable {
       follows: this.#session.follows === true,
       submit: (token, sample, signal) =>
         token === "ahead"
-          ? this.#submit(undefined, this.past + 1, { rows: [0], sample }, signal)
-          : this.#submit(Int32Array.of(token), this.past, { rows: [0], sample }, signal),
+          ? this.#submit(undefined, this.past + 1, { rows: ONLY_ROW, sample }, signal)
+          : this.#submit(Int32Array.of(token), this.past, { rows: ONLY_ROW, sample }, signal),
       commit: (token) => this.#tokens.push(token),
     };
     return new Draws(first, steps, { ...options, count });
@@ -113,7 +116,7 @@ export class DecoderSession implements Disposable {
       const part = Int32Array.from({ length: count }, (_, i) => tokens[at + i] ?? 0);
       // Row i predicts the token after it; the last token of all predicts nothing that is known.
       const targets = Int32Array.from({ length: count }, (_, i) => tokens[at + i + 1] ?? -1);
-      const result = await this.#run(part, { rows: [...part.keys()], score: targets }, options);
+      const result = await this.#run(part, { rows: part.map((_, i) => i), score: targets }, options);
       const known = result.scored?.logprobs ?? new Float32Array(0);
       for (let i = 0; i < count && at + i + 1 < tokens.length; i++) logprobs[at + i + 1] = known[i] ?? NaN;
       at += count;
@@ -132,7 +135,7 @@ export class DecoderSession implements Disposable {
       );
     const result = await this.#run(
       Int32Array.from({ length: tokens.length }, (_, i) => tokens[i] ?? 0),
-      { rows, fetch: [LOGITS] },
+      { rows: Int32Array.from(rows), fetch: [LOGITS] },
       {},
     );
     return new Float32Array(result.outputs[LOGITS]?.bytes.buffer ?? new ArrayBuffer(0));
@@ -220,7 +223,7 @@ export class DecoderSession implements Disposable {
     signal: AbortSignal | undefined,
     profile = false,
   ): Promise<RunResult> {
-    const inputs = { [INPUTS.past]: Int32Array.of(past), [INPUTS.rows]: Int32Array.from(want.rows) };
+    const inputs = { [INPUTS.past]: Int32Array.of(past), [INPUTS.rows]: want.rows };
     const request: GraphRun = {
       ...(tokens === undefined
         ? { inputs, follow: INPUTS.tokens }

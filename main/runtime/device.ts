@@ -88,24 +88,54 @@ export const inputsOf = (graph: Graph): readonly GraphInput[] =>
     return { name: String(node.attrs["name"]), type };
   });
 
-/** Sizes for symbols from the lengths of the inputs, where an input leaves exactly one open. */
-export function symbolsOf(inputs: readonly GraphInput[], run: GraphRun): Bindings {
-  const found: Record<string, number> = { ...run.symbols };
-  for (const { name, type } of inputs) {
-    if (isPacked(type.dtype)) continue;
-    const bytes = name === run.follow ? dtypeBytes(type.dtype) : run.inputs[name]?.byteLength;
-    if (bytes === undefined) continue;
-    const open = type.shape.filter((dim) => typeof dim === "string" && found[dim] === undefined);
-    const [symbol] = open;
-    if (open.length !== 1 || typeof symbol !== "string" || dimSymbols(symbol)[0] !== symbol) continue;
-    const known = type.shape.reduce<number>((n, dim) => n * (typeof dim === "number" ? dim : (found[dim] ?? 1)), 1);
-    const count = bytes / dtypeBytes(type.dtype);
-    if (known === 0 || count % known !== 0)
-      throw new WorkbenchError(
-        "IR_SHAPE",
-        `[run] input ${name}: ${count} elements do not fill [${type.shape.join(",")}]`,
-      );
-    found[symbol] = count / known;
-  }
-  return found;
+/** Sizes of symbols from the lengths of a run's inputs, where an input leaves exactly one open. */
+type SymbolReader = (run: GraphRun) => Bindings;
+
+/** What there is to read off the shapes is read once: a run may be one short token of many. */
+export function symbolReader(inputs: readonly GraphInput[]): SymbolReader {
+  const open = inputs.flatMap(openInput);
+  return (run) => {
+    const found: Record<string, number> = { ...run.symbols };
+    for (const input of open) {
+      const bytes = input.name === run.follow ? input.elementBytes : run.inputs[input.name]?.byteLength;
+      if (bytes !== undefined) readSymbol(input, bytes, found);
+    }
+    return found;
+  };
+}
+
+export const symbolsOf = (inputs: readonly GraphInput[], run: GraphRun): Bindings => symbolReader(inputs)(run);
+
+interface OpenInput {
+  readonly name: string;
+  readonly type: TensorType;
+  readonly elementBytes: number;
+  /** Product of the sizes that are numbers. */
+  readonly fixed: number;
+  readonly dims: readonly { readonly text: string; readonly alone: boolean }[];
+}
+
+function openInput({ name, type }: GraphInput): readonly OpenInput[] {
+  const dims = type.shape.filter((dim) => typeof dim === "string");
+  if (dims.length === 0 || isPacked(type.dtype)) return [];
+  const fixed = type.shape.reduce<number>((n, dim) => (typeof dim === "number" ? n * dim : n), 1);
+  const named = dims.map((text) => ({ text, alone: dimSymbols(text)[0] === text }));
+  return [{ name, type, elementBytes: dtypeBytes(type.dtype), fixed, dims: named }];
+}
+
+function readSymbol(
+  { name, type, elementBytes, fixed, dims }: OpenInput,
+  bytes: number,
+  found: Record<string, number>,
+): void {
+  const [symbol, ...others] = dims.filter(({ text }) => found[text] === undefined);
+  if (symbol?.alone !== true || others.length > 0) return;
+  const known = dims.reduce((n, { text }) => n * (found[text] ?? 1), fixed);
+  const count = bytes / elementBytes;
+  if (known === 0 || count % known !== 0)
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[run] input ${name}: ${count} elements do not fill [${type.shape.join(",")}]`,
+    );
+  found[symbol.text] = count / known;
 }

@@ -198,6 +198,8 @@ async function* feedPrompt(
   return undefined;
 }
 
+const NO_TOKENS = new Int32Array(0);
+
 /** How to draw the token of this index. Where the last one before it is not known yet, the device counts it itself. */
 function samplingFor(
   options: GenerateOptions,
@@ -211,7 +213,7 @@ function samplingFor(
   return {
     ...rest,
     repeatPenalty: counted === 0 ? 1 : repeatPenalty,
-    recent: Int32Array.from(known > 0 ? [...prompt.slice(-known), ...given.slice(-known)].slice(-known) : []),
+    recent: known > 0 ? Int32Array.from([...prompt.slice(-known), ...given.slice(-known)].slice(-known)) : NO_TOKENS,
     step: index,
     alternatives: options.alternatives ?? 0,
   };

@@ -9,7 +9,7 @@ import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
 import { opOf } from "../ops/index.ts";
 import type { CompiledGraph, Device, GraphInput, GraphRun, GraphSession, OpenOptions } from "./device.ts";
-import { inputsOf, symbolsOf } from "./device.ts";
+import { inputsOf, symbolReader } from "./device.ts";
 import { stepsOf } from "./planSteps.ts";
 
 export interface MlxSessionHandle extends SessionHandle {
@@ -128,7 +128,8 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
 }
 
 function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): MlxSession {
-  const bound = (request: GraphRun): RunRequest => ({ ...request, symbols: symbolsOf(inputs, request) });
+  const symbolsOf = symbolReader(inputs);
+  const bound = (request: GraphRun): RunRequest => ({ ...request, symbols: symbolsOf(request) });
   return {
     // MLX decides over its own threads.
     threads: 1,

@@ -9,7 +9,7 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import { streamingDetokenizer } from "../tokenizer/detokenizer.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import type { GraphRun, GraphSession } from "./device.ts";
-import { inputsOf, symbolsOf } from "./device.ts";
+import { inputsOf, symbolReader, symbolsOf } from "./device.ts";
 import type { GenerateEvent, GenerateOptions } from "./generate.ts";
 import { GREEDY, generate } from "./generate.ts";
 import { deviation, median, medianInterval, quantile, seededRandom } from "./statistics.ts";
@@ -137,6 +137,16 @@ test("symbols follow from the inputs, and sizes that do not fit are refused", ()
   const graph = builder.finish();
   expect(symbolsOf(inputsOf(graph), { inputs: { x: new Float32Array(12) } })).toEqual({ T: 3 });
   expect(() => symbolsOf(inputsOf(graph), { inputs: { x: new Float32Array(5) } })).toThrow(/do not fill/);
+  const read = symbolReader([
+    { name: "ids", type: tensor("i32", ["T"]) },
+    { name: "mask", type: tensor("f32", ["T", "S", 2]) },
+    { name: "wide", type: tensor("f32", ["2*T", "U"]) },
+  ]);
+  const inputs = { mask: new Float32Array(12), wide: new Float32Array(8) };
+  expect(read({ inputs, follow: "ids" })).toEqual({ T: 1, S: 6 });
+  expect(read({ inputs: { ...inputs, ids: new Int32Array(2) } })).toEqual({ T: 2, S: 3 });
+  expect(read({ inputs, symbols: { S: 3 } })).toEqual({ T: 2, S: 3 });
+  expect(() => read({ inputs, symbols: { T: 5 } })).toThrow(/do not fill/);
 });
 
 /** A "model" whose next token is always the last one plus one; it counts what it was asked to run. */
