@@ -161,7 +161,7 @@ def library_folder():
         folder = os.path.join(PACKAGES, name, "bins", name)
         if os.path.isdir(folder):
             return folder
-    raise FileNotFoundError(f"no llama.cpp for {system}-{arch} in bench/peers: run `npm run setup`")
+    raise FileNotFoundError(f"no llama.cpp for {system}-{arch} in bench/peers: run `npm run setup -- --all`")
 
 
 def find_library(stem):

@@ -231,9 +231,9 @@ export function whyMissing(what: "python" | "llama"): string | undefined {
 }
 
 function findReason(what: "python" | "llama"): string | undefined {
-  if (!existsSync(pythonPath)) return "no .venv: run `npm run setup`";
+  if (!existsSync(pythonPath)) return "no .venv: run `npm run setup -- --all`";
   const peers = join(repositoryRoot, "bench/peers/node_modules/@node-llama-cpp");
-  if (what === "llama" && !existsSync(peers)) return "no llama.cpp in bench/peers: run `npm run setup`";
+  if (what === "llama" && !existsSync(peers)) return "no llama.cpp in bench/peers: run `npm run setup -- --all`";
   return undefined;
 }
 
