@@ -16,17 +16,8 @@ RLX_INLINE KeyRange visible(const AttentionArgs& a, size_t t) {
   return {a.window != 0 && last > a.window ? last - a.window : 0, last};
 }
 
-// Cache element types: a vector, one value, and a row to f32.
-struct KeysF16 {
-  using Element = uint16_t;
-  RLX_INLINE F load(const Element* p) { return fload_f16(p); }
-  RLX_INLINE float one(Element v) { return half_to_f32(v); }
-};
-struct KeysF32 {
-  using Element = float;
-  RLX_INLINE F load(const Element* p) { return fload(p); }
-  RLX_INLINE float one(Element v) { return v; }
-};
+using KeysF16 = Halves;
+using KeysF32 = Floats;
 
 RLX_INLINE F softcapped(const AttentionArgs& a, F s) {
   return a.softcap != 0.0f ? fset(a.softcap) * ftanh(s * fset(1.0f / a.softcap)) : s;

@@ -10,6 +10,18 @@ namespace rlx::kernels::RLX_ISA {
 RLX_INLINE size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 RLX_INLINE size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
+// What lies in memory as numbers: a vector of them, and one, as f32.
+struct Halves {
+  using Element = uint16_t;
+  RLX_INLINE F load(const Element* p) { return fload_f16(p); }
+  RLX_INLINE float one(Element v) { return half_to_f32(v); }
+};
+struct Floats {
+  using Element = float;
+  RLX_INLINE F load(const Element* p) { return fload(p); }
+  RLX_INLINE float one(Element v) { return v; }
+};
+
 // ---- prepared activations -------------------------------------------------------------------------
 // Arrays, one behind the other, each with an entry per chunk of 256:
 //   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32 and f16), zero behind the end of the row

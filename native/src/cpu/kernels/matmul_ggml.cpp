@@ -9,15 +9,6 @@ namespace {
 // Rows x tokens whose sums stay in registers.
 constexpr int kRows = kTileRows >= 12 ? 4 : 2, kTokens = kTileRows >= 12 ? 6 : 4;
 
-struct HalfWeights {
-  using Element = uint16_t;
-  RLX_INLINE F load(const Element* p) { return fload_f16(p); }
-};
-struct FloatWeights {
-  using Element = float;
-  RLX_INLINE F load(const Element* p) { return fload(p); }
-};
-
 template <class Weights, int R, int T>
 void tile(const RowsTask& task, size_t row, size_t t) {
   F acc[R][T];
@@ -66,6 +57,6 @@ void all_tokens(const RowsTask& task) {
 
 }  // namespace
 
-void rows_ggml(const RowsTask& task) { task.type == Type::f16 ? all_tokens<HalfWeights>(task) : all_tokens<FloatWeights>(task); }
+void rows_ggml(const RowsTask& task) { task.type == Type::f16 ? all_tokens<Halves>(task) : all_tokens<Floats>(task); }
 
 }  // namespace rlx::kernels::RLX_ISA
