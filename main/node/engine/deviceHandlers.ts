@@ -113,7 +113,7 @@ async function timeOf(parts: DeviceParts, model: OpenModel, phase: Phase, unsupp
   if (parts.mlx.missing() !== undefined) return none("No time: MLX is not here to be measured.");
   const known = (await parts.calibration.known()).find(({ device }) => device === "mlx");
   if (known === undefined)
-    return none("No time: MLX was not measured here yet. Measure the devices, or run `rlx doctor --calibrate`.");
+    return none("No time: MLX was not measured here yet. Measure the devices (in a terminal: rlx doctor --calibrate).");
   const tokens = stepTokens(phase);
   const need = needOf(model, { promptTokens: phase === "prefill" ? tokens : 0, generateTokens: 1 });
   const [rank] = pickBestDevice([known], need);

@@ -24,10 +24,10 @@ inline constexpr long long kLowNibble = 0x0102040800000000, kHighNibble = 0x1020
 
 // Lanes of 128 bits 0 2 of a and of b, and 1 3 of a and of b.
 RLX_INLINE __m512i starts_of(__m512i a, __m512i b) {
-  return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13), b);
+  return _mm512_shuffle_i64x2(a, b, 0x88);
 }
 RLX_INLINE __m512i ends_of(__m512i a, __m512i b) {
-  return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15), b);
+  return _mm512_shuffle_i64x2(a, b, 0xdd);
 }
 // a, a + 1, a + 2, a + 3, each four times.
 RLX_INLINE __m512i quarters32(int a) {
