@@ -112,7 +112,10 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   const Block* b = reinterpret_cast<const Block*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
   size_t c = 0;
-  for (; 8 * c + 8 <= count; ++c) add32<Block, T>(b + 8 * c, task, c, total);
+  for (; 8 * c + 8 <= count; ++c) {
+    if (task.k >= kLongRow) ask_ahead<8 * sizeof(Block)>(row + 8 * c * sizeof(Block));
+    add32<Block, T>(b + 8 * c, task, c, total);
+  }
   if (8 * c == count) return;
   Block last[8] = {};
   memcpy(last, b + 8 * c, (count - 8 * c) * sizeof(Block));

@@ -56,33 +56,6 @@ RLX_INLINE Chunk45 unpack45(const Block& b) {
   return r;
 }
 
-// sum of quants * activations of half a chunk, by planes: 32 bits for eight products each.
-struct Sums {
-  __m512i high, low;
-};
-// Planes of 256 bytes, the low one packed if Nibbles: two of the same half in a byte.
-template <bool Nibbles>
-RLX_INLINE Sums dot_half(__m512i start, const __m512i* quants, const int8_t* planes, size_t half) {
-  const int8_t* high = planes + 128 * half;
-  __m512i low[2];
-  if constexpr (Nibbles) {
-    const __m512i both = load512(planes + kChunk + 64 * half);
-    low[0] = _mm512_and_si512(both, _mm512_set1_epi8(15));
-    low[1] = _mm512_gf2p8affine_epi64_epi8(both, _mm512_set1_epi64(kHighNibble), 0);
-  } else {
-    low[0] = load512(high + kChunk);
-    low[1] = load512(high + kChunk + 64);
-  }
-  return {dot_two(start, quants, load512(high), load512(high + 64)),
-          dot_two(_mm512_setzero_si512(), quants, low[0], low[1])};
-}
-
-// scale * (16 * high + low) in int32, pairs of neighbours added. Packing loses nothing, see kActMax256.
-RLX_INLINE __m512i scaled(const Sums& a, const Sums& b, __m512i scale, __m512i scale16) {
-  const __m512i high = _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_packs_epi32(a.high, b.high), scale16);
-  return _mm512_dpwssd_epi32(high, _mm512_packs_epi32(a.low, b.low), scale);
-}
-
 RLX_INLINE __m256 second_everywhere(__m128 v) {
   return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(v), _mm256_set1_epi32(1));
 }
@@ -113,71 +86,92 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
     low[t] = _mm256_setzero_ps();
   }
   each_chunk(
-      task.k / kChunk, [b](size_t c) RLX_LAMBDA { return unpack45(b[c]); },
+      task.k / kChunk,
+      [&](size_t c) RLX_LAMBDA {
+        if (task.k >= kLongRow) ask_ahead<sizeof(Block)>(row + c * sizeof(Block));
+        return unpack45(b[c]);
+      },
       [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
   for (int t = 0; t < T; ++t) total[t] = total[t] - _mm512_zextps256_ps512(low[t]);
 }
 
-// A chunk of Q6_K with its 256 quants (32 added) as bytes. Lane i of 128 bits of `low` holds 8 quants of sub-block i and
-// 8 of sub-block 8 + i, the first ones in low[0] and the last in low[1]; `high` those of 4 + i and 12 + i.
+// A chunk of Q6_K with its 256 quants (32 added) as bytes, in the places of Chunk45. Its sub-blocks have 16 quants, so the
+// first and the last of each 32 have a scale of their own.
 struct Chunk6 {
-  __m512i low[2], high[2];
-  __m512i scale, scale16;  // the scale of every lane of 16 bits, and 16 times that, in the order of scaled()
+  __m512i even[2], odd[2];
+  __m512i scale[2];  // of every lane of 16 bits, as the products are packed
+  __m256i scales;    // of the sub-blocks in order, 16 bits
   __m128 d;
 };
 
-// Two bits of each byte, moved to bits 4 and 5: others in the upper half of the register than in the lower.
-RLX_INLINE __m512i bits_to_top(int lower, int upper) {
-  const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (24 + bit) | 1ull << (17 + bit)); };
-  return _mm512_setr_epi64(m(lower), m(lower), m(lower), m(lower), m(upper), m(upper), m(upper), m(upper));
+// Low and high nibbles, in turn by lanes of 128 bits.
+RLX_INLINE __m512i nibbles_in_turn() {
+  const long long l = kLowNibble, h = kHighNibble;
+  return _mm512_setr_epi64(l, l, h, h, l, l, h, h);
 }
-// Lanes of 16 bits: a a b b.
-RLX_INLINE long long w4(long long a, long long b) { return a | a << 16 | b << 32 | b << 48; }
+// Two bits of each byte moved to bits 4 and 5: those from `first` on, in every second lane of 128 bits four further up.
+RLX_INLINE __m512i bits_to_top(int first) {
+  const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (24 + bit) | 1ull << (17 + bit)); };
+  const long long l = m(first), h = m(first + 4);
+  return _mm512_setr_epi64(l, l, h, h, l, l, h, h);
+}
+// Lanes of 16 bits: a a a a b b b b.
+RLX_INLINE __m512i scales_at(__m256i scales, int first) {
+  const auto w4 = [first](int i) RLX_LAMBDA { return 0x0001000100010001ll * (2 * i + first); };
+  const __m512i order = _mm512_setr_epi64(w4(0), w4(1), w4(2), w4(3), w4(4), w4(5), w4(6), w4(7));
+  return _mm512_permutexvar_epi16(order, _mm512_castsi256_si512(scales));
+}
 
 RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
-  const __m512i low4 = _mm512_set1_epi8(15), to_low = _mm512_set1_epi64(kHighNibble);
+  const __m512i nibbles = nibbles_in_turn();
   const __m512i x = load512_once(b.ql), y = load512_once(b.ql + 64), top = load512_once(b.qh);
-  const __m512i q[2] = {_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y)};
-  const __m512i tops[2] = {_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 2, 6, 0, 4, 2, 6), top),
-                           _mm512_permutexvar_epi64(_mm512_setr_epi64(1, 5, 3, 7, 1, 5, 3, 7), top)};
+  const __m512i tops[2] = {_mm512_shuffle_i64x2(top, top, 0xa0), _mm512_shuffle_i64x2(top, top, 0xf5)};
+  const __m512i q[4] = {_mm512_shuffle_i64x2(x, y, 0x00), _mm512_shuffle_i64x2(x, y, 0x55),
+                        _mm512_shuffle_i64x2(x, y, 0xaa), _mm512_shuffle_i64x2(x, y, 0xff)};
   Chunk6 r;
+  r.scales = _mm256_cvtepi8_epi16(load128(b.scales));
   for (int i = 0; i < 2; ++i) {
-    const __m512i low_top = _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(0, 2), 0);
-    r.low[i] = _mm512_ternarylogic_epi32(q[i], low4, low_top, 0xea);  // (q & low4) | low_top
-    r.high[i] = _mm512_or_si512(_mm512_gf2p8affine_epi64_epi8(q[i], to_low, 0),
-                                _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(4, 6), 0));
+    r.even[i] = _mm512_or_si512(_mm512_gf2p8affine_epi64_epi8(q[i], nibbles, 0),
+                                _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(0), 0));
+    r.odd[i] = _mm512_or_si512(_mm512_gf2p8affine_epi64_epi8(q[2 + i], nibbles, 0),
+                               _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(2), 0));
+    r.scale[i] = scales_at(r.scales, i);
   }
-  // Lane i: the scales of i i 8+i 8+i 4+i 4+i 12+i 12+i, as the products are packed.
-  const __m512i order = _mm512_setr_epi64(w4(0, 8), w4(4, 12), w4(1, 9), w4(5, 13), w4(2, 10), w4(6, 14), w4(3, 11),
-                                          w4(7, 15));
-  r.scale = _mm512_permutexvar_epi16(order, _mm512_castsi256_si512(_mm256_cvtepi8_epi16(load128(b.scales))));
-  r.scale16 = _mm512_slli_epi16(r.scale, 4);
   r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(load_u16(b.d)));
   return r;
 }
 
-template <int T, bool Nibbles>
+template <int T>
 RLX_INLINE void add6(const Chunk6& w, const RowsTask& task, size_t c, F* total) {
+  const auto dot = [](__m512i quants, const int8_t* x) RLX_LAMBDA {
+    return _mm512_dpbusd_epi32(_mm512_setzero_si512(), quants, load512(x));
+  };
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
-    const int8_t* planes = task.act.planes(c, at);
-    // -2 * (sum of the values that share the lane): minus 32 of every quant, in units of the high plane.
-    const int8_t* offsets = planes + (Nibbles ? kNibblePlanes : kBytePlanes);
-    const Sums low = dot_half<Nibbles>(_mm512_cvtepi16_epi32(load256(offsets)), w.low, planes, 0);
-    const Sums high = dot_half<Nibbles>(_mm512_cvtepi16_epi32(load256(offsets + 32)), w.high, planes, 1);
-    const __m512i acc = scaled(low, high, w.scale, w.scale16);
+    const int8_t* x = task.act.planes(c, at);
+    // Minus 32 of every quant.
+    const __m256i offset = _mm256_slli_epi32(_mm256_madd_epi16(w.scales, load256(task.act.sums16(c) + 16 * at)), 5);
+    __m512i acc = _mm512_zextsi256_si512(offset);
+    for (int i = 0; i < 2; ++i) {
+      const __m512i words = _mm512_packs_epi32(dot(w.even[i], x + 64 * i), dot(w.odd[i], x + 128 + 64 * i));
+      acc = _mm512_dpwssd_epi32(acc, words, _mm512_mullo_epi16(w.scale[i], load512(x + kChunk)));
+    }
     const __m128 ds = _mm_mul_ss(w.d, _mm_load_ss(task.act.scales(c) + at));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
   }
 }
 
-template <int T, bool Nibbles>
+template <int T>
 RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   const BlockQ6K* b = reinterpret_cast<const BlockQ6K*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
   each_chunk(
-      task.k / kChunk, [b](size_t c) RLX_LAMBDA { return unpack6(b[c]); },
-      [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T, Nibbles>(chunk, task, c, total); });
+      task.k / kChunk,
+      [&](size_t c) RLX_LAMBDA {
+        ask_ahead<sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
+        return unpack6(b[c]);
+      },
+      [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });
 }
 
 }  // namespace rlx::kernels::RLX_ISA

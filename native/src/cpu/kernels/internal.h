@@ -28,11 +28,9 @@ struct Floats {
 //   lanes   [tokens][lane_bytes]: more forms of the values
 //   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
 //   scales  [tokens] f32: x = scale * value
-//   sums16  [tokens][16] int16: sum of the values of each 16 (i16_block256 only)
+//   sums16  [tokens][16] int16: minus the sum of the values of each 16 (i8_groups256, few tokens)
 // Where bytes are multiplied, the values are planes of 256 int8 instead, value = unit * high + low:
-//   i16_block256, few tokens on AVX2, and on arm64, there many of i8_groups256 too: unit 16, low in 0..15
-//   i16_block256, few tokens on AVX-512: the same in another order, and behind it int16 [32]: -2 * (sum of the 8 values
-//     that share a lane). In long rows two of the low ones share a byte.
+//   i8_groups256, many tokens on arm64: unit 16, low in 0..15
 //   i16_block32, few tokens on AVX-512: unit 128, signed low, an order of its own; in `lanes` int32 [8]: minus the sums
 //   i16_block32 on arm64: unit 256, signed low
 // i8_groups256: a value is factor * quant, both whole, with a factor for every 8 values: those with i / 32 and i % 16 / 4
@@ -42,9 +40,8 @@ struct Floats {
 // (prepare.cpp writes them.)
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
-// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of 8 products of a plane must fit int16: of the
-// high one at most 8 * (32 * 2016 / 16 + 2 * 15) = 32496 (Q6_K, with what its offsets take from it; Q5_K 8 * 31 * 126),
-// of the low one 8 * 63 * 15.
+// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of products that share a lane must fit int16:
+// at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K).
 inline constexpr int kActMax256 = 2016;
 inline constexpr int kGroupFactor = 16, kGroupQuant = kActMax256 / kGroupFactor;
 inline constexpr int kActMax32 = 16256;  // 127 * 128: a plane of units of 128 is int8. All paths round alike.
@@ -61,7 +58,6 @@ struct ActView {
   size_t value_bytes;
   size_t lane_bytes;
   ptrdiff_t value_step;  // from chunk to chunk
-  bool nibbles;          // the low plane is packed
 
   const uint8_t* at(size_t chunk, size_t t) const {
     return values + static_cast<ptrdiff_t>(chunk) * value_step + t * value_bytes;
@@ -81,13 +77,12 @@ struct ActView {
 
 // How AVX2 and AVX-512 lay out few tokens is a matter of the first cache and of prefetchers, not of arithmetic.
 // Activations that miss the cache between the weights break the walk that the prefetchers follow, and then memory gives
-// half of what it can. So a product touches as few lines as possible: the arrays are apart, and in long rows the low
-// plane is packed, which costs a few operations. What looks like a second walk disturbs too: 32-blocks go from the end
-// of the row to its beginning, groups leave half of the place empty where the cache has room for it, and a gap before
-// the next array, as Q6_K on AVX-512 does. (All measured: on one core, rows of 8192 in Q6_K were read at 15 GB/s with both planes of bytes behind each
-// other, now at 26; Q8_0 15 and 25; rows of 2048 in Q4_K at 19 without the empty places, with them at 28; AVX2 17 and 20.)
+// half of what it can. So a product touches as few lines as possible: the arrays are apart. What looks like a second
+// walk disturbs too: 32-blocks go from the end of the row to its beginning, groups leave half of the place empty where
+// the cache has room for it, and a gap before the next array. (All measured on one core: rows of 8192 in Q8_0 were read
+// at 15 GB/s from the beginning and are at 25 from the end, on AVX2 17 and 25; rows of 2048 in Q4_K at 19 without the
+// empty places, with them at 28, on AVX2 17 and 20.)
 inline constexpr size_t kLongRow = 20 * kChunk;
-inline constexpr size_t kBytePlanes = 2 * kChunk, kNibblePlanes = kChunk + kChunk / 2;
 #if defined(RLX_ISA_AVX2)
 inline constexpr size_t kGroupPlane = kChunk + 128;
 #else
@@ -97,7 +92,7 @@ inline constexpr size_t kActGap = 512;
 
 RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t k, size_t tokens) {
   size_t value = holds_floats(kind) ? 1024 : 512, lane = 0, gap = 0;
-  bool nibbles = false, backwards = false;
+  bool backwards = false;
   [[maybe_unused]] const bool few = tokens < kGemmMinTokens;
 #if defined(RLX_ISA_NEON)
   if (kind == ActKind::i8_groups256 && few) value = kGroupPlane;
@@ -107,17 +102,10 @@ RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t k, size_t toke
     value = is_long ? kGroupPlane : 2 * kGroupPlane;
     gap = kActGap;
   }
+  backwards = kind == ActKind::i16_block32 && few;
 #endif
 #if defined(RLX_ISA_AVX512)
-  if (kind == ActKind::i16_block256 && few) {
-    nibbles = is_long;
-    value = (nibbles ? kNibblePlanes : kBytePlanes) + 64;
-    gap = kActGap;
-  }
-  if (kind == ActKind::i16_block32 && few) {
-    backwards = true;
-    lane = 32;
-  }
+  if (backwards) lane = 32;
 #endif
   const size_t chunks = chunks_of(k);
   const ptrdiff_t step = static_cast<ptrdiff_t>(tokens * value);
@@ -125,7 +113,7 @@ RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t k, size_t toke
   const uint8_t* lanes = values + chunks * tokens * value;
   const float* sums = reinterpret_cast<const float*>(lanes + chunks * tokens * lane + gap);
   if (backwards && chunks != 0) values += static_cast<ptrdiff_t>(chunks - 1) * step;
-  return {values, lanes, sums, chunks, tokens, value, lane, backwards ? -step : step, nibbles};
+  return {values, lanes, sums, chunks, tokens, value, lane, backwards ? -step : step};
 }
 
 // ---- products: raw dot results, before the epilogue ------------------------------------------------
@@ -161,6 +149,16 @@ RLX_INLINE void for_few_tokens(const RowsTask& task, Rows rows) {
 // 4 KB page, and the first touch of the next one also waits for its translation: touch it while this one is read.
 RLX_INLINE void touch_next_pages(const uint8_t* row, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 4096) __builtin_prefetch(row + at + 4096, 0, 2);
+}
+
+// And they lose the walk when activations miss the first cache, which another program on the same core may have half of:
+// then what comes is asked for, chunk by chunk, into the second cache. That costs instructions, so only where the walk
+// breaks most: in long rows, and with AVX-512 in all of Q6_K, which has few instructions for its bytes. (On two cores, by
+// what the neighbours do: rows of 8192 1.0 to 2 times as fast, Q6_K of 1024 and 2048 0.95 to 1.45 times, but Q4_K of
+// those 0.9 to 1.1 times. In a whole model rows of 8192 take 5 to 9 % less time.)
+template <size_t Bytes>
+RLX_INLINE void ask_ahead(const uint8_t* chunk) {
+  for (size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(chunk + 8192 + line, 0, 2);
 }
 
 void rows_float(const RowsTask&);

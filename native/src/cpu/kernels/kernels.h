@@ -51,12 +51,11 @@ static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; 
 // ggml is followed (see MatmulArgs); they lie in memory as `f32` do.
 // Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
 // packed types may share one buffer when the kinds are equal.
-enum class ActKind : uint8_t { f32, f16, i16_block32, i16_block256, i8_groups256 };
-inline constexpr size_t kActKinds = 5;
+enum class ActKind : uint8_t { f32, f16, i16_block32, i8_groups256 };
+inline constexpr size_t kActKinds = 4;
 static constexpr ActKind act_kind(Type t) {
   if (is_float(t) || t == Type::q2_k || t == Type::q3_k) return ActKind::f32;
-  if (t == Type::q4_k || t == Type::q5_k) return ActKind::i8_groups256;
-  return t == Type::q6_k ? ActKind::i16_block256 : ActKind::i16_block32;
+  return type_info(t).block == kChunk ? ActKind::i8_groups256 : ActKind::i16_block32;
 }
 
 // From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of prepared

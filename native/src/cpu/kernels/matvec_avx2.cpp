@@ -1,9 +1,8 @@
 // Few tokens (decode) against packed rows with AVX2: the speed of memory is the aim.
 //
-// K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate; the sub-block
-// scale multiplies in vpmaddwd, so a chunk of 256 is exact in int32. Q6_K has two planes of bytes (value = 16 * high +
-// low, 2 * 63 * 128 < 2^15), Q4_K and Q5_K one with a factor for every eight values (4 * 31 * 126 < 2^15). 32-blocks:
-// quants widen to int16 and meet int16 activations.
+// K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate (2 * 63 * 126 and,
+// two of them added, 4 * 31 * 126); the sub-block's scale and the factor of eight activations multiply in vpmaddwd, so a
+// chunk of 256 is exact in int32. 32-blocks: quants widen to int16 and meet int16 activations.
 #include "blocks.h"
 #include "internal.h"
 
@@ -13,22 +12,10 @@ namespace {
 RLX_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 RLX_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 
-// 32 quants of sub-block j times their scale, against both planes.
-struct PlaneSums {
-  __m256i high, low;
-};
-RLX_INLINE void add_planes(PlaneSums& sums, __m256i quants, __m256i scale, const int8_t* planes, int j) {
-  const __m256i h = _mm256_maddubs_epi16(quants, load256(planes + 32 * j));
-  const __m256i l = _mm256_maddubs_epi16(quants, load256(planes + kChunk + 32 * j));
-  sums.high = _mm256_add_epi32(sums.high, _mm256_madd_epi16(h, scale));
-  sums.low = _mm256_add_epi32(sums.low, _mm256_madd_epi16(l, scale));
-}
-RLX_INLINE __m256i joined(const PlaneSums& s) { return _mm256_add_epi32(_mm256_slli_epi32(s.high, 4), s.low); }
-
-// The 16-bit scales a and a + 2, one per half of a vector, of a register that holds eight of them twice.
-RLX_INLINE __m256i scale_and_next_but_one(__m256i scales, int a) {
+// The 16-bit scales a and b, one per half of a vector, of a register that holds eight of them twice.
+RLX_INLINE __m256i two_scales(__m256i scales, int a, int b) {
   const __m128i low = _mm_set1_epi16(static_cast<short>((2 * a + 1) << 8 | (2 * a)));
-  const __m128i top = _mm_set1_epi16(static_cast<short>((2 * a + 5) << 8 | (2 * a + 4)));
+  const __m128i top = _mm_set1_epi16(static_cast<short>((2 * b + 1) << 8 | (2 * b)));
   return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
 }
 
@@ -50,9 +37,9 @@ RLX_INLINE void unpack_half(const Block& b, __m256i scales, int h, Quarter45 out
   const __m256i low4 = _mm256_set1_epi8(15);
   const __m256i x = load256(b.qs + 64 * h), y = load256(b.qs + 64 * h + 32);
   const __m256i first = _mm256_permute2x128_si256(x, y, 0x20), last = _mm256_permute2x128_si256(x, y, 0x31);
-  out[0] = {_mm256_and_si256(first, low4), _mm256_and_si256(last, low4), scale_and_next_but_one(scales, 4 * h)};
+  out[0] = {_mm256_and_si256(first, low4), _mm256_and_si256(last, low4), two_scales(scales, 4 * h, 4 * h + 2)};
   out[1] = {_mm256_and_si256(_mm256_srli_epi16(first, 4), low4), _mm256_and_si256(_mm256_srli_epi16(last, 4), low4),
-            scale_and_next_but_one(scales, 4 * h + 1)};
+            two_scales(scales, 4 * h + 1, 4 * h + 3)};
   if constexpr (sizeof(Block) == sizeof(BlockQ5K)) {
     for (int odd = 0; odd < 2; ++odd) {
       out[odd].first = _mm256_or_si256(out[odd].first, fifth_bits(load128(b.qh), 4 * h + odd));
@@ -68,8 +55,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
     const Block& b = reinterpret_cast<const Block*>(row)[c];
-    _mm_prefetch(reinterpret_cast<const char*>(&b) + 1536, _MM_HINT_T0);
-    _mm_prefetch(reinterpret_cast<const char*>(&b) + 1600, _MM_HINT_T0);
+    if (task.k >= kLongRow) ask_ahead<sizeof(Block)>(row + c * sizeof(Block));
     const PackedScales s = unpack_scales(b.scales);
     const __m256i scales =
         _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(s.scale))));
@@ -103,11 +89,9 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
-// The two 16-bit scales 2j, 2j + 1, one per half of a vector, of a register that holds eight of them twice.
-RLX_INLINE __m256i scale_pair(__m256i scales, int j) {
-  const __m128i low = _mm_set1_epi16(static_cast<short>((4 * j + 1) << 8 | (4 * j)));
-  const __m128i top = _mm_set1_epi16(static_cast<short>((4 * j + 3) << 8 | (4 * j + 2)));
-  return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
+// The 16 bytes at p twice, those of the upper half shifted right by 4.
+RLX_INLINE __m256i both_nibbles(const uint8_t* p) {
+  return _mm256_srlv_epi32(_mm256_broadcastsi128_si256(load128(p)), _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
 }
 
 template <int T>
@@ -118,36 +102,38 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
     const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
+    if (task.k >= kLongRow) ask_ahead<sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
     const __m256i scales = _mm256_cvtepi8_epi16(load128(b.scales));
-    PlaneSums sums[T];
+    __m256i sums[T];
     for (int t = 0; t < T; ++t) {
-      const size_t at = task.t0 + static_cast<size_t>(t);
-      // Quants are stored with 32 added: minus 32 * sum(scale_j * sum of activations_j).
-      const __m256i offset = _mm256_madd_epi16(scales, load256(task.act.sums16(c) + 16 * at));
-      sums[t] = {_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(offset, 1)), _mm256_setzero_si256()};
+      // Quants are stored with 32 added.
+      const __m256i minus = load256(task.act.sums16(c) + 16 * (task.t0 + static_cast<size_t>(t)));
+      sums[t] = _mm256_slli_epi32(_mm256_madd_epi16(scales, minus), 5);
     }
     const __m256i scale_half[2] = {_mm256_permute4x64_epi64(scales, 0x44), _mm256_permute4x64_epi64(scales, 0xee)};
-    for (int half = 0; half < 2; ++half) {
-      const __m256i ql0 = load256(b.ql + 64 * half), ql1 = load256(b.ql + 64 * half + 32);
-      const __m256i qh = load256(b.qh + 32 * half);
-      const __m256i q[4] = {
-          _mm256_or_si256(_mm256_and_si256(ql0, low4), _mm256_and_si256(_mm256_slli_epi16(qh, 4), bits45)),
-          _mm256_or_si256(_mm256_and_si256(ql1, low4), _mm256_and_si256(_mm256_slli_epi16(qh, 2), bits45)),
-          _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(ql0, 4), low4), _mm256_and_si256(qh, bits45)),
-          _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(ql1, 4), low4),
-                          _mm256_and_si256(_mm256_srli_epi16(qh, 2), bits45)),
-      };
-      for (int j = 0; j < 4; ++j) {
-        const __m256i scale = scale_pair(scale_half[half], j);
-        for (int t = 0; t < T; ++t) {
-          add_planes(sums[t], q[j], scale, task.act.planes(c, task.t0 + static_cast<size_t>(t)), 4 * half + j);
+    // Two sub-blocks of 16 that share bytes, as the activations have them: see Quarter45.
+    for (int h = 0; h < 2; ++h) {
+      for (int part = 0; part < 2; ++part) {
+        const __m256i top = both_nibbles(b.qh + 32 * h + 16 * part);
+        const __m256i tops[2] = {_mm256_and_si256(_mm256_slli_epi16(top, 4), bits45),
+                                 _mm256_and_si256(_mm256_slli_epi16(top, 2), bits45)};
+        for (int odd = 0; odd < 2; ++odd) {
+          const __m256i low = _mm256_and_si256(both_nibbles(b.ql + 64 * h + 32 * odd + 16 * part), low4);
+          const __m256i quants = _mm256_or_si256(low, tops[odd]);
+          const __m256i scale = two_scales(scale_half[h], 2 * odd + part, 2 * odd + part + 4);
+          for (int t = 0; t < T; ++t) {
+            const int8_t* x = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * h;
+            const __m256i words = _mm256_maddubs_epi16(quants, load256(x + 128 * odd + 64 * part));
+            const __m256i factors = _mm256_mullo_epi16(scale, load256(x + kChunk + 64 * odd));
+            sums[t] = _mm256_add_epi32(sums[t], _mm256_madd_epi16(words, factors));
+          }
         }
       }
     }
     const float d = load_half(b.d);
     for (int t = 0; t < T; ++t) {
       const float ds = d * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
-      total[t] = ffma(_mm256_cvtepi32_ps(joined(sums[t])), fset(ds), total[t]);
+      total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), fset(ds), total[t]);
     }
   }
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
@@ -195,6 +181,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
       low[t] = 0.0f;
     }
     const size_t n = min_size(8, count - c * 8);
+    if (task.k >= kLongRow) ask_ahead<8 * sizeof(Block)>(row + 8 * c * sizeof(Block));
     for (size_t i = 0; i < n; ++i, ++b) {
       const __m256i q = quants(*b);
       const __m256i q0 = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));

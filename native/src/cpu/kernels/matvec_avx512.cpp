@@ -34,9 +34,9 @@ template <class Block, int T>
 void rows_q45(const RowsTask& task) {
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q45<Block, T>(task, row, total); });
 }
-template <int T, bool Nibbles>
+template <int T>
 void rows_q6(const RowsTask& task) {
-  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q6<T, Nibbles>(task, row, total); });
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q6<T>(task, row, total); });
 }
 template <int T>
 void rows_of(const RowsTask& task) {
@@ -48,7 +48,7 @@ void rows_of(const RowsTask& task) {
     case Type::q5_1: return rows_block32<BlockQ5_1, T>(task);
     case Type::q4_k: return rows_q45<BlockQ4K, T>(task);
     case Type::q5_k: return rows_q45<BlockQ5K, T>(task);
-    case Type::q6_k: return task.act.nibbles ? rows_q6<T, true>(task) : rows_q6<T, false>(task);
+    case Type::q6_k: return rows_q6<T>(task);
     default: return;
   }
 }

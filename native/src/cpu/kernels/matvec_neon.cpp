@@ -1,6 +1,6 @@
-// Few tokens (decode) against packed rows on arm64. Activations are two int8 planes (see prepare.cpp):
-// value = 16 * high + low for Q6_K, 256 * high + low for 32-blocks, or one plane with a factor for every eight values for
-// Q4_K and Q5_K; quants are bytes, so all meet in byte dot products, and sums are exact in int32.
+// Few tokens (decode) against packed rows on arm64. Activations are two int8 planes for 32-blocks (see prepare.cpp),
+// value = 256 * high + low, or one plane with a factor for every eight values for K blocks; quants are bytes, so all meet
+// in byte dot products, and sums are exact in int32.
 #include "internal.h"
 #include "simd/quants_neon.h"
 
@@ -103,8 +103,17 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   for (size_t c = 0; c < task.k / kChunk; ++c) {
     const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
     const float d = load_half(b.d);
+    const int8x16_t scales = vld1q_s8(b.scales);
+    const int16x8_t first8 = vmovl_s8(vget_low_s8(scales)), last8 = vmovl_high_s8(scales);
     int32x4_t acc[T];
-    for (int t = 0; t < T; ++t) acc[t] = vdupq_n_s32(0);
+    for (int t = 0; t < T; ++t) {
+      // Quants are stored with 32 added.
+      const int16_t* minus = task.act.sums16(c) + 16 * (task.t0 + static_cast<size_t>(t));
+      const int16x8_t x = vld1q_s16(minus), y = vld1q_s16(minus + 8);
+      const int32x4_t first = vmlal_high_s16(vmull_s16(vget_low_s16(first8), vget_low_s16(x)), first8, x);
+      const int32x4_t all = vmlal_high_s16(vmlal_s16(first, vget_low_s16(last8), vget_low_s16(y)), last8, y);
+      acc[t] = vshlq_n_s32(all, 5);
+    }
     for (int part = 0; part < 4; ++part) {  // 16 bytes of qh and twice 16 of ql: 64 quants, 16 of each quarter
       const int half = part >> 1, at16 = 16 * (part & 1);
       const uint8x16_t h = vld1q_u8(b.qh + 32 * half + at16), top = vdupq_n_u8(0x30), low4 = vdupq_n_u8(15);
@@ -116,14 +125,13 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
           vorrq_u8(vshrq_n_u8(y, 4), vandq_u8(vshrq_n_u8(h, 2), top)),
       };
       for (int j = 0; j < 4; ++j) {
-        const int8x16_t quants = vsubq_s8(vreinterpretq_s8_u8(q[j]), vdupq_n_s8(32));
-        const int scale = b.scales[8 * half + 2 * j + (part & 1)];
+        const int8x16_t quants = vreinterpretq_s8_u8(q[j]);
+        const int16_t scale = b.scales[8 * half + 2 * j + (part & 1)];
         for (int t = 0; t < T; ++t) {
-          const int8_t* planes =
-              task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 128 * half + 32 * j + at16;
-          const int32x4_t high = dot4(vdupq_n_s32(0), quants, vld1q_s8(planes));
-          const int32x4_t low = dot4(vdupq_n_s32(0), quants, vld1q_s8(planes + kChunk));
-          acc[t] = vmlaq_n_s32(acc[t], join(high, low, 16), scale);
+          const int8_t* plane = task.act.planes(c, task.t0 + static_cast<size_t>(t));
+          const int16_t* factors = reinterpret_cast<const int16_t*>(plane + kChunk) + 16 * half + 4 * j;
+          const int32x4_t sums = dot4(vdupq_n_s32(0), quants, vld1q_s8(plane + 128 * half + 32 * j + at16));
+          acc[t] = vmlaq_s32(acc[t], sums, vmovl_s16(vmul_n_s16(vld1_s16(factors), scale)));
         }
       }
     }

@@ -14,10 +14,7 @@ enum class Form {
   groups,
   planes16,
   planes256,
-#if defined(RLX_ISA_AVX512)
-  lanes256,
   lanes32,
-#endif
 };
 
 Form form_of(ActKind kind, size_t tokens) {
@@ -28,10 +25,7 @@ Form form_of(ActKind kind, size_t tokens) {
 #if defined(RLX_ISA_NEON)
   return kind == ActKind::i16_block32 ? Form::planes256 : Form::planes16;
 #elif defined(RLX_ISA_AVX512)
-  if (!few) return Form::words;
-  return kind == ActKind::i16_block32 ? Form::lanes32 : Form::lanes256;
-#elif defined(RLX_ISA_AVX2)
-  return kind == ActKind::i16_block256 && few ? Form::planes16 : Form::words;
+  return few ? Form::lanes32 : Form::words;
 #else
   (void)kind;
   (void)tokens;
@@ -120,12 +114,12 @@ float quantise_groups(const float* x, Groups& out) {
   return amax / static_cast<float>(kActMax256);
 }
 
-void store_sums(const int16_t* q, float* sums, int16_t* sums16) {
+void store_sums(const int16_t* q, float* sums, int16_t* minus16) {
   for (int b = 0; b < 8; ++b) {
     int32_t half[2] = {0, 0};
     for (int h = 0; h < 2; ++h) {
       for (int i = 0; i < 16; ++i) half[h] += q[32 * b + 16 * h + i];
-      if (sums16 != nullptr) sums16[2 * b + h] = static_cast<int16_t>(half[h]);
+      if (minus16 != nullptr) minus16[2 * b + h] = static_cast<int16_t>(-half[h]);
     }
     sums[b] = static_cast<float>(half[0] + half[1]);
   }
@@ -197,23 +191,21 @@ void prepare(const PrepareArgs& a) {
       }
       Groups g;
       float& scale = writable(view.scales(c))[t];
-      switch (a.kind) {
-        case ActKind::i8_groups256: scale = quantise_groups(x, g); break;
-        case ActKind::i16_block256: scale = quantise_chunk(x, n, static_cast<float>(kActMax256), g.values); break;
-        default: scale = quantise_chunk(x, n, static_cast<float>(kActMax32), g.values); break;
-      }
+      scale = a.kind == ActKind::i8_groups256 ? quantise_groups(x, g)
+                                              : quantise_chunk(x, n, static_cast<float>(kActMax32), g.values);
       float* sums = writable(view.sums(c)) + 8 * t;
-      store_sums(g.values, sums, a.kind == ActKind::i16_block256 ? writable(view.sums16(c)) + 16 * t : nullptr);
+      store_sums(g.values, sums, form == Form::groups ? writable(view.sums16(c)) + 16 * t : nullptr);
       int8_t* bytes = reinterpret_cast<int8_t*>(out);
       switch (form) {
         case Form::words: memcpy(out, g.values, sizeof g.values); break;
         case Form::groups: store_groups(g, bytes); break;
         case Form::planes16: store_planes16(g.values, bytes); break;
         case Form::planes256: store_planes256(g.values, bytes); break;
+        case Form::lanes32:
 #if defined(RLX_ISA_AVX512)
-        case Form::lanes256: store_lanes256(g.values, view.nibbles, bytes); break;
-        case Form::lanes32: store_lanes32(g.values, sums, bytes, writable(view.lane_planes(c, t))); break;
+          store_lanes32(g.values, sums, bytes, writable(view.lane_planes(c, t)));
 #endif
+          break;
       }
     }
   }
