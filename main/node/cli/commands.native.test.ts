@@ -527,6 +527,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["inspect one two", 2, /too many arguments/],
   ["inspect", 2, /no model: expected a \.gguf file/],
   ["run FILE", 2, /no prompt/],
+  ['run "What is 3 + 4?"', 2, /no prompt Give one with -p: "What is 3 \+ 4\?" stands where a file is named/],
   ["run FILE -p x --temperature hot", 2, /--temperature: got hot, expected a number from 0 to 10/],
   ["run FILE -p x --temperature 0x1", 2, /--temperature: got 0x1/],
   ["run FILE -p x -n 0", 2, /--max-tokens: got 0/],

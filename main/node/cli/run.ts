@@ -1,4 +1,5 @@
 /** `rlx run` and `rlx chat`: streamed text, statistics at the end, ^C stops the answer. */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
@@ -111,10 +112,15 @@ export async function complete(
 ): Promise<number> {
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = options.promptFile === undefined ? options.prompt : await readText(options.promptFile);
-  if (text === undefined)
+  if (text === undefined) {
+    // Many people type the prompt just there.
+    const taken = choice.file !== undefined && !existsSync(choice.file);
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx run] no prompt", {
-      hint: 'Give one with -p "…" or --prompt-file.',
+      hint: taken
+        ? `Give one with -p: "${choice.file}" stands where a file is named, and there is no such file.`
+        : 'Give one with -p "…" or --prompt-file.',
     });
+  }
   const { model } = await openModel(command, choice, "sample");
   const input = runInput(model, options, { kind: "completion", text });
   const { text: written, start, done } = await answer(command, input, command.signal);
