@@ -1,7 +1,8 @@
 // Few tokens against rows of K blocks with AVX-512: Q4_K, Q5_K and Q6_K, a chunk of 256 quants at a time.
 //
-// The quants of a sub-block lie in the same lanes of two registers, so that its 6- or 8-bit scale is applied once, in
-// int32: a chunk is one exact integer per lane. Speed here is the number of vector operations.
+// The quants of a sub-block lie in the same lanes of two registers (Q6_K: of one), so that its scale is applied once for
+// a lane, with the factor of the activations there: a chunk is one exact integer per lane. Speed here is the number of
+// vector operations.
 #pragma once
 
 #include "avx512_rows.h"

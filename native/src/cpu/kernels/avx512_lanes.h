@@ -6,27 +6,15 @@
 
 namespace rlx::kernels::RLX_ISA {
 
-// value = 2^Shift * high + low, 32 values.
-struct Planes {
-  __m256i high, low;
-};
-template <int Shift>
-RLX_INLINE Planes planes_of(const int16_t* values) {
-  const __m512i value = load512(values);
-  const __m512i half = _mm512_set1_epi16(Shift == 4 ? 0 : 64);
-  const __m512i high = _mm512_srai_epi16(_mm512_add_epi16(value, half), Shift);
-  const __m512i low = _mm512_sub_epi16(value, _mm512_slli_epi16(high, Shift));
-  return {_mm512_cvtepi16_epi8(high), _mm512_cvtepi16_epi8(low)};
-}
 RLX_INLINE void store256(int8_t* to, __m256i v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
 
-// 256 bytes each.
-template <int Shift>
+// value = 128 * high + low, 256 bytes each.
 RLX_INLINE void store_byte_planes(const int16_t* ordered, int8_t* planes) {
   for (size_t i = 0; i < kChunk; i += 32) {
-    const Planes p = planes_of<Shift>(ordered + i);
-    store256(planes + i, p.high);
-    store256(planes + kChunk + i, p.low);
+    const __m512i value = load512(ordered + i);
+    const __m512i high = _mm512_srai_epi16(_mm512_add_epi16(value, _mm512_set1_epi16(64)), 7);
+    store256(planes + i, _mm512_cvtepi16_epi8(high));
+    store256(planes + kChunk + i, _mm512_cvtepi16_epi8(_mm512_sub_epi16(value, _mm512_slli_epi16(high, 7))));
   }
 }
 
@@ -38,7 +26,7 @@ RLX_INLINE void store_lanes32(const int16_t* q, const float* sums, int8_t* plane
       memcpy(ordered + 64 * part + 16 * block, q + 128 * (part / 2) + 32 * block + 16 * (part % 2), 32);
     }
   }
-  store_byte_planes<7>(ordered, planes);
+  store_byte_planes(ordered, planes);
   const __m256i whole = _mm256_cvtps_epi32(_mm256_loadu_ps(sums));
   store256(negative_sums, _mm256_sub_epi32(_mm256_setzero_si256(), whole));
 }

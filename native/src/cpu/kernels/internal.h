@@ -25,13 +25,13 @@ struct Floats {
 // ---- prepared activations -------------------------------------------------------------------------
 // Arrays, one behind the other, each with an entry per chunk of 256:
 //   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32 and f16), zero behind the end of the row
-//   lanes   [tokens][lane_bytes]: more forms of the values
+//   lanes   [tokens][8] int32: minus the sums of the blocks (i16_block32, few tokens on AVX-512)
 //   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
 //   scales  [tokens] f32: x = scale * value
 //   sums16  [tokens][16] int16: minus the sum of the values of each 16 (i8_groups256, few tokens)
 // Where bytes are multiplied, the values are planes of 256 int8 instead, value = unit * high + low:
 //   i8_groups256, many tokens on arm64: unit 16, low in 0..15
-//   i16_block32, few tokens on AVX-512: unit 128, signed low, an order of its own; in `lanes` int32 [8]: minus the sums
+//   i16_block32, few tokens on AVX-512: unit 128, signed low, an order of its own
 //   i16_block32 on arm64: unit 256, signed low
 // i8_groups256: a value is factor * quant, both whole, with a factor for every 8 values: those with i / 32 and i % 16 / 4
 //   in common, which are added up first wherever 32 bytes meet 32 quants in lanes of 128 bits. Few tokens have one plane
@@ -151,11 +151,11 @@ RLX_INLINE void touch_next_pages(const uint8_t* row, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 4096) __builtin_prefetch(row + at + 4096, 0, 2);
 }
 
-// And they lose the walk when activations miss the first cache, which another program on the same core may have half of:
-// then what comes is asked for, chunk by chunk, into the second cache. That costs instructions, so only where the walk
-// breaks most: in long rows, and with AVX-512 in all of Q6_K, which has few instructions for its bytes. (On two cores, by
-// what the neighbours do: rows of 8192 1.0 to 2 times as fast, Q6_K of 1024 and 2048 0.95 to 1.45 times, but Q4_K of
-// those 0.9 to 1.1 times. In a whole model rows of 8192 take 5 to 9 % less time.)
+// And those of x86 lose the walk when activations miss the first cache, which another program on the same core may have
+// half of: then what comes is asked for, chunk by chunk, into the second cache. That costs instructions, so only where
+// the walk breaks most: in long rows, and with AVX-512 in all of Q6_K, which has few instructions for its bytes. (On two
+// cores, by what the neighbours do: rows of 8192 1.0 to 2 times as fast, Q6_K of 1024 and 2048 0.95 to 1.45 times, but
+// Q4_K of those 0.9 to 1.1 times. In a whole model rows of 8192 take 5 to 8 % less time.)
 template <size_t Bytes>
 RLX_INLINE void ask_ahead(const uint8_t* chunk) {
   for (size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(chunk + 8192 + line, 0, 2);

@@ -9,9 +9,9 @@
 //
 // How a packed product is computed (why it is closer to the exact model than 8-bit activations with one scale):
 // activations become integers with one scale per 256 values ("chunk"), products are summed exactly in 32-bit integers
-// inside a chunk, and each chunk is added in f32. The integers have 15 bits for 32-blocks, 12 for Q6_K, and for Q4_K
-// and Q5_K, whose own rounding is coarser, 8 with a factor of their own for every 8 values. Decode and prompt share this
-// format, so token-by-token and whole-prompt runs differ only by the order of a few f32 additions.
+// inside a chunk, and each chunk is added in f32. The integers have 15 bits for 32-blocks, and for K blocks 8 with a
+// factor of their own for every 8 values. Decode and prompt share this format, so token-by-token and whole-prompt runs
+// differ only by the order of a few f32 additions.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ struct PrepareArgs {
   ActKind kind;
   const float* x;      // [tokens][ldx]
   size_t ldx;
-  size_t k;            // whole chunks for the kinds of K blocks
+  size_t k;            // whole chunks for i8_groups256
   size_t tokens;       // rows of the whole buffer (the layout depends on it)
   size_t t0, t1;       // token range to write now
   size_t chunk0, chunk1;  // chunk range to write now: 0 .. chunks_of(k)

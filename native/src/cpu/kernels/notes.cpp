@@ -13,16 +13,14 @@ constexpr KernelNote kScalar[] = {
 constexpr KernelNote kAvx2[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
     {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "int16 activations, vpmaddwd"},
-    {"matmul q6_k", "12-bit activations; decode vpmaddubsw on two byte planes, prompt vpmaddwd"},
-    {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; decode vpmaddubsw, prompt vpmaddwd"},
+    {"matmul q4_k q5_k q6_k", "8-bit activations, a factor for every 8; decode vpmaddubsw, prompt vpmaddwd"},
     {"attention", "f32 FMA, 8 lanes, f16 cache by F16C"},
     {"matmul f32 f16, attention, with an f32 cache", "ggml's order of sums and its roundings"},
 };
 constexpr KernelNote kAvx512[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
     {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "15-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
-    {"matmul q6_k", "12-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
-    {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd"},
+    {"matmul q4_k q5_k q6_k", "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd"},
     {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
     {"matmul f32 f16, attention, with an f32 cache", "ggml's order of sums and its roundings"},
 };
@@ -30,20 +28,20 @@ constexpr KernelNote kAvx512[] = {
 #if defined(RLX_HAVE_ARM)
 constexpr KernelNote kNeon[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
-    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1 q6_k", "two byte planes of activations, smull and pairwise adds"},
-    {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; smull and pairwise adds"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "two byte planes of activations, smull and pairwise adds"},
+    {"matmul q4_k q5_k q6_k", "8-bit activations, a factor for every 8; smull and pairwise adds"},
     {"attention", "f32 FMA, 4 lanes"},
 };
 constexpr KernelNote kNeonDot[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
-    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1 q6_k", "two byte planes of activations, sdot"},
-    {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; sdot, prompt on two planes"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "two byte planes of activations, sdot"},
+    {"matmul q4_k q5_k q6_k", "8-bit activations, a factor for every 8; sdot, prompt on two planes"},
     {"attention", "f32 FMA, 4 lanes"},
 };
 constexpr KernelNote kNeonI8mm[] = {
     {"matmul f32 f16 bf16 q2_k q3_k", "f32 FMA, exact dequantisation"},
-    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1 q6_k", "two byte planes of activations; decode sdot, prompt smmla"},
-    {"matmul q4_k q5_k", "8-bit activations, a factor for every 8; decode sdot, prompt smmla on two planes"},
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "two byte planes of activations; decode sdot, prompt smmla"},
+    {"matmul q4_k q5_k q6_k", "8-bit activations, a factor for every 8; decode sdot, prompt smmla on two planes"},
     {"attention", "f32 FMA, 4 lanes"},
 };
 #endif

@@ -65,8 +65,9 @@ float largest_of(const float* x, size_t n) {
 constexpr float kNothing = 1e-32f;
 float scale_without_values(float amax) { return amax <= kNothing ? 0.0f : amax; }
 
-// Rounds n values to whole numbers of at most `top`; returns the scale. Zero behind n.
-float quantise_chunk(const float* x, size_t n, float top, int16_t* out) {
+// A chunk of i16_block32: n values rounded to whole numbers of at most kActMax32; returns the scale. Zero behind n.
+float quantise_chunk(const float* x, size_t n, int16_t* out) {
+  constexpr auto top = static_cast<float>(kActMax32);
   const float amax = largest_of(x, n);
   if (!(amax > kNothing)) {
     memset(out, 0, kChunk * 2);
@@ -191,8 +192,7 @@ void prepare(const PrepareArgs& a) {
       }
       Groups g;
       float& scale = writable(view.scales(c))[t];
-      scale = a.kind == ActKind::i8_groups256 ? quantise_groups(x, g)
-                                              : quantise_chunk(x, n, static_cast<float>(kActMax32), g.values);
+      scale = a.kind == ActKind::i8_groups256 ? quantise_groups(x, g) : quantise_chunk(x, n, g.values);
       float* sums = writable(view.sums(c)) + 8 * t;
       store_sums(g.values, sums, form == Form::groups ? writable(view.sums16(c)) + 16 * t : nullptr);
       int8_t* bytes = reinterpret_cast<int8_t*>(out);
