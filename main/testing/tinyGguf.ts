@@ -13,6 +13,7 @@ const HEADS = 4;
 const KV_HEADS = 2;
 const HEAD_DIM = 16;
 const CONTEXT = 4096;
+const EMBEDDING = "token_embd.weight";
 
 /** GPT-2's spelling of the 256 bytes, then one merge and the end mark. */
 function vocabulary(): readonly string[] {
@@ -35,13 +36,15 @@ export interface TinyGguf {
   readonly pre?: string;
   /** Many of them make a model that takes its time. */
   readonly layers?: number;
+  /** Never draws the end mark: its logit is 0, and many others are higher. For what has to last until somebody stops it. */
+  readonly endless?: boolean;
   /** Keys beside those that it needs. */
   readonly keys?: readonly MetadataEntry[];
 }
 
 export async function writeTinyGguf(
   path: string,
-  { architecture = "qwen3", experts, pre = "qwen2", layers = 2, keys = [] }: TinyGguf = {},
+  { architecture = "qwen3", experts, pre = "qwen2", layers = 2, endless = false, keys = [] }: TinyGguf = {},
 ): Promise<void> {
   const f32 = ggmlTypeByName("f32");
   if (f32 === undefined) throw new Error("no f32");
@@ -52,6 +55,7 @@ export async function writeTinyGguf(
     const count = dims.reduce((product, dim) => product * dim, 1);
     const values = randomFloats(random, count, dims.length > 1 ? 1 / Math.sqrt(dims[0] ?? 1) : 0.1);
     if (dims.length === 1) values.forEach((value, i) => (values[i] = 1 + value));
+    if (endless && name === EMBEDDING) values.fill(0, -WIDTH);
     return { name, type: f32, dims, data: () => [new Uint8Array(values.buffer)] };
   };
   const block = (index: number) => [
@@ -97,7 +101,7 @@ export async function writeTinyGguf(
       ...keys,
     ],
     tensors: [
-      tensor("token_embd.weight", WIDTH, tokens.length),
+      tensor(EMBEDDING, WIDTH, tokens.length),
       ...Array.from({ length: layers }, (_, index) => block(index)).flat(),
       tensor("output_norm.weight", WIDTH),
     ],
