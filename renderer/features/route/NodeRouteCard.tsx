@@ -17,7 +17,8 @@ const MANY = 3;
 
 export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode {
   const route = useRoute((s) => current(s.routes[s.phase]));
-  const planned = useRoute((s) => current(s.planned));
+  const plan = useRoute((s) => s.planned);
+  const planned = current(plan);
   const onMlx = useRoute((s) => current(s.onMlx));
   const coreml = useRoute((s) => current(s.info)?.devices.find(({ id }) => id === "coreml"));
   const profile = useRoute((s) => s.profiled);
@@ -29,7 +30,7 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   // What is not placed can still have operators of its own, such as the cast of an input.
   if (node.placement === null && own.length === 0) return null;
   const truths = nodeTruths(legal, route, planned, onMlx);
-  const rows = truthRows(route, planned, coreml, profile);
+  const rows = truthRows(route, plan, coreml, profile);
   return (
     <Card title="Predicted, planned, observed">
       <dl className={styles["truths"]}>

@@ -30,7 +30,7 @@ export function PlannedCard({ onNode }: { readonly onNode: (node: number) => voi
   return (
     <Card title="Predicted, planned, observed" aside={planned?.machine} className={styles["wide"]}>
       <dl className={styles["truths"]}>
-        {truthRows(route, planned, coreml, profile).map(({ truth, here, sentence, simulated }) => (
+        {truthRows(route, state, coreml, profile).map(({ truth, here, sentence, simulated }) => (
           <div key={truth} data-here={here}>
             <dt>
               <TruthWord truth={truth} simulated={simulated} />

@@ -6,6 +6,7 @@ import { fakeOnMlx, fakePlanned } from "../../engine/fake/devices.ts";
 import { M4 } from "../../engine/fake/overview.ts";
 import { fakeRoute, figure } from "../../engine/fake/route.ts";
 import { opName } from "../../graph/graphModel.ts";
+import { IDLE, loading, ready } from "../../session/async.ts";
 import {
   mlxTotals,
   nodeTruths,
@@ -26,7 +27,7 @@ const coreml = (available: boolean, sentence: string) =>
 
 describe("the three truths of a route", () => {
   it("are named predicted, planned, observed, each with a sentence", () => {
-    const rows = truthRows(route, null, coreml(false, "Core ML exists on Macs only."), null);
+    const rows = truthRows(route, IDLE, coreml(false, "Core ML exists on Macs only."), null);
     expect(rows.map(({ truth }) => truth)).toEqual(["predicted", "planned", "observed"]);
     expect(rows.map(({ here }) => here)).toEqual([true, false, false]);
     expect(rows[1]?.sentence).toBe(`None here: Core ML exists on Macs only. ${PLAN_NEEDS}`);
@@ -35,23 +36,26 @@ describe("the three truths of a route", () => {
 
   it("tell a plan from one that a test double made, and from none that could be asked for", () => {
     const here = coreml(true, "Apple M4");
-    expect(truthRows(route, null, here, null)[1]).toMatchObject({ here: false });
-    expect(truthRows(route, planned, here, null)[1]).toMatchObject({
+    expect(truthRows(route, IDLE, here, null)[1]).toMatchObject({ here: false, brief: "not asked for yet" });
+    expect(truthRows(route, loading(IDLE), here, null)[1]).toMatchObject({ here: false, brief: "being asked for" });
+    expect(truthRows(route, ready(planned), here, null)[1]).toMatchObject({
       here: true,
       sentence: planned.sentence,
       simulated: false,
     });
-    expect(truthRows(route, { ...planned, truth: "simulated" }, here, null)[1]?.sentence).toContain("test double");
-    expect(truthRows(route, { ...planned, refusal: "Not on macOS 13." }, here, null)[1]?.here).toBe(false);
+    expect(truthRows(route, ready({ ...planned, truth: "simulated" }), here, null)[1]?.sentence).toContain(
+      "test double",
+    );
+    expect(truthRows(route, ready({ ...planned, refusal: "Not on macOS 13." }), here, null)[1]?.here).toBe(false);
   });
 
   it("call a recording on Core ML evidence for the whole, and one on another device none", () => {
     const recorded = (device: ProfileView["device"]) =>
       ({ device, decode: { seconds: figure(0.0125, "seconds", "measured"), rows: [] } }) as unknown as ProfileView;
-    const [, , observed] = truthRows(route, null, undefined, recorded("coreml"));
+    const [, , observed] = truthRows(route, IDLE, undefined, recorded("coreml"));
     expect(observed).toMatchObject({ here: true });
     expect(observed?.sentence).toMatch(/12\.5\sms a token/);
-    expect(truthRows(route, null, undefined, recorded("cpu"))[2]?.here).toBe(false);
+    expect(truthRows(route, IDLE, undefined, recorded("cpu"))[2]?.here).toBe(false);
   });
 });
 

@@ -9,6 +9,8 @@ import type { MlxRoute, MlxState } from "../../../main/contract/views/mlx.ts";
 import { mlxStateOf } from "../../../main/contract/views/mlx.ts";
 import type { PlannedRoute, RouteView } from "../../../main/contract/views/route.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
+import type { Async } from "../../session/async.ts";
+import { current } from "../../session/async.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
 import { count, seconds } from "../../ui/format.ts";
 
@@ -33,10 +35,12 @@ export const PLAN_NEEDS =
 
 export function truthRows(
   route: RouteView | null,
-  planned: PlannedRoute | null,
+  plan: Async<PlannedRoute>,
   coreml: DeviceInfo | undefined,
   profile: ProfileView | null,
 ): readonly TruthRow[] {
+  const planned = current(plan);
+  const asked = plan.kind === "loading";
   return [
     {
       truth: "predicted",
@@ -48,12 +52,14 @@ export function truthRows(
     {
       truth: "planned",
       here: planned !== null && planned.refusal === null,
-      sentence: plannedSentence(planned, coreml),
+      sentence: plannedSentence(planned, asked, coreml),
       brief:
         planned !== null
           ? (planned.refusal ?? "not told by the plan")
           : coreml?.available === true
-            ? "not asked for yet"
+            ? asked
+              ? "being asked for"
+              : "not asked for yet"
             : "none: Core ML is not here",
       simulated: planned?.truth === "simulated",
     },
@@ -67,12 +73,13 @@ export function truthRows(
   ];
 }
 
-function plannedSentence(planned: PlannedRoute | null, coreml: DeviceInfo | undefined): string {
+function plannedSentence(planned: PlannedRoute | null, asked: boolean, coreml: DeviceInfo | undefined): string {
   if (planned !== null)
     return planned.truth === "simulated" ? `${planned.sentence} A test double played the system.` : planned.sentence;
   if (coreml === undefined) return PLAN_NEEDS;
   if (!coreml.available) return `None here: ${coreml.sentence} ${PLAN_NEEDS}`;
-  return "Not asked for yet: the package is compiled first, which can take minutes for a large model.";
+  const cost = "the package is compiled first, which can take minutes for a large model.";
+  return asked ? `Being asked for: ${cost}` : `Not asked for yet: ${cost}`;
 }
 
 const observedOn = (profile: ProfileView | null): boolean => profile?.device === "coreml";
