@@ -20,8 +20,8 @@ export interface Running {
   readonly pid: () => number;
   /** Waits until the text stands on stdout or stderr. */
   shows(pattern: RegExp): Promise<void>;
-  /** ^C as a terminal sends it: to the whole group of processes. Gives the milliseconds until the end as well. */
-  interrupt(): Promise<Ended & { readonly after: number }>;
+  /** ^C, or another signal, as a terminal sends it: to the whole group of processes. Gives the milliseconds until the end as well. */
+  interrupt(signal?: NodeJS.Signals): Promise<Ended & { readonly after: number }>;
   readonly ended: Promise<Ended>;
 }
 
@@ -75,9 +75,9 @@ export function startRlx(parameters: readonly string[], { home, input, env = {} 
       });
       await Promise.race([seen, early]);
     },
-    interrupt: async () => {
+    interrupt: async (signal = "SIGINT") => {
       const at = performance.now();
-      process.kill(-pid(), "SIGINT");
+      process.kill(-pid(), signal);
       const end = await ended;
       return { ...end, after: performance.now() - at };
     },

@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -678,6 +678,21 @@ describe("^C", () => {
     expect((await readdir(folder)).filter((name) => name.includes("slow.mlpackage"))).toEqual([]);
   });
 
+  it.each([
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const)("is not the only end: %s tidies up as well", { retry: 2 }, async (signal, expected) => {
+    const writing = startRlx(words("compile SLOW -o DIR/ended.mlpackage"), { home });
+    await writing.shows(/Lowering/);
+    expect(await writing.interrupt(signal)).toMatchObject({ code: expected, signal: null });
+    expect((await readdir(folder)).filter((name) => name.includes("ended.mlpackage"))).toEqual([]);
+    const telling = startRlx(words("run SLOW -p the -n 4000 --context 4096 --temperature 0 --json"), { home });
+    await wait(1000);
+    const { code, out } = await telling.interrupt(signal);
+    expect(code).toBe(expected);
+    stoppedAnswer.parse(JSON.parse(out));
+  });
+
   it("ends a conversation whose input is still open", async () => {
     const running = startRlx(["chat", slow, "-n", "4000", "--context", "4096", "--temperature", "0"], {
       home,
@@ -696,6 +711,12 @@ describe("^C", () => {
     expect({ code, err }).toEqual({ code: INTERRUPTED, err: "" });
     expect(after).toBeLessThan(PROMPTLY);
     z.strictObject({ url: z.url(), port: number.positive(), token: text.min(32) }).parse(JSON.parse(out));
+  });
+
+  it("is not needed by services: serve ends well when it is asked to", async () => {
+    const running = startRlx(["serve", "--json"], { home });
+    await running.shows(/\}\n/);
+    expect(await running.interrupt("SIGTERM")).toMatchObject({ code: 0, err: "" });
   });
 
   it("twice ends at once", async () => {
@@ -720,6 +741,27 @@ describe("a reader that leaves", () => {
     const code = await new Promise((resolve) => child.once("close", resolve));
     expect({ code, err }).toEqual({ code: 0, err: "" });
   });
+});
+
+describe.skipIf(!existsSync("/dev/full"))("a disk that is full (not without /dev/full)", () => {
+  it.each(["graph --deep --json", "inspect FILE", "serve", "--help"])(
+    "ends %s with a word instead of a stack",
+    async (line) => {
+      const full = await open("/dev/full", "w");
+      const child = spawn(process.execPath, [CLI_BUNDLE, ...words(line)], {
+        env: { ...process.env, RLX_HOME: home },
+        stdio: ["ignore", full.fd, "pipe"],
+      });
+      let err = "";
+      child.stderr?.setEncoding("utf8").on("data", (piece: string) => (err += piece));
+      const code = await new Promise((resolve) => child.once("close", resolve));
+      await full.close();
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: "error OUTPUT_WRITE: [rlx] cannot write to standard output: the disk is full\n",
+      });
+    },
+  );
 });
 
 describe.skipIf(!existsSync("/usr/bin/script"))("on a terminal (not without `script`)", () => {

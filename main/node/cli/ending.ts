@@ -1,4 +1,7 @@
-/** How a command ends: with its exit code, with an error for people and programs, by ^C, or because its reader has left. */
+/** How a command ends: with its exit code, with an error for people and programs, by a signal, or because nobody takes what it writes. */
+import { writeSync } from "node:fs";
+import { constants } from "node:os";
+import type { ErrorCode } from "../../diagnostics/codes.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { readSettings } from "../settings.ts";
@@ -6,24 +9,62 @@ import { errorText, exitCode, INTERRUPTED, isMisuse } from "./output.ts";
 
 const stopped = new AbortController();
 
-/** Fires on the first ^C. */
+/** Fires on the first signal that ends programs; its reason is the signal's name. */
 export const interrupted: AbortSignal = stopped.signal;
 
-/** The first ^C asks the command to stop, so that it can say how far it came; the second ends the process. */
-export function watchInterrupts(): void {
-  process.on("SIGINT", () => {
-    if (stopped.signal.aborted) process.exit(INTERRUPTED);
-    stopped.abort();
-  });
+/** Ctrl+C, what `kill` and services send, and what a terminal sends when it is closed. */
+const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** What a shell says of a program that this signal ended. */
+const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
+
+/** The exit code of a command that says with INTERRUPTED that it was stopped; which signal it was, only this file knows. */
+export function endingCode(code: number): number {
+  const signal = ENDING_SIGNALS.find((name) => name === interrupted.reason);
+  return code === INTERRUPTED && signal !== undefined ? codeOf(signal) : code;
 }
 
-/** `rlx … | head`: whoever reads has enough, and that is no failure. */
+/** The first signal asks the command to stop, so that it can say how far it came and tidy up; the second ends the process. */
+export function watchInterrupts(): void {
+  for (const signal of ENDING_SIGNALS)
+    process.on(signal, () => {
+      if (interrupted.aborted) process.exit(codeOf(signal));
+      stopped.abort(signal);
+    });
+}
+
+const LOST_OUTPUT: ErrorCode = "OUTPUT_WRITE";
+
+/** What the system means, where its own word says too little. */
+const WRITE_FAULTS: Readonly<Record<string, string>> = {
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EIO: "the system cannot write there",
+};
+
+/**
+ * `rlx … | head`: whoever reads has enough, and that is no failure. Any other error means that what was asked for does not
+ * arrive, and nothing that follows would either.
+ */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-      process.exit(process.exitCode ?? 0);
+      if (error.code === "EPIPE") process.exit(process.exitCode ?? 0);
+      // A terminal that was closed takes no more words; the command still tidies up.
+      if (interrupted.aborted) return;
+      const why = WRITE_FAULTS[error.code ?? ""] ?? error.code ?? error.message;
+      if (stream === process.stdout) sayLast(`error ${LOST_OUTPUT}: [rlx] cannot write to standard output: ${why}\n`);
+      process.exit(1);
     });
+}
+
+/** Past the stream, which would not be emptied before the end; and where this cannot be written either, nobody is told. */
+function sayLast(text: string): void {
+  try {
+    writeSync(2, text);
+  } catch {
+    return;
+  }
 }
 
 /** Says what went wrong: to people on stderr; with --json to programs on stdout as well. */
@@ -33,7 +74,7 @@ export function fail(error: unknown, command: string, json: boolean): void {
   process.stderr.write(`${errorText(wire)}\n`);
   if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && wantsStack())
     process.stderr.write(`${error.stack ?? ""}\n`);
-  process.exitCode = exitCode(wire);
+  process.exitCode = endingCode(exitCode(wire));
 }
 
 function wantsStack(): boolean {

@@ -6,7 +6,7 @@ import { CommanderError, Option, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
+import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import { createOutput } from "./output.ts";
 
 type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
@@ -21,7 +21,7 @@ function run<O extends CommonOptions>(
       const [{ choiceOf, connect }, work] = await Promise.all([import("./client.ts"), load()]);
       const command = connect(output, interrupted);
       try {
-        process.exitCode = (await work(command, choiceOf(file, options), options)) ?? 0;
+        process.exitCode = endingCode((await work(command, choiceOf(file, options), options)) ?? 0);
       } finally {
         await command.engine.dispose();
       }
@@ -276,7 +276,7 @@ program
       options: { readonly port: string; readonly open?: boolean; readonly json?: boolean },
     ) => {
       try {
-        process.exitCode = await (await import("./serve.ts")).serveCommand(file, options, interrupted);
+        process.exitCode = endingCode(await (await import("./serve.ts")).serveCommand(file, options, interrupted));
       } catch (error) {
         fail(error, "rlx serve", options.json === true);
       }

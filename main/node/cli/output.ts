@@ -161,10 +161,10 @@ export function errorText(error: WireError): string {
   return lines.join("\n");
 }
 
-/** What a shell says of a program that ^C ended. */
+/** What a shell says of a program that ^C ended; a command gives it whatever stopped it. */
 export const INTERRUPTED = 130;
 
-/** 0 done · 1 it did not work · 2 the command was wrong · 130 stopped by the user. */
+/** 0 done · 1 it did not work · 2 the command was wrong · 130 stopped. */
 export function exitCode(error: WireError): number {
   if (error.code === "CANCELLED") return INTERRUPTED;
   return isMisuse(error) ? 2 : 1;

@@ -26,7 +26,7 @@ function outFolder(): string {
   });
 }
 
-/** Serves until ^C (130) or a polite end (0). */
+/** Serves until it is interrupted, or until it is asked to end (SIGTERM: 0), which is how services end. */
 export async function serveCommand(
   file: string | undefined,
   options: ServeCommandOptions,
@@ -50,10 +50,10 @@ export async function serveCommand(
   // The browser takes its time: the engine is ready, and warm, when it comes.
   server.engine.start();
   const code = await new Promise<number>((ended) => {
-    interrupted.addEventListener("abort", () => ended(INTERRUPTED));
+    const end = (): void => ended(interrupted.reason === "SIGTERM" ? 0 : INTERRUPTED);
+    interrupted.addEventListener("abort", end);
     // One that came while the server was starting is not announced again.
-    if (interrupted.aborted) ended(INTERRUPTED);
-    process.once("SIGTERM", () => ended(0));
+    if (interrupted.aborted) end();
   });
   await server.close();
   return code;
