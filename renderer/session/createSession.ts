@@ -9,10 +9,11 @@ import { createGraphModel } from "../graph/graphModel.ts";
 import { current, failed, IDLE, isCancelled, loading, ready } from "./async.ts";
 import { commandText } from "./command.ts";
 import { appendLog } from "./log.ts";
-import { feedHeader, uploadFile } from "./droppedFile.ts";
+import { feedHeader, folderError, uploadFile } from "./droppedFile.ts";
 import type { SessionState, SliceTools } from "./sessionSlice.ts";
 import { INITIAL_SESSION, NO_MODEL, NO_ROUTES } from "./sessionSlice.ts";
 import type { OpenSource, Selection } from "./types.ts";
+import { notOpened, titleOf } from "./openSource.ts";
 import { createRouteMemory } from "./routeMemory.ts";
 
 /** No number is shown for a context that the model cannot use. */
@@ -148,6 +149,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
 
   const askOverview = async (source: OpenSource): Promise<Overview> => {
     if (source.kind !== "file") return engine.call("model.open", { source });
+    if (source.isFolder === true) throw folderError(source.file.name);
     const header = await feedHeader(engine, source.file);
     return engine.call("model.open", { source: { kind: "header", header } });
   };
@@ -173,23 +175,36 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
   const open = async (source: OpenSource): Promise<void> => {
     opening += 1;
     const mine = opening;
-    uploading?.abort();
-    closeEngineSide();
-    // What was lost with the engine belongs to the model before.
-    if (source !== get().source && get().loss?.over === true) set({ loss: null });
-    set({ ...NO_MODEL, source, openingTitle: titleOf(source), model: { kind: "loading", previous: null } });
+    // Another model takes the place of the open one only when it is there: a wrong path costs nothing.
+    const keeps = current(get().model) !== null && source !== get().source;
+    if (keeps) set({ arriving: titleOf(source) });
+    else leaveFor(source);
     try {
       const overview = await askOverview(source);
       if (mine !== opening) {
         engine.call("model.close", { model: overview.model }).catch(() => undefined);
         return;
       }
+      if (keeps) leaveFor(source);
       show(overview);
       get().noteCommand({ kind: "inspect" });
       void get().loadRecents();
     } catch (error) {
-      if (mine === opening) set({ model: failed(error) });
+      if (mine !== opening) return;
+      if (keeps) notifyError(notOpened(source), error);
+      else set({ model: failed(error) });
+    } finally {
+      if (mine === opening) set({ arriving: null });
     }
+  };
+
+  /** From what is open, if anything, to what comes. */
+  const leaveFor = (source: OpenSource): void => {
+    uploading?.abort();
+    closeEngineSide();
+    // What was lost with the engine belongs to the model before.
+    if (source !== get().source && get().loss?.over === true) set({ loss: null });
+    set({ ...NO_MODEL, source, openingTitle: titleOf(source), model: { kind: "loading", previous: null } });
   };
 
   const chooseNode = async (selection: Selection): Promise<void> => {
@@ -237,7 +252,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
       opening += 1;
       uploading?.abort();
       closeEngineSide();
-      set(NO_MODEL);
+      set({ ...NO_MODEL, arriving: null });
       shell?.setDocument("RLX Workbench", null);
       void get().loadRecents();
     },
@@ -344,15 +359,4 @@ function isLegalGraph(key: GraphKey, model: string, target: TargetSpec, phase: P
   return (
     key.model === model && key.phase === phase && stage.kind === "legal" && stage.target.context === target.context
   );
-}
-
-function titleOf(source: OpenSource): string {
-  switch (source.kind) {
-    case "path":
-      return source.path.split(/[\\/]/).at(-1) ?? source.path;
-    case "offer":
-      return "the example";
-    case "file":
-      return source.file.name;
-  }
 }

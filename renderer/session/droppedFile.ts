@@ -10,11 +10,16 @@ async function readRange(file: File, offset: number, length: number): Promise<Ui
     return new Uint8Array(await file.slice(offset, offset + length).arrayBuffer());
   } catch (cause) {
     throw new WorkbenchError("INPUT_UNREADABLE", `[file] ${file.name} cannot be read`, {
-      hint: "It may have been moved, or it is a folder. Drop it again.",
+      hint: "It may have been moved, or it is a folder: drop a .gguf file.",
       cause,
     });
   }
 }
+
+export const folderError = (name: string): WorkbenchError =>
+  new WorkbenchError("INPUT_UNREADABLE", `[file] ${name} is a folder, expected a .gguf file`, {
+    hint: "Drop the .gguf file in it. Of a split model, drop its first part.",
+  });
 
 export async function feedHeader(engine: EngineClient, file: File): Promise<string> {
   let need = await engine.call("header.begin", { name: file.name, size: file.size });

@@ -35,6 +35,8 @@ export interface SessionData {
   readonly source: OpenSource | null;
   /** Name of what is being opened, for the words on the screen. */
   readonly openingTitle: string;
+  /** What is being opened while another model is still on the screen. */
+  readonly arriving: string | null;
   readonly model: Async<Overview>;
   readonly upload: UploadProgress | null;
   readonly targets: Async<TargetList>;
@@ -119,6 +121,7 @@ export const NO_MODEL = {
 export const INITIAL_SESSION: SessionData = {
   connection: "connecting",
   loss: null,
+  arriving: null,
   info: IDLE,
   status: null,
   recents: IDLE,

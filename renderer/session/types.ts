@@ -18,7 +18,7 @@ export type Selection =
 export type OpenSource =
   | { readonly kind: "path"; readonly path: string }
   | { readonly kind: "offer"; readonly id: string }
-  | { readonly kind: "file"; readonly file: File };
+  | { readonly kind: "file"; readonly file: File; readonly isFolder?: boolean };
 
 export interface ShownNotice {
   readonly id: number;

@@ -6,6 +6,7 @@ import { COMMANDS, keyText } from "../../main/contract/commands.ts";
 import type { DoctorReport } from "../../main/contract/views/engine.ts";
 import type { Async } from "../session/async.ts";
 import { failed, IDLE, ready } from "../session/async.ts";
+import { typedPath } from "../session/openSource.ts";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { ErrorNote } from "../ui/ErrorNote.tsx";
@@ -147,10 +148,10 @@ function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
   const open = useWorkbench((state) => state.open);
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const trimmed = path.trim().replace(/^(['"])(.*)\1$/, "$2");
-    if (trimmed === "") return;
+    const wanted = typedPath(path);
+    if (wanted === "") return;
     onClose();
-    void open({ kind: "path", path: trimmed });
+    void open({ kind: "path", path: wanted });
   };
   return (
     <form className={styles["form"]} onSubmit={submit}>

@@ -79,7 +79,12 @@ export function Notices(): ReactNode {
   return (
     <div className={styles["notices"]} aria-live="polite">
       {notices.map((notice) => (
-        <div key={notice.id} className={styles["notice"]} data-level={notice.level}>
+        <div
+          key={notice.id}
+          className={styles["notice"]}
+          data-level={notice.level}
+          role={notice.level === "error" ? "alert" : undefined}
+        >
           <div className={styles["noticeHead"]}>
             <strong>{notice.title}</strong>
             {notice.code === null ? null : <code>{notice.code}</code>}

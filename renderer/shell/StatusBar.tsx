@@ -12,6 +12,7 @@ export function StatusBar(): ReactNode {
   const connection = useWorkbench((state) => state.connection);
   const info = useWorkbench((state) => current(state.info));
   const job = useWorkbench((state) => state.status?.jobs[0] ?? null);
+  const arriving = useWorkbench((state) => state.arriving);
   const logShown = useWorkbench((state) => state.logShown);
   const opened = useWorkbench((state) => current(state.model) !== null);
   const lastCommand = useWorkbench((state) => state.lastCommand);
@@ -46,6 +47,7 @@ export function StatusBar(): ReactNode {
           <span className={styles["optional"]}>{bytes(info.memory.totalBytes)} memory</span>
         </>
       )}
+      {arriving === null ? null : <span role="status">Reading the header of {arriving}</span>}
       {job === null ? null : (
         <span role="status" className={styles["sentence"]}>
           {job.title}: {job.phase}

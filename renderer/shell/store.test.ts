@@ -52,6 +52,29 @@ describe("the store", () => {
     expect(get().model.kind).toBe("ready");
   });
 
+  it("keeps the open model and its talk when another cannot be opened", async () => {
+    const { get } = await setUp();
+    await get().open(QWEN);
+    get().setParameters({ maxTokens: 4 });
+    get().setDraft("Why?");
+    await get().send();
+    get().setDraft("half a ques");
+    get().setTab("run");
+    const before = current(get().model);
+    await get().open({ kind: "path", path: "/models/broken.gguf" });
+    expect(current(get().model)).toBe(before);
+    expect(get()).toMatchObject({ tab: "run", draft: "half a ques", source: QWEN, arriving: null });
+    expect(get().turns).toHaveLength(1);
+    expect(get().notices.at(-1)).toMatchObject({
+      level: "error",
+      title: "/models/broken.gguf could not be opened",
+      code: "INPUT_NOT_GGUF",
+    });
+    // And what was kept still answers.
+    await get().send();
+    expect(get().turns).toHaveLength(2);
+  });
+
   it("drops the answer for a model that was overtaken by another", async () => {
     const { get } = await setUp();
     const first = get().open({ kind: "offer", id: "hybrid" });

@@ -53,5 +53,11 @@ function droppedSource(event: DragEvent, shell: ShellBridge | null): OpenSource 
   const file = files.find(({ name }) => name.toLowerCase().endsWith(".gguf")) ?? files[0];
   if (file === undefined) return null;
   const path = shell?.pathForFile(file) ?? "";
-  return path === "" ? { kind: "file", file } : { kind: "path", path };
+  if (path !== "") return { kind: "path", path };
+  const items = [...(event.dataTransfer?.items ?? [])];
+  const isFolder = items.some((item) => {
+    const entry = item.webkitGetAsEntry();
+    return entry?.isDirectory === true && entry.name === file.name;
+  });
+  return { kind: "file", file, isFolder };
 }

@@ -5,6 +5,7 @@ import type { Offer } from "../../../main/contract/views/engine.ts";
 import type { Recent } from "../../../main/contract/views/model.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
+import { notOpened } from "../../session/openSource.ts";
 import { cx } from "../../ui/cx.ts";
 import { Button, IconButton } from "../../ui/Button.tsx";
 import { deviceLook } from "../../ui/devices.ts";
@@ -48,17 +49,10 @@ export function Start({ dragging, onOpen, onOpenPath }: StartProps): ReactNode {
 
 function Failure(): ReactNode {
   const error = useSession((state) => (state.model.kind === "failed" ? state.model.error : null));
-  const title = useSession((state) => state.openingTitle);
   const source = useSession((state) => state.source);
   const open = useSession((state) => state.open);
-  if (error === null) return null;
-  return (
-    <ErrorNote
-      title={`${title} could not be opened`}
-      error={error}
-      onRetry={source === null ? undefined : () => void open(source)}
-    />
-  );
+  if (error === null || source === null) return null;
+  return <ErrorNote title={notOpened(source)} error={error} onRetry={() => void open(source)} />;
 }
 
 /** Glyphs only, in ink: the colours belong to devices. */
