@@ -58,6 +58,7 @@ export function GraphTab(): ReactNode {
   );
 }
 
+const NO_LEGEND: readonly string[] = [];
 const NONE: ReadonlyMap<number, never> = new Map<number, never>();
 
 function Shown({ picture }: { readonly picture: Picture }): ReactNode {
@@ -103,6 +104,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const asked =
     overlay !== null && overlay.kind === mode && overlay.values.length === nodeCount ? overlay.values : null;
   const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mlx" ? onMlx : asked;
+  const legend = overlay?.legend ?? NO_LEGEND;
   const predicted = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
   const deviceColumn = mode === "planned" ? plan : predicted;
   const devices = useMemo(
@@ -122,8 +124,9 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         work: workColumn,
         segment: segments ?? (mode === "segment" ? values : null),
         values,
+        legend,
       }),
-    [picture, mode, deviceColumn, workColumn, segments, values],
+    [picture, mode, deviceColumn, workColumn, segments, values, legend],
   );
   const hops = useMemo(
     () => (legalRoute === null || segments === null ? NONE : hopMarks(scene, legalRoute, segments)),

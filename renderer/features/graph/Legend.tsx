@@ -11,7 +11,7 @@ import { bytes, count, fineShare, plural, seconds } from "../../ui/format.ts";
 import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
-import { heatColor } from "./colors.ts";
+import { heatColor, typeColor } from "./colors.ts";
 import type { Paint } from "./paint.ts";
 import { mlxColor } from "./paint.ts";
 import { useGraph } from "./useGraph.ts";
@@ -50,9 +50,9 @@ export function Legend({ paint, route, overlay, result, devices }: LegendProps):
           </span>
         ))
       ) : mode === "type" ? (
-        (overlay?.legend ?? []).map((text, i, all) => (
+        (overlay?.legend ?? []).map((text) => (
           <span key={text} className={styles["swatch"]}>
-            <i style={{ background: heatColor(all.length < 2 ? 0.3 : 0.15 + (0.75 * i) / (all.length - 1)) }} />
+            <i style={{ background: typeColor(text) }} />
             {text}
           </span>
         ))

@@ -77,6 +77,43 @@ const PALETTE = Array.from({ length: STEPS + 1 }, (_, i) => heatColor(i / STEPS)
 export const heatStep = (share: number): string =>
   PALETTE[Math.round(Math.min(1, Math.max(0, share)) * STEPS)] ?? heatColor(share);
 
+/** Grey, and not on the scale. */
+export const NOTHING_KNOWN = "#80808066";
+
+/** Whole numbers dark, packed types in the middle; those that stand side by side in most files are the furthest apart. */
+const TYPE_PLACES: ReadonlyMap<string, number> = new Map([
+  ["bool", 0],
+  ["u8", 0.03],
+  ["i8", 0.06],
+  ["i16", 0.09],
+  ["i32", 0.12],
+  ["u32", 0.16],
+  ["i64", 0.2],
+  ["c64", 0.26],
+  ["f64", 0.3],
+  ["f32", 0.36],
+  ["q8_k", 0.48],
+  ["q8_0", 0.52],
+  ["q6_k", 0.6],
+  ["q5_1", 0.65],
+  ["q5_k", 0.67],
+  ["q5_0", 0.69],
+  ["q4_1", 0.75],
+  ["q4_k", 0.77],
+  ["q4_0", 0.79],
+  ["iq4_nl", 0.81],
+  ["q3_k", 0.85],
+  ["q2_k", 0.88],
+  ["bf16", 0.95],
+  ["f16", 1],
+]);
+
+/** One colour for each element type, whatever else is in view. */
+export function typeColor(type: string): string {
+  const place = TYPE_PLACES.get(type);
+  return place === undefined ? NOTHING_KNOWN : heatStep(place);
+}
+
 /** Position of a value on a logarithmic scale from `low` to `high`. */
 export function logShare(value: number, low: number, high: number): number {
   if (value <= 0 || high <= 0) return 0;

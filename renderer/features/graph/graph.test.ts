@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { deviceCode, DEVICES } from "../../../main/contract/views/common.ts";
+import { DTYPES, PACKED_TYPES } from "../../../main/ir/dtype.ts";
 import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
 import { classify } from "../../graph/fold.ts";
 import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
-import { heatColor, logShare } from "./colors.ts";
+import { heatColor, logShare, typeColor } from "./colors.ts";
 import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
 import { paintScene, segmentText } from "./paint.ts";
 
@@ -123,5 +124,17 @@ describe("painting", () => {
     expect(paint.low).toBe(10);
     expect(paint.high).toBe(240);
     expect(paint.device[head]).toBe(deviceCode("ane"));
+  });
+
+  it("gives a type one colour, whatever is folded or in view", () => {
+    const legend = ["i32", "f32", "q4_k", "f16"];
+    const values = Float32Array.from({ length: view.nodeCount }, (_, n) => (opName(view, n) === "input" ? 0 : 1));
+    const columns = { device, work, segment: null, values, legend };
+    const folded = paintScene(picture, "type", columns);
+    const open = layoutScene(model, { open: new Set([1, 2, 3]), classes });
+    const opened = paintScene({ ...picture, scene: open }, "type", columns);
+    for (const paint of [folded, opened])
+      expect([...new Set(paint.heat)].sort()).toEqual([typeColor("i32"), typeColor("f32")].sort());
+    expect(new Set([...DTYPES, ...PACKED_TYPES].map(typeColor)).size).toBe(DTYPES.length + PACKED_TYPES.length);
   });
 });

@@ -5,7 +5,7 @@
 import { DEVICES } from "../../../main/contract/views/common.ts";
 import type { GraphMode, Picture } from "./graphState.ts";
 import { isResultMode } from "./graphState.ts";
-import { heatStep, logShare } from "./colors.ts";
+import { heatStep, logShare, NOTHING_KNOWN, typeColor } from "./colors.ts";
 
 export interface PaintColumns {
   readonly device: ArrayLike<number> | null;
@@ -13,6 +13,8 @@ export interface PaintColumns {
   readonly segment: ArrayLike<number> | null;
   /** One quantity or legend number per node, for the modes that have one. */
   readonly values: ArrayLike<number> | null;
+  /** What the legend numbers of the values mean. */
+  readonly legend?: readonly string[];
 }
 
 export interface Paint {
@@ -35,9 +37,6 @@ export interface Paint {
 
 /** native, decomposed, unsupported: three steps of the heat scale, far apart. */
 export const mlxColor = (state: number): string => heatStep(0.2 + 0.4 * (state - 1));
-
-/** Grey, and not on the scale. */
-const NOTHING_KNOWN = "#80808066";
 
 export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: PaintColumns): Paint {
   const { boxCount } = scene;
@@ -73,7 +72,17 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   const device = new Uint8Array(boxCount);
   for (let box = 0; box < boxCount; box++) device[box] = settleShares(shares, counts, box * kinds, kinds);
   const { low, high } = rangeOf(value, scene.kind);
-  return { mode, device, shares, work, segments, value, heat: heatOf(mode, value, low, high), low, high };
+  return {
+    mode,
+    device,
+    shares,
+    work,
+    segments,
+    value,
+    heat: heatOf(mode, value, low, high, columns.legend),
+    low,
+    high,
+  };
 }
 
 /** Neighbours mostly lie in the same segment. */
@@ -134,11 +143,15 @@ function rangeOf(value: Float32Array, kind: Uint8Array): { readonly low: number;
   return { low: Number.isFinite(low) ? low : 0, high };
 }
 
-function heatOf(mode: GraphMode, value: Float32Array, low: number, high: number): readonly (string | null)[] {
+function heatOf(
+  mode: GraphMode,
+  value: Float32Array,
+  low: number,
+  high: number,
+  legend: readonly string[] = [],
+): readonly (string | null)[] {
   if (mode === "device" || mode === "segment" || mode === "planned") return Array.from(value, () => null);
-  // A handful of types gets evenly spaced steps of the same scale.
-  if (mode === "type")
-    return Array.from(value, (v) => heatStep(high <= 0 ? 0.3 : 0.15 + (0.75 * v) / Math.max(1, high)));
+  if (mode === "type") return Array.from(value, (v) => typeColor(legend[v] ?? ""));
   if (mode === "mlx") return Array.from(value, (v) => (v > 0 ? mlxColor(v) : NOTHING_KNOWN));
   return Array.from(value, (v) => (Number.isNaN(v) ? NOTHING_KNOWN : heatStep(logShare(v, low, high))));
 }
