@@ -9,7 +9,7 @@ import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, figureText, plural, share } from "../../ui/format.ts";
+import { bytes, count, figureText, plural, share } from "../../ui/format.ts";
 import { DeviceChip, FigureText, TruthMark } from "../../ui/marks.tsx";
 import styles from "./Inspector.module.css";
 
@@ -126,14 +126,37 @@ export function SegmentCards({
       <Card title="What crosses">
         <Facts
           rows={[
-            ["reads", segment.inputs.join(", ") || "–"],
-            ["gives", segment.outputs.join(", ") || "–"],
             ...hopsInto(route, index).map((hop) => hopRow("from", hop, hop.fromSegment)),
             ...hopsOutOf(route, index).map((hop) => hopRow("to", hop, hop.toSegment)),
           ]}
         />
+        <Values title="Reads" names={segment.inputs} />
+        <Values title="Gives" names={segment.outputs} />
       </Card>
     </>
+  );
+}
+
+/** Of hundreds of caches the first names say what the others are. */
+const MOST_VALUES = 12;
+
+function Values({ title, names }: { readonly title: string; readonly names: readonly string[] }): ReactNode {
+  if (names.length === 0) return null;
+  const more = names.length - MOST_VALUES;
+  return (
+    <div className={styles["crossingValues"]}>
+      <h4>
+        {title} {plural(names.length, "value")}
+      </h4>
+      <ul>
+        {names.slice(0, MOST_VALUES).map((name) => (
+          <li key={name} title={name}>
+            {name}
+          </li>
+        ))}
+      </ul>
+      {more > 0 ? <Note>and {count(more)} more</Note> : null}
+    </div>
   );
 }
 

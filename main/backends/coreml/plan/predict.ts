@@ -264,7 +264,10 @@ function causeOf(
   ops: readonly OpPlan[],
   run: { readonly device: PlacedDevice; readonly first: number; readonly last: number },
 ): string {
-  if (run.device !== "cpu") return `${run.last - run.first + 1} operators follow that it runs more quickly.`;
+  // Not the ops of the segment: one op becomes several operations, and those of a cache belong to another segment's op.
+  const size = run.last - run.first + 1;
+  if (run.device !== "cpu")
+    return `what follows, ${size === 1 ? "one lowered operation" : `${size} lowered operations`}, takes less time there, the way included.`;
   for (let i = run.first; i <= run.last; i++) {
     const op = ops[i];
     if (op !== undefined && op.rule !== "free") return op.reason;
