@@ -114,6 +114,19 @@ describe("folding", () => {
     expect(note("head")).toBe("");
   });
 
+  it("calls what is made once for all blocks no other device", () => {
+    const device = new Uint8Array(view.nodeCount).fill(1);
+    for (const node of nodesOf("attention").slice(1)) device[node] = 0;
+    const byDevice = classify(model, device);
+    const note = (name: string): string => oddNote(model, groupNamed(name), byDevice, device, () => "GPU");
+    expect(note("block 0")).toBe("attention made for all");
+    device.fill(1);
+    device[nodesOf("attention")[5]!] = 0;
+    expect(oddNote(model, groupNamed("block 5"), classify(model, device), device, () => "GPU")).toBe(
+      "attention taken from another block",
+    );
+  });
+
   it("finds other weight types by itself when the engine gives no note", () => {
     const silent = createGraphModel({
       ...view,

@@ -161,6 +161,7 @@ export function oddNote(
   if (sibling === undefined || view.groups.nodeCount[~sibling] !== view.groups.nodeCount[block]) return "";
   const [from, like] = [view.groups.firstNode[block] ?? 0, view.groups.firstNode[~sibling] ?? 0];
   const found = new Set<string>();
+  const shared = new Set<string>();
   const packed = new Map<string, string[]>();
   for (let i = 0; i < (view.groups.nodeCount[block] ?? 0); i++) {
     const [node, other] = [from + i, like + i];
@@ -168,10 +169,15 @@ export function oddNote(
     if (view.nodes.op[node] !== view.nodes.op[other]) found.add(`${opName(view, node)} for ${opName(view, other)}`);
     else if (nodeWeight(view, node) !== nodeWeight(view, other))
       packed.set(nodeWeight(view, node), [...(packed.get(nodeWeight(view, node)) ?? []), nodeName(view, node)]);
-    else if (column !== null && (column[node] ?? 0) !== (column[other] ?? 0))
-      found.add(`${opName(view, node)} on ${nameOf(column[node] ?? 0)}`);
+    else if (column !== null && (column[node] ?? 0) !== (column[other] ?? 0)) {
+      // What is placed on one side only runs nowhere else: equal operations of all blocks are made once.
+      if (column[node] === 0) shared.add(`${opName(view, node)} taken from another block`);
+      else if (column[other] === 0) shared.add(`${opName(view, node)} made for all`);
+      else found.add(`${opName(view, node)} on ${nameOf(column[node] ?? 0)}`);
+    }
   }
   for (const [type, names] of packed) found.add(`${names.join(", ")} in ${type}`);
+  for (const text of shared) found.add(text);
   const [first, second, ...rest] = found;
   return [first, second, rest.length > 0 ? `${rest.length} more` : undefined]
     .filter((part) => part !== undefined)

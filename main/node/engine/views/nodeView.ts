@@ -126,8 +126,8 @@ function placementOf({ route, routed, target }: NodeViewInput): Placement | null
   const code = route.nodes.device[routed] ?? 0;
   if (code === 0) return null;
   const device = ROUTE_DEVICES[code] ?? "none";
-  const findings = findingsOf(route, routed);
   const { rule, reason } = route.verdicts[route.nodes.verdict[routed] ?? 0] ?? { rule: "", reason: "" };
+  const findings = findingsOf(route, routed, rule);
   const segment = route.segments.find((s) => s.nodes.includes(routed));
   return {
     device,
@@ -151,8 +151,13 @@ type Found = {
   readonly rules: { readonly id: string; readonly verdict: "hard" | "soft" | "cost"; readonly sentence: string }[];
 };
 
-/** What the plan says of every MIL operation of a node. */
-function findingsOf(route: Route, routed: number): Found {
+/**
+ * What the plan says of the MIL operations of a node. Of what cost decided only the one that decided for the node: its reshapes
+ * are free, it is not. What the Neural Engine refuses is no reason where the target leaves it out.
+ */
+function findingsOf(route: Route, routed: number, decided: string): Found {
+  const { units } = route.target;
+  const hasEngine = units === "all" || units === "cpu-ane";
   const found: Found = { supported: new Set(), rules: [] };
   const seen = new Set<string>();
   for (const [part, plan] of route.plans) {
@@ -164,11 +169,11 @@ function findingsOf(route: Route, routed: number): Found {
       if (operation?.origins.some((own) => origin?.[own] === routed) !== true) continue;
       for (const device of op.supported) found.supported.add(device);
       for (const finding of op.findings)
-        if (!seen.has(finding.rule)) {
+        if (hasEngine && !seen.has(finding.rule)) {
           seen.add(finding.rule);
           found.rules.push({ id: finding.rule, verdict: finding.verdict, sentence: finding.reason });
         }
-      if (!seen.has(op.rule)) {
+      if (op.rule === decided && !seen.has(op.rule)) {
         seen.add(op.rule);
         found.rules.push({ id: op.rule, verdict: "cost", sentence: op.reason });
       }
@@ -187,11 +192,11 @@ function fixFor(rule: string): string | null {
 
 function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInput): NodeView["cost"] {
   if (isLeaf(node)) return [];
-  const read = node.inputs.reduce((sum, value) => {
-    const type = graph.nodes[value.node]?.outputs[value.output];
-    return type ? sum + valueBytes(type, bindings) : sum;
-  }, 0);
   const written = node.outputs.reduce((sum, type) => sum + valueBytes(type, bindings), 0);
+  const read = node.inputs.reduce((sum, value, operand) => {
+    const type = graph.nodes[value.node]?.outputs[value.output];
+    return type ? sum + operandBytes(node, operand, valueBytes(type, bindings), written) : sum;
+  }, 0);
   const rows = [
     { label: "bytes read", value: figure(read, "bytes", "exact", "types of its operands") },
     { label: "bytes written", value: figure(written, "bytes", "exact", "types of its results") },
@@ -207,6 +212,10 @@ function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInp
         ...rows,
       ];
 }
+
+/** A gather reads the rows it picks, not its table: no more than it writes. */
+const operandBytes = (node: Node, operand: number, bytes: number, written: number): number =>
+  operand === 0 && node.op.startsWith("gather") ? Math.min(bytes, written) : bytes;
 
 function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): NodeView["weights"] {
   const params =
