@@ -107,6 +107,84 @@ describe("hash", () => {
   });
 });
 
+describe("hash of what differs in one thing only", () => {
+  /** Not built but put together, so that nothing else can follow the change. */
+  const changed = (graph: Graph, op: string, change: (node: Node) => Partial<Node>): Graph => {
+    const at = graph.nodes.findIndex((node) => node.op === op);
+    return { ...graph, nodes: graph.nodes.map((node, i) => (i === at ? { ...node, ...change(node) } : node)) };
+  };
+  const inner = (label: string, op = "neg"): Graph => {
+    const b = new GraphBuilder(opTable, label);
+    const [y] = b.apply(op, [b.input("x", tensor("f32", [3]))], {}, { label });
+    b.output("y", y!);
+    return b.finish();
+  };
+  const state = sumGraph().states[0]!;
+  const base = changed({ ...sumGraph(), symbolLimits: { T: 8, U: 9 } }, "add", () => ({ regions: [inner("a")] }));
+  const add = (change: (node: Node) => Partial<Node>): Graph => changed(base, "add", change);
+  const leaf = (op: string, attrs: Node["attrs"]): Graph =>
+    changed(base, op, (node) => ({ attrs: { ...node.attrs, ...attrs } }));
+  const withState = (change: Partial<typeof state>): Graph => ({ ...base, states: [{ ...state, ...change }] });
+  const [output] = base.outputs;
+
+  const different: Readonly<Record<string, Graph>> = {
+    "the element type of an output": add(() => ({ outputs: [tensor("f16", ["T", 3])] })),
+    "the shape of an output": add(() => ({ outputs: [tensor("f32", ["T", 4])] })),
+    "the symbol of an output": add(() => ({ outputs: [tensor("f32", ["U", 3])] })),
+    "the number of outputs": add(({ outputs }) => ({ outputs: [...outputs, ...outputs] })),
+    "the op": add(() => ({ op: "sub" })),
+    "an attribute": add(() => ({ attrs: { axis: 1 } })),
+    "the value of an attribute": add(() => ({ attrs: { axis: 2 } })),
+    "the name of an attribute": add(() => ({ attrs: { axes: 1 } })),
+    "the order of operands": add(({ inputs }) => ({ inputs: inputs.toReversed() })),
+    "an operand": add(({ inputs }) => ({ inputs: [inputs[0]!, inputs[0]!] })),
+    "which output an operand is": add(({ inputs }) => ({ inputs: [inputs[0]!, { ...inputs[1]!, output: 1 }] })),
+    "an op in a region": add(() => ({ regions: [inner("a", "exp")] })),
+    "the number of regions": add(() => ({ regions: [inner("a"), inner("a")] })),
+    "no region": add(() => ({ regions: [] })),
+    "the name of an input": leaf("input", { name: "other" }),
+    "the type of an input": changed(base, "input", () => ({ outputs: [tensor("f64", ["T", 3])] })),
+    "the file of a weight": leaf("param", { file: "g" }),
+    "the tensor of a weight": leaf("param", { tensor: "v" }),
+    "a constant": leaf("constant", { data: "0" }),
+    "the order of inputs": { ...base, inputs: [...base.inputs, 1 as NodeId] },
+    "the name of an output": { ...base, outputs: [{ ...output!, name: "z" }] },
+    "the value of an output": { ...base, outputs: [{ ...output!, value: { node: 0 as NodeId, output: 0 } }] },
+    "no state": { ...base, states: [] },
+    "the name of a state": withState({ name: "other" }),
+    "the leaf of a state": withState({ input: 0 as NodeId }),
+    "what a state becomes": withState({ output: { node: state.input, output: 0 } }),
+    "which output a state becomes": withState({ output: { ...state.output, output: 1 } }),
+    "a symbol's limit": { ...base, symbolLimits: { T: 7, U: 9 } },
+    "whose limit it is": { ...base, symbolLimits: { T: 9, U: 8 } },
+    "one limit less": { ...base, symbolLimits: { T: 8 } },
+  };
+
+  it.each(Object.entries(different))("%s", (_what, graph) => {
+    expect(graphHash(graph)).not.toBe(graphHash(base));
+  });
+
+  it("is another one for each", () => {
+    const hashes = Object.values(different).map(graphHash);
+    expect(new Set(hashes).size).toBe(hashes.length);
+  });
+
+  it.each<readonly [string, Graph]>([
+    ["the graph's name", { ...base, name: "other" }],
+    ["where a node came from", add(() => ({ origins: [{ scope: "elsewhere", label: "other", source: 9 }] }))],
+    ["the passes that made it", add(() => ({ passes: ["cleaning"] }))],
+    ["a region's name and labels", add(() => ({ regions: [inner("b")] }))],
+    ["the order of the limits", { ...base, symbolLimits: { U: 9, T: 8 } }],
+    [
+      "the order of attributes",
+      changed(base, "param", ({ attrs }) => ({ attrs: Object.fromEntries(Object.entries(attrs).reverse()) })),
+    ],
+    ["what a node calls itself", add(() => ({ id: 77 as NodeId }))],
+  ])("not by %s", (_what, graph) => {
+    expect(graphHash(graph)).toBe(graphHash(base));
+  });
+});
+
 describe("rewrite", () => {
   it("returns the same object when nothing changes", () => {
     const graph = sumGraph();
