@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -39,6 +39,9 @@ beforeAll(async () => {
   slow = join(folder, "slow.gguf");
   await writeTinyGguf(slow, { layers: 96 });
   await writeFile(join(folder, "text.txt"), "Once upon a time there was a cat.");
+  await writeFile(join(folder, "latin.txt"), Buffer.from("caf\u00e9s", "latin1"));
+  await writeFile(join(folder, "huge.txt"), "");
+  await truncate(join(folder, "huge.txt"), 300e6);
   await writeFile(join(folder, "not.gguf"), "this is not a model");
   await writeFile(join(folder, "taken.mlpackage"), "somebody else's");
 });
@@ -443,6 +446,15 @@ describe("answers", () => {
     expect(await said(1024)).not.toContain("context");
   });
 
+  it("read a text from standard input where - stands for a file, and a prompt where nothing does", async () => {
+    const given = (line: string, input: string): Promise<Ended> => rlx(words(line), { home, input });
+    const { out: prompted } = await command('run FILE -p "Once upon a" -n 4 --temperature 0');
+    for (const line of ["run FILE", "run FILE --prompt-file -", "run"])
+      expect((await given(`${line} -n 4 --temperature 0`, "Once upon a\n")).out).toBe(prompted);
+    const tokens = await given("tokenize FILE --text-file - --json", "Hello\n");
+    expect((JSON.parse(tokens.out) as { pieces: string[] }).pieces.join("")).toBe("Hello\n");
+  });
+
   it("answer every line of a piped conversation", async () => {
     const { code, out, err } = await rlx(["chat", SAMPLE, "--temperature", "0"], { home, input: "Hello\nBye\n" });
     expect(code).toBe(0);
@@ -534,6 +546,13 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ['run FILE -p x --stop ""', 2, /--stop: got nothing, expected a text/],
   [`run FILE -p x --stop ${"x".repeat(1001)}`, 2, /stop\.0: [^]*`rlx run --help`/],
   ["run FILE -p x --prompt-file DIR/text.txt", 2, /the prompt: got --prompt and --prompt-file, expected one/],
+  ["run FILE -p x -p y", 2, /--prompt: got two, expected one/],
+  ["score FILE --text-file DIR/text.txt --text-file DIR/text.txt", 2, /--text-file: got two, expected one/],
+  ["score FILE --text-file DIR", 1, /got a folder, expected a file with text/],
+  ["run FILE --prompt-file DIR", 1, /got a folder, expected a file with text/],
+  ["tokenize FILE --text-file /dev/zero", 1, /\/dev\/zero: got a device, expected a file with text/],
+  ["score FILE --text-file DIR/latin.txt", 1, /latin\.txt: got the byte 0xE9 at offset 3, expected UTF-8/],
+  ["run FILE --prompt-file DIR/huge.txt", 1, /huge\.txt: got 300 MB, expected at most 268 MB/],
   ["run FILE -p x --device tpu", 2, /--device: got tpu, expected cpu/],
   ["run FILE --prompt-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
   ["chat FILE", 2, /--json needs --message/],
@@ -716,7 +735,8 @@ describe("^C", () => {
   it("is not needed by services: serve ends well when it is asked to", async () => {
     const running = startRlx(["serve", "--json"], { home });
     await running.shows(/\}\n/);
-    expect(await running.interrupt("SIGTERM")).toMatchObject({ code: 0, err: "" });
+    process.kill(running.pid(), "SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0, err: "" });
   });
 
   it("twice ends at once", async () => {

@@ -66,6 +66,17 @@ const several = (flags: string, description: string): Option =>
     (value: string, before: readonly string[] | undefined) => [...(before ?? []), value],
   );
 
+/** Of two, one would be read and the other silently not. */
+const once = (flags: string, description: string): Option => {
+  const option = new Option(flags, description);
+  return option.argParser((value: string, before: string | undefined) => {
+    if (before === undefined) return value;
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${option.long ?? flags}: got two, expected one`, {
+      hint: "Join them, or call once for each.",
+    });
+  });
+};
+
 const withoutWeights = (command: Program): Program =>
   command
     .option("--header-only", "a 1B-class model without data: everything but running")
@@ -187,8 +198,8 @@ ofBothPhases(
 
 sampling(
   add("run", "complete a prompt", 'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1')
-    .option("-p, --prompt <text>", "the text to continue")
-    .option("--prompt-file <path>", "read it from a file"),
+    .addOption(once("-p, --prompt <text>", "the text to continue; without it, what comes on standard input"))
+    .addOption(once("--prompt-file <path>", "read it from a file; - for standard input, without its last line end")),
 ).action(run(async () => (await import("./run.ts")).complete));
 
 sampling(
@@ -199,8 +210,8 @@ sampling(
 
 const withText = (command: Program): Program =>
   command
-    .option("--text <text>", "the text")
-    .option("--text-file <path>", "read it from a file")
+    .addOption(once("--text <text>", "the text"))
+    .addOption(once("--text-file <path>", "read it from a file; - for standard input"))
     .option("--no-special", "leave out what the file's rules would add");
 
 withText(

@@ -1,6 +1,5 @@
 /** `rlx run` and `rlx chat`: streamed text, statistics at the end, ^C stops the answer. */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
@@ -8,6 +7,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { figureText, INTERRUPTED, phaseText } from "./output.ts";
+import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
 interface SamplingOptions extends CommonOptions {
   readonly maxTokens: string;
@@ -105,20 +105,31 @@ function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): s
   return parts.join(", ");
 }
 
-export async function complete(
-  command: Command,
-  choice: ModelChoice,
-  options: SamplingOptions & { readonly prompt?: string; readonly promptFile?: string },
-): Promise<number> {
+interface PromptOptions extends SamplingOptions {
+  readonly prompt?: string;
+  readonly promptFile?: string;
+}
+
+/** What a person, a file or another program says; nothing where nobody does. */
+async function promptOf({ signal }: Command, { prompt, promptFile }: PromptOptions): Promise<string | undefined> {
+  if (prompt !== undefined) return prompt;
+  if (promptFile !== undefined && promptFile !== STANDARD_INPUT) return readText(promptFile, signal);
+  if (promptFile === undefined && process.stdin.isTTY) return undefined;
+  // The end of the last line belongs to whoever wrote it there, like `echo`, not to the prompt.
+  const piped = (await readStandardInput(signal)).replace(/\r?\n$/, "");
+  return piped === "" ? undefined : piped;
+}
+
+export async function complete(command: Command, choice: ModelChoice, options: PromptOptions): Promise<number> {
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
-  const text = options.promptFile === undefined ? options.prompt : await readText(options.promptFile);
+  const text = await promptOf(command, options);
   if (text === undefined) {
     // Many people type the prompt just there.
     const taken = choice.file !== undefined && !existsSync(choice.file);
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx run] no prompt", {
       hint: taken
         ? `Give one with -p: "${choice.file}" stands where a file is named, and there is no such file.`
-        : 'Give one with -p "…" or --prompt-file.',
+        : 'Give one with -p "…", with --prompt-file, or on standard input.',
     });
   }
   const { model } = await openModel(command, choice, "sample");
@@ -224,16 +235,5 @@ async function answerUnlessStopped(command: Command, input: RunInput, stop: Abor
     if (!stopped || !(error instanceof WorkbenchError) || error.code !== "CANCELLED") throw error;
     command.output.endProgress();
     return undefined;
-  }
-}
-
-export async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    throw new WorkbenchError("INPUT_NOT_FOUND", `[rlx] ${path} cannot be read`, {
-      hint: "Check the path.",
-      cause: error,
-    });
   }
 }

@@ -5,7 +5,7 @@ import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
 import { counted } from "./output.ts";
-import { readText } from "./run.ts";
+import { readText } from "./text.ts";
 
 interface TextOptions extends CommonOptions {
   readonly text?: string;
@@ -22,8 +22,8 @@ interface ScoreOptions extends TextOptions {
   readonly chunk: string;
 }
 
-async function textOf(options: TextOptions, flags = "--text or --text-file"): Promise<string> {
-  if (options.textFile !== undefined) return readText(options.textFile);
+async function textOf(options: TextOptions, signal: AbortSignal, flags = "--text or --text-file"): Promise<string> {
+  if (options.textFile !== undefined) return readText(options.textFile, signal);
   if (options.text !== undefined) return options.text;
   throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no text", { hint: `Give ${flags}.` });
 }
@@ -34,7 +34,7 @@ async function opened(command: Command, choice: ModelChoice): Promise<OpenModel>
 
 export async function tokenize(command: Command, choice: ModelChoice, options: TextOptions): Promise<undefined> {
   oneOf("the text", { "--text": options.text, "--text-file": options.textFile });
-  const text = await textOf(options);
+  const text = await textOf(options, command.signal);
   const { tokenizer } = await opened(command, choice);
   const tokens = [...tokenizer.encode(text, { addSpecial: options.special })];
   const pieces = tokens.map((id) => tokenizer.piece(id, true));
@@ -70,7 +70,7 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
   const tokens =
     options.ids === undefined
       ? [
-          ...model.tokenizer.encode(await textOf(options, "--text, --text-file or --ids"), {
+          ...model.tokenizer.encode(await textOf(options, signal, "--text, --text-file or --ids"), {
             addSpecial: options.special,
           }),
         ]

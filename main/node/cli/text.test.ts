@@ -1,0 +1,38 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readText } from "./text.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "rlx-text-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const never = new AbortController().signal;
+
+it.each<readonly [what: string, bytes: readonly number[], offset: number]>([
+  ["a byte of another encoding", [0x61, 0xe9, 0x62], 1],
+  ["a sequence without its end", [0x61, 0xe3, 0x81], 1],
+  ["what begins like the mark of replacement", [0x61, 0xef, 0xbf, 0x41], 1],
+  ["its first byte alone", [0xef, 0x41], 0],
+  ["a fault behind a real mark", [0xef, 0xbf, 0xbd, 0xff], 3],
+  ["UTF-16", [0xff, 0xfe, 0x61, 0x00], 0],
+])("names where %s stands", async (_, bytes, offset) => {
+  const path = join(folder, "bad.txt");
+  await writeFile(path, Uint8Array.from(bytes));
+  await expect(readText(path, never)).rejects.toMatchObject({ code: "INPUT_MALFORMED", details: { offset } });
+});
+
+it("gives a text as it is, marks and byte order too", async () => {
+  const path = join(folder, "good.txt");
+  const text = "\ufeffcafé \ufffd 日本\r\n";
+  await writeFile(path, text);
+  expect(await readText(path, never)).toBe(text);
+});
+
+it("stops reading when it is told to", async () => {
+  const path = join(folder, "good.txt");
+  await expect(readText(path, AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" });
+});

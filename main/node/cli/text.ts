@@ -1,0 +1,97 @@
+/** Texts that a command is given as a file or on standard input: whole, of a sane size, and UTF-8. */
+import { isUtf8 } from "node:buffer";
+import type { Stats } from "node:fs";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { addAbortSignal } from "node:stream";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { bytesText } from "./output.ts";
+
+/** More than any context holds; a string of it fits into memory. */
+const MOST_BYTES = 256 << 20;
+
+/** What stands for standard input where a file is named. */
+export const STANDARD_INPUT = "-";
+
+const SMALLER_HINT = "Give a part of it.";
+
+export async function readText(path: string, signal: AbortSignal): Promise<string> {
+  if (path === STANDARD_INPUT) return readStandardInput(signal);
+  const facts = await stat(path).catch((cause: unknown) => {
+    throw unreadable(path, cause);
+  });
+  const other = whatElse(facts);
+  if (other !== undefined)
+    throw new WorkbenchError("INPUT_UNREADABLE", `[rlx] ${path}: got ${other}, expected a file with text`, {
+      hint: "Name the file itself, or - for standard input.",
+    });
+  if (facts.size > MOST_BYTES)
+    throw new WorkbenchError(
+      "INPUT_LIMIT",
+      `[rlx] ${path}: got ${bytesText(facts.size)}, expected at most ${bytesText(MOST_BYTES)}`,
+      { hint: SMALLER_HINT },
+    );
+  return textOf(path, await bytesOf(path, createReadStream(path), signal));
+}
+
+export const readStandardInput = async (signal: AbortSignal): Promise<string> =>
+  textOf("standard input", await bytesOf("standard input", process.stdin, signal));
+
+/** Not a file and not a pipe, which a shell makes of `<(…)`. */
+function whatElse(facts: Stats): string | undefined {
+  if (facts.isFile() || facts.isFIFO()) return undefined;
+  if (facts.isDirectory()) return "a folder";
+  return facts.isSocket() ? "a socket" : "a device";
+}
+
+/** Pipes, and some files of the system, do not say how much they hold. */
+async function bytesOf(name: string, stream: Readable, signal: AbortSignal): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const piece of addAbortSignal(signal, stream) as AsyncIterable<Buffer>) {
+      length += piece.byteLength;
+      if (length > MOST_BYTES)
+        throw new WorkbenchError(
+          "INPUT_LIMIT",
+          `[rlx] ${name}: got more than ${bytesText(MOST_BYTES)}, expected at most that`,
+          { hint: SMALLER_HINT },
+        );
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (error instanceof WorkbenchError || signal.aborted) throw error;
+    throw unreadable(name, error);
+  }
+  return Buffer.concat(pieces);
+}
+
+function unreadable(name: string, cause: unknown): WorkbenchError {
+  return new WorkbenchError("INPUT_NOT_FOUND", `[rlx] ${name} cannot be read`, { hint: "Check the path.", cause });
+}
+
+/** The exact text: what is not UTF-8 would become marks of replacement, and other tokens. */
+function textOf(name: string, bytes: Buffer): string {
+  const text = bytes.toString("utf8");
+  if (isUtf8(bytes)) return text;
+  const offset = firstIllFormed(bytes, Buffer.from(text));
+  const byte = (bytes[offset] ?? 0).toString(16).toUpperCase().padStart(2, "0");
+  throw new WorkbenchError(
+    "INPUT_MALFORMED",
+    `[rlx] ${name}: got the byte 0x${byte} at offset ${offset}, expected UTF-8`,
+    {
+      hint: "Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
+      details: { offset },
+    },
+  );
+}
+
+/** Where the bytes differ from what their text is written as: there stands the mark of replacement, EF BF BD. */
+export function firstIllFormed(bytes: Uint8Array, written: Uint8Array): number {
+  let at = 0;
+  while (at < bytes.length && bytes[at] === written[at]) at++;
+  // An ill-formed sequence may begin as the mark does.
+  if (at >= 2 && bytes[at - 2] === 0xef && bytes[at - 1] === 0xbf) return at - 2;
+  return at >= 1 && bytes[at - 1] === 0xef ? at - 1 : at;
+}
