@@ -175,13 +175,18 @@ describe("hash of what differs in one thing only", () => {
     ["the passes that made it", add(() => ({ passes: ["cleaning"] }))],
     ["a region's name and labels", add(() => ({ regions: [inner("b")] }))],
     ["the order of the limits", { ...base, symbolLimits: { U: 9, T: 8 } }],
-    [
-      "the order of attributes",
-      changed(base, "param", ({ attrs }) => ({ attrs: Object.fromEntries(Object.entries(attrs).reverse()) })),
-    ],
     ["what a node calls itself", add(() => ({ id: 77 as NodeId }))],
   ])("not by %s", (_what, graph) => {
     expect(graphHash(graph)).toBe(graphHash(base));
+  });
+
+  it("not by the order in which attributes are given", () => {
+    const reduced = (attrs: Node["attrs"]): Graph => {
+      const b = new GraphBuilder(opTable, "g");
+      b.output("y", b.apply("reduce", [b.input("x", tensor("f32", [3]))], attrs)[0]!);
+      return b.finish();
+    };
+    expect(graphHash(reduced({ axes: [0], kind: "sum" }))).toBe(graphHash(reduced({ kind: "sum", axes: [0] })));
   });
 });
 
