@@ -1,7 +1,8 @@
 /**
  * Frames as bytes, for a WebSocket: `[u32 length of JSON][JSON][zeros to 8][tail 0][zeros to 8][tail 1]…`, little-endian.
  * Typed arrays travel as tails, so there is no base64 and no copy by element; in the JSON `{"$b": i}` stands for tail i, and
- * an object of the user's with such a key is wrapped as `{"$o": …}`. Every length is checked before it is used.
+ * an object of the user's with such a key is wrapped as `{"$o": …}`. Every length is checked before it is used, and what a
+ * client sends is counted before it is parsed: text is cheap, but each value of a tree costs a hundred times its two letters.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 
@@ -22,14 +23,38 @@ export interface CodecLimits {
   readonly maxBytes: number;
   readonly maxJsonBytes: number;
   readonly maxTails: number;
+  /** Values in the JSON part, those inside others counted as well; undefined where the sender is trusted. */
+  readonly maxValues: number | undefined;
 }
-export const DEFAULT_LIMITS: CodecLimits = { maxBytes: 256 << 20, maxJsonBytes: 64 << 20, maxTails: 4096 };
-/** What a server accepts: requests are small, uploads come in pieces of at most 8 MiB. */
-export const REQUEST_LIMITS: CodecLimits = { maxBytes: 16 << 20, maxJsonBytes: 8 << 20, maxTails: 64 };
+export const DEFAULT_LIMITS: CodecLimits = {
+  maxBytes: 256 << 20,
+  maxJsonBytes: 64 << 20,
+  maxTails: 4096,
+  maxValues: undefined,
+};
+/**
+ * What a server accepts: requests are small, uploads come in pieces of at most 8 MiB. The longest is a conversation: text of
+ * millions of letters, but three values for each of its 10 000 messages.
+ */
+export const REQUEST_LIMITS: CodecLimits = {
+  maxBytes: 16 << 20,
+  maxJsonBytes: 8 << 20,
+  maxTails: 64,
+  maxValues: 1 << 16,
+};
 
 const LENGTH_BYTES = 4;
 const ALIGN = 8;
 const MAX_DEPTH = 64;
+const LETTERS = {
+  quote: 0x22,
+  comma: 0x2c,
+  bracket: 0x5b,
+  backslash: 0x5c,
+  closingBracket: 0x5d,
+  brace: 0x7b,
+  closingBrace: 0x7d,
+} as const;
 const align = (offset: number): number => Math.ceil(offset / ALIGN) * ALIGN;
 
 /** The JSON part: the frame with its placeholders, and the type and byte length of each tail. */
@@ -87,12 +112,39 @@ export function decodeFrame(bytes: Uint8Array, limits: CodecLimits = DEFAULT_LIM
   const jsonLength = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
   if (jsonLength > limits.maxJsonBytes || LENGTH_BYTES + jsonLength > bytes.byteLength)
     throw fail(`a JSON part of ${jsonLength} bytes in ${bytes.byteLength}`);
-  const envelope = parseJson(bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + jsonLength));
+  const json = bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + jsonLength);
+  if (limits.maxValues !== undefined) checkTree(json, limits.maxValues);
+  const envelope = parseJson(json);
   const tails = readTails(bytes, LENGTH_BYTES + jsonLength, envelope.b, limits);
   const used = new Set<number>();
   const frame = unpack(envelope.f, tails, used, 0);
   if (used.size !== tails.length) throw fail("a binary part that nothing refers to");
   return frame;
+}
+
+/**
+ * Bounds the tree that the JSON would become, without making it: a value stands at the start, after each comma and at most one
+ * after each bracket. Text that is no JSON may be counted wrongly; the parser refuses it afterwards.
+ */
+function checkTree(bytes: Uint8Array, maxValues: number): void {
+  let values = 1;
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < bytes.length; at++) {
+    const letter = bytes[at];
+    if (quoted) {
+      if (letter === LETTERS.backslash) at += 1;
+      else if (letter === LETTERS.quote) quoted = false;
+    } else if (letter === LETTERS.quote) quoted = true;
+    else if (letter === LETTERS.comma) values += 1;
+    else if (letter === LETTERS.bracket || letter === LETTERS.brace) {
+      values += 1;
+      depth += 1;
+      // The envelope and the frame in it are two levels.
+      if (depth > MAX_DEPTH + 2) throw fail(`nested deeper than ${MAX_DEPTH}`);
+    } else if (letter === LETTERS.closingBracket || letter === LETTERS.closingBrace) depth -= 1;
+    if (values > maxValues) throw fail(`more than ${maxValues} values`);
+  }
 }
 
 function parseJson(bytes: Uint8Array): Envelope {
@@ -136,23 +188,42 @@ function readArray(tag: ArrayTag, bytes: Uint8Array, offset: number, byteLength:
   return new type(own.buffer);
 }
 
+/** In place: the parsed tree is ours alone, and most of it needs no unpacking. Every key is an own one, `__proto__` as well. */
 function unpack(value: unknown, tails: readonly WireArray[], used: Set<number>, depth: number): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (depth > MAX_DEPTH) throw fail(`nested deeper than ${MAX_DEPTH}`);
-  if (Array.isArray(value)) return value.map((item) => unpack(item, tails, used, depth + 1));
-  const keys = Object.keys(value);
-  if (keys.length === 1 && keys[0] === "$b") {
-    const index = (value as { readonly $b: unknown }).$b;
-    const tail = typeof index === "number" ? tails[index] : undefined;
-    if (tail === undefined || used.has(index as number))
-      throw fail("a reference to a binary part that is not there or taken");
-    used.add(index as number);
-    return tail;
-  }
-  const inner = keys.length === 1 && keys[0] === "$o" ? (value as { readonly $o: unknown }).$o : value;
-  if (typeof inner !== "object" || inner === null || Array.isArray(inner))
+  const only = onlyKey(value);
+  if (only === "$b") return takeTail((value as { readonly $b: unknown }).$b, tails, used);
+  const inner = only === "$o" ? (value as { readonly $o: unknown }).$o : value;
+  if (typeof inner !== "object" || inner === null || (only === "$o" && Array.isArray(inner)))
     throw fail("a wrapped value that is not an object");
-  return Object.fromEntries(Object.entries(inner).map(([key, item]) => [key, unpack(item, tails, used, depth + 1)]));
+  if (Array.isArray(inner)) {
+    const items = inner as unknown[];
+    for (const [at, item] of items.entries())
+      if (typeof item === "object") items[at] = unpack(item, tails, used, depth + 1);
+    return items;
+  }
+  const fields = inner as Record<string, unknown>;
+  for (const key of Object.keys(fields)) {
+    const item = fields[key];
+    if (typeof item === "object") fields[key] = unpack(item, tails, used, depth + 1);
+  }
+  return fields;
+}
+
+/** The key of an object that has just one. */
+function onlyKey(value: object): string | undefined {
+  if (Array.isArray(value) || (!Object.hasOwn(value, "$b") && !Object.hasOwn(value, "$o"))) return undefined;
+  const keys = Object.keys(value);
+  return keys.length === 1 ? keys[0] : undefined;
+}
+
+function takeTail(index: unknown, tails: readonly WireArray[], used: Set<number>): WireArray {
+  const tail = typeof index === "number" ? tails[index] : undefined;
+  if (tail === undefined || used.has(index as number))
+    throw fail("a reference to a binary part that is not there or taken");
+  used.add(index as number);
+  return tail;
 }
 
 function fail(what: string): WorkbenchError {

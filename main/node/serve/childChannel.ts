@@ -1,5 +1,6 @@
 /** The engine's end of a fork's channel: one contract port per socket of the supervisor. */
 import { decodeFrame, encodeFrame, REQUEST_LIMITS } from "../../contract/codec.ts";
+import { CONNECTION_ID } from "../../contract/frames.ts";
 import type { PortInbox } from "../../contract/port.ts";
 import { createInbox } from "../../contract/port.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
@@ -39,7 +40,9 @@ export function serveChildChannel(engine: Connectable): boolean {
       try {
         inboxes.get(socket)?.receive(decodeFrame(message.bytes, REQUEST_LIMITS));
       } catch (error) {
-        const { message: reason } = toWireError(error);
+        const wire = toWireError(error);
+        const { message: reason } = wire;
+        tell({ t: "frame", socket, bytes: encodeFrame({ t: "err", id: CONNECTION_ID, error: wire }) });
         tell({ t: "close", socket, reason });
         end(socket, reason);
       }
