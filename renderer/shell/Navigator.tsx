@@ -248,14 +248,14 @@ function Runs(): ReactNode {
   return (
     <section className={styles["runs"]} aria-label="Runs">
       <h3>Runs</h3>
-      {list.map(({ key, tab, title, aside, details }) => (
+      {list.map(({ key, run, tab, title, aside, details }) => (
         <button
           key={key}
           type="button"
           className={styles["pass"]}
           title={details}
           onClick={() => {
-            if (tab === "run") showHistory(true);
+            if (run !== null) showHistory(true, run);
             setTab(tab);
           }}
         >

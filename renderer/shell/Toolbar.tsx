@@ -8,6 +8,7 @@ import { Button, IconButton } from "../ui/Button.tsx";
 import { bytes } from "../ui/format.ts";
 import { cx } from "../ui/cx.ts";
 import { Popover } from "../ui/Popover.tsx";
+import { exportRefusal, isBusy } from "./commands.ts";
 import { useCommands } from "./CommandsContext.ts";
 import { TargetForm } from "./TargetForm.tsx";
 import { onMac } from "./useShortcuts.ts";
@@ -17,26 +18,30 @@ import styles from "./Shell.module.css";
 export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
   const commands = useCommands();
   const overview = useWorkbench((state) => current(state.model));
-  const running = useWorkbench(
-    (state) =>
-      state.running !== null || state.benchRunning !== null || state.profile.kind === "loading" || state.exportRunning,
-  );
+  const running = useWorkbench(isBusy);
+  const refusal = overview === null ? null : exportRefusal(overview);
   return (
     <header className={cx(styles["bar"], mac && styles["mac"])}>
       <h1 className="visually-hidden">{overview?.title ?? "Opening"} in RLX Workbench</h1>
       <ModelPick />
       {overview?.canGraph.ok === true ? <TargetPick /> : null}
-      {running ? (
-        <Button look="primary" onClick={commands["model.stop"].run}>
-          Stop
-        </Button>
-      ) : (
-        <Button look="primary" disabled={overview?.canRun.ok !== true} onClick={commands["model.run"].run}>
-          Run
-        </Button>
-      )}
+      <span className={styles["go"]}>
+        {running ? (
+          <Button look="primary" onClick={commands["model.stop"].run}>
+            Stop
+          </Button>
+        ) : (
+          <Button look="primary" disabled={overview?.canRun.ok !== true} onClick={commands["model.run"].run}>
+            Run
+          </Button>
+        )}
+      </span>
       {overview?.canRun.ok === true && overview.kind !== "demo-graph" ? <RunsOn /> : null}
-      <Button disabled={overview === null} onClick={commands["file.export"].run}>
+      <Button
+        disabled={overview === null || refusal !== null}
+        title={refusal ?? undefined}
+        onClick={commands["file.export"].run}
+      >
         Export…
       </Button>
       <span className={styles["space"]} />

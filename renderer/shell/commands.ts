@@ -3,9 +3,11 @@ import type { CommandId } from "../../main/contract/commands.ts";
 import { deviceCode } from "../../main/contract/views/common.ts";
 import type { Device } from "../../main/contract/views/common.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
+import type { Overview } from "../../main/contract/views/model.ts";
+import { hasPlan } from "../features/export/slice.ts";
 import { current } from "../session/async.ts";
 import type { Tab } from "../session/types.ts";
-import type { WorkbenchStore } from "./store.ts";
+import type { WorkbenchState, WorkbenchStore } from "./store.ts";
 
 export interface BoundCommand {
   readonly run: () => void;
@@ -53,7 +55,13 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       enabled: () => current(get().info)?.offers.some(({ kind }) => kind === "sample") === true,
     },
     "file.close": withModel(() => get().close()),
-    "file.export": tab("export"),
+    "file.export": {
+      ...tab("export"),
+      enabled: () => {
+        const open = model();
+        return open !== null && exportRefusal(open) === null;
+      },
+    },
     "edit.find": withModel(() => focusSearch(store)),
     "edit.copyCommand": {
       run: () => {
@@ -94,15 +102,12 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "model.stop": {
       run: () => {
         get().stop();
+        get().stopHybrid();
         get().stopBench();
         get().stopProfile();
         get().stopExport();
       },
-      enabled: () =>
-        get().running !== null ||
-        get().benchRunning !== null ||
-        get().profile.kind === "loading" ||
-        get().exportRunning,
+      enabled: () => isBusy(get()),
     },
     "model.bench": withRun(() => {
       get().setTab("bench");
@@ -179,6 +184,20 @@ export function shownTabs(store: Pick<WorkbenchStore, "getState">): readonly Tab
   tabs.push("export");
   return tabs;
 }
+
+/** Something that Stop ends. */
+export const isBusy = ({
+  running,
+  hybrid,
+  benchRunning,
+  profile,
+  exportRunning,
+}: Pick<WorkbenchState, "running" | "hybrid" | "benchRunning" | "profile" | "exportRunning">): boolean =>
+  running !== null || hybrid.kind === "loading" || benchRunning !== null || profile.kind === "loading" || exportRunning;
+
+/** Why there is no package of this model, nor a plan for one. */
+export const exportRefusal = (model: Pick<Overview, "canExport" | "canGraph" | "file">): string | null =>
+  model.canExport.ok || hasPlan(model) ? null : model.canExport.sentence;
 
 /** To the view that a key has chosen, unless it has put the focus somewhere itself; in the graph to the canvas. */
 export function focusView(): void {

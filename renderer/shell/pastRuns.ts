@@ -3,10 +3,12 @@ import type { BenchEntry } from "../features/bench/slice.ts";
 import { benchName } from "../features/bench/slice.ts";
 import type { RunRecord } from "../features/run/history.ts";
 import { runName } from "../features/run/history.ts";
-import { rate } from "../ui/format.ts";
+import { figureText } from "../ui/format.ts";
 
 export interface PastRun {
   readonly key: string;
+  /** Its number in the history of runs; null for a benchmark. */
+  readonly run: number | null;
   readonly at: number;
   readonly tab: "run" | "bench";
   readonly title: string;
@@ -28,10 +30,11 @@ export function pastRuns(
     const speed = run.stats?.rate ?? null;
     return {
       key: `run-${run.id}`,
+      run: run.id,
       at: run.at,
       tab: "run",
       title: `${runName(run)}, ${clock(run.at)}`,
-      aside: run.errorCode !== null ? "failed" : speed === null ? "–" : rate(speed.value),
+      aside: run.errorCode !== null ? "failed" : speed === null ? "–" : figureText(speed),
       details: `on ${run.device}: ${run.prompt}`,
     };
   });
@@ -41,10 +44,11 @@ export function pastRuns(
       const writing = entry.result.tests.find(({ test }) => test === "tg") ?? entry.result.tests[0];
       return {
         key: `bench-${entry.id}`,
+        run: null,
         at: entry.at,
         tab: "bench",
         title: `${benchName(entry)}, ${clock(entry.at)}`,
-        aside: writing === undefined ? "–" : rate(writing.rate.value),
+        aside: writing === undefined ? "–" : figureText(writing.rate),
         details: entry.result.tests.map(({ test, tokens }) => `${test} ${tokens}`).join(", "),
       };
     });

@@ -2,6 +2,7 @@
 import { LEAST_REPEATS } from "../../../main/contract/views/run.ts";
 import type { BenchTest } from "../../../main/contract/views/run.ts";
 import { plural, significant } from "../../ui/format.ts";
+import { median } from "../../ui/median.ts";
 import type { BenchEntry } from "./slice.ts";
 
 export interface Ratio {
@@ -18,20 +19,13 @@ export interface ComparedTest {
   readonly sentence: string;
 }
 
-function median(values: readonly number[]): number {
-  const order = [...values].sort((a, b) => a - b);
-  const middle = order.length >> 1;
-  const high = order[middle] ?? NaN;
-  return order.length % 2 === 1 ? high : ((order[middle - 1] ?? NaN) + high) / 2;
-}
-
 /**
  * Right to left. The interval is made of the ratios of every two repeats, one of each side, in order: as many are left out at
  * each end as the test of Mann and Whitney allows at 5 %. When the two do not differ, it therefore leaves 1 out in at most 5 of
  * 100 cases, whatever the distribution; of few repeats no ratio is left out.
  */
 export function ratioOfMedians(left: readonly number[], right: readonly number[]): Ratio {
-  const value = median(right) / median(left);
+  const value = (median(right) ?? NaN) / (median(left) ?? NaN);
   const ratios = right.flatMap((mine) => left.map((other) => mine / other)).sort((a, b) => a - b);
   const out = Math.min(left.length, right.length) < LEAST_REPEATS ? 0 : ratiosLeftOut(left.length, right.length);
   return {

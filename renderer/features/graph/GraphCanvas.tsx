@@ -66,7 +66,7 @@ function Canvas(props: GraphCanvasProps): ReactNode {
   const canvas = useRef<HTMLCanvasElement>(null);
   const flow = useReactFlow();
   const flowStore = useFlowStore();
-  const { selectedBox, hits: hitBoxes, isolated } = cards;
+  const { selectedBox, hits: hitBoxes, dimmed } = cards;
   const underlay = useUnderlay(canvas, size, {
     picture,
     paint,
@@ -75,7 +75,7 @@ function Canvas(props: GraphCanvasProps): ReactNode {
     selectedHop,
     hitBoxes,
     changed,
-    isolated,
+    dimmed,
   });
   const { boxIndex, edgeIndex, mounted, viewport } = underlay;
   const moved = useView({

@@ -38,18 +38,17 @@ interface Part {
 }
 
 function BoxCard({ box, context }: Part): ReactNode {
-  const { picture, paint, full, selectedBox, isolated, hits, quantity, warning, changed } = context;
+  const { picture, paint, full, selectedBox, hits, quantity, warning, changed } = context;
   const { scene, model } = picture;
   const kind = scene.kind[box];
   const isOp = kind === BOX_KINDS.op;
   const device = deviceOf(paint.device[box] ?? 0);
   const look = deviceLook(device);
-  const dimmed = isolated > 0 && (paint.shares[box * DEVICES.length + isolated] ?? 0) === 0;
+  const dimmed = context.dimmed?.[box] === 1;
   const heat = paint.heat[box] ?? null;
-  const right = kind === BOX_KINDS.stack ? `×${stackSize(scene, model.view.groups.parent, box)}` : quantity(box);
+  const right = kind === BOX_KINDS.stack ? stackWords(context, box) : quantity(box);
   const change = changed.get(box);
   const inside = context.inside.get(box);
-  const hidden = inside === undefined ? "" : `, ${plural(inside, "hop")} inside`;
   const small = (scene.h[box] ?? 0) < SMALL_HEIGHT;
   const warn = isOp ? warning(scene.ref[box] ?? 0) : null;
   const planned = isOp ? context.planned(scene.ref[box] ?? 0) : null;
@@ -100,7 +99,8 @@ function BoxCard({ box, context }: Part): ReactNode {
       )}
       {small ? null : (
         <span className={styles["sub"]}>
-          <span>{subtitleOf(picture, box, isOp ? "" : context.note(box)) + hidden}</span>
+          <span>{subtitleOf(picture, box, isOp ? "" : context.note(box))}</span>
+          {inside === undefined ? null : <strong>{plural(inside, "hop")} inside</strong>}
           {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
           {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
         </span>
@@ -115,6 +115,13 @@ function BoxCard({ box, context }: Part): ReactNode {
       ) : null}
     </div>
   );
+}
+
+/** "×15", and what all of them take together; of segments there is room for nothing else. */
+function stackWords({ picture: { scene, model }, paint, quantity }: CardContext, box: number): string {
+  const together = quantity(box);
+  if (paint.mode === "segment" && together !== "") return together;
+  return `×${stackSize(scene, model.view.groups.parent, box)} ${together}`.trimEnd();
 }
 
 /** Beside the predicted device the planned one, where they differ. */

@@ -19,6 +19,7 @@ import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import { GraphBar } from "./GraphBar.tsx";
 import { GraphCanvas } from "./GraphCanvas.tsx";
 import { changedBoxes } from "./changes.ts";
+import { dimmedBoxes } from "./dim.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
 import { errorText, Legend } from "./Legend.tsx";
 import { paintScene, segmentText } from "./paint.ts";
@@ -144,6 +145,12 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
     [hitNodes, scene],
   );
 
+  const segment = selection.kind === "segment" ? selection.index : -1;
+  const dimmed = useMemo(
+    () => dimmedBoxes(scene, paint, segments, { device: isolated === null ? -1 : DEVICES.indexOf(isolated), segment }),
+    [scene, paint, segments, isolated, segment],
+  );
+
   const quantity = useCallback(
     (of: number): string => {
       if (mode === "segment") return segmentText(paint.segments[of] ?? []);
@@ -187,7 +194,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const cards = useMemo<Omit<CardContext, "full" | "picture" | "paint">>(
     () => ({
       selectedBox: box,
-      isolated: isolated === null ? -1 : DEVICES.indexOf(isolated),
+      dimmed,
       hits,
       quantity,
       warning,
@@ -197,7 +204,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       changed,
       close: toggleGroup,
     }),
-    [box, isolated, hits, quantity, warning, planned, note, inside, changed, toggleGroup],
+    [box, dimmed, hits, quantity, warning, planned, note, inside, changed, toggleGroup],
   );
   const actions = useMemo(
     () => ({

@@ -63,19 +63,21 @@ export function Legend({ paint, route, overlay, result, devices }: LegendProps):
       ) : (
         <>
           {mode === "planned" ? <TruthMark truth="planned" /> : null}
-          {devices.map(({ device, ops }) => (
-            <button
-              key={device}
-              type="button"
-              aria-pressed={isolated === device}
-              title={`Only ${deviceLook(device).name} (${deviceLook(device).letter})`}
-              onClick={() => isolate(device)}
-            >
-              <DeviceChip device={device}>
-                {deviceLook(device).short} {count(ops)}
-              </DeviceChip>
-            </button>
-          ))}
+          <span className={styles["devices"]}>
+            {devices.map(({ device, ops }) => (
+              <button
+                key={device}
+                type="button"
+                aria-pressed={isolated === device}
+                title={`Only ${deviceLook(device).name} (${deviceLook(device).letter})`}
+                onClick={() => isolate(device)}
+              >
+                <DeviceChip device={device}>
+                  {deviceLook(device).short} {count(ops)}
+                </DeviceChip>
+              </button>
+            ))}
+          </span>
         </>
       )}
     </div>

@@ -1,6 +1,7 @@
 /** What every card reads; a new object only when something in it changed. */
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { ChangeKind } from "./changes.ts";
+import type { Dimmed } from "./dim.ts";
 import type { Paint } from "./paint.ts";
 import type { Picture } from "./graphState.ts";
 
@@ -10,7 +11,7 @@ export interface CardContext {
   /** Close enough for shapes and shares. */
   readonly full: boolean;
   readonly selectedBox: number;
-  readonly isolated: number;
+  readonly dimmed: Dimmed;
   readonly hits: ReadonlySet<number>;
   /** The words at a card's right: time, bytes, segment. */
   readonly quantity: (box: number) => string;

@@ -28,8 +28,7 @@ export function drawUnderlay(context: DrawContext, input: DrawInput): void {
   if (input.viewport.zoom >= 0.5) drawChips(context, input);
 }
 
-const isDimmed = (input: DrawInput, box: number): boolean =>
-  input.isolated > 0 && (input.paint.shares[box * DEVICES.length + input.isolated] ?? 0) === 0;
+const isDimmed = (input: DrawInput, box: number): boolean => input.dimmed?.[box] === 1;
 
 function roundRect(context: DrawContext, scene: Scene, box: number, radius: number): void {
   context.beginPath();

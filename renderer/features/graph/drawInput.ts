@@ -1,6 +1,7 @@
 /** What the underlay is drawn from, and the patterns that devices wear. */
 import type { Rect } from "../../graph/gridIndex.ts";
 import type { CanvasColors } from "./colors.ts";
+import type { Dimmed } from "./dim.ts";
 import type { HopMark } from "./hops.ts";
 import type { Detail, Viewport } from "./lod.ts";
 import type { Paint } from "./paint.ts";
@@ -30,8 +31,7 @@ export interface DrawInput {
   readonly hitBoxes: ReadonlySet<number>;
   /** Boxes that the chosen pass made, took away or changed. */
   readonly changed: ReadonlyMap<number, ChangeKind>;
-  /** Code of the only device that is not dimmed, or -1. */
-  readonly isolated: number;
+  readonly dimmed: Dimmed;
 }
 
 /** A length on the screen, in the picture's own units. */

@@ -27,7 +27,7 @@ const REST_MS = 120;
 
 export type UnderlayInput = Pick<
   DrawInput,
-  "picture" | "paint" | "hops" | "selectedBox" | "selectedHop" | "hitBoxes" | "changed" | "isolated"
+  "picture" | "paint" | "hops" | "selectedBox" | "selectedHop" | "hitBoxes" | "changed" | "dimmed"
 >;
 
 export interface Underlay {
@@ -78,12 +78,12 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     [boxIndex, size.width, size.height],
   );
 
-  const { picture, paint, hops, selectedBox, selectedHop, hitBoxes, changed, isolated } = input;
+  const { picture, paint, hops, selectedBox, selectedHop, hitBoxes, changed, dimmed } = input;
   // Tiles are good for one look of one picture; marks lie in tiles of their own.
   const map = useMemo(() => {
-    void [paint, look, isolated];
+    void [paint, look, dimmed];
     return createTileCache(boundsOf(picture.scene));
-  }, [picture, paint, look, isolated]);
+  }, [picture, paint, look, dimmed]);
   const marks = useMemo(() => {
     void [look, hops];
     return hasMarks({ selectedBox, selectedHop, hitBoxes, changed }) ? createTileCache(boundsOf(picture.scene)) : null;
@@ -113,7 +113,7 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
       selectedHop,
       hitBoxes,
       changed,
-      isolated,
+      dimmed,
     });
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, size.width * ratio, size.height * ratio);
@@ -149,7 +149,7 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     selectedHop,
     hitBoxes,
     changed,
-    isolated,
+    dimmed,
     boxIndex,
     edgeIndex,
     size,

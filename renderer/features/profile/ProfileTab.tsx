@@ -26,10 +26,20 @@ export function ProfileTab(): ReactNode {
   const overview = useProfile((s) => current(s.model));
   const state = useProfile((s) => s.profile);
   const start = useProfile((s) => s.startProfile);
+  const setTab = useProfile((s) => s.setTab);
   if (overview === null) return null;
   if (!overview.canRun.ok)
     return (
-      <Empty title="This cannot be profiled here">
+      <Empty
+        title="This cannot be profiled here"
+        action={
+          overview.canRun.offer === "none" ? undefined : (
+            <Button look="primary" onClick={() => setTab("overview")}>
+              Find or send the file
+            </Button>
+          )
+        }
+      >
         {overview.canRun.sentence} {overview.canRun.hint ?? ""}
       </Empty>
     );

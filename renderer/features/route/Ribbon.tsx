@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { memo, useMemo, useState } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
-import type { RouteView } from "../../../main/contract/views/route.ts";
+import type { RouteView, SegmentView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { nodeName, opName } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
@@ -16,7 +16,7 @@ import { deviceFill } from "../../ui/patterns.tsx";
 import { useSize } from "../../ui/useSize.ts";
 import type { RibbonRect, RibbonWidth } from "./ribbonGeometry.ts";
 import { TruthWord } from "./TruthWord.tsx";
-import { ribbonNotches, ribbonRects, segmentExtents } from "./ribbonGeometry.ts";
+import { rectAt, ribbonNotches, ribbonRects, segmentExtents } from "./ribbonGeometry.ts";
 import { plannedRuns } from "./routing.ts";
 import styles from "./Ribbon.module.css";
 
@@ -151,7 +151,6 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
             width={rect.width}
             height={plan === null ? HEIGHT : PREDICTED_HEIGHT}
             device={deviceOf(rect.device)}
-            title={titleOf(rect, graph)}
           />
         ))}
         {plan === null
@@ -173,13 +172,41 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
             className={styles["segment"]}
             style={{ left: extent.x, width: extent.width }}
             aria-pressed={selected === extent.segment}
-            aria-label={`Segment ${segment.index + 1}, ${deviceLook(segment.device).name}, ${plural(segment.ops, "op")}, ${share(segment.workShare)} of the work`}
+            aria-label={segmentWords(segment)}
+            title={`${segmentWords(segment)}.`}
+            onPointerMove={(event) => {
+              // The stretch under the pointer, without a component for each of hundreds.
+              const at = extent.x + event.clientX - event.currentTarget.getBoundingClientRect().left;
+              event.currentTarget.title = hoverText(segment, rectAt(rects, at), { graph, plan });
+            }}
             onClick={() => select({ kind: "segment", index: extent.segment })}
           />
         );
       })}
     </div>
   );
+}
+
+const segmentWords = (segment: SegmentView): string =>
+  `Segment ${segment.index + 1}, ${deviceLook(segment.device).name}, ${plural(segment.ops, "op")}, ${share(segment.workShare)} of the work`;
+
+interface Known {
+  readonly graph: GraphModel | null;
+  readonly plan: ReadonlyMap<number, number> | null;
+}
+
+/** The segment and why it is one; then the stretch, from its first op, and what the plan says of it. */
+function hoverText(segment: SegmentView, rect: RibbonRect | undefined, { graph, plan }: Known): string {
+  const lines = [`${segmentWords(segment)}.`, segment.why];
+  if (rect !== undefined && graph !== null && rect.firstNode < graph.view.nodeCount)
+    lines.push(
+      `Here ${plural(rect.ops, "op")} from ${opName(graph.view, rect.firstNode)} ${nodeName(graph.view, rect.firstNode)}, ${share(rect.work)} of the work.`,
+    );
+  if (rect !== undefined && plan !== null) {
+    const planned = deviceOf(plan.get(rect.firstNode) ?? 0);
+    lines.push(planned === "none" ? "Not told by the plan." : `Planned on ${deviceLook(planned).name}.`);
+  }
+  return lines.filter((line) => line !== "").join("\n");
 }
 
 /** What the plan tells nothing of stays an outline. */
@@ -193,19 +220,8 @@ function PlanRect({ rect, device }: { readonly rect: RibbonRect; readonly device
       rx={1}
       fill={device === "none" ? "none" : deviceFill(device)}
       {...(device === "none" ? { stroke: "var(--line-strong)" } : {})}
-    >
-      <title>{device === "none" ? "Not told by the plan" : `Planned on ${deviceLook(device).name}`}</title>
-    </rect>
+    />
   );
-}
-
-/** "Neural Engine, 49 ops, from rms_norm norm". */
-function titleOf({ device, ops, firstNode }: RibbonRect, graph: GraphModel | null): string {
-  const what =
-    graph === null || firstNode >= graph.view.nodeCount
-      ? ""
-      : `, from ${opName(graph.view, firstNode)} ${nodeName(graph.view, firstNode)}`;
-  return `${deviceLook(deviceOf(device)).name}, ${plural(ops, "op")}${what}`;
 }
 
 interface RectProps {
@@ -213,11 +229,10 @@ interface RectProps {
   readonly width: number;
   readonly height: number;
   readonly device: Device;
-  readonly title: string;
 }
 
 /** There is one for each block and more: those that another target leaves as they are are left alone. */
-const Rect = memo(({ x, width, height, device, title }: RectProps): ReactNode => {
+const Rect = memo(({ x, width, height, device }: RectProps): ReactNode => {
   const host = device === "host";
   return (
     <rect
@@ -228,8 +243,6 @@ const Rect = memo(({ x, width, height, device, title }: RectProps): ReactNode =>
       rx={1.5}
       fill={deviceFill(device)}
       {...(host ? { stroke: "var(--host)", strokeDasharray: "2 2" } : {})}
-    >
-      <title>{title}</title>
-    </rect>
+    />
   );
 });

@@ -115,6 +115,10 @@ export function shareOut(weights: readonly number[], total: number, least: numbe
   return wish.map((w) => (w < floor ? floor : spare > 0 ? w - ((w - floor) * missing) / spare : w));
 }
 
+/** The rectangle at a place of the ribbon. */
+export const rectAt = (rects: readonly RibbonRect[], x: number): RibbonRect | undefined =>
+  rects.findLast((rect) => rect.x <= x) ?? rects[0];
+
 /** Where one segment hands over to the next: x of the border. */
 export function ribbonNotches(rects: readonly RibbonRect[]): readonly number[] {
   return rects.flatMap((rect, i) => (i > 0 && rects[i - 1]?.segment !== rect.segment ? [rect.x] : []));

@@ -24,6 +24,7 @@ const REFUSED = {
 export function HybridRun(): ReactNode {
   const state = useRun((s) => s.hybrid);
   const run = useRun((s) => s.runHybrid);
+  const stop = useRun((s) => s.stopHybrid);
   const device = useRun((s) => s.hybridDevice);
   const setDevice = useRun((s) => s.setHybridDevice);
   const view = current(state);
@@ -48,13 +49,17 @@ export function HybridRun(): ReactNode {
             if (next === "coreml" || next === "coreml-sim") setDevice(next);
           }}
         />
-        <Button look="primary" disabled={state.kind === "loading"} onClick={() => void run()}>
-          {view === null ? "Run it" : "Run it again"}
-        </Button>
+        {state.kind === "loading" ? (
+          <Button look="primary" onClick={stop}>
+            Stop
+          </Button>
+        ) : (
+          <Button look="primary" onClick={() => void run()}>
+            {view === null ? "Run it" : "Run it again"}
+          </Button>
+        )}
       </div>
-      {state.kind === "loading" && view === null ? (
-        <Progress sentence="Compiling and running the segments" fraction={null} />
-      ) : null}
+      {state.kind === "loading" ? <Progress sentence="Compiling and running the segments" fraction={null} /> : null}
       {state.kind === "failed" ? (
         <ErrorNote title="The run failed" error={state.error} onRetry={() => void run()} />
       ) : null}

@@ -72,10 +72,16 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
   const show = useRun((s) => s.showHistory);
   const toggle = useRun((s) => s.toggleCompared);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
+  const title = deviceTitle(devices, run.device);
+  const isShown = useRun((s) => s.historyAt === run.id);
+  const row = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    if (isShown) row.current?.scrollIntoView({ block: "nearest" });
+  }, [isShown]);
   const rate = run.stats?.rate ?? null;
   const first = run.stats?.firstTokenSeconds ?? null;
   return (
-    <tr data-ticked={ticked}>
+    <tr ref={row} data-ticked={ticked} aria-current={isShown}>
       <td>
         <input
           type="checkbox"
@@ -102,8 +108,8 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
         <span>{run.errorCode ?? (run.text === "" ? run.end : run.text)}</span>
       </td>
       <td className={table["left"]}>
-        {deviceTitle(devices, run.device)}
-        {run.truth === "simulated" ? " (simulated)" : ""}
+        {title}
+        {run.truth === "simulated" && !title.includes("simulated") ? " (simulated)" : ""}
         {run.pair === null ? null : <em title="Side by side with another device"> ◫</em>}
       </td>
       <td>{significant(run.parameters.temperature, 2)}</td>

@@ -1,11 +1,13 @@
 /** Beside a run: its speed while it goes on, the chosen or last token with its alternatives, the context, the template. */
 import type { ReactNode } from "react";
+import type { RunStats } from "../../../main/contract/views/run.ts";
 import { deviceTitle } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, count, figureText, share, significant } from "../../ui/format.ts";
+import { approximate, bytes, count, figureText, isApproximate, rate, share, significant } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
+import { median } from "../../ui/median.ts";
 import { Sparkline } from "../../ui/Sparkline.tsx";
 import type { PairSlice } from "./pairSlice.ts";
 import type { Answer } from "./request.ts";
@@ -24,7 +26,7 @@ export function RunInspector({ children }: { readonly children?: ReactNode }): R
       {paired ? <PairSpeeds /> : <LastSpeed />}
       {children}
       <TokenCard />
-      <ContextCard />
+      <Contexts />
       <TemplateCard />
     </>
   );
@@ -58,24 +60,25 @@ interface SpeedCardProps {
 }
 
 function SpeedCard({ title, rates, last }: SpeedCardProps): ReactNode {
-  const sorted = [...rates].sort((a, b) => a - b);
-  const median = sorted[Math.floor(sorted.length / 2)];
+  const middle = median(rates);
   const stats = last?.stats ?? null;
+  const speed = (value: number | undefined): string =>
+    value === undefined ? "–" : last !== null && isApproximate(last.truth) ? approximate(rate(value)) : rate(value);
   return (
     <Card title={title} aside={last === null ? undefined : <TruthMark truth={last.truth} />}>
       {rates.length < 2 ? (
         <p className={styles["noCurve"]}>
-          {stats === null
+          {last === null || last.end === null || stats === null
             ? "The speed of an answer is drawn here while it comes."
             : "The answer was too short for a curve."}
         </p>
       ) : (
-        <Sparkline values={rates} label={`Tokens per second, median ${significant(median ?? 0)}`} />
+        <Sparkline values={rates} label={`Tokens per second, median ${significant(middle ?? 0)}`} />
       )}
       <Facts
         rows={[
-          ["now", rates.length === 0 ? "–" : significant(rates.at(-1) ?? 0)],
-          ["median", median === undefined ? "–" : significant(median)],
+          ["now", speed(rates.at(-1))],
+          ["median", speed(middle)],
           ["whole answer", stats === null || stats.rate === null ? "–" : <FigureText key="rate" figure={stats.rate} />],
           ["reading", stats === null || stats.promptRate === null ? "–" : figureText(stats.promptRate)],
         ]}
@@ -123,15 +126,40 @@ function TokenCard(): ReactNode {
   );
 }
 
-function ContextCard(): ReactNode {
+/** Devices have caches of their own, and the simulator a smaller one: side by side there are two. */
+function Contexts(): ReactNode {
+  const sides = useRun((s) => (s.beside === null ? null : (s.pairTurns.at(-1)?.sides ?? null)));
   const stats = useRun((s) => lookedAt(s, null)?.stats ?? null);
+  const devices = useRun((s) => current(s.info)?.devices ?? null);
+  if (sides === null) return <ContextCard title="Context" stats={stats} asked={null} />;
+  return sides.map(({ id, parameters, answer }) => (
+    <ContextCard
+      key={id}
+      title={`Context, ${deviceTitle(devices, parameters.device)}`}
+      stats={answer.stats}
+      asked={parameters.context}
+    />
+  ));
+}
+
+interface ContextCardProps {
+  readonly title: string;
+  readonly stats: RunStats | null;
+  readonly asked: number | null;
+}
+
+function ContextCard({ title, stats, asked }: ContextCardProps): ReactNode {
   return (
-    <Card title="Context">
+    <Card title={title}>
       <Meter value={stats === null ? 0 : stats.contextUsed / Math.max(1, stats.contextSize)} label="Context in use" />
       <Note>
         {stats === null
           ? "Nothing is in the cache yet."
-          : `${count(stats.contextUsed)} of ${count(stats.contextSize)} tokens. ${bytes(stats.cacheBytes)} of cache.`}
+          : [
+              `${count(stats.contextUsed)} of ${count(stats.contextSize)} tokens.`,
+              stats.cacheBytes === 0 ? "" : ` ${bytes(stats.cacheBytes)} of cache.`,
+              asked !== null && stats.contextSize < asked ? ` It takes no more of the ${count(asked)} asked for.` : "",
+            ].join("")}
       </Note>
     </Card>
   );

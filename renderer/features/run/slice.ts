@@ -2,7 +2,7 @@
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { HybridView, TemplateView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
-import { current, failed, IDLE, ready } from "../../session/async.ts";
+import { current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
 import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
 import { askedParameters, MAX_RATES, runCommand } from "./asking.ts";
 import type { AskedRun, RunRecord } from "./history.ts";
@@ -31,9 +31,11 @@ export interface RunSlice {
   /** Runs of this session, newest first; a new conversation does not forget them. */
   readonly runHistory: readonly RunRecord[];
   readonly historyShown: boolean;
+  /** The run that the history is opened at; null: none in particular. */
+  readonly historyAt: number | null;
   /** At most two runs that stand side by side, in the order they were chosen. */
   readonly comparedRuns: readonly number[];
-  readonly showHistory: (on: boolean) => void;
+  readonly showHistory: (on: boolean, at?: number | null) => void;
   readonly toggleCompared: (id: number) => void;
   /** Puts the prompt and the parameters of a run, with the seed that it used, into the composer. */
   readonly restoreRun: (id: number) => void;
@@ -51,6 +53,7 @@ export interface RunSlice {
   readonly clearTurns: () => void;
   readonly loadTemplate: () => Promise<void>;
   readonly runHybrid: () => Promise<void>;
+  readonly stopHybrid: () => void;
   readonly resetRun: () => void;
 }
 
@@ -61,6 +64,7 @@ type State = SessionState & RunSlice & PairSlice;
 
 export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlice {
   let stopping: AbortController | null = null;
+  let stoppingHybrid: AbortController | null = null;
   let runIds = 0;
 
   /** An answer about a model that was closed meanwhile is dropped. */
@@ -126,8 +130,9 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     setHybridDevice: (hybridDevice) => set({ hybridDevice }),
     runHistory: [],
     historyShown: false,
+    historyAt: null,
     comparedRuns: [],
-    showHistory: (historyShown) => set({ historyShown }),
+    showHistory: (historyShown, historyAt = null) => set({ historyShown, historyAt }),
     toggleCompared(id) {
       const { comparedRuns } = get();
       set({
@@ -189,22 +194,24 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     async runHybrid() {
       const open = current(get().model);
       const { target } = get();
-      if (open === null || target === null) return;
-      set({ hybrid: { kind: "loading", previous: current(get().hybrid) } });
+      const before = get().hybrid;
+      if (open === null || target === null || before.kind === "loading") return;
+      const mine = new AbortController();
+      stoppingHybrid = mine;
+      set({ hybrid: loading(before) });
       try {
-        const hybrid = await engine.call("hybrid.run", {
-          model: open.model,
-          target,
-          device: get().hybridDevice,
-        });
+        const input = { model: open.model, target, device: get().hybridDevice } as const;
+        const hybrid = await engine.call("hybrid.run", input, { signal: mine.signal });
         if (isOpen(open)) set({ hybrid: ready(hybrid) });
       } catch (error) {
-        if (isOpen(open)) set({ hybrid: failed(error) });
+        if (isOpen(open)) set({ hybrid: isCancelled(error) ? before : failed(error) });
       }
     },
+    stopHybrid: () => stoppingHybrid?.abort(),
     resetRun() {
       stopping?.abort();
       stopping = null;
+      stoppingHybrid?.abort();
       get().clearPairs();
       set({
         turns: [],
@@ -218,6 +225,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
         runMode: "chat",
         runHistory: [],
         historyShown: false,
+        historyAt: null,
         comparedRuns: [],
       });
     },
