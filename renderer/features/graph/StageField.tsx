@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import type { StageChoice } from "./graphState.ts";
+import { isPlacing } from "./graphState.ts";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
 
@@ -9,6 +10,7 @@ export function StageField(): ReactNode {
   const stage = useGraph((s) => s.graphStage);
   const setStage = useGraph((s) => s.setGraphStage);
   const passes = useGraph((s) => s.passChoices);
+  const placing = useGraph(isPlacing);
   const isModel = useGraph((s) => current(s.model)?.canGraph.ok === true);
   if (!isModel) return null;
   const value = stage.kind === "pass" ? `pass ${stage.index}` : stage.kind;
@@ -32,7 +34,7 @@ export function StageField(): ReactNode {
               {stage.kind === "pass" && stage.index === index && stage.side === "before" ? "Before" : "After"} {name}
             </option>
           ))}
-        <option value="legal">Legal for the target</option>
+        <option value="legal">{placing ? "Legal, being placed …" : "Legal for the target"}</option>
       </select>
     </label>
   );

@@ -1,25 +1,42 @@
 /** Lays out again whenever what the picture depends on changes, and forgets a model that is closed. */
 import type { StoreApi } from "zustand";
 import { classify, classifyRoughly } from "../../graph/fold.ts";
+import type { GraphModel } from "../../graph/graphModel.ts";
 import type { LayoutClient } from "../../graph/layoutClient.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { GraphState } from "./graphState.ts";
-import { isResultMode, routeColumns, shownGraph } from "./graphState.ts";
+import { isPlacing, isResultMode, routeColumns, shownGraph } from "./graphState.ts";
+
+/**
+ * Where blocks run decides which of them stand in one stack: the first picture waits for the route for so long, so that nothing
+ * moves when it arrives. Only of hundreds of blocks it takes longer.
+ */
+const PATIENCE_MS = 350;
 
 /** One layout at a time; the last wish wins. */
 export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): () => void {
   let serial = 0;
   let asks = 0;
   let laid: readonly unknown[] = [];
+  let waited: GraphModel | null = null;
+  let patience: ReturnType<typeof setTimeout> | undefined;
   const run = async (): Promise<void> => {
     const state = store.getState();
     const shown = shownGraph(state);
     const model = current(shown);
+    clearTimeout(patience);
     if (model === null) {
       // The picture of a closed model may still be on its way.
       asks += 1;
       laid = [];
       store.setState({ picture: shown.kind === "failed" ? shown : IDLE });
+      return;
+    }
+    if (waited !== model && current(state.picture) === null && isPlacing(state)) {
+      patience = setTimeout(() => {
+        waited = model;
+        void run();
+      }, PATIENCE_MS);
       return;
     }
     const { device } = routeColumns(state);

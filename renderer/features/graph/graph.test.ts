@@ -7,6 +7,7 @@ import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { heatColor, logShare, typeColor } from "./colors.ts";
+import { dimmedBoxes } from "./dim.ts";
 import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
 import { paintScene, segmentText } from "./paint.ts";
 
@@ -124,6 +125,24 @@ describe("painting", () => {
     expect(paint.low).toBe(10);
     expect(paint.high).toBe(240);
     expect(paint.device[head]).toBe(deviceCode("ane"));
+  });
+
+  it("dims what has no part in a device or a segment", () => {
+    const paint = paintScene(picture, "device", { device, work, segment: null, values: null });
+    const segment = Int32Array.from(device, (code, n) => (code === 0 ? -1 : opName(view, n) === "attention" ? 0 : 1));
+    const stack = [...picture.scene.kind].indexOf(2);
+    const head = [...picture.scene.kind].findIndex(
+      (kind, box) => kind === 1 && groupName(view, picture.scene.ref[box]!) === "head",
+    );
+    const of = (only: { device: number; segment: number }): (number | undefined)[] => {
+      const dimmed = dimmedBoxes(picture.scene, paint, segment, only);
+      return [dimmed?.[stack], dimmed?.[head]];
+    };
+    expect(of({ device: -1, segment: 0 })).toEqual([0, 1]);
+    expect(of({ device: -1, segment: 1 })).toEqual([0, 0]);
+    expect(of({ device: deviceCode("gpu"), segment: -1 })).toEqual([0, 1]);
+    expect(of({ device: deviceCode("gpu"), segment: 1 })).toEqual([0, 1]);
+    expect(dimmedBoxes(picture.scene, paint, segment, { device: -1, segment: -1 })).toBeNull();
   });
 
   it("gives a type one colour, whatever is folded or in view", () => {

@@ -121,6 +121,10 @@ export function shownGraph(state: GraphState): Async<GraphModel> {
   return state.graphStage.kind === "legal" ? state.graph : state.stageGraph;
 }
 
+/** The legal graph is there, and where its ops run is not known yet. */
+export const isPlacing = ({ graphStage, routes, phase }: GraphState): boolean =>
+  graphStage.kind === "legal" && routes[phase].kind === "loading" && current(routes[phase]) === null;
+
 /** Device and work per node, when the route speaks about the graph that is shown. */
 export function routeColumns(state: GraphState): {
   readonly device: Uint8Array | null;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ribbonNotches, ribbonRects, segmentExtents, shareOut } from "./ribbonGeometry.ts";
+import { rectAt, ribbonNotches, ribbonRects, segmentExtents, shareOut } from "./ribbonGeometry.ts";
 
 const runs = (rows: readonly (readonly [device: number, segment: number, work: number, ops: number])[]) => ({
   device: rows.map(([device]) => device),
@@ -68,6 +68,13 @@ describe("the ribbon", () => {
       [1, 480],
       [2, 160],
     ]);
+  });
+
+  it("finds the stretch under the pointer", () => {
+    const rects = ribbonRects(route, 800, "work");
+    for (const rect of rects) expect(rectAt(rects, rect.x + rect.width / 2)).toBe(rect);
+    expect(rectAt(rects, -1)).toBe(rects[0]);
+    expect(rectAt([], 5)).toBeUndefined();
   });
 
   it("is empty without runs or room", () => {
