@@ -1,4 +1,5 @@
 /** Files as sources and sinks: changes are noticed, and unfinished work is never seen. */
+import { execFileSync } from "node:child_process";
 import { appendFile, mkdtemp, readFile, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,6 +26,19 @@ describe("a file", () => {
     await expect(source.read(0, 1, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
     await source.close();
     await source.close();
+  });
+
+  it("is one: a folder, a pipe and a device are refused before they are opened", async () => {
+    const refused = (path: string, what: string): Promise<void> =>
+      expect(openFileSource(path)).rejects.toMatchObject({
+        code: "INPUT_UNREADABLE",
+        message: expect.stringContaining(`got a ${what}, expected a file`) as string,
+      });
+    await refused(folder, "folder");
+    if (process.platform === "win32") return;
+    execFileSync("mkfifo", [at("pipe")]);
+    await refused(at("pipe"), "pipe");
+    await refused("/dev/null", "device");
   });
 
   it.each([

@@ -3,7 +3,8 @@
  * under a temporary name and shows its work only when it is complete and on the disk.
  */
 import { randomBytes } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
+import { open, rename, rm, stat } from "node:fs/promises";
+import type { BigIntStats, Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
@@ -24,24 +25,28 @@ export interface FileByteSource extends ByteSource {
 const READ_STEP = 16 << 20;
 
 export async function openFileSource(path: string): Promise<FileByteSource> {
-  const handle = await open(path, "r").catch((error: unknown) => {
+  const cannotOpen = (error: unknown): never => {
     throw fileError(path, "open", error);
-  });
+  };
+  // Before it is opened: opening a pipe waits for somebody who writes.
+  requireFile(path, await stat(path).catch(cannotOpen));
+  const handle = await open(path, "r").catch(cannotOpen);
   try {
-    const stat = await handle.stat({ bigint: true });
-    if (!stat.isFile())
-      throw new WorkbenchError(
-        "INPUT_UNREADABLE",
-        `[${basename(path)}] got a ${stat.isDirectory() ? "folder" : "special file"}, expected a file`,
-        {
-          hint: "Choose the model file itself.",
-        },
-      );
-    return sourceOver(handle, path, Number(stat.size), stat.mtimeNs);
+    const facts = await handle.stat({ bigint: true });
+    requireFile(path, facts);
+    return sourceOver(handle, path, Number(facts.size), facts.mtimeNs);
   } catch (error) {
     await handle.close();
     throw error;
   }
+}
+
+function requireFile(path: string, facts: Stats | BigIntStats): void {
+  if (facts.isFile()) return;
+  const what = facts.isDirectory() ? "folder" : facts.isFIFO() ? "pipe" : facts.isSocket() ? "socket" : "device";
+  throw new WorkbenchError("INPUT_UNREADABLE", `[${basename(path)}] got a ${what}, expected a file`, {
+    hint: "Choose the model file itself.",
+  });
 }
 
 function sourceOver(handle: FileHandle, path: string, byteLength: number, modifiedNs: bigint): FileByteSource {
