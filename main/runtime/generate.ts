@@ -97,6 +97,13 @@ export async function* generate(
     throw new WorkbenchError("INPUT_ARGUMENT", "[generate] the prompt is empty", {
       hint: "Give at least one token; most models begin with BOS.",
     });
+  const { capacity } = session.facts;
+  if (prompt.length > capacity)
+    throw new WorkbenchError(
+      "RUN_CONTEXT_FULL",
+      `[generate] the prompt: got ${prompt.length} tokens, expected at most ${capacity}, which the context holds`,
+      { hint: "Shorten it, or give a larger context where the model knows one." },
+    );
   const reused = session.reuse(prompt);
   const stats = (): GenerateStats => ({
     promptTokens: prompt.length,

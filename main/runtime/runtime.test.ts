@@ -158,6 +158,7 @@ class Script implements GraphSession {
   readonly counted: number[][] = [];
   readonly pasts: number[] = [];
   delay = 0;
+  logprob = -1;
   #queue: Promise<unknown> = Promise.resolve();
   #drawn: number | undefined;
   constructor(follows = false) {
@@ -178,7 +179,7 @@ class Script implements GraphSession {
     if (signal?.aborted === true) throw new WorkbenchError("CANCELLED", "Cancelled.");
     this.ran.push(tokens);
     this.pasts.push((request.inputs["past"] as Int32Array)[0]!);
-    const sampled = { id: ((tokens.at(-1) ?? 0) + 1) % 100, logprob: -1, top: [] };
+    const sampled = { id: ((tokens.at(-1) ?? 0) + 1) % 100, logprob: this.logprob, top: [] };
     if (request.sample === undefined) return { seconds: 0, outputs: {} };
     this.counted.push([...request.sample.recent, ...followed]);
     this.#drawn = sampled.id;
@@ -312,6 +313,25 @@ describe.each([false, true])("generation, follows: %s", (follows) => {
     expect(ids(await collect(session, {}))).toEqual([4, 5, 6, 7, 8]);
   });
 
+  test("logits that are not numbers end the run instead of writing token 0", async () => {
+    const script = new Script();
+    script.logprob = NaN;
+    await expect(collect(sessionOver(script), {})).rejects.toMatchObject({ code: "RUN_FAILED" });
+    const scoring = sessionOver(script);
+    script.run = async () => ({
+      seconds: 0,
+      outputs: {},
+      scored: { logprobs: Float32Array.of(-1, NaN, 0), best: new Int32Array(3) },
+    });
+    await expect(scoring.score([1, 2, 3])).rejects.toMatchObject({ code: "RUN_FAILED" });
+  });
+  test("a prompt that is too long is refused before any of it is read", async () => {
+    const script = newScript();
+    const prompt = Array.from({ length: 9 }, () => 1);
+    await expect(collect(sessionOver(script, 8), { prompt })).rejects.toMatchObject({ code: "RUN_CONTEXT_FULL" });
+    expect(script.ran).toEqual([]);
+    expect(reason(await collect(sessionOver(script, 9), { prompt }))).toBe("context-full");
+  });
   test("bad tokens, an empty prompt and a prompt too long have codes", async () => {
     const codeOf = (prompt: readonly number[]): Promise<unknown> =>
       collect(sessionOver(newScript(), 8), { prompt }).then(
