@@ -33,7 +33,7 @@ export async function bench(
   const asked = common(options, 0, { pp: 1_048_576, tg: 1_048_576 });
   if (asked.promptTokens + asked.generateTokens === 0)
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --pp and --tg: got 0 and 0, expected something to measure");
-  const { model, title, variant } = await openModel(command, choice, "sample");
+  const { model, title, variant } = await openModel(command, choice);
   const input = {
     ...asked,
     model,
@@ -71,7 +71,7 @@ export async function profile(
 ): Promise<number> {
   if (options.trace !== undefined) await checkTrace(options.trace);
   const asked = common(options, 1, { pp: 65_536, tg: 4096 });
-  const { model } = await openModel(command, choice, "sample");
+  const { model } = await openModel(command, choice);
   for await (const item of command.client.stream("profile.run", { ...asked, model }, { signal: command.signal })) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else {

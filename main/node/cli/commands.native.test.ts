@@ -40,6 +40,7 @@ beforeAll(async () => {
   await writeTinyGguf(slow, { layers: 96 });
   await writeFile(join(folder, "text.txt"), "Once upon a time there was a cat.");
   await writeFile(join(folder, "latin.txt"), Buffer.from("caf\u00e9s", "latin1"));
+  await writeFile(join(folder, "toolong.txt"), "the ".repeat(1500));
   await writeFile(join(folder, "huge.txt"), "");
   await truncate(join(folder, "huge.txt"), 300e6);
   await writeFile(join(folder, "not.gguf"), "this is not a model");
@@ -246,7 +247,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /"Once" *\n[^]*" upon" +-\d\.\d{5}\n[^]*perplexity \d/,
   },
   {
-    line: "score --ids 390,389,263",
+    line: "score --sample --ids 390,389,263",
     json: z.strictObject({
       tokens: z.tuple([z.literal(390), z.literal(389), z.literal(263)]),
       logprobs: z.tuple([z.null(), finite.max(0), finite.max(0)]),
@@ -522,6 +523,12 @@ describe("help", () => {
     expect(named?.split(/, | or /)).toEqual(CHIPS.map(({ id }) => id));
   });
 
+  it("says which model is taken where none is named", async () => {
+    for (const name of ["run", "chat"])
+      expect((await command(`${name} --help`)).out).toMatch(/file +a \.gguf file; without one, the model that comes/);
+    expect((await command("bench --help")).out).not.toContain("without one");
+  });
+
   it("ends with 2 when nothing was asked, and gives the version when it was", async () => {
     expect(await command("")).toMatchObject({ code: 2, out: "" });
     const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
@@ -537,7 +544,9 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["nosuch --help", 2, /\[rlx\] unknown command 'nosuch'/],
   ...COMMANDS.map((name) => [`${name} --nope`, 2, new RegExp(`\\[rlx ${name}\\] unknown option '--nope'`)] as const),
   ["inspect one two", 2, /too many arguments/],
-  ["inspect", 2, /no model: expected a \.gguf file/],
+  ...["inspect", "graph", "score --text abc", "tokenize --text abc", "bench", "profile"].map(
+    (line) => [line, 2, /no model: expected a \.gguf file Give a file, or --sample/] as const,
+  ),
   ["run FILE", 2, /no prompt/],
   ['run "What is 3 + 4?"', 2, /no prompt Give one with -p: "What is 3 \+ 4\?" stands where a file is named/],
   ["run FILE -p x --temperature hot", 2, /--temperature: got hot, expected a number from 0 to 10/],
@@ -552,6 +561,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["run FILE --prompt-file DIR", 1, /got a folder, expected a file with text/],
   ["tokenize FILE --text-file /dev/zero", 1, /\/dev\/zero: got a device, expected a file with text/],
   ["score FILE --text-file DIR/latin.txt", 1, /latin\.txt: got the byte 0xE9 at offset 3, expected UTF-8/],
+  ["run FILE --prompt-file DIR/toolong.txt", 1, /the prompt: got 15\d\d tokens, expected at most 1024/],
   ["run FILE --prompt-file DIR/huge.txt", 1, /huge\.txt: got 300 MB, expected at most 268 MB/],
   ["run FILE -p x --device tpu", 2, /--device: got tpu, expected cpu/],
   ["run FILE --prompt-file DIR/missing.txt", 1, /missing\.txt cannot be read/],

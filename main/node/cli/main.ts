@@ -44,13 +44,20 @@ function examples(lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
 }
 
+const OR_SAMPLE = "a .gguf file; without one, the model that comes with the workbench";
+
 const JSON_OPTION = ["--json", "one JSON value on stdout, nothing else"] as const;
 
 function add(name: string, summary: string, ...shown: readonly string[]): Program {
+  return addFor("a .gguf file (any part of a split one)", name, summary, ...shown);
+}
+
+/** `file`: what the file is, and which model is taken without one. */
+function addFor(file: string, name: string, summary: string, ...shown: readonly string[]): Program {
   return program
     .command(name)
     .description(summary)
-    .argument("[file]", "a .gguf file (any part of a split one)")
+    .argument("[file]", file)
     .option("--sample", "the model that comes with the workbench")
     .option(...JSON_OPTION)
     .addHelpText("after", examples(shown));
@@ -197,13 +204,19 @@ ofBothPhases(
   .action(run(async () => (await import("./compile.ts")).compile));
 
 sampling(
-  add("run", "complete a prompt", 'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1')
+  addFor(OR_SAMPLE, "run", "complete a prompt", 'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1')
     .addOption(once("-p, --prompt <text>", "the text to continue; without it, what comes on standard input"))
     .addOption(once("--prompt-file <path>", "read it from a file; - for standard input, without its last line end")),
 ).action(run(async () => (await import("./run.ts")).complete));
 
 sampling(
-  add("chat", "talk with the model", "rlx chat model.gguf", 'rlx chat model.gguf -m "Tell me a story." --json')
+  addFor(
+    OR_SAMPLE,
+    "chat",
+    "talk with the model",
+    "rlx chat model.gguf",
+    'rlx chat model.gguf -m "Tell me a story." --json',
+  )
     .addOption(several("-m, --message <text>", "say this and end; without it, a conversation"))
     .option("--system <text>", "the system message"),
 ).action(run(async () => (await import("./run.ts")).chat));

@@ -29,7 +29,7 @@ async function textOf(options: TextOptions, signal: AbortSignal, flags = "--text
 }
 
 async function opened(command: Command, choice: ModelChoice): Promise<OpenModel> {
-  return command.engine.store.get((await openModel(command, choice, "sample")).model);
+  return command.engine.store.get((await openModel(command, choice)).model);
 }
 
 export async function tokenize(command: Command, choice: ModelChoice, options: TextOptions): Promise<undefined> {
