@@ -1,6 +1,7 @@
 /** From the plans of the parts to what a route shows: columns over nodes, ordered segments, and the hops between them. */
 import type { Graph } from "../../../ir/graph.ts";
 import type { CrossingValue, FunctionPlan } from "../plan/predict.ts";
+import type { RuleId } from "../plan/rules.ts";
 import type { LoweredGraph, LoweredPart } from "./loweredGraph.ts";
 import type { Part } from "./partition.ts";
 
@@ -35,7 +36,7 @@ export interface RouteHop {
 }
 
 /** Of a node that stands in the graph and not in the program: equal operations are made once, constants are worked out before. */
-const NO_OPERATION = {
+const NO_OPERATION: Verdict = {
   rule: "no-operation",
   reason:
     "Core ML needs no operation for it: what it gives is a constant, or an equal operation before it gives it already.",
@@ -43,7 +44,7 @@ const NO_OPERATION = {
 
 /** Why a node is where it is: many nodes have the same. The first one is that of nodes without work. */
 export interface Verdict {
-  readonly rule: string;
+  readonly rule: RuleId | "";
   readonly reason: string;
 }
 

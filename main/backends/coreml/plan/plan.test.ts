@@ -1,6 +1,14 @@
 // The predicted plan: every rule fires where it should and nowhere else, placement equals brute force, and a plan adds up.
 import { describe, expect, it } from "vitest";
 import { finish } from "../../../ir/steps.ts";
+import { legalise } from "../../../compiler/legalise.ts";
+import { GraphBuilder } from "../../../ir/builder.ts";
+import type { Graph, Value } from "../../../ir/graph.ts";
+import { tensor as typeOf } from "../../../ir/type.ts";
+import { demoGraph } from "../../../models/demo.ts";
+import { opOf, opTable, typedBuilder } from "../../../ops/index.ts";
+import type { EntryOf } from "../hybrid/loweredGraph.ts";
+import { routeGraph } from "../hybrid/route.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilFunction, MilOperation, MilValue } from "../mil/types.ts";
@@ -9,7 +17,8 @@ import { functionFacts } from "./facts.ts";
 import type { PlacementProblem } from "./placement.ts";
 import { DEVICES, costOf, place } from "./placement.ts";
 import { placementProblem, predictPlan } from "./predict.ts";
-import { RULES, findingsFor } from "./rules.ts";
+import type { RuleId } from "./rules.ts";
+import { RULE_IDS, RULES, findingsFor } from "./rules.ts";
 import type { PlanTarget } from "./target.ts";
 import { profileFor, resolveTarget, targetTitle } from "./target.ts";
 
@@ -24,7 +33,7 @@ const TARGET: PlanTarget = {
 
 type Build = (b: MilFunctionBuilder) => void;
 interface RuleCase {
-  readonly rule: string;
+  readonly rule: RuleId;
   readonly fires: Build | readonly MilOperation[];
   readonly quiet: Build | readonly MilOperation[];
   readonly target?: Partial<PlanTarget>;
@@ -240,6 +249,74 @@ function rulesOf(f: MilFunction, target: PlanTarget): readonly string[] {
   return facts.kinds.flatMap((op) => findingsFor(op, target, facts).map((finding) => finding.rule));
 }
 
+/** The rules that decided in the plan of a function, and in the route of a graph. */
+const decided = (what: RuleCase["fires"], units: PlanTarget["units"]): readonly string[] =>
+  predictPlan(build(what), { ...TARGET, units }).ops.map((op) => op.rule);
+const decidedIn = (graph: Graph, units: PlanTarget["units"] = "all"): readonly string[] => {
+  const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
+  const { nodes, verdicts } = routeGraph(graph, { table: opTable, entries, target: { ...TARGET, units } });
+  return [...nodes.verdict].map((at) => verdicts[at]?.rule ?? "");
+};
+const graphOf = (work: (g: ReturnType<typeof typedBuilder>, x: Value) => Value): Graph => {
+  const builder = new GraphBuilder(opTable, "g");
+  builder.output("y", work(typedBuilder(builder), builder.input("x", typeOf("f32", [4]))));
+  return builder.finish();
+};
+
+const tiny: Build = (b) => linear(b, half(b, [1, 64]), weight(b, 64, 64));
+/** Enough work for the way to another unit to be worth it. */
+const large = (end: (b: MilFunctionBuilder, x: MilValue) => MilValue): Build => {
+  return (b) => {
+    let x = half(b, [512, 2048]);
+    for (let i = 0; i < 4; i++) x = linear(b, x, weight(b, 2048, 2048, 64 * (i + 1)));
+    end(b, x);
+  };
+};
+const product = large((_b, x) => x);
+const folded = large((b, x) => b.op("reshape", { x, shape: [2048, 512] }));
+const twice = graphOf((g, x) => g.add([g.exp([x]), g.exp([x])]));
+const once = graphOf((g, x) => g.add([g.exp([x]), g.sin([x])]));
+const spectrum = legalise(demoGraph(), "coreml").graph;
+
+type Made = () => readonly string[];
+/** What decides where no rule keeps an operator off the Neural Engine, or where there is none to keep. */
+const DECISIONS: Readonly<
+  Partial<Record<RuleId, { readonly fires: readonly Made[]; readonly quiet: readonly Made[] }>>
+> = {
+  "ane-eligible": {
+    fires: [() => decided(product, "cpu-ane"), () => decided(folded, "cpu-ane").slice(-1)],
+    quiet: [() => decided(product, "cpu-gpu"), () => decided(tiny, "cpu-ane")],
+  },
+  units: {
+    fires: [() => decided(product, "cpu"), () => decided(folded, "cpu").slice(-1)],
+    quiet: [() => decided(product, "all"), () => decided(product, "cpu-gpu"), () => decided(tiny, "cpu-ane")],
+  },
+  free: {
+    fires: [() => decided(folded, "cpu-gpu").slice(-1)],
+    quiet: [
+      () => decided(folded, "cpu-gpu").slice(0, -1),
+      () => decided(folded, "cpu-ane"),
+      () => decided(folded, "cpu"),
+    ],
+  },
+  island: {
+    fires: [() => decided(tiny, "cpu-ane"), () => decided(tiny, "all")],
+    quiet: [() => decided(product, "cpu-ane"), () => decided(product, "cpu-gpu"), () => decided(tiny, "cpu")],
+  },
+  "gpu-faster": {
+    fires: [() => decided(product, "cpu-gpu")],
+    quiet: [() => decided(tiny, "all"), () => decided(product, "cpu-ane"), () => decided(product, "cpu")],
+  },
+  host: {
+    fires: [() => decidedIn(spectrum)],
+    quiet: [() => decidedIn(once), () => decidedIn(twice)],
+  },
+  "no-operation": {
+    fires: [() => decidedIn(twice)],
+    quiet: [() => decidedIn(once)],
+  },
+};
+
 describe("rules", () => {
   for (const [i, c] of CASES.entries())
     it(`${c.rule} #${i}`, () => {
@@ -247,11 +324,27 @@ describe("rules", () => {
       expect(rulesOf(build(c.quiet), { ...TARGET, ...c.quietTarget })).not.toContain(c.rule);
     });
 
+  for (const [rule, { fires, quiet }] of Object.entries(DECISIONS))
+    it(`${rule}, which decides where no rule of the Neural Engine does`, () => {
+      for (const made of fires) expect(made()).toContain(rule);
+      for (const made of quiet) expect(made()).not.toContain(rule);
+    });
+
   it("every rule has a case, a sentence and a source", () => {
-    const tested = new Set(CASES.map((c) => c.rule));
-    expect(RULES.filter((r) => !tested.has(r.id)).map((r) => r.id)).toEqual([]);
-    expect(new Set(RULES.map((r) => r.id)).size).toBe(RULES.length);
+    const tested = new Set<string>([...CASES.map((c) => c.rule), ...Object.keys(DECISIONS)]);
+    expect(RULE_IDS.filter((id) => !tested.has(id))).toEqual([]);
+    expect(new Set(RULE_IDS).size).toBe(RULE_IDS.length);
+    for (const made of Object.values(DECISIONS))
+      expect([made.fires.length > 0, made.quiet.length > 0]).toEqual([true, true]);
+    // Those that are no decision are rules with a text of their own, once each.
+    expect(RULES.map((r) => r.id)).toEqual(RULE_IDS.filter((id) => !(id in DECISIONS)));
     for (const r of RULES) expect([r.title.length > 3, r.source.length > 3]).toEqual([true, true]);
+  });
+
+  it("no prediction names another rule", () => {
+    const known = new Set<string>(["", ...RULE_IDS]);
+    for (const units of ["cpu", "cpu-ane", "cpu-gpu", "all"] as const)
+      for (const rule of decidedIn(legalise(demoGraph(), "coreml").graph, units)) expect(known).toContain(rule);
   });
 });
 

@@ -9,7 +9,7 @@ import type { FactsOptions, FunctionFacts, OpFacts } from "./facts.ts";
 import { functionFacts } from "./facts.ts";
 import type { PlacedDevice, PlacementProblem } from "./placement.ts";
 import { DEVICES, place } from "./placement.ts";
-import type { Finding } from "./rules.ts";
+import type { Finding, RuleId } from "./rules.ts";
 import { findingsFor, paddingFactor } from "./rules.ts";
 import type { PlanTarget, Units } from "./target.ts";
 import { chipOf } from "./target.ts";
@@ -46,7 +46,7 @@ export interface OpPlan {
   /** Why not the Neural Engine, and what is dear there. */
   readonly findings: readonly Finding[];
   /** The rule that decided, and its sentence. */
-  readonly rule: string;
+  readonly rule: RuleId;
   readonly reason: string;
 }
 
@@ -232,7 +232,7 @@ function decision(
   supported: readonly PlacedDevice[],
   findings: readonly Finding[],
   target: PlanTarget,
-): { readonly rule: string; readonly reason: string } {
+): { readonly rule: RuleId; readonly reason: string } {
   const blocked = findings.find((f) => f.verdict === "hard");
   if (preferred === "ane") {
     const dear = findings.find((f) => f.verdict === "soft");
@@ -249,8 +249,6 @@ function decision(
       rule: "island",
       reason: `The Neural Engine could run ${op.type}, but going there and back would take longer than it saves.`,
     };
-  if (supported.length === 1)
-    return { rule: "units", reason: `The target leaves ${preferred === "gpu" ? "the GPU" : "the CPU"} only.` };
   return preferred === "gpu"
     ? { rule: "gpu-faster", reason: "The GPU is the quickest unit that the target allows." }
     : {

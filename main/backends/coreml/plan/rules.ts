@@ -12,8 +12,51 @@ import { chipOf } from "./target.ts";
 
 export type Verdict = "hard" | "soft";
 
+/** Every rule that a prediction can name: those of RULES, what decides beside them, and those of a route's other nodes. */
+export const RULE_IDS = [
+  "ane-state",
+  "ane-fp32",
+  "ane-integer",
+  "ane-integer-data",
+  "ane-rank",
+  "ane-dynamic",
+  "ane-size",
+  "ane-conv",
+  "ane-no-kernel",
+  "ane-gather",
+  "ane-pad",
+  "ane-sin-cos",
+  "ane-order",
+  "ane-reflect",
+  "ane-control-flow",
+  "ane-dynamic-slice",
+  "ane-argmax",
+  "ane-cast-int",
+  "ane-block-weights",
+  "ane-quantize",
+  "ane-last-axis",
+  "ane-pool-stride",
+  "ane-linear",
+  "ane-matmul",
+  "ane-attention",
+  "ane-select",
+  "ane-tile",
+  "ane-relayout",
+  "ane-softmax-axis",
+  "ane-square",
+  "ane-program-size",
+  "ane-eligible",
+  "units",
+  "free",
+  "island",
+  "gpu-faster",
+  "host",
+  "no-operation",
+] as const;
+export type RuleId = (typeof RULE_IDS)[number];
+
 export interface Rule {
-  readonly id: string;
+  readonly id: RuleId;
   readonly verdict: Verdict;
   /** What it is about, for lists of rules. */
   readonly title: string;
@@ -23,12 +66,12 @@ export interface Rule {
 }
 
 export interface Finding {
-  readonly rule: string;
+  readonly rule: RuleId;
   readonly verdict: Verdict;
   readonly reason: string;
 }
 
-const rule = (id: string, verdict: Verdict, title: string, source: string, applies: Rule["applies"]): Rule => ({
+const rule = (id: RuleId, verdict: Verdict, title: string, source: string, applies: Rule["applies"]): Rule => ({
   id,
   verdict,
   title,
