@@ -47,7 +47,7 @@ export async function uploadFile(
     await engine.call("upload.finish", { upload });
     return upload;
   } catch (error) {
-    // What was sent so far is of no use to anyone; a lost engine has thrown it away itself.
+    // What was sent so far is of no use to anyone; what a lost engine had, the next one removes.
     await engine.call("upload.cancel", { upload }).catch(() => undefined);
     throw error;
   }

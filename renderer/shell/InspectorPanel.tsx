@@ -10,6 +10,7 @@ import { NodeRouteCard } from "../features/route/NodeRouteCard.tsx";
 import { SegmentPlan } from "../features/route/SegmentPlan.tsx";
 import { RunInspector } from "../features/run/RunInspector.tsx";
 import { current } from "../session/async.ts";
+import { useShowNode } from "./useShowNode.ts";
 import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
 import styles from "./InspectorPanel.module.css";
 
@@ -25,6 +26,7 @@ export function InspectorPanel(): ReactNode {
   const model = useWorkbench((state) => current(shownGraph(state)));
   const runs = useWorkbench((state) => current(state.model)?.canRun.ok === true);
   const api = useWorkbenchApi();
+  const showLegalNode = useShowNode();
   const setTab = useWorkbench((state) => state.setTab);
   const go = (act: () => void): void => {
     act();
@@ -38,7 +40,7 @@ export function InspectorPanel(): ReactNode {
           <WhereCard />
         </RunInspector>
       ) : tab === "profile" && runs ? (
-        <ProfileInspector />
+        <ProfileInspector onNode={showLegalNode} />
       ) : tab === "bench" && runs ? (
         <BenchInspector />
       ) : tab === "pipeline" ? (

@@ -16,6 +16,7 @@ import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
 import { createProfileSlice } from "../features/profile/slice.ts";
+import { nodesOfSlice } from "../features/profile/slices.ts";
 import type { RouteSlice } from "../features/route/slice.ts";
 import { createRouteSlice, followRoute } from "../features/route/slice.ts";
 import type { PairSlice } from "../features/run/pairSlice.ts";
@@ -69,6 +70,7 @@ export function createWorkbenchStore(
   followPasses(store);
   followResults(store);
   followGraph(store, layout);
+  followSlices(store);
   followRoute(store);
   watchConnection(engine, store);
   return store;
@@ -99,6 +101,19 @@ function followResults(store: WorkbenchStore): void {
     if (state.exportReport === before.exportReport) return;
     const { exportReport: report, exportTarget: target } = state;
     store.setState({ weightErrors: report === null || target === null ? null : { target, rows: report.weights } });
+  });
+}
+
+/** A slice that is chosen in the timeline is an op of the graph: it is selected there, too. */
+function followSlices(store: WorkbenchStore): void {
+  store.subscribe((state, before) => {
+    const { profileSlice } = state;
+    const [graph, profile] = [current(state.graph), current(state.profile)];
+    if (profileSlice < 0 || profileSlice === before.profileSlice || graph === null || profile === null) return;
+    const [node] = nodesOfSlice(profile, profileSlice, graph.view.nodes.id);
+    if (node === undefined) return;
+    if (state.graphStage.kind !== "legal") state.setGraphStage({ kind: "legal" });
+    store.getState().showNode(node);
   });
 }
 

@@ -1,6 +1,8 @@
 /** Beside a profile: what the chosen step consists of, and the chosen instruction. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
+import type { ProfileView } from "../../../main/contract/views/run.ts";
+import { nodeName, opName } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -8,6 +10,7 @@ import { Facts } from "../../ui/Facts.tsx";
 import { bytes, plural, seconds, share } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import type { ProfileSlice } from "./slice.ts";
+import { nodesOfSlice } from "./slices.ts";
 import { sumStep } from "./timeline.ts";
 import { stepTitle } from "./timelineText.ts";
 import { WhereCard } from "./WhereCard.tsx";
@@ -17,7 +20,12 @@ const useProfile = sliceHook<ProfileSlice>();
 const SHOWN = 12;
 const roofWord = (value: number): string => (value > 1 ? "from cache" : share(value));
 
-export function ProfileInspector(): ReactNode {
+export interface ProfileInspectorProps {
+  /** Opens the graph at a node of the legal graph. */
+  readonly onNode: (node: number) => void;
+}
+
+export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
   const profile = useProfile((s) => current(s.profile));
   const step = useProfile((s) => s.profileStep);
   const slice = useProfile((s) => s.profileSlice);
@@ -36,6 +44,7 @@ export function ProfileInspector(): ReactNode {
   return (
     <>
       <WhereCard />
+      {slice < 0 ? null : <Instruction profile={profile} slice={slice} onNode={onNode} />}
       <h2 className={styles["title"]}>{stepTitle(profile, step)}</h2>
       <Card title={seconds(total)} aside={<TruthMark truth={profile.truth} />}>
         <Facts
@@ -59,22 +68,50 @@ export function ProfileInspector(): ReactNode {
           />
         </Card>
       )}
-      {slice < 0 ? null : (
-        <Card title="One instruction" aside={profile.strings[profile.slices.op[slice] ?? 0] ?? ""}>
-          <Facts
-            rows={[
-              ["what", profile.strings[profile.slices.label[slice] ?? 0] ?? ""],
-              ["time", seconds(profile.slices.seconds[slice] ?? 0)],
-              ["bytes", bytes(profile.slices.bytes[slice] ?? 0)],
-              [
-                "graph ops",
-                String((profile.slices.nodeStart[slice + 1] ?? 0) - (profile.slices.nodeStart[slice] ?? 0)),
-              ],
-            ]}
-          />
-          <Note>Ops that were fused share one time; it is not split up.</Note>
-        </Card>
-      )}
     </>
+  );
+}
+
+interface InstructionProps extends ProfileInspectorProps {
+  readonly profile: ProfileView;
+  readonly slice: number;
+}
+
+/** More than these would be a list of their own. */
+const SHOWN_NODES = 6;
+
+function Instruction({ profile, slice, onNode }: InstructionProps): ReactNode {
+  const graph = useProfile((s) => current(s.graph));
+  const nodes = useMemo(
+    () => (graph === null ? [] : nodesOfSlice(profile, slice, graph.view.nodes.id)),
+    [profile, slice, graph],
+  );
+  const { slices, strings } = profile;
+  return (
+    <Card title="One instruction" aside={strings[slices.op[slice] ?? 0] ?? ""}>
+      <Facts
+        rows={[
+          ["what", strings[slices.label[slice] ?? 0] ?? ""],
+          ["time", seconds(slices.seconds[slice] ?? 0)],
+          ["bytes", bytes(slices.bytes[slice] ?? 0)],
+        ]}
+      />
+      {graph === null || nodes.length === 0 ? null : (
+        <ul className={styles["nodes"]} aria-label="In the graph">
+          {nodes.slice(0, SHOWN_NODES).map((node) => (
+            <li key={node}>
+              <button type="button" className={styles["link"]} title="Show in the graph" onClick={() => onNode(node)}>
+                {opName(graph.view, node)} {nodeName(graph.view, node)}
+              </button>
+            </li>
+          ))}
+          {nodes.length > SHOWN_NODES ? <li>and {plural(nodes.length - SHOWN_NODES, "other op")}</li> : null}
+        </ul>
+      )}
+      <Note>
+        {nodes.length === 0 ? "No op of the graph stands for it alone. " : ""}Ops that were fused share one time; it is
+        not split up.
+      </Note>
+    </Card>
   );
 }

@@ -1,6 +1,6 @@
 /** A profile: the timeline of a real run, and the table by op with the bandwidth that each reached. */
 import type { ReactNode } from "react";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
 import { SIMULATED_TIME } from "../../devices/choices.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
@@ -15,8 +15,9 @@ import { DeviceChip, Meter, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
-import { roofOf } from "./breakdown.ts";
+import { roofOf, tokenParts } from "./breakdown.ts";
 import type { ProfileSlice } from "./slice.ts";
+import { slowestSlice } from "./slices.ts";
 import { Timeline } from "./Timeline.tsx";
 import styles from "./Profile.module.css";
 
@@ -77,6 +78,10 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
   const running = useProfile((s) => s.profile.kind === "loading");
   const start = useProfile((s) => s.startProfile);
   const stop = useProfile((s) => s.stopProfile);
+  const sentence = useMemo(
+    () => (profile === null ? "" : [profile.sentence, baseOf(profile)].filter((part) => part !== "").join(" ")),
+    [profile],
+  );
   const most = useProfile((s) => Math.max(1, Math.floor((current(s.model)?.context.trained ?? 16_384) / 2)));
   return (
     <div className={styles["settings"]}>
@@ -111,8 +116,8 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
       {profile === null ? (
         <span className={styles["space"]} />
       ) : (
-        <p className={styles["what"]} data-long={profile.sentence.length > LONG}>
-          <TruthMark truth={profile.truth} /> {profile.machine}. {profile.sentence}
+        <p className={styles["what"]} data-long={sentence.length > LONG}>
+          <TruthMark truth={profile.truth} /> {profile.machine}. {sentence}
         </p>
       )}
       {running ? (
@@ -128,8 +133,19 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
   );
 }
 
+/** What the shares are shares of: ops are not all of a token. */
+function baseOf(profile: ProfileView): string {
+  const { parts } = tokenParts(profile);
+  const outside = parts.filter(({ part }) => part === "drawing" || part === "between");
+  if (parts.length === 0) return "";
+  return `That is of the time in operations, ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
+}
+
 function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
   const [phase, setPhase] = useState<"decode" | "prefill">("decode");
+  const chosen = useProfile((s) => profile.strings[profile.slices.op[s.profileSlice] ?? 0]);
+  const chooseSlice = useProfile((s) => s.chooseSlice);
+  const between = useMemo(() => tokenParts(profile).parts.find((each) => each.part === "between"), [profile]);
   const part = profile[phase];
   // The rows are sums over the phase: for writing, divided by the tokens that were written.
   const tokens =
@@ -155,8 +171,11 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             onChange={setPhase}
           />
           <span>
-            {figureText(part.seconds)} a token,{" "}
-            {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0) / tokens), "instruction")}
+            {figureText(part.seconds)} a token
+            {phase === "decode" && between !== undefined && between.seconds > 0
+              ? ` and ${seconds(between.seconds)} until the next`
+              : ""}
+            , {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0) / tokens), "instruction")}
             {profile.roof === null ? "" : `, roof ${figureText(profile.roof)}`}
           </span>
         </div>
@@ -168,14 +187,21 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
                 {hasDevices ? <th className={table["left"]}>device</th> : null}
                 <th>count</th>
                 <th>{phase === "decode" ? "time, one token" : "time"}</th>
-                <th>share</th>
+                <th>share of ops</th>
                 <th>GB/s</th>
                 <th className={cx(table["left"], styles["roof"])}>of this machine’s roof</th>
               </tr>
             </thead>
             <tbody>
               {part.rows.map((row) => (
-                <Row key={`${row.op}/${row.device}`} row={row} tokens={tokens} hasDevices={hasDevices} />
+                <Row
+                  key={`${row.op}/${row.device}`}
+                  row={row}
+                  tokens={tokens}
+                  hasDevices={hasDevices}
+                  chosen={row.op === chosen}
+                  onChoose={() => chooseSlice(slowestSlice(profile, row.op, phase === "decode"))}
+                />
               ))}
             </tbody>
           </table>
@@ -195,15 +221,24 @@ function Row({
   row,
   tokens,
   hasDevices,
+  chosen,
+  onChoose,
 }: {
   readonly row: ProfileRow;
   readonly tokens: number;
   readonly hasDevices: boolean;
+  readonly chosen: boolean;
+  readonly onChoose: () => void;
 }): ReactNode {
   const roof = roofOf(row);
   return (
-    <tr>
-      <td className={table["text"]}>{row.op}</td>
+    <tr data-chosen={chosen} onClick={onChoose}>
+      <td className={table["text"]}>
+        {/* The row has the click; the button is for the keyboard. */}
+        <button type="button" aria-pressed={chosen} title="Select the slowest of them">
+          {row.op}
+        </button>
+      </td>
       {hasDevices ? (
         <td className={table["left"]}>
           <DeviceChip device={row.device} />

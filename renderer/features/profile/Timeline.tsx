@@ -94,8 +94,8 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
     const { offsetX, offsetY } = event.nativeEvent;
     const lane = laneAt(offsetY);
     const found = lane < 0 ? -1 : sliceAt(profile, lane, timeAt(offsetX), (2 / room) * (range.to - range.from));
-    chooseStep(found >= 0 ? (profile.slices.step[found] ?? -1) : stepAt(profile, timeAt(offsetX)));
     if (found >= 0) chooseSlice(found);
+    else chooseStep(stepAt(profile, timeAt(offsetX)));
   };
   /** By key, a step that is not on the screen is brought there. */
   const walkTo = (next: number): void => {

@@ -32,6 +32,7 @@ export function WhereCard(): ReactNode {
   const profile = useProfile((s) => current(s.profile));
   const where = useMemo(() => (profile === null ? null : tokenParts(profile)), [profile]);
   if (profile === null || where === null || where.parts.length === 0) return null;
+  const between = where.parts.find(({ part }) => part === "between")?.seconds ?? 0;
   return (
     <Card title="Where one token goes" aside={<TruthMark truth={profile.truth} />}>
       <dl className={styles["where"]}>
@@ -47,7 +48,8 @@ export function WhereCard(): ReactNode {
         ))}
       </dl>
       <Note>
-        Mean of {plural(where.tokens, "token")}, {seconds(where.seconds)} each.
+        Mean of {plural(where.tokens, "token")}: {seconds(where.seconds)} from one to the next,{" "}
+        {seconds(where.seconds - between)} of it in the engine.
       </Note>
     </Card>
   );

@@ -25,6 +25,7 @@ export interface ProfileSlice {
   readonly startProfile: () => Promise<void>;
   readonly stopProfile: () => void;
   readonly chooseStep: (step: number) => void;
+  /** With the step that it belongs to. */
   readonly chooseSlice: (slice: number) => void;
   readonly resetProfile: () => void;
 }
@@ -78,7 +79,8 @@ export function createProfileSlice({ engine, set, get }: SliceTools<State>): Pro
     },
     stopProfile: () => stopping?.abort(),
     chooseStep: (profileStep) => set({ profileStep, profileSlice: -1 }),
-    chooseSlice: (profileSlice) => set({ profileSlice }),
+    chooseSlice: (profileSlice) =>
+      set({ profileSlice, profileStep: current(get().profile)?.slices.step[profileSlice] ?? -1 }),
     resetProfile() {
       stopping?.abort();
       stopping = null;
