@@ -50,10 +50,13 @@ it("reads playwright, with the reason of a skip", async () => {
   });
 });
 
-it("reads ctest", async () => {
+it("reads ctest, with the reason of a skip", async () => {
   const cases = ['name="a" status="run"', 'name="b" status="fail"', 'name="c" status="notrun"'];
-  const xml = `<testsuite>${cases.map((attributes) => `<testcase ${attributes}></testcase>`).join("\n")}</testsuite>`;
-  expect(readCtest(await report(xml))).toEqual({ passed: 1, failed: 1, skips: ["c"], failures: ["b"] });
+  const said = `<testcase name="d" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
+    <system-out>not available: ggml\n</system-out></testcase>`;
+  const xml = `<testsuite>${cases.map((attributes) => `<testcase ${attributes}></testcase>`).join("\n")}${said}</testsuite>`;
+  const skips = ["c", "d (not available: ggml)"];
+  expect(readCtest(await report(xml))).toEqual({ passed: 1, failed: 1, skips, failures: ["b"] });
 });
 
 it("counts a runner without a report or without tests as a failure", async () => {

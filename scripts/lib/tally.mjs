@@ -54,19 +54,22 @@ export function readPlaywright(file) {
   return tally;
 }
 
-/** CTest's JUnit file: one entry per test program. */
+/** CTest's JUnit file: one entry per test program. A program that skips itself says why in its first line. */
 export function readCtest(file) {
   const text = read(file);
   if (text === undefined) return lost("ctest");
   const tally = { passed: 0, failed: 0, skips: [], failures: [] };
-  for (const [, attributes] of text.matchAll(/<testcase ([^>]*)>/g)) {
+  for (const [, attributes, body] of text.matchAll(/<testcase ([^>]*)>(.*?)<\/testcase>/gs)) {
     const name = /name="([^"]*)"/.exec(attributes)?.[1] ?? "?";
     const status = /status="([^"]*)"/.exec(attributes)?.[1];
     if (status === "run") tally.passed++;
     else if (status === "fail") {
       tally.failed++;
       tally.failures.push(name);
-    } else tally.skips.push(name);
+    } else {
+      const reason = /<system-out>\s*([^\n<]+)/.exec(body)?.[1];
+      tally.skips.push(reason ? `${name} (${reason.trim()})` : name);
+    }
   }
   if (tally.passed + tally.failed + tally.skips.length === 0) return lost("ctest found no tests and");
   return tally;

@@ -1,5 +1,4 @@
-// dequantize_dump list | dequantize_dump ISA TYPE < blocks > floats: lets dequantize_oracle.py reach a table through an
-// emulator.
+// dequantize_dump isas | types | ISA TYPE < blocks > floats: lets dequantize_oracle.py reach a table, through an emulator too.
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -9,7 +8,11 @@
 using namespace rlx::kernels;
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "list") == 0) {
+  if (argc == 2 && std::strcmp(argv[1], "types") == 0) {
+    for (const TypeInfo& type : kTypeInfo) std::printf("%s\n", type.name);
+    return 0;
+  }
+  if (argc == 2 && std::strcmp(argv[1], "isas") == 0) {
     Isa found[6];
     const size_t count = available_isas(found);
     for (size_t i = 0; i < count; ++i) std::printf("%s\n", isa_name(found[i]));

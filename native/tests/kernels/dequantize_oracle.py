@@ -1,10 +1,9 @@
 """Compares the kernels' dequantisation with ggml, bit for bit, on random and edge blocks, for every instruction set.
 
-    python dequantize_oracle.py LIBRARY [EMULATOR...]
+    python dequantize_oracle.py [--isas=NAME,...] [EMULATOR...] PROGRAM
 
-LIBRARY is the built libkernels_c.so. The answer comes from libggml-base of the pinned node-llama-cpp
-(bench/peers); without it the script says so and leaves with 77. For another architecture, use dequantize_dump:
-    python dequantize_oracle.py --dump PROGRAM [ARGS...]   (e.g. qemu-aarch64 -L ... build/dequantize_dump)
+PROGRAM is the built dequantize_dump; `--isas` names the instruction sets that it must have. The answer comes from
+libggml-base of the pinned node-llama-cpp (bench/peers); without it the script says so and leaves with 77.
 """
 
 from __future__ import annotations
@@ -78,38 +77,8 @@ def expected(base: ctypes.CDLL, name: str, blocks: np.ndarray) -> np.ndarray:
     return out
 
 
-def from_library(path: str):
-    library = ctypes.CDLL(path)
-    library.rlx_isa.restype = ctypes.c_char_p
-    library.rlx_dequantize.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-    sets, i = [], 0
-    while (name := library.rlx_isa(i)) is not None:
-        sets.append(name)
-        i += 1
-
-    def run(isa: bytes, name: str, blocks: np.ndarray, elements: int) -> np.ndarray:
-        out = np.full(elements, np.nan, np.float32)
-        kind = library.rlx_type(name.encode())
-        if kind < 0 or library.rlx_dequantize(isa, kind, blocks.ctypes.data, out.ctypes.data, elements) != 0:
-            raise SystemExit(f"no kernel for {name} in {isa.decode()}")
-        return out
-
-    return sets, run
-
-
-def from_program(command: list[str]):
-    sets = [s.encode() for s in subprocess.run([*command, "list"], capture_output=True, check=True, text=True).stdout.split()]
-
-    def run(isa: bytes, name: str, blocks: np.ndarray, elements: int) -> np.ndarray:
-        answer = subprocess.run(
-            [*command, isa.decode(), name], input=blocks.tobytes(), capture_output=True, check=True
-        ).stdout
-        out = np.frombuffer(answer, np.float32)
-        if out.size != elements:
-            raise SystemExit(f"{name}: got {out.size} values, expected {elements}")
-        return out
-
-    return sets, run
+def ask(command: list[str], given: bytes = b"") -> bytes:
+    return subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True).stdout
 
 
 def main(arguments: list[str]) -> int:
@@ -117,19 +86,27 @@ def main(arguments: list[str]) -> int:
     if base is None:
         print("not available: libggml-base (npm ci in bench/peers)")
         return 77
-    sets, run = from_program(arguments[1:]) if arguments[0] == "--dump" else from_library(arguments[0])
+    command = [argument for argument in arguments if not argument.startswith("--isas=")]
+    wanted = {isa for argument in arguments if argument.startswith("--isas=") for isa in argument[7:].split(",")}
+    isas, types = ask([*command, "isas"]).decode().split(), ask([*command, "types"]).decode().split()
+    # f32 has nothing to unpack.
+    if missing := sorted(wanted - set(isas)) + sorted(set(types) - {"f32"} ^ set(TYPES)):
+        print(f"instruction sets or types without a comparison: {', '.join(missing)}")
+        return 1
     wrong = 0
-    for isa in sets:
-        for name, (_, per_block, _, _) in TYPES.items():
+    for isa in isas:
+        for name in TYPES:
             blocks = np.ascontiguousarray(rows(name, np.random.default_rng(len(name))))
             want = expected(base, name, blocks)
-            got = run(isa, name, blocks, want.size)
-            same = np.array_equal(got.view(np.uint32), want.view(np.uint32))
-            if not same:
+            got = np.frombuffer(ask([*command, isa, name], blocks.tobytes()), np.float32)
+            if got.size != want.size:
+                raise SystemExit(f"{isa} {name}: got {got.size} values, expected {want.size}")
+            differ = np.flatnonzero(got.view(np.uint32) != want.view(np.uint32))
+            if differ.size > 0:
                 wrong += 1
-                at = int(np.flatnonzero(got.view(np.uint32) != want.view(np.uint32))[0])
-                print(f"{isa.decode()} {name}: element {at} of {want.size}: got {got[at]!r}, ggml gives {want[at]!r}")
-        print(f"{isa.decode():10} {len(TYPES)} types compared with ggml")
+                at = int(differ[0])
+                print(f"{isa} {name}: element {at} of {want.size}: got {got[at]!r}, ggml gives {want[at]!r}")
+        print(f"{isa:10} {len(TYPES)} types compared with ggml")
     return 1 if wrong else 0
 
 
