@@ -10,6 +10,9 @@ type Backend = Parameters<typeof pipelineFor>[0] & Parameters<typeof legaliseInS
 
 /** What a compile did, for whoever wants to be told; the report is worked out when it is asked for. */
 export interface CompileNews {
+  readonly backend: Backend;
+  /** What was compiled: a function of a package, a phase, a decoder. */
+  readonly what: string;
   readonly records: PipelineResult["records"];
   readonly legal: Pick<Legalised, "report">;
 }
@@ -17,6 +20,8 @@ export interface CompileNews {
 export interface PrepareOptions {
   readonly verify?: boolean;
   readonly tell?: ((news: CompileNews) => void) | undefined;
+  /** Of the news. */
+  readonly what?: string;
 }
 
 export function* prepareInSteps(graph: Graph, backend: Backend, options: PrepareOptions = {}): Steps<Graph> {
@@ -27,10 +32,10 @@ export function* prepareInSteps(graph: Graph, backend: Backend, options: Prepare
 export function* legalInSteps(
   graph: Graph,
   backend: Backend,
-  { verify = false, tell }: PrepareOptions = {},
+  { verify = false, tell, what = "graph" }: PrepareOptions = {},
 ): Steps<Legalised> {
   const { graph: passed, records } = yield* runPipelineInSteps(graph, { passes: pipelineFor(backend), verify });
   const legal = yield* legaliseInSteps(passed, backend);
-  tell?.({ records, legal });
+  tell?.({ backend, what, records, legal });
   return legal;
 }

@@ -94,8 +94,8 @@ export function flexibleVariants(
 export interface ExportRequest {
   readonly table: OpTable;
   readonly entries: EntryOf;
-  /** Passes and legalisation of a specialised graph. */
-  readonly prepare: (graph: Graph) => Steps<Graph>;
+  /** Passes and legalisation of a specialised graph; `name` is the variant's. */
+  readonly prepare: (graph: Graph, name: string) => Steps<Graph>;
   /** The template; symbols are bound by the variants. */
   readonly graph: Graph;
   readonly variants: readonly Variant[];
@@ -145,7 +145,8 @@ export const BINDINGS_KEY = "rlx.bindings";
 function* functionSources(request: ExportRequest): Steps<readonly FunctionSource[]> {
   const sources: FunctionSource[] = [];
   for (const variant of request.variants) {
-    const legal = yield* request.prepare(yield* specializeInSteps(request.table, request.graph, variant.bindings));
+    const bound = yield* specializeInSteps(request.table, request.graph, variant.bindings);
+    const legal = yield* request.prepare(bound, variant.name);
     const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
     yield;
     for (const part of parts)

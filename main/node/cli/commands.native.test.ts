@@ -381,6 +381,10 @@ describe("answers", () => {
       expect(code).toBe(0);
       expect(JSON.parse(out)).toBeTypeOf("object");
       expect(err).toMatch(/^pass dead code: \d+ -> \d+ nodes, \d+ hits, /m);
+      const named = err.match(/^compile for .*$/gm) ?? [];
+      expect(new Set(named).size).toBe(named.length);
+      expect(named.length).toBe(err.match(/^dispatch for /gm)?.length);
+      if (line.startsWith("compile")) expect(named).toContain("compile for coreml: function prefill of the package");
       expect(err).toMatch(new RegExp(`^dispatch for ${backend}: \\d+ native, \\d+ decomposed, `, "m"));
       expect(err).toMatch(/^ +\d+ native +rms_norm: /m);
       expect((await rlx(words(`${line} --json`), { home })).err).toBe("");

@@ -96,8 +96,9 @@ export function dataFolder(settings: Settings): string {
 
 /** What a compile did, told on stderr as far as that was asked for. */
 function tellCompiled(settings: Settings): (news: CompileNews) => void {
-  return ({ records, legal }) => {
+  return ({ backend, what, records, legal }) => {
     const say = (text: string): void => void process.stderr.write(`${text}\n`);
+    if (settings.verbose || settings.dispatchReport) say(`compile for ${backend}: ${what}`);
     if (settings.verbose)
       for (const pass of records)
         say(
@@ -111,7 +112,7 @@ function tellCompiled(settings: Settings): (news: CompileNews) => void {
 function prepareForCpu({ dispatch }: Settings, tell: (news: CompileNews) => void): (graph: Graph) => Graph {
   return (graph) => {
     const compiled = compile(graph, { backend: "cpu", dispatch });
-    tell({ records: compiled.records, legal: compiled });
+    tell({ backend: "cpu", what: "decoder", records: compiled.records, legal: compiled });
     return compiled.graph;
   };
 }
@@ -130,13 +131,13 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   };
   const jobs = createJobs(tell);
   const cpu = cpuAccess(() => loadAddon({ path: settings.addon }));
-  const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch });
+  const onCompiled = tellCompiled(settings);
+  const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch, tell: onCompiled });
   const flexibility = shapeFlexibility(settings);
   const coreml = coremlAccess(folder, settings.coremlAddon, flexibility);
   const recents = createRecents(folder);
   const uploads = createUploads();
   const offers = createOffers();
-  const onCompiled = tellCompiled(settings);
   const store = createModelStore({ offers, recents, uploads, onCompiled });
   const defaultThreads = availableParallelism();
   const place = cacheFolder(settings);

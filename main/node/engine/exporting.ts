@@ -16,6 +16,12 @@ import type { OpenModel } from "./openModel.ts";
 import { coremlEntry } from "./routes.ts";
 import { inSlices } from "./works.ts";
 
+/** `whole`: what the functions belong to, for whoever is told of their compiles. */
+const preparation =
+  (model: OpenModel, whole: string): ExportRequest["prepare"] =>
+  (graph, name) =>
+    prepareInSteps(graph, "coreml", { tell: model.onCompiled, what: `function ${name} of ${whole}` });
+
 export async function exportRequest(
   model: OpenModel,
   target: PlanTarget,
@@ -25,7 +31,7 @@ export async function exportRequest(
   return {
     table: opTable,
     entries: coremlEntry,
-    prepare: (graph) => prepareInSteps(graph, "coreml", { tell: model.onCompiled }),
+    prepare: preparation(model, "the planned package"),
     graph: await templateOf(model, signal),
     ...flexibleVariants(target, { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens }, flexibility),
     target,
@@ -62,7 +68,9 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
     throw new WorkbenchError("INPUT_ARGUMENT", "[export] the weights of this model are not here", {
       hint: "Open a file with weights, or name its folder.",
     });
-  return exportPackage(await exportRequest(model, target, options.signal, options.flexibility), {
+  const request = await exportRequest(model, target, options.signal, options.flexibility);
+  const own = { ...request, prepare: preparation(model, "the package") };
+  return exportPackage(own, {
     directory: await packageWriter(options.path),
     weights: {
       read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),

@@ -81,12 +81,15 @@ export const passRecords = (
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
   worksOf(model).get(LEGAL, `${phase} ${context}`, signal, async (own) =>
-    inSlices(boundLegalInSteps(model, await templateOf(model, own), bindingsFor(phase, context)), own),
+    inSlices(boundLegalInSteps(model, await templateOf(model, own), phase, context), own),
   );
 
-function* boundLegalInSteps(model: OpenModel, template: Graph, bindings: Bindings): Steps<Legalised> {
-  const bound = yield* specializeInSteps(opTable, template, bindings);
-  return yield* legalInSteps(bound, "coreml", { tell: model.onCompiled });
+function* boundLegalInSteps(model: OpenModel, template: Graph, phase: Phase, context: number): Steps<Legalised> {
+  const bound = yield* specializeInSteps(opTable, template, bindingsFor(phase, context));
+  return yield* legalInSteps(bound, "coreml", {
+    tell: model.onCompiled,
+    what: `${phase} with a context of ${context}`,
+  });
 }
 
 export interface StagedGraph {

@@ -1,6 +1,7 @@
 /** The MLX engine of this machine, or why there is none, looked for once; and how the workbench opens decoders on it. */
 import type { MlxMode } from "../../backends/mlx/engine.ts";
 import { compile } from "../../compiler/compile.ts";
+import type { CompileNews } from "../../compiler/prepare.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -29,11 +30,15 @@ export interface MlxAccess {
 export interface MlxSettings {
   readonly mode: MlxMode;
   readonly dispatch: DispatchPolicy;
+  readonly tell?: (news: CompileNews) => void;
 }
 
 const CPU_CHUNK = 64;
 
-export function mlxAccess({ mode, dispatch }: MlxSettings, find: () => MlxEngine | string = findMlxEngine): MlxAccess {
+export function mlxAccess(
+  { mode, dispatch, tell }: MlxSettings,
+  find: () => MlxEngine | string = findMlxEngine,
+): MlxAccess {
   let known: MlxEngine | string | undefined;
   const get = (): MlxEngine | string => (known ??= find());
   const engine = (): MlxEngine => {
@@ -56,7 +61,11 @@ export function mlxAccess({ mode, dispatch }: MlxSettings, find: () => MlxEngine
         ...(engine().device === "cpu" ? { chunk: CPU_CHUNK } : {}),
         ...options,
         mode,
-        prepare: (graph) => compile(graph, { backend: "mlx", dispatch }).graph,
+        prepare: (graph) => {
+          const compiled = compile(graph, { backend: "mlx", dispatch });
+          tell?.({ backend: "mlx", what: "decoder", records: compiled.records, legal: compiled });
+          return compiled.graph;
+        },
       }),
   };
 }
