@@ -1,14 +1,27 @@
-/** The overview with the cards of the routing view in it. */
+/** The overview with the cards of the routing view in it, and what other tabs have measured. */
 import type { ReactNode } from "react";
+import { useMemo } from "react";
+import { modelName } from "../features/bench/slice.ts";
 import { Overview } from "../features/overview/Overview.tsx";
 import { MlxCard } from "../features/route/MlxCard.tsx";
 import { PlannedCard } from "../features/route/PlannedCard.tsx";
+import { current } from "../session/async.ts";
+import { measuredSpeed } from "./measuredSpeed.ts";
 import { useShowNode } from "./useShowNode.ts";
+import { useWorkbench } from "./useWorkbench.ts";
 
 export function OverviewView(): ReactNode {
   const showNode = useShowNode();
+  const overview = useWorkbench((state) => current(state.model));
+  const results = useWorkbench((state) => state.benchResults);
+  const runs = useWorkbench((state) => state.runHistory);
+  const profile = useWorkbench((state) => state.profiled);
+  const measured = useMemo(
+    () => (overview === null ? null : measuredSpeed({ results, runs, profile }, modelName(overview))),
+    [overview, results, runs, profile],
+  );
   return (
-    <Overview>
+    <Overview measured={measured}>
       <PlannedCard onNode={showNode} />
       <MlxCard onNode={showNode} />
     </Overview>

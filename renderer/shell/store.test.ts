@@ -163,6 +163,22 @@ describe("the store", () => {
     expect(get().running).toBeNull();
   });
 
+  it("keeps what a benchmark had measured when it is stopped, as no result", async () => {
+    const { store, get } = await setUp();
+    await get().open(QWEN);
+    const measured = get().startBench();
+    await until(store, () => get().benchSamples.length > 1);
+    get().stopBench();
+    await measured;
+    expect(get().benchRunning).toBeNull();
+    expect(get().benchResults).toHaveLength(0);
+    expect(get().benchPartial?.samples.length).toBeGreaterThan(1);
+    get().setBench({ repeats: 1 });
+    await get().startBench();
+    expect(get().benchPartial).toBeNull();
+    expect(get().benchResults).toHaveLength(1);
+  });
+
   it("opens the groups around an op that is looked for", async () => {
     const { store, get } = await setUp();
     await get().open(QWEN);

@@ -44,7 +44,7 @@ export function typedNumber(
   return { value: whole && !Number.isInteger(number) ? (done ? Math.round(number) : null) : number, limit: "" };
 }
 
-/** Keeps what is typed until it is a number in range; says so when a bound took over; on leaving, shows what counts. */
+/** Keeps what is typed until it is a number in range; says so when a bound took over, until something else is typed; on leaving, shows what counts. */
 export function NumberField({
   label,
   value,
@@ -88,7 +88,7 @@ export function NumberField({
           const { value: left } = typedNumber(event.target.value, { min, max, whole, done: true });
           if (left !== null && left !== value) onChange(left);
           setDraft(String(left ?? value));
-          setLimit("");
+          // A bound that took over is still said: who looks up again wants to know why the number is another.
         }}
       />
     </label>

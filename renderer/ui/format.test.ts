@@ -127,6 +127,7 @@ describe("figures", () => {
     const speed = figure({ value: 31.4, low: 31.1, high: 31.7, unit: "tokens/s", truth: "measured" });
     expect(plain(rangeText(speed))).toBe("31.4 t/s");
     expect(plain(spreadText(speed))).toBe("± 0.30");
+    expect(plain(spreadText({ ...speed, value: 6580, low: 3044, high: 18_770 }))).toBe("3040–18 800");
   });
 
   it("knows every unit", () => {

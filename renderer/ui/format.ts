@@ -169,9 +169,10 @@ export function rangeText(figure: Figure): string {
 export const intervalText = (low: number, high: number, digits = 3): string =>
   `${significant(low, digits)}–${significant(high, digits)}`;
 
-/** Half the interval of a measurement: "± 0.3". */
+/** Half the interval of a measurement: "± 0.3"; where that is more than the value, the interval: no rate is below zero. */
 export function spreadText(figure: Figure): string {
   if (figure.low === null || figure.high === null || figure.truth !== "measured") return "";
+  if ((figure.high - figure.low) / 2 > Math.abs(figure.value)) return intervalText(figure.low, figure.high);
   return `±${THIN}${significant((figure.high - figure.low) / 2, 2)}`;
 }
 

@@ -5,6 +5,7 @@ import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
 import { NumberField } from "../../ui/fields.tsx";
+import { count } from "../../ui/format.ts";
 import { useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
@@ -14,13 +15,15 @@ export function BenchSettingsRow(): ReactNode {
   const running = useBench((s) => s.benchRunning !== null);
   const start = useBench((s) => s.startBench);
   const stop = useBench((s) => s.stopBench);
-  const most = useBench((s) => Math.max(1, (current(s.model)?.context.trained ?? 65_537) - 1));
+  const trained = useBench((s) => current(s.model)?.context.trained ?? null);
+  const most = Math.max(1, (trained ?? 65_537) - 1);
+  const bound = trained === null ? "" : `The model was trained on ${count(trained)} tokens: no more than that.`;
   return (
     <div className={styles["settings"]}>
       <NumberField
         whole
         label="Prompt tokens"
-        hint="How many tokens are read at once (pp). 0 leaves the test out."
+        hint={`How many tokens are read at once (pp). 0 leaves the test out. ${bound}`}
         value={settings.promptTokens}
         min={0}
         max={most}
@@ -29,7 +32,7 @@ export function BenchSettingsRow(): ReactNode {
       <NumberField
         whole
         label="Tokens to write"
-        hint="How many tokens are written one by one (tg). 0 leaves the test out."
+        hint={`How many tokens are written one by one (tg). 0 leaves the test out. ${bound}`}
         value={settings.generateTokens}
         min={0}
         max={most}

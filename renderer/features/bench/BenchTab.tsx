@@ -7,7 +7,7 @@ import { Empty } from "../../ui/states.tsx";
 import { BenchHistory } from "./BenchHistory.tsx";
 import { BenchSettingsRow } from "./BenchSettings.tsx";
 import { Result } from "./Result.tsx";
-import { Running } from "./Running.tsx";
+import { Running, Stopped } from "./Running.tsx";
 import { modelName } from "./slice.ts";
 import { useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
@@ -16,6 +16,7 @@ export function BenchTab(): ReactNode {
   const overview = useBench((s) => current(s.model));
   const results = useBench((s) => s.benchResults);
   const running = useBench((s) => s.benchRunning);
+  const partial = useBench((s) => s.benchPartial);
   const error = useBench((s) => s.benchError);
   const start = useBench((s) => s.startBench);
   const setTab = useBench((s) => s.setTab);
@@ -40,7 +41,14 @@ export function BenchTab(): ReactNode {
     <div className={styles["tab"]}>
       <BenchSettingsRow />
       {error === null ? null : <ErrorNote title="The benchmark failed" error={error} onRetry={() => void start()} />}
-      {running !== null ? <Running /> : latest === undefined ? <Nothing /> : <Result entry={latest} />}
+      {running === null && partial !== null ? <Stopped partial={partial} /> : null}
+      {running !== null ? (
+        <Running />
+      ) : latest !== undefined ? (
+        <Result entry={latest} />
+      ) : partial === null ? (
+        <Nothing />
+      ) : null}
       {results.length > 1 || (results.length === 1 && (running !== null || latest === undefined)) ? (
         <BenchHistory />
       ) : null}

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { significant } from "../../ui/format.ts";
 import { useSize } from "../../ui/useSize.ts";
-import { dotPositions } from "./dots.ts";
+import { dotPositions, MARGIN } from "./dots.ts";
 
 /** Each repeat as a dot, so that an outlier is seen and not averaged away; the interval as a band. */
 export function Dots({
@@ -15,12 +15,12 @@ export function Dots({
   readonly interval: readonly [number, number] | null;
 }): ReactNode {
   const [room, { width }] = useSize<HTMLDivElement>();
-  const { at, band } = dotPositions([...rates, ...warmups], interval, width);
+  const { at, band, ends } = dotPositions([...rates, ...warmups], interval, width);
   return (
     <div ref={room}>
       <svg
         width={width}
-        height="26"
+        height="40"
         style={{ display: "block" }}
         role="img"
         aria-label={
@@ -30,6 +30,21 @@ export function Dots({
         }
       >
         <path d={`M0 13h${width}`} stroke="var(--line-strong)" />
+        {ends?.map((value, i) => (
+          <g key={i}>
+            <path d={`M${i === 0 ? MARGIN : width - MARGIN} 10v12`} stroke="var(--line-strong)" />
+            <text
+              x={i === 0 ? MARGIN : width - MARGIN}
+              y="36"
+              textAnchor={i === 0 ? "start" : "end"}
+              fontSize="11"
+              fill="var(--ink-quiet)"
+            >
+              {significant(value)}
+              {i === 0 ? "" : " t/s"}
+            </text>
+          </g>
+        ))}
         {band === null ? null : (
           <rect
             x={band[0]}

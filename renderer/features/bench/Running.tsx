@@ -1,10 +1,11 @@
 /** A benchmark while it goes on: each repeat as it comes. */
 import type { ReactNode } from "react";
-import { Card } from "../../ui/Card.tsx";
-import { seconds, significant } from "../../ui/format.ts";
+import { Card, Note } from "../../ui/Card.tsx";
+import { plural, seconds, significant } from "../../ui/format.ts";
+import { median } from "../../ui/median.ts";
 import { Progress } from "../../ui/states.tsx";
 import { Dots } from "./Dots.tsx";
-import type { BenchSample } from "./slice.ts";
+import type { BenchSample, PartialBench } from "./slice.ts";
 import { TEST_NAMES, useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
@@ -29,13 +30,47 @@ export function Running(): ReactNode {
   );
 }
 
+/** What a benchmark had measured when it was stopped: shown, but no result. */
+export function Stopped({ partial }: { readonly partial: PartialBench }): ReactNode {
+  const { samples, settings } = partial;
+  const counted = samples.filter(({ warmup }) => !warmup);
+  const tests = (["pp", "tg"] as const).filter((test) => counted.some((sample) => sample.test === test));
+  return (
+    <Card title="Stopped: incomplete" aside="no result">
+      <div className={styles["pair"]}>
+        {tests.map((test) => {
+          const rates = counted.filter((sample) => sample.test === test).map((sample) => sample.rate);
+          return (
+            <div key={test} className={styles["test"]}>
+              <span>{TEST_NAMES[test]}</span>
+              <strong>
+                {significant(median(rates) ?? 0)} <small>t/s</small>
+              </strong>
+              <Dots rates={rates} warmups={[]} interval={null} />
+              <em>
+                median of {rates.length} of {plural(settings.repeats, "repeat")}
+              </em>
+            </div>
+          );
+        })}
+      </div>
+      <Note>
+        {tests.length === 0 ? "It was stopped in the warm-up. " : ""}It is not among the results, and is gone when the
+        next one begins.
+      </Note>
+    </Card>
+  );
+}
+
 function Live({ test, samples }: { readonly test: "pp" | "tg"; readonly samples: readonly BenchSample[] }): ReactNode {
   const own = samples.filter((sample) => sample.test === test);
   const last = own.at(-1);
   return (
     <div className={styles["test"]}>
       <span>{TEST_NAMES[test]}</span>
-      <strong>{last === undefined ? "–" : significant(last.rate)}</strong>
+      <strong>
+        {last === undefined ? "–" : significant(last.rate)} <small>t/s</small>
+      </strong>
       <Dots
         rates={own.filter(({ warmup }) => !warmup).map((sample) => sample.rate)}
         warmups={own.filter(({ warmup }) => warmup).map((sample) => sample.rate)}

@@ -7,6 +7,7 @@ describe("dots of repeats", () => {
     expect(at[0]!).toBeGreaterThan(6);
     expect(at[2]!).toBeLessThan(254);
     expect(at[1]!).toBeCloseTo(130);
+    expect(dotPositions([10, 20, 30], null, 260).ends).toEqual([9, 31]);
   });
 
   it("stand close together when the repeats agree", () => {
@@ -15,7 +16,7 @@ describe("dots of repeats", () => {
   });
 
   it("keep the interval on the line, and survive nothing and one", () => {
-    expect(dotPositions([], null, 260)).toEqual({ at: [], band: null });
+    expect(dotPositions([], null, 260)).toEqual({ at: [], band: null, ends: null });
     expect(dotPositions([5], null, 260).at[0]!).toBeCloseTo(130);
     const { band } = dotPositions([100], [80, 130], 260);
     expect(band![0]).toBeGreaterThanOrEqual(6);

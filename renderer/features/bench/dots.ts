@@ -2,10 +2,14 @@
 export interface DotPositions {
   readonly at: readonly number[];
   readonly band: readonly [number, number] | null;
+  /** What the two ends of the line stand for; null without a dot. */
+  readonly ends: readonly [number, number] | null;
 }
 
 /** The line covers at least this share of the middle value to both sides. */
 const LEAST_SPREAD = 0.04;
+/** Room for half a dot at both ends. */
+export const MARGIN = 6;
 
 export function dotPositions(
   values: readonly number[],
@@ -13,12 +17,12 @@ export function dotPositions(
   width: number,
 ): DotPositions {
   const all = [...values, ...(interval ?? [])];
-  if (all.length === 0) return { at: [], band: null };
+  if (all.length === 0) return { at: [], band: null, ends: null };
   const low = Math.min(...all);
   const high = Math.max(...all);
   const middle = (low + high) / 2;
   const half = Math.max((high - low) / 2, Math.abs(middle) * LEAST_SPREAD, 1e-9) * 1.1;
-  const margin = 6;
-  const place = (value: number): number => margin + ((value - (middle - half)) / (2 * half)) * (width - 2 * margin);
-  return { at: values.map(place), band: interval === null ? null : [place(interval[0]), place(interval[1])] };
+  const ends = [middle - half, middle + half] as const;
+  const place = (value: number): number => MARGIN + ((value - ends[0]) / (ends[1] - ends[0])) * (width - 2 * MARGIN);
+  return { at: values.map(place), band: interval === null ? null : [place(interval[0]), place(interval[1])], ends };
 }

@@ -33,10 +33,18 @@ export const benchName = ({ id }: Pick<BenchEntry, "id">): string => `Bench ${id
 export const modelName = ({ title, variant }: Pick<Overview, "title" | "variant">): string =>
   [title, variant].filter((part) => part !== "").join(" ");
 
+/** What was measured of a benchmark that was stopped. */
+export interface PartialBench {
+  readonly settings: BenchSettings;
+  readonly samples: readonly BenchSample[];
+}
+
 export interface BenchSlice {
   readonly benchSettings: BenchSettings;
   readonly benchRunning: { readonly sentence: string; readonly since: number } | null;
   readonly benchSamples: readonly BenchSample[];
+  /** Of the last one, when it was stopped; null otherwise. */
+  readonly benchPartial: PartialBench | null;
   /** Newest first. */
   readonly benchResults: readonly BenchEntry[];
   /** At most two results that stand side by side. */
@@ -58,6 +66,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
     benchSettings: { device: "cpu", promptTokens: 512, generateTokens: 128, repeats: LEAST_REPEATS, warmup: 1 },
     benchRunning: null,
     benchSamples: [],
+    benchPartial: null,
     benchResults: [],
     comparedBench: [],
     benchError: null,
@@ -76,7 +85,13 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
       const settings = get().benchSettings;
       const mine = new AbortController();
       stopping = mine;
-      set({ benchRunning: { sentence: "Warming up", since: Date.now() }, benchSamples: [], benchError: null });
+      set({
+        benchRunning: { sentence: "Warming up", since: Date.now() },
+        benchSamples: [],
+        benchPartial: null,
+        benchError: null,
+      });
+      let done = false;
       get().noteCommand({ kind: "bench", ...settings });
       try {
         for await (const item of engine.stream(
@@ -97,6 +112,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
             });
           } else {
             ids += 1;
+            done = true;
             set({
               benchResults: [
                 { id: ids, at: Date.now(), model: modelName(open), settings, result: item },
@@ -111,7 +127,9 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
       } finally {
         if (stopping === mine) {
           stopping = null;
-          set({ benchRunning: null });
+          const samples = get().benchSamples;
+          const isPartial = !done && mine.signal.aborted && samples.length > 0;
+          set({ benchRunning: null, benchPartial: isPartial ? { settings, samples } : null });
         }
       }
     },
@@ -119,7 +137,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
     resetBench() {
       stopping?.abort();
       stopping = null;
-      set({ benchRunning: null, benchSamples: [], benchError: null });
+      set({ benchRunning: null, benchSamples: [], benchPartial: null, benchError: null });
     },
   };
 }

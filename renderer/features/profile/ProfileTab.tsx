@@ -138,7 +138,7 @@ function baseOf(profile: ProfileView): string {
   const { parts } = tokenParts(profile);
   const outside = parts.filter(({ part }) => part === "drawing" || part === "between");
   if (parts.length === 0) return "";
-  return `That is of the time in operations, ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
+  return `The first share is of the time in operations, which are ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
 }
 
 function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {

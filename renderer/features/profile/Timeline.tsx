@@ -29,6 +29,15 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
   const [theme, setTheme] = useState(0);
   useEffect(() => onThemeChange(() => setTheme((n) => n + 1)), []);
   useEffect(() => setRange(rangeAround(profile, step, totalRange(profile))), [profile]); // eslint-disable-line react-hooks/exhaustive-deps -- a new recording resets the view, a click on a step does not
+  // What is chosen elsewhere is brought onto the screen.
+  useEffect(() => {
+    if (step < 0 || slice < 0) return;
+    const start = profile.steps.start[step] ?? 0;
+    const end = start + (profile.steps.seconds[step] ?? 0);
+    setRange((before) =>
+      start < before.to && end > before.from ? before : rangeAround(profile, step, totalRange(profile)),
+    );
+  }, [profile, step, slice]);
   const { lanes } = profile;
   const label = labelRoom(lanes);
   const height = timelineHeight(lanes.length);
