@@ -3,6 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import type { ReactNode } from "react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { ExportPlan, WeightRow } from "../../../main/contract/views/export.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -15,7 +16,7 @@ import { FigureText, TruthMark } from "../../ui/marks.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
 import type { ExportReport, ExportSlice } from "./slice.ts";
-import { hasPlan } from "./slice.ts";
+import { hasPlan, isSuggestedFolder, isThereAlready } from "./slice.ts";
 import styles from "./Export.module.css";
 
 const useExport = sliceHook<ExportSlice>();
@@ -97,6 +98,8 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
   );
 }
 
+const REPLACE = "replace what is there";
+
 function Where({ plan }: { readonly plan: ExportPlan }): ReactNode {
   const path = useExport((s) => s.exportPath);
   const setPath = useExport((s) => s.setExportPath);
@@ -134,9 +137,11 @@ function Where({ plan }: { readonly plan: ExportPlan }): ReactNode {
             disabled={running}
             onChange={(event) => setOverwrite(event.target.checked)}
           />{" "}
-          replace what is there
+          {REPLACE}
         </label>
-        {plan.freeDiskBytes === null ? null : <span>{bytes(plan.freeDiskBytes)} free on that disk</span>}
+        {plan.freeDiskBytes === null || !isSuggestedFolder(path, plan) ? null : (
+          <span>{bytes(plan.freeDiskBytes)} free on that disk</span>
+        )}
       </div>
     </>
   );
@@ -148,14 +153,47 @@ function Outcome(): ReactNode {
   const error = useExport((s) => s.exportError);
   const said = useExport((s) => s.exportSaid);
   const start = useExport((s) => s.startExport);
-  if (running) return <Running />;
-  if (error !== null)
-    return <ErrorNote title="The package was not written" error={error} onRetry={() => void start()} />;
-  if (report !== null) return <Report report={report} />;
-  return said === "" ? null : (
-    <p role="status" className={styles["said"]}>
-      {said}
-    </p>
+  return (
+    <>
+      {running ? <Running /> : null}
+      {error === null ? null : isThereAlready(error) ? (
+        <AlreadyThere error={error} />
+      ) : (
+        <ErrorNote
+          title="The package was not written"
+          error={error}
+          // The same path would fail again: another one is typed above.
+          onRetry={error.code === "INPUT_ARGUMENT" ? undefined : () => void start()}
+        />
+      )}
+      {said === "" ? null : (
+        <p role="status" className={styles["said"]}>
+          {said}
+        </p>
+      )}
+      {report === null ? null : <Report report={report} before={running || error !== null || said !== ""} />}
+    </>
+  );
+}
+
+function AlreadyThere({ error }: { readonly error: WireError }): ReactNode {
+  const setOverwrite = useExport((s) => s.setOverwrite);
+  const start = useExport((s) => s.startExport);
+  return (
+    <ErrorNote
+      title="The package was not written"
+      error={{ ...error, hint: `Choose another name, or tick “${REPLACE}”.` }}
+    >
+      <Button
+        small
+        onClick={() => {
+          setOverwrite(true);
+          void start();
+        }}
+      >
+        Replace it
+      </Button>
+    </ErrorNote>
   );
 }
 
@@ -191,7 +229,13 @@ function Running(): ReactNode {
   );
 }
 
-function Report({ report }: { readonly report: ExportReport }): ReactNode {
+interface ReportProps {
+  readonly report: ExportReport;
+  /** Another one was begun since. */
+  readonly before: boolean;
+}
+
+function Report({ report, before }: ReportProps): ReactNode {
   const [query, setQuery] = useState("");
   const rows = useMemo(() => {
     const text = query.toLowerCase();
@@ -201,7 +245,9 @@ function Report({ report }: { readonly report: ExportReport }): ReactNode {
     <section className={styles["report"]} aria-label="Report">
       <div className={styles["reportHead"]}>
         <div>
-          <h2>Written in {figureText(report.seconds)}</h2>
+          <h2>
+            {before ? "The one before: written" : "Written"} in {figureText(report.seconds)}
+          </h2>
           <p className={styles["path"]}>{report.path}</p>
           <p>
             {bytes(report.bytes)}, {significant(report.ratioToSource)} × the file. {report.sentence}

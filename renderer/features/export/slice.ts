@@ -19,6 +19,7 @@ export interface ExportSlice {
   readonly exportRunning: boolean;
   /** When the running export began, by Date.now(). */
   readonly exportSince: number;
+  /** Of the last one that was written; it stays until the next one is. */
   readonly exportReport: ExportReport | null;
   /** What the last export was started for; the target may be another one by the time of its report. */
   readonly exportTarget: TargetSpec | null;
@@ -40,6 +41,15 @@ type State = SessionState & ExportSlice;
 /** What a package would be is known from the header; only writing it needs the weights. */
 export const hasPlan = (model: Pick<Overview, "canGraph" | "file">): boolean =>
   model.canGraph.ok && model.file !== null;
+
+/** The engine was asked about the disk of the folder that it suggests, and about no other. */
+export function isSuggestedFolder(path: string, { suggestedPath }: Pick<ExportPlan, "suggestedPath">): boolean {
+  const folder = (of: string): string => of.replace(/[\\/][^\\/]*$/, "");
+  return folder(path.trim()) === folder(suggestedPath);
+}
+
+/** The engine refuses to write over a package unasked. */
+export const isThereAlready = ({ details }: WireError): boolean => details?.["exists"] === true;
 
 export function createExportSlice({ engine, shell, set, get }: SliceTools<State>): ExportSlice {
   let stopping: AbortController | null = null;
@@ -75,12 +85,13 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
         if (mine === plans) set({ exportPlan: failed(error) });
       }
     },
-    setExportPath: (exportPath) => set({ exportPath }),
-    setOverwrite: (exportOverwrite) => set({ exportOverwrite }),
+    // What was wrong with the path before is not said of this one.
+    setExportPath: (exportPath) => set({ exportPath, exportError: null }),
+    setOverwrite: (exportOverwrite) => set({ exportOverwrite, exportError: null }),
     async pickExportPath() {
       const path = (await shell?.savePackageDialog(get().exportPath)) ?? null;
       // The system's dialog has asked about replacing already.
-      if (path !== null) set({ exportPath: path, exportOverwrite: true });
+      if (path !== null) set({ exportPath: path, exportOverwrite: true, exportError: null });
     },
     async startExport() {
       const open = current(get().model);
@@ -93,7 +104,6 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
         exportSince: Date.now(),
         exportTarget: target,
         exportProgress: null,
-        exportReport: null,
         exportError: null,
         exportSaid: "",
       });
