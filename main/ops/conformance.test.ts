@@ -8,7 +8,9 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { gradientGraph } from "../autodiff/vjp.ts";
 import { batchGraph } from "../autodiff/vmap.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
+import { bindDim } from "../ir/dim.ts";
 import { isFloat, isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
@@ -61,6 +63,81 @@ describe("every op", () => {
     // A packed weight is a parameter of the file: its sizes are known.
     if (op.name !== "dequantize") expect(op.samples.some(isSymbolic)).toBe(true);
     expect(new Set(op.samples.map((sample) => sample.title)).size).toBe(op.samples.length);
+  });
+
+  /** The sizes of a sample that has them bound; those of what it makes for an op without operands. */
+  const shapesOf = (op: AnyOp, sample: AnySample): readonly (readonly number[])[] => {
+    const given = sample.inputs.map((input) => input.type);
+    const types = given.length > 0 ? given : sampleGraph(op, sample).nodes.at(-1)!.outputs;
+    return types.map(({ shape }) => shape.map((dim) => bindDim(dim, sample.bindings ?? {})));
+  };
+
+  it.each(ops.map((op) => [op.name, op] as const))("%s has a sample with an odd size", (_, op) => {
+    const sizes = op.samples.flatMap((sample) => shapesOf(op, sample).flat());
+    expect(sizes.some((size) => size > 1 && size % 2 === 1)).toBe(true);
+  });
+
+  /** Axes at the end that mean something else in each operand: rows and columns. */
+  const OWN_AXES: Readonly<Record<string, number>> = { matmul: 2, attention: 2 };
+
+  /** Ops that take a size of 1 as they take another one, though nothing is stretched. */
+  const NOT_STRETCHED: Readonly<Record<string, string>> = {
+    gather: "the axis that is indexed may have any size",
+    conv: "an axis that one window covers, whatever its size",
+    kv_append: "the cache may have any capacity",
+    rope_append: "the cache may have any capacity",
+    if: "what the branches make of an operand is theirs",
+    while: "what the turns make of an operand is theirs",
+  };
+
+  /** Whether the op makes the same of an operand with 1 for a size, or with a size for a 1. */
+  function takesOne(op: AnyOp): boolean {
+    const madeOf = (sample: AnySample): string | undefined => {
+      try {
+        return sampleGraph(op, sample).nodes.at(-1)!.outputs.map(formatType).join();
+      } catch (error) {
+        if (error instanceof WorkbenchError) return undefined;
+        throw error;
+      }
+    };
+    return op.samples.some((sample) => {
+      const [whole, sizes] = [madeOf(sample), new Set(sample.inputs.flatMap(({ type }) => type.shape))];
+      return sample.inputs.some(({ type }, operand) =>
+        type.shape.some((dim, axis) =>
+          (dim === 1 ? [...sizes].filter((size) => size !== 1) : [1]).some((size) => {
+            const changed = { ...type, shape: type.shape.with(axis, size) };
+            const inputs = sample.inputs.map((input, i) => (i === operand ? { ...input, type: changed } : input));
+            return !isPacked(type.dtype) && madeOf({ ...sample, inputs }) === whole;
+          }),
+        ),
+      );
+    });
+  }
+
+  /** Two operands of different shapes, of which one fits the other when sizes of 1 and missing axes are stretched. */
+  function stretches(op: AnyOp, sample: AnySample): boolean {
+    const own = OWN_AXES[op.name] ?? 0;
+    const shapes = shapesOf(op, sample).map((shape) => shape.slice(0, shape.length - own).reverse());
+    return shapes.some((a) =>
+      shapes.some(
+        (b) => a.join() !== b.join() && a.every((size, i) => size === (b[i] ?? 1) || size === 1 || (b[i] ?? 1) === 1),
+      ),
+    );
+  }
+
+  const several = ops.filter((op) => op.samples.some((sample) => sample.inputs.length > 1));
+  it.each(several.map((op) => [op.name, op] as const))(
+    "%s has a sample with a broadcast, where it can have one",
+    (_, op) => {
+      if (op.name in NOT_STRETCHED) expect(takesOne(op), "no reason is needed").toBe(true);
+      else if (takesOne(op)) expect(op.samples.some((sample) => stretches(op, sample))).toBe(true);
+    },
+  );
+
+  it("finds the ops that broadcast", () => {
+    const found = several.filter((op) => !(op.name in NOT_STRETCHED) && takesOne(op)).map((op) => op.name);
+    const elementwise = ["add", "compare", "div", "maximum", "minimum", "mul", "pow", "sub", "where"];
+    expect(found.sort()).toEqual(["attention", "matmul", ...elementwise].sort());
   });
 
   it.each(ops.map((op) => [op.name, op] as const))("%s gives reasons that are sentences", (_, op) => {
