@@ -98,7 +98,7 @@ export function fitForecast(
     machine: machine.title,
     context,
     rows: [
-      row("Weights, packed", null, shape.weightBytes, "exact", "the tensors of the file"),
+      row("Weights", "as the file packs them", shape.weightBytes, "exact", "the tensors of the file"),
       row(
         "KV cache",
         `${grouped(context)} tokens × ${shape.layers} layers × 2 × ${shape.kvHeads} × ${shape.headDim} × ${CACHE_BYTES} B`,
@@ -197,6 +197,6 @@ export function speedForecast(shape: ModelShape, machine: Machine, promptTokens 
         value: figure(machine.gpuFlops, "flops/s", "exact", `published for ${machine.title}`),
       },
     ],
-    sentence: `Writing is bound by memory: ${bytesText(shape.bytesPerToken)} per token against ${bytesText(machine.bandwidth)} per second. Run it once and the forecast can be laid beside what was measured.`,
+    sentence: `Writing is bound by memory: ${bytesText(shape.bytesPerToken)} per token against ${bytesText(machine.bandwidth)} per second.`,
   };
 }

@@ -67,8 +67,7 @@ const qwen: Overview = {
       { label: "Read per token", arithmetic: "weights + cache", value: figure(0.4e9, "bytes") },
       { label: "Bandwidth", arithmetic: null, value: figure(60e9, "bytes/s") },
     ],
-    sentence:
-      "Writing is bound by memory: 0.40 GB per token against 60 GB/s that this chip reaches. Run it once and the estimate is replaced by what was measured.",
+    sentence: "Writing is bound by memory: 0.40 GB per token against 60 GB/s that this chip reaches.",
   },
   profiles: [
     {

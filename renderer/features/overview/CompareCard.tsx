@@ -11,10 +11,11 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
-import { share } from "../../ui/format.ts";
+import { share, THIN } from "../../ui/format.ts";
 import { FigureText, TruthMark } from "../../ui/marks.tsx";
 import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
+import { relativeText } from "./relative.ts";
 import styles from "./Overview.module.css";
 
 const UNITS = ["cpu-ane", "cpu-gpu", "all", "cpu"] as const;
@@ -42,6 +43,8 @@ export function CompareCard(): ReactNode {
     };
   }, [wanted, model, target, phase, ask, tries]);
   const rows = current(state)?.rows ?? null;
+  const least = Math.min(...(rows ?? []).map(({ seconds }) => seconds.value));
+  const basis = `Estimated work of one ${phase === "decode" ? "token" : "chunk"} is the cost that our placement rules count, hops included: it ranks targets and tells no speed.`;
   const packages = rows?.some(({ packageBytes }) => packageBytes !== null) === true;
   const titles = useSession((session) => current(session.targets)?.units ?? null);
   return (
@@ -71,7 +74,7 @@ export function CompareCard(): ReactNode {
               <th>segments</th>
               <th>hops</th>
               <th>crossing</th>
-              <th>{phase === "decode" ? "one token" : "one chunk"}</th>
+              <th title={basis}>estimated work</th>
               {packages ? <th>package</th> : null}
             </tr>
           </thead>
@@ -98,9 +101,7 @@ export function CompareCard(): ReactNode {
                 <td>
                   <FigureText figure={row.bytesPerStep} />
                 </td>
-                <td>
-                  <FigureText figure={row.seconds} />
-                </td>
+                <td title={basis}>{relativeText(row.seconds.value, least)}</td>
                 {packages ? (
                   <td>{row.packageBytes === null ? "–" : <FigureText figure={row.packageBytes} />}</td>
                 ) : null}
@@ -109,7 +110,11 @@ export function CompareCard(): ReactNode {
           </tbody>
         </table>
       )}
-      {rows === null ? null : <Note>Chosen here by its name, a row becomes the target of every tab.</Note>}
+      {rows === null ? null : (
+        <Note>
+          {basis} The least of the four is 1.0{THIN}×. Chosen here by its name, a row becomes the target of every tab.
+        </Note>
+      )}
     </Card>
   );
 }

@@ -8,6 +8,7 @@ import { Button } from "../../ui/Button.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { AbilityCard } from "./AbilityCard.tsx";
 import { CompareCard } from "./CompareCard.tsx";
+import type { MeasuredSpeed } from "./forecastCards.tsx";
 import { FitCard, SpeedCard } from "./forecastCards.tsx";
 import { FactsCard, MixCard } from "./fileCards.tsx";
 import { ProfilesCard } from "./ProfilesCard.tsx";
@@ -15,8 +16,14 @@ import { MetadataCard } from "./MetadataCard.tsx";
 import { RouteCard } from "./RouteCard.tsx";
 import styles from "./Overview.module.css";
 
-/** `children`: what stands below the comparison of units, from another feature. */
-export function Overview({ children }: { readonly children?: ReactNode }): ReactNode {
+export interface OverviewProps {
+  /** What other tabs have measured of this model. */
+  readonly measured: MeasuredSpeed | null;
+  /** What stands below the comparison of units, from another feature. */
+  readonly children?: ReactNode;
+}
+
+export function Overview({ measured, children }: OverviewProps): ReactNode {
   const overview = useSession((state) => current(state.model));
   if (overview === null) return null;
   return (
@@ -24,8 +31,10 @@ export function Overview({ children }: { readonly children?: ReactNode }): React
       <div className={styles["overview"]}>
         <Head overview={overview} />
         <Problems overview={overview} />
-        {overview.fit === null ? null : <FitCard fit={overview.fit} />}
-        {overview.speed === null ? null : <SpeedCard speed={overview.speed} />}
+        {overview.fit === null ? null : <FitCard fit={overview.fit} profiles={overview.profiles} />}
+        {overview.speed === null ? null : (
+          <SpeedCard speed={overview.speed} measured={measured} runs={overview.canRun.ok} />
+        )}
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
         {overview.canGraph.ok ? <CompareCard key={`compare ${overview.model}`} /> : null}

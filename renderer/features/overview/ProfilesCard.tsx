@@ -11,6 +11,7 @@ import { plainMessage } from "../../ui/ErrorNote.tsx";
 import { errorShare, significant } from "../../ui/format.ts";
 import { FigureText, TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
+import { useProfile } from "./useProfile.ts";
 import styles from "./Overview.module.css";
 
 export function ProfilesCard({ overview }: { readonly overview: Overview }): ReactNode {
@@ -32,8 +33,8 @@ export function ProfilesCard({ overview }: { readonly overview: Overview }): Rea
   }, [ask, model, hasData]);
   const errors = current(state)?.rows ?? null;
   const withErrors = hasData && state.kind !== "failed" && errors?.length !== 0;
-  const chosen = profiles.find(({ chosenFor }) => chosenFor !== null);
-  const line = errors?.find(({ profile }) => profile === chosen?.profile)?.sentence ?? null;
+  const chosen = useProfile(profiles);
+  const line = errors?.find(({ profile }) => profile === chosen?.choice.profile)?.sentence ?? null;
   return (
     <Card title="As a Core ML package" aside={<TruthMark truth="predicted" />} className={styles["wide"]}>
       <table className={cx(table["table"], table["bleed"])}>
@@ -55,7 +56,7 @@ export function ProfilesCard({ overview }: { readonly overview: Overview }): Rea
                   {row.title}
                   <span className={styles["means"]}>{row.sentence}</span>
                 </td>
-                <td className={table["left"]}>{row.chosenFor ?? "–"}</td>
+                <td className={table["left"]}>{chosen?.choice === row ? chosen.units : "–"}</td>
                 <td>
                   <FigureText figure={row.bytes} />
                 </td>

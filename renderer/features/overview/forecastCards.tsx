@@ -1,12 +1,13 @@
 /** Will it fit, how fast: both with the arithmetic. */
 import type { ReactNode } from "react";
-import type { FitView, SpeedView } from "../../../main/contract/views/model.ts";
-import type { SumRow } from "../../../main/contract/views/common.ts";
+import type { FitView, ProfileChoice, SpeedView } from "../../../main/contract/views/model.ts";
+import type { Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
 import { Card, Note } from "../../ui/Card.tsx";
-import { count, rangeText, THIN } from "../../ui/format.ts";
+import { count, figureText, rangeText, seconds, THIN } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import { cx } from "../../ui/cx.ts";
+import { useProfile } from "./useProfile.ts";
 import styles from "./Overview.module.css";
 
 /** "2 B" stays on one line. */
@@ -40,7 +41,13 @@ function SumRows({ rows, total }: { readonly rows: readonly SumRow[]; readonly t
   );
 }
 
-export function FitCard({ fit }: { readonly fit: FitView }): ReactNode {
+export interface FitCardProps {
+  readonly fit: FitView;
+  readonly profiles: readonly ProfileChoice[];
+}
+
+export function FitCard({ fit, profiles }: FitCardProps): ReactNode {
+  const chosen = useProfile(profiles);
   return (
     <Card title="Will it fit?" aside={fit.machine}>
       <SumRows rows={fit.rows} total={fit.total} />
@@ -48,11 +55,34 @@ export function FitCard({ fit }: { readonly fit: FitView }): ReactNode {
         <Meter value={fit.total.value / Math.max(1, fit.available.value)} label="Share of the free memory" />
       </div>
       <Note>{fit.sentence}</Note>
+      {chosen === null ? null : (
+        <Note>
+          This counts the weights as the file packs them, which our CPU engine reads. The Core ML package for{" "}
+          {chosen.units} ({chosen.choice.title}) holds {figureText(chosen.choice.bytes)} instead.
+        </Note>
+      )}
     </Card>
   );
 }
 
-export function SpeedCard({ speed }: { readonly speed: SpeedView }): ReactNode {
+/** Tokens per second of the open model on this machine. */
+export interface MeasuredSpeed {
+  /** "Bench 2", "Chat 1". */
+  readonly source: string;
+  readonly device: string;
+  readonly truth: Truth;
+  readonly generate: Figure | null;
+  readonly prompt: Figure | null;
+}
+
+export interface SpeedCardProps {
+  readonly speed: SpeedView;
+  readonly measured: MeasuredSpeed | null;
+  /** Whether there is anything to measure: a header cannot run. */
+  readonly runs: boolean;
+}
+
+export function SpeedCard({ speed, measured, runs }: SpeedCardProps): ReactNode {
   const withoutUnit = (text: string): string => text.replace(/\u202ft\/s$/, "");
   return (
     <Card
@@ -73,8 +103,49 @@ export function SpeedCard({ speed }: { readonly speed: SpeedView }): ReactNode {
           <span>to read {count(speed.promptTokens)} tokens</span>
         </div>
       </div>
+      {measured === null ? null : <Measured measured={measured} promptTokens={speed.promptTokens} />}
       <SumRows rows={speed.rows} />
-      <Note>{speed.sentence}</Note>
+      <Note>
+        {speed.sentence}
+        {runs && measured === null ? " Run it once, and what was measured here stands beside this." : ""}
+      </Note>
     </Card>
+  );
+}
+
+/** In the units of the forecast above it. The machines may be two: the forecast's is named in the card's head. */
+function Measured({
+  measured: { source, device, truth, generate, prompt },
+  promptTokens,
+}: {
+  readonly measured: MeasuredSpeed;
+  readonly promptTokens: number;
+}): ReactNode {
+  const rate = (figure: Figure): ReactNode => <FigureText figure={figure} />;
+  return (
+    <div className={styles["measured"]}>
+      <p>
+        <TruthMark truth={truth} /> on {device === "cpu" || device === "mlx" ? device.toUpperCase() : "Core ML"} of this
+        machine, {source}
+      </p>
+      <dl>
+        <div>
+          <dt>writing</dt>
+          <dd>{generate === null ? "–" : rate(generate)}</dd>
+        </div>
+        <div>
+          <dt>reading</dt>
+          <dd>
+            {prompt === null ? (
+              "–"
+            ) : (
+              <>
+                {rate(prompt)}, {seconds(promptTokens / prompt.value)} for {count(promptTokens)} tokens
+              </>
+            )}
+          </dd>
+        </div>
+      </dl>
+    </div>
   );
 }
