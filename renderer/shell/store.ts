@@ -68,6 +68,7 @@ export function createWorkbenchStore(
   });
   followModel(store);
   followPasses(store);
+  followStage(store);
   followResults(store);
   followGraph(store, layout);
   followSlices(store);
@@ -114,6 +115,14 @@ function followSlices(store: WorkbenchStore): void {
     if (node === undefined) return;
     if (state.graphStage.kind !== "legal") state.setGraphStage({ kind: "legal" });
     store.getState().showNode(node);
+  });
+}
+
+/** A pass that is looked at in the graph is the one that the pipeline is open at. */
+function followStage(store: WorkbenchStore): void {
+  store.subscribe(({ graphStage, passAt, choosePass }, before) => {
+    if (graphStage !== before.graphStage && graphStage.kind === "pass" && graphStage.index !== passAt)
+      choosePass(graphStage.index);
   });
 }
 

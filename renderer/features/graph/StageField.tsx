@@ -27,14 +27,18 @@ export function StageField(): ReactNode {
       <span className="visually-hidden">Stage of the graph</span>
       <select value={value} onChange={(event) => choose(event.target.value)}>
         <option value="initial">As the file builds it</option>
-        {passes
-          .filter(({ changed }) => changed)
-          .map(({ index, name }) => (
-            <option key={index} value={`pass ${index}`}>
-              {stage.kind === "pass" && stage.index === index && stage.side === "before" ? "Before" : "After"} {name}
-            </option>
-          ))}
-        <option value="legal">{placing ? "Legal, being placed …" : "Legal for the target"}</option>
+        <optgroup label="Passes of the CPU program">
+          {passes
+            .filter(({ changed }) => changed)
+            .map(({ index, name }) => (
+              <option key={index} value={`pass ${index}`}>
+                {stage.kind === "pass" && stage.index === index && stage.side === "before" ? "Before" : "After"} {name}
+              </option>
+            ))}
+        </optgroup>
+        <optgroup label="For Core ML, without these fusions">
+          <option value="legal">{placing ? "Legal, being placed …" : "Legal for the target"}</option>
+        </optgroup>
       </select>
     </label>
   );

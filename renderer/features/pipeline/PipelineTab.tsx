@@ -64,6 +64,10 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
           {plural(passes.length, "pass", "passes")}, {total}
         </span>
       </div>
+      <p className={styles["about"]}>
+        What the CPU program goes through. “Legal for the target” in the graph is a branch of its own: legalise makes it
+        for Core ML from the graph before the fusions.
+      </p>
       <div
         className={styles["list"]}
         role="listbox"
@@ -153,6 +157,7 @@ function Diff({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
       before={diff.before}
       after={diff.after}
       sideBySide
+      numbered={diff.elidedLines === 0}
     />
   );
 }

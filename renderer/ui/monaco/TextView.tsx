@@ -117,9 +117,11 @@ export interface DiffViewProps {
   readonly before: string;
   readonly after: string;
   readonly sideBySide: boolean;
+  /** Lines of a text with parts left out have no numbers of their own. */
+  readonly numbered: boolean;
 }
 
-export function DiffView({ label, language, before, after, sideBySide }: DiffViewProps): ReactNode {
+export function DiffView({ label, language, before, after, sideBySide, numbered }: DiffViewProps): ReactNode {
   const setup = useSetup();
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<ReturnType<Setup["monaco"]["editor"]["createDiffEditor"]> | null>(null);
@@ -166,6 +168,10 @@ export function DiffView({ label, language, before, after, sideBySide }: DiffVie
     old?.original.dispose();
     old?.modified.dispose();
   }, [setup, before, after, language, sideBySide]);
+
+  useEffect(() => {
+    editor.current?.updateOptions({ lineNumbers: numbered ? "on" : "off" });
+  }, [setup, sideBySide, label, numbered]);
 
   return <Host host={host} waiting={setup === null} />;
 }

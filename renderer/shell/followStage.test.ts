@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
+import { pause } from "../engine/fake/run.ts";
+import { layoutScene } from "../graph/layout.ts";
+import { createWorkbenchStore } from "./store.ts";
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const end = Date.now() + 4000; !holds();) {
+    if (Date.now() > end) throw new Error("it did not happen in time");
+    await pause(5);
+  }
+}
+
+describe("a stage of the graph", () => {
+  it("opens the pipeline at its pass", async () => {
+    const { client } = createFakeEngine({ layers: 4 });
+    const store = createWorkbenchStore(client, null, { layout: async (model, state) => layoutScene(model, state) });
+    const get = store.getState;
+    await until(() => get().info.kind === "ready");
+    await get().open({ kind: "path", path: "/models/q.gguf" });
+    await until(() => get().passChoices.length > 0);
+    const last = get().passChoices.filter(({ changed }) => changed).at(-1)!.index;
+    expect(get().passAt).not.toBe(last);
+    get().setGraphStage({ kind: "pass", index: last, side: "after" });
+    expect(get().passAt).toBe(last);
+    get().setGraphStage({ kind: "legal" });
+    expect(get().passAt).toBe(last);
+  });
+});
