@@ -4,10 +4,12 @@ import type { LocateWeight } from "../backends/cpu/lower.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Architecture } from "../formats/gguf/architecture.ts";
 import { requireArchitecture } from "../formats/gguf/architecture.ts";
+import { otherTypes, typeShares } from "../formats/gguf/describe.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
 import { buildModel } from "../models/buildModel.ts";
+import { WEIGHTS } from "../ops/families/cpu.ts";
 import type { CpuArtifact } from "./cpuDevice.ts";
 import { compileArtifact, loadArtifact } from "./cpuDevice.ts";
 import { DecoderSession } from "./decoderSession.ts";
@@ -74,11 +76,19 @@ export const locateIn =
  * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
  * the options, and on nothing else: no weight is read, no path is in it.
  */
-export const decoderArtifact = (file: GgufFile, options: DecoderPlanOptions): CpuArtifact =>
-  compileArtifact(decoderGraph(file, options), {
+export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): CpuArtifact {
+  const other = otherTypes(typeShares(file.tensors), WEIGHTS);
+  if (other.length > 0)
+    throw new WorkbenchError(
+      "UNSUPPORTED_TENSOR_TYPE",
+      `[${file.name}] its weights: got ${other.join(", ")}, expected ${WEIGHTS.join(", ")}`,
+      { hint: "These can be inspected, but not run on the CPU: use a file of another type." },
+    );
+  return compileArtifact(decoderGraph(file, options), {
     weights: { paths: [], locate: locateIn(file) },
     asGgml: options.asGgml ?? options.cacheType === "f32",
   });
+}
 
 /** `artifact` is one that decoderArtifact made from this very header and these options. */
 export function openDecoder(

@@ -234,6 +234,17 @@ export class DecoderSession implements Disposable {
       ...(want.fetch === undefined ? {} : { fetch: want.fetch }),
       profile,
     };
-    return this.#session.run(request, signal);
+    const result = await this.#session.run(request, signal);
+    if (!isNumber(result)) throw notNumbers();
+    return result;
   }
 }
+
+/** Greedy drawing and scoring go through logits that are not numbers without noticing: a damaged file would look like a silent model. */
+const isNumber = ({ sampled, scored }: RunResult): boolean =>
+  !Number.isNaN(sampled?.logprob) && scored?.logprobs.some(Number.isNaN) !== true;
+
+const notNumbers = (): WorkbenchError =>
+  new WorkbenchError("RUN_FAILED", "[decoder] the logits: got NaN, expected numbers", {
+    hint: "The file is damaged or was converted wrongly: some of its weights are not numbers, or too large.",
+  });

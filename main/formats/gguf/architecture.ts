@@ -80,13 +80,33 @@ export function readArchitecture(file: GgufFile): ArchitectureReading {
   const experts = mixture(file, name);
   if (experts !== undefined) return { kind: "unsupported", name, sentence: `${experts}${STILL_WORKS}` };
   try {
-    return { kind: "known", architecture: readFamily(file, name, family) };
+    const architecture = readFamily(file, name, family);
+    const unread = file.tensors.map((tensor) => tensor.name).filter((tensor) => !isRead(architecture, tensor));
+    if (unread.length > 0) return { kind: "unsupported", name, sentence: `${leftOver(name, unread)} ${STILL_WORKS}` };
+    return { kind: "known", architecture };
   } catch (error) {
     if (!(error instanceof WorkbenchError)) throw error;
     if (error.code === "UNSUPPORTED_ARCHITECTURE")
       return { kind: "unsupported", name, sentence: `${error.message.replace(/^\[[^\]]*\] /u, "")} ${STILL_WORKS}` };
     return { kind: "broken", name, error };
   }
+}
+
+const IN_A_BLOCK =
+  /^blk\.(0|[1-9]\d{0,4})\.(?:(?:attn|ffn)_norm\.weight|(?:attn_(?:q|k|v|output)|ffn_(?:gate|up|down))\.(?:weight|bias)|(attn_[qk]_norm)\.weight)$/u;
+
+/** Whether the family's graph reads this tensor. What it leaves out would be missing from every answer, so nothing may be. */
+function isRead({ family, layers, rope }: Architecture, tensor: string): boolean {
+  if (tensor === rope.factorsTensor) return true;
+  if (["token_embd.weight", "output_norm.weight", "output.weight"].includes(tensor)) return true;
+  const [, layer, headNorm] = IN_A_BLOCK.exec(tensor) ?? [];
+  return layer !== undefined && Number(layer) < layers && (headNorm === undefined || family === "qwen3");
+}
+
+function leftOver(name: string, unread: readonly string[]): string {
+  const some = unread.slice(0, 3).map(quote).join(", ");
+  const more = unread.length > 3 ? ` and ${unread.length - 3} more` : "";
+  return `It has tensors that a ${name} model does not read, so its answers would be wrong without them: ${some}${more}.`;
 }
 
 /** The architecture, or the error that `run` and `graph` end with. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { readArchitecture, requireArchitecture } from "./architecture.ts";
 import type { Architecture } from "./architecture.ts";
-import { describeModel, layerOf, roleOf } from "./describe.ts";
+import { describeModel, layerOf, otherTypes, roleOf } from "./describe.ts";
 import { numberEntry, numbersEntry, stringEntry, withEntries } from "./encode.ts";
 import type { GgufFile } from "./file.ts";
 import { ggmlTypeByName } from "./types.ts";
@@ -34,7 +34,6 @@ const tensors = [
   shape("token_embd.weight", "q6_k", [256, 1000]),
   shape("blk.0.attn_q.weight", "q4_k", [256, 256]),
   shape("blk.0.attn_q.bias", "f32", [256]),
-  shape("blk.0.attn_q_norm.weight", "f32", [64]),
 ];
 const file = (
   name: string,
@@ -69,8 +68,9 @@ describe("the architecture", () => {
       context: 4096,
       tiedEmbedding: true,
       biases: { qkv: true, attentionOutput: false, feedForward: false },
-      qkNorm: true,
+      qkNorm: false,
     });
+    expect((await architecture("qwen3", {}, [shape("blk.0.attn_q_norm.weight", "f32", [64])])).qkNorm).toBe(true);
   });
 
   it("has as many key heads as heads when it does not say", async () => {
@@ -127,6 +127,25 @@ describe("the architecture", () => {
     expect(nameless).toMatchObject({ kind: "unsupported", name: undefined });
   });
 
+  it("refuses a file with tensors that its graph would leave out, and names them", async () => {
+    for (const [name, tensor] of [
+      ["llama", "output.bias"],
+      ["llama", "blk.2.attn_q.weight"],
+      ["llama", "blk.0.attn_k_norm.weight"],
+      ["qwen2", "rope_freqs.weight"],
+      ["qwen3", "blk.1.attn_sinks.weight"],
+      ["qwen3", "blk.01.attn_q.weight"],
+    ] as const) {
+      const reading = readArchitecture(await file(name, {}, [shape(tensor, "f32", [256])]));
+      expect(reading.kind === "unsupported" && reading.sentence, `${name} ${tensor}`).toContain(
+        `wrong without them: "${tensor}".`,
+      );
+    }
+    const many = Array.from({ length: 5 }, (_, i) => shape(`other.${i}`, "f32", [256]));
+    const reading = readArchitecture(await file("llama", {}, many));
+    expect(reading.kind === "unsupported" && reading.sentence).toContain('"other.2" and 2 more.');
+  });
+
   it("is broken when a key that all have is missing", async () => {
     const reading = readArchitecture(await file("llama", { "llama.block_count": undefined }));
     expect(reading.kind === "broken" && reading.error.code).toBe("INPUT_MISSING_KEY");
@@ -139,15 +158,21 @@ describe("the overview", () => {
     const described = describeModel(await file("llama"));
     expect(described.title).toBe("A test");
     expect(described.variant).toBe("Q4_K_M");
-    expect(described.parameters).toBe(256_000 + 65_536 + 256 + 64);
+    expect(described.parameters).toBe(256_000 + 65_536 + 256);
     expect(described.mix.map((share) => [share.type, share.tensors, share.bytes])).toEqual([
       ["q6_k", 1, 210_000],
       ["q4_k", 1, 36_864],
-      ["f32", 2, 1280],
+      ["f32", 1, 1024],
     ]);
     expect(described.mix.reduce((sum, share) => sum + share.share, 0)).toBeCloseTo(1, 12);
-    expect(described.bitsPerWeight).toBeCloseTo((248_144 * 8) / 321_856, 10);
+    expect(described.bitsPerWeight).toBeCloseTo((247_888 * 8) / 321_792, 10);
     expect(described.context).toBe(4096);
+  });
+
+  it("names the types that a reader of its weights does not take", async () => {
+    const { mix } = describeModel(await file("llama", {}, [shape("blk.0.attn_k.weight", "iq4_nl", [256, 128])]));
+    expect(otherTypes(mix, ["f32", "q4_k", "q6_k"])).toEqual(["IQ4_NL"]);
+    expect(otherTypes(mix, ["f32", "q4_k", "q6_k", "iq4_nl"])).toEqual([]);
   });
 
   it("warns of types that cannot run", async () => {

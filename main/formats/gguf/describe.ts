@@ -88,6 +88,10 @@ export function typeShares(tensors: readonly GgufTensor[]): TypeShare[] {
     .toSorted((a, b) => b.bytes - a.bytes);
 }
 
+/** Those of the file's types that whoever reads its weights does not take, as they are written for people. */
+export const otherTypes = (mix: readonly TypeShare[], taken: readonly string[]): readonly string[] =>
+  mix.filter(({ type }) => !taken.includes(type)).map(({ type }) => type.toUpperCase());
+
 /** The layer a tensor belongs to; undefined for embeddings, final norm and output. */
 export function layerOf(tensorName: string): number | undefined {
   const match = /^blk\.(\d{1,6})\./u.exec(tensorName);

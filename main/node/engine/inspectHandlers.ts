@@ -1,8 +1,11 @@
 /** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
+import { MAPPED_TYPES } from "../../backends/coreml/weights/forms.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
+import { otherTypes } from "../../formats/gguf/describe.ts";
+import { WEIGHTS } from "../../ops/families/cpu.ts";
 import { MACHINES, machineFor } from "./machines.ts";
 import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
@@ -111,8 +114,12 @@ export function overviewOf(model: OpenModel, target: TargetSpec, engineMissing: 
     machine,
     profiles: profileChoices(file, target),
     canGraph,
-    canRun: canGraph.ok ? (dataAbility(model, "run") ?? engineMissing() ?? CAN) : canGraph,
-    canExport: canGraph.ok ? (dataAbility(model, "export") ?? CAN) : canGraph,
+    canRun: canGraph.ok
+      ? (typeAbility(model, WEIGHTS, "run") ?? dataAbility(model, "run") ?? engineMissing() ?? CAN)
+      : canGraph,
+    canExport: canGraph.ok
+      ? (typeAbility(model, EXPORTED, "exported") ?? dataAbility(model, "export") ?? CAN)
+      : canGraph,
   });
 }
 
@@ -129,14 +136,24 @@ function graphAbility(model: OpenModel): Ability {
     const { code, message, hint } = toWireError(architecture.error);
     return cannot(code, message, hint ?? null);
   }
-  const odd = mix.filter((row) => !row.runs).map((row) => row.type.toUpperCase());
-  return odd.length === 0
-    ? CAN
-    : cannot(
-        "UNSUPPORTED_TENSOR_TYPE",
-        `Tensors of type ${odd.join(", ")} can be inspected but not run.`,
-        "Use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K.",
-      );
+  const graphed = mix.filter((row) => row.runs).map((row) => row.type);
+  return typeAbility(model, graphed, "run") ?? CAN;
+}
+
+const EXPORTED: readonly string[] = ["f32", "f16", "bf16", ...MAPPED_TYPES];
+
+function typeAbility(
+  { description }: OpenModel,
+  taken: readonly string[],
+  what: "run" | "exported",
+): Ability | undefined {
+  const odd = otherTypes(description.mix, taken);
+  if (odd.length === 0) return undefined;
+  return cannot(
+    "UNSUPPORTED_TENSOR_TYPE",
+    `Tensors of type ${odd.join(", ")} can be inspected but not ${what}.`,
+    "Use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K.",
+  );
 }
 
 function dataAbility(model: OpenModel, what: "run" | "export"): Ability | undefined {

@@ -139,6 +139,11 @@ function flopsOf(type: string, inputs: ReadonlyMap<string, ArgumentFact>, output
     case "gelu":
     case "silu":
       return 8 * out;
+    case "gather":
+    case "gather_along_axis":
+    case "gather_nd":
+      // The rows it picks, not the table.
+      return out;
     default:
       return Math.max(out, elementCount(inputs.get("x")?.type.shape ?? []) || 0);
   }

@@ -57,6 +57,8 @@ export function fileOverview(input: FileOverviewInput): Overview {
   const reading = description.architecture;
   const architecture = reading.kind === "known" ? reading.architecture : undefined;
   const shape = architecture ? modelShape(file, architecture, description.tensorBytes) : undefined;
+  // Whether it fits does not need a graph; how fast it is does.
+  const held = shape ?? shapeByKeys(file, description);
   // A forecast for more positions than the model knows would be one for nobody.
   const context = Math.min(input.target.context, description.context ?? Infinity);
   return {
@@ -80,7 +82,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
     facts: architecture ? architectureFacts(architecture, description) : keyFacts(file, description),
     context: { trained: description.context ?? null, chosen: context },
     hasChatTemplate: description.tokenizer?.hasChatTemplate ?? false,
-    fit: shape ? fitForecast(shape, input.machine, context, description.context ?? null) : null,
+    fit: held ? fitForecast(held, input.machine, context, description.context ?? null) : null,
     speed: shape ? speedForecast(shape, input.machine) : null,
     profiles: [...input.profiles],
     canGraph: input.canGraph,
@@ -181,14 +183,43 @@ function tokenizerFacts(description: ModelDescription): Fact[] {
   ];
 }
 
-/** What a file without a graph says of itself: the keys that every architecture has, as far as they are there. */
-function keyFacts(file: GgufFile, description: ModelDescription): Fact[] {
-  const { architecture: reading, context } = description;
-  const name = reading.kind === "known" ? reading.architecture.name : reading.name;
-  const number = (key: string): number | undefined => {
+/** The numbers under the keys of a file's architecture, whatever that is. */
+function keyNumbers(file: GgufFile, name: string | undefined): (key: string) => number | undefined {
+  return (key) => {
     const value = name === undefined ? undefined : file.metadata.get(`${name}.${key}`);
     return value?.kind === "number" ? value.value : undefined;
   };
+}
+
+const nameOf = ({ architecture }: ModelDescription): string | undefined =>
+  architecture.kind === "known" ? architecture.architecture.name : architecture.name;
+
+/** Of a model without a graph: what it holds, as far as keys say, for a decoder with the usual caches. */
+function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape | undefined {
+  const number = keyNumbers(file, nameOf(description));
+  const [layers, width, heads] = [number("block_count"), number("embedding_length"), number("attention.head_count")];
+  if (!layers || !width || !heads || !description.tokenizer) return undefined;
+  const perExpert = number("expert_feed_forward_length");
+  const feedForward = perExpert ? perExpert * (number("expert_used_count") ?? 1) : number("feed_forward_length");
+  if (!feedForward) return undefined;
+  return {
+    weightBytes: description.tensorBytes,
+    bytesPerToken: description.tensorBytes,
+    activeParameters: description.parameters,
+    layers,
+    width,
+    feedForward,
+    kvHeads: number("attention.head_count_kv") ?? heads,
+    headDim: number("attention.key_length") ?? width / heads,
+    vocabulary: description.tokenizer.tokens,
+  };
+}
+
+/** What a file without a graph says of itself: the keys that every architecture has, as far as they are there. */
+function keyFacts(file: GgufFile, description: ModelDescription): Fact[] {
+  const name = nameOf(description);
+  const { context } = description;
+  const number = keyNumbers(file, name);
   const fact = (label: string, ...values: readonly (number | undefined)[]): Fact[] => {
     const known = values.filter((value) => value !== undefined);
     return known.length < values.length ? [] : [{ label, value: known.map(grouped).join(" × ") }];
@@ -196,7 +227,13 @@ function keyFacts(file: GgufFile, description: ModelDescription): Fact[] {
   return [
     ...(name === undefined ? [] : [{ label: "architecture", value: quote(name).slice(1, -1) }]),
     ...fact("layers × width", number("block_count"), number("embedding_length")),
+    ...fact("feed-forward", number("feed_forward_length")),
+    ...fact("heads", number("attention.head_count")),
+    ...fact("kv heads", number("attention.head_count_kv")),
+    ...fact("head size", number("attention.key_length")),
+    ...fact("rope base", number("rope.freq_base")),
     ...fact("experts", number("expert_count")),
+    ...fact("experts for a token", number("expert_used_count")),
     ...fact("context", context),
     ...tokenizerFacts(description),
   ];
