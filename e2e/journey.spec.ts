@@ -122,7 +122,8 @@ async function graph({ page, look }: Journey): Promise<void> {
 async function pipeline({ page, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Pipeline");
   await expect(panel).toContainText(/fuse|fusion/i);
-  await expect(panel.locator(".monaco-diff-editor .view-line").first()).toBeVisible();
+  // The difference itself is worked out after its two texts are there.
+  await expect(panel.locator(".monaco-diff-editor").locator(".line-insert, .line-delete").first()).toBeAttached();
   await look("pipeline");
 }
 
