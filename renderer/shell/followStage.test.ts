@@ -19,7 +19,9 @@ describe("a stage of the graph", () => {
     await until(() => get().info.kind === "ready");
     await get().open({ kind: "path", path: "/models/q.gguf" });
     await until(() => get().passChoices.length > 0);
-    const last = get().passChoices.filter(({ changed }) => changed).at(-1)!.index;
+    const last = get()
+      .passChoices.filter(({ changed }) => changed)
+      .at(-1)!.index;
     expect(get().passAt).not.toBe(last);
     get().setGraphStage({ kind: "pass", index: last, side: "after" });
     expect(get().passAt).toBe(last);
