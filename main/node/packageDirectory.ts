@@ -2,13 +2,14 @@
  * Packages on disk: a directory written under a temporary name beside its target and renamed into place when complete,
  * so that a crash, a full disk or a cancel never leaves half a package under the name that was asked for.
  */
-import { randomBytes } from "node:crypto";
 import { open, rename, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { PositionedSink, RangeSource } from "../backends/coreml/blob.ts";
 import type { DirectoryReader, DirectoryWriter } from "../backends/coreml/package.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Note } from "./leftovers.ts";
+import { asideOf, partialName } from "./leftovers.ts";
 import { makeFolder } from "./makeFolder.ts";
 
 function ioError(path: string, cause: unknown): WorkbenchError {
@@ -51,16 +52,21 @@ async function writeFully(handle: FileHandle, position: number, bytes: Uint8Arra
   }
 }
 
-/** Replaces what is at `target`, but only when everything is written. */
-export async function packageWriter(target: string): Promise<DirectoryWriter> {
+/** Replaces what is at `target`, but only when everything is written. `note` is told what to remove if this process dies. */
+export async function packageWriter(target: string, note?: Note): Promise<DirectoryWriter> {
   const parent = dirname(target);
-  const temporary = join(parent, `.${basename(target)}.${randomBytes(6).toString("hex")}.partial`);
-  await guarded(target, () => makeFolder(temporary));
+  const temporary = join(parent, partialName(target));
+  const forget = await note?.(temporary);
+  await guarded(target, () => makeFolder(temporary)).catch(async (error: unknown) => {
+    await forget?.();
+    throw error;
+  });
   const directories = new Set([temporary]);
   const opened = new Set<FileHandle>();
   const cleanUp = async (): Promise<void> => {
     await Promise.allSettled([...opened].map((handle) => handle.close()));
     await rm(temporary, { recursive: true, force: true });
+    await forget?.();
   };
   let state: "open" | "done" = "open";
   return {
@@ -88,6 +94,7 @@ export async function packageWriter(target: string): Promise<DirectoryWriter> {
         await replace(temporary, target);
         await syncDirectory(parent);
         state = "done";
+        await forget?.();
       }),
     async abandon() {
       if (state === "done") return;
@@ -101,7 +108,7 @@ export async function packageWriter(target: string): Promise<DirectoryWriter> {
 async function replace(from: string, to: string): Promise<void> {
   const old = await stat(to).catch(() => undefined);
   if (old === undefined) return rename(from, to);
-  const aside = `${from}.old`;
+  const aside = asideOf(from);
   await rename(to, aside);
   try {
     await rename(from, to);

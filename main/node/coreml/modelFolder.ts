@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { uptime } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { isAnother, isSinceStart } from "../processes.ts";
 
 export const COMPILED = ".mlmodelc";
 const INDEX = ".json";
@@ -163,18 +163,6 @@ export function superfluous(
   return dropped;
 }
 
-/** Another process that lives; whose number was given to somebody else counts as living, which costs room and no model. */
-function isAnother(pid: number): boolean {
-  // 0 would ask for our own group.
-  if (pid === process.pid || pid < 1) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
 const isOthersWork = (name: string): boolean => isAnother(Number(OWNED.exec(name)?.[1] ?? process.pid));
 
 /** Longer than a removal takes between its mark and the new name; a process may also stop in between. */
@@ -193,14 +181,11 @@ export async function markUse(folder: string, content: string): Promise<void> {
 async function isGoing(folder: string, content: string): Promise<boolean> {
   const marks = (await namesIn(folder)).filter((name) => name.startsWith(content) && name.endsWith(".going"));
   for (const name of marks)
-    if ((isOthersWork(name) || isOwn(name)) && (await isSinceStart(join(folder, name)))) return true;
+    if ((isOthersWork(name) || isOwn(name)) && isSinceStart(await changedMs(join(folder, name)))) return true;
   return false;
 }
 
 const isOwn = (name: string): boolean => Number(OWNED.exec(name)?.[1]) === process.pid;
-
-/** Who made a mark before the machine was started has ended, whoever has its number now. */
-const isSinceStart = async (path: string): Promise<boolean> => (await changedMs(path)) >= Date.now() - 1000 * uptime();
 
 /** Models that other processes have opened; the marks of processes that have ended go. */
 export async function usedByOthers(folder: string): Promise<ReadonlySet<string>> {
@@ -208,7 +193,7 @@ export async function usedByOthers(folder: string): Promise<ReadonlySet<string>>
   for (const name of await namesIn(folder)) {
     const [, content, pid] = USE.exec(name) ?? [];
     if (content === undefined || Number(pid) === process.pid) continue;
-    if (isAnother(Number(pid)) && (await isSinceStart(join(folder, name)))) used.add(content);
+    if (isAnother(Number(pid)) && isSinceStart(await changedMs(join(folder, name)))) used.add(content);
     else await rm(join(folder, name), { force: true }).catch(() => undefined);
   }
   return used;

@@ -2,6 +2,7 @@
 import { access, constants } from "node:fs/promises";
 import { availableParallelism, homedir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import { contract } from "../../contract/contract.ts";
 import type { Contract } from "../../contract/contract.ts";
@@ -47,6 +48,7 @@ import { routeHandlers } from "./routeHandlers.ts";
 import { runHandler } from "./runHandlers.ts";
 import { createUploads } from "./uploads.ts";
 import { warmUp } from "./warmUp.ts";
+import { noteIn } from "../leftovers.ts";
 import { makeFolder } from "../makeFolder.ts";
 
 export interface Engine extends Connectable {
@@ -58,6 +60,7 @@ export interface Engine extends Connectable {
   readonly coreml: CoremlAccess;
   /** For a process that waits for its first model: see `warmUp`. */
   warmUp(): Promise<void>;
+  /** Cancels all work, waits for it to tidy up, and removes what was sent here. */
   dispose(): Promise<void>;
 }
 
@@ -77,6 +80,8 @@ const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
   cpu: "cpu",
 };
 const STATUS_EVERY_MS = 2000;
+/** How long the end of an engine waits for its work to notice. */
+const ENDING_MS = 1500;
 /** Bytes and seconds of the read loop that finds the roof of a profile. */
 const ROOF = { bytes: 256 << 20, seconds: 0.5 };
 
@@ -92,6 +97,12 @@ export function dataFolder(settings: Settings): string {
   if (settings.home !== null) return settings.home;
   if (process.platform === "darwin") return join(homedir(), "Library", "Application Support", "RLX Workbench");
   return join(process.env["XDG_DATA_HOME"] ?? join(homedir(), ".local", "share"), "rlx-workbench");
+}
+
+/** Work that was cancelled ends within a tenth of a second, and removes what it has half done. */
+async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
+  const end = performance.now() + ENDING_MS;
+  while (performance.now() < end && closed.some((connection) => connection.open() > 0)) await wait(5);
 }
 
 /** What a compile did, told on stderr as far as that was asked for. */
@@ -179,7 +190,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     build,
   });
   const compared = { store, cpu, mlx, coreml, jobs, initialTarget: initial, calibration };
-  const exporting = exportHandlers({ store, cpu, jobs, flexibility });
+  const exporting = exportHandlers({ store, cpu, jobs, flexibility, note: noteIn(folder) });
   const inspecting = inspectHandlers({
     store,
     recents,
@@ -252,7 +263,9 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     async dispose() {
       warming.abort();
       clearInterval(heartbeat);
-      for (const connection of connections) connection.close("the engine ends");
+      const closed = [...connections];
+      for (const connection of closed) connection.close("the engine ends");
+      await allEnded(closed);
       await store.dispose();
       await uploads.dispose();
     },

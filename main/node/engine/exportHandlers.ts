@@ -9,6 +9,7 @@ import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Note } from "../leftovers.ts";
 import { during } from "./during.ts";
 import type { CpuAccess } from "./devices.ts";
 import { exportModel, exportRequest } from "./exporting.ts";
@@ -33,6 +34,7 @@ export interface ExportParts {
   readonly cpu: CpuAccess;
   readonly jobs: Jobs;
   readonly flexibility: ShapeFlexibility;
+  readonly note: Note;
 }
 
 export function exportHandlers(parts: ExportParts): {
@@ -49,17 +51,21 @@ export function exportHandlers(parts: ExportParts): {
         const open = parts.store.get(model);
         const where = await checkPath(path, overwrite);
         const job = parts.jobs.start("export", open.description.title);
+        let work: Promise<unknown> = Promise.resolve();
         try {
           yield phaseItem("prepare", "Preparing the graph", started);
-          const steps = during<ExportProgress, ExportReport>((emit) =>
-            exportModel(open, planTarget(open, target, "decode"), {
+          const steps = during<ExportProgress, ExportReport>((emit) => {
+            const exporting = exportModel(open, planTarget(open, target, "decode"), {
               path: where,
               engine: parts.cpu.engine(),
               flexibility: parts.flexibility,
+              note: parts.note,
               signal,
               onProgress: emit,
-            }),
-          );
+            });
+            work = exporting;
+            return exporting;
+          });
           let next = await steps.next();
           while (next.done !== true) {
             const item = progressItem(next.value, started);
@@ -72,6 +78,8 @@ export function exportHandlers(parts: ExportParts): {
           }
           yield doneItem(open, where, next.value);
         } finally {
+          // Whoever leaves has cancelled it; what is half written goes before this counts as ended.
+          await work.catch(() => undefined);
           job.end();
         }
       },

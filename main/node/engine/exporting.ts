@@ -9,6 +9,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { INPUTS } from "../../models/blocks.ts";
 import { opTable } from "../../ops/index.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import type { Note } from "../leftovers.ts";
 import { packageWriter } from "../packageDirectory.ts";
 import { VERSION } from "../version.ts";
 import { templateOf } from "./graphs.ts";
@@ -60,6 +61,7 @@ export interface ExportOptions {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
   readonly flexibility?: ShapeFlexibility;
+  readonly note?: Note;
 }
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
@@ -71,7 +73,7 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
   const request = await exportRequest(model, target, options.signal, options.flexibility);
   const own = { ...request, prepare: preparation(model, "the package") };
   return exportPackage(own, {
-    directory: await packageWriter(options.path),
+    directory: await packageWriter(options.path, options.note),
     weights: {
       read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),
       dequantize: nativeDequantize(options.engine),

@@ -37,6 +37,8 @@ export function createModelStore(parts: {
   readonly onCompiled?: (news: CompileNews) => void;
 }): ModelStore {
   const models = new Map<string, OpenModel>();
+  /** The uploads that each model was made of. */
+  const sent = new Map<OpenModel, readonly string[]>();
   let next = 1;
 
   const openPath = async (
@@ -84,6 +86,18 @@ export function createModelStore(parts: {
     }
   };
 
+  /** What was sent for a model goes with it, unless another was made of the same. */
+  const dispose = async (model: OpenModel): Promise<void> => {
+    const uploads = sent.get(model) ?? [];
+    sent.delete(model);
+    await model.dispose();
+    const used = new Set([...sent.values()].flat());
+    for (const upload of uploads) if (!used.has(upload)) await parts.uploads.cancel(upload);
+  };
+  const remember = (model: OpenModel, source: ModelSource): void => {
+    if (source.kind === "upload") sent.set(model, [...(sent.get(model) ?? []), source.upload]);
+  };
+
   const get = (id: string): OpenModel => {
     const model = models.get(id);
     if (!model)
@@ -123,21 +137,24 @@ export function createModelStore(parts: {
     async open(source, signal) {
       const model = new OpenModel(`m${next++}`, await initOf(source, signal), parts.onCompiled);
       models.set(model.id, model);
+      remember(model, source);
       return model;
     },
     async close(id) {
       const model = get(id);
       models.delete(id);
-      await model.dispose();
+      await dispose(model);
     },
     async attach(id, source, signal) {
       const model = get(id);
+      // Also what turns out to be another file: it is of no use to anyone else.
+      remember(model, source);
       model.attach(await initOf(source, signal));
       return model;
     },
     locate: (id, folder) => locateFile(get(id).requireFile("locate"), folder),
     async dispose() {
-      for (const model of models.values()) await model.dispose();
+      for (const model of models.values()) await dispose(model);
       models.clear();
     },
   };

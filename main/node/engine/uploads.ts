@@ -1,6 +1,7 @@
 /**
  * Dropped files without a path: their header is fed in ranges until it parses; to run or export, the whole file is sent in
- * pieces to a temporary file, which goes away with the engine or when the upload is cancelled.
+ * pieces to a temporary file. That goes when the upload is cancelled, with the last model that was made of it, or with the engine;
+ * after one that was killed, with the start of the next (`leftovers.ts`).
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, open, rm, statfs } from "node:fs/promises";
@@ -8,6 +9,7 @@ import type { FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { uploadPrefix } from "../leftovers.ts";
 
 /** Bytes of one piece: the window asks for the next when this one is written. */
 export const CHUNK_BYTES = 4 << 20;
@@ -51,7 +53,7 @@ export function createUploads(): Uploads {
   };
   return {
     async begin(name, size) {
-      const folder = await mkdtemp(join(tmpdir(), "rlx-upload-"));
+      const folder = await mkdtemp(join(tmpdir(), uploadPrefix()));
       const { bavail, bsize } = await statfs(folder);
       if (bavail * bsize < size * 1.02) {
         await rm(folder, { recursive: true, force: true });
@@ -65,7 +67,11 @@ export function createUploads(): Uploads {
       }
       const path = join(folder, basename(name) || "upload.gguf");
       const upload = randomBytes(12).toString("hex");
-      open_.set(upload, { name, size, folder, path, handle: await open(path, "w"), received: 0, finished: false });
+      const handle = await open(path, "w").catch(async (error: unknown) => {
+        await rm(folder, { recursive: true, force: true });
+        throw error;
+      });
+      open_.set(upload, { name, size, folder, path, handle, received: 0, finished: false });
       return { upload, chunkBytes: CHUNK_BYTES };
     },
     async chunk(id, offset, bytes) {

@@ -14,7 +14,8 @@ export function serveChildChannel(engine: Connectable): boolean {
   if (!send) return false;
   const inboxes = new Map<number, PortInbox>();
   const tell = (message: FromEngine): void => {
-    if (process.connected) send(message);
+    // A supervisor that has just died takes no more; that it is gone is told by "disconnect".
+    if (process.connected) send(message, undefined, undefined, () => undefined);
   };
   const end = (socket: number, reason: string): void => {
     inboxes.get(socket)?.end(reason);
@@ -48,10 +49,6 @@ export function serveChildChannel(engine: Connectable): boolean {
       }
     }
   });
-  // ^C on a terminal goes to the supervisor as well, and it is the supervisor who ends us.
-  process.on("SIGINT", () => undefined);
-  // The supervisor is gone: nobody is left to work for.
-  process.on("disconnect", () => process.exit(0));
   tell({ t: "ready" });
   return true;
 }

@@ -24,5 +24,5 @@ it.each([
   process.kill(engine.pid()!, signal);
   expect(await closed).toBe(true);
   expect(lost).toEqual(announced);
-  engine.stop();
+  await engine.stop();
 });

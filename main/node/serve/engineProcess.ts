@@ -4,6 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
+import { once } from "node:events";
 import type { FromEngine, ToEngine } from "./messages.ts";
 import { isFromEngine } from "./messages.ts";
 
@@ -19,13 +20,26 @@ export interface EngineProcess {
   /** Connects a socket; the answer sends a frame to the engine or leaves. */
   connect(end: SocketEnd): { readonly send: (bytes: Uint8Array) => void; readonly leave: () => void };
   readonly pid: () => number | undefined;
-  stop(): void;
+  /** Done when the process is gone: it tidies up first, but not for long. */
+  stop(): Promise<void>;
 }
 
 export interface EngineProcessOptions {
   readonly entry: string;
   readonly execArgv?: readonly string[];
   readonly onLost?: (reason: string) => void;
+}
+
+/** Longer than an engine gives itself. */
+const KILL_AFTER_MS = 4000;
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill();
+  const late = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
+  await exit;
+  clearTimeout(late);
 }
 
 export function createEngineProcess(options: EngineProcessOptions): EngineProcess {
@@ -91,10 +105,11 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
       };
     },
     pid: () => child?.pid,
-    stop() {
+    async stop() {
       stopping = true;
-      child?.kill();
+      const last = child;
       child = undefined;
+      if (last) await ended(last);
     },
   };
 }

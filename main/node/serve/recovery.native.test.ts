@@ -4,16 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { WebSocket } from "ws";
 import type { AttachableClient } from "../../contract/client.ts";
 import { createClient } from "../../contract/client.ts";
-import { decodeFrame, encodeFrame } from "../../contract/codec.ts";
 import type { Contract, StreamItemOf } from "../../contract/contract.ts";
 import { contract } from "../../contract/contract.ts";
-import type { Port } from "../../contract/port.ts";
-import { createInbox } from "../../contract/port.ts";
-import { CLOSE_CODES, SOCKET_PATH, SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../contract/transport.ts";
+import { CLOSE_CODES } from "../../contract/transport.ts";
 import { allowedNow } from "../../testing/pace.ts";
+import { connectTo } from "../../testing/serveClient.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { Serving } from "./server.ts";
 import { startServer } from "./server.ts";
@@ -42,33 +39,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** As the window connects: a socket as the contract's port. `closed` gives the code it ended with. */
-async function connect(): Promise<{ readonly port: Port; readonly closed: Promise<number> }> {
-  const socket = new WebSocket(
-    `ws://127.0.0.1:${server.port}${SOCKET_PATH}`,
-    [SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX + server.token],
-    { origin: `http://127.0.0.1:${server.port}` },
-  );
-  const inbox = createInbox();
-  socket.on("message", (data: Buffer) => inbox.receive(decodeFrame(data)));
-  const closed = new Promise<number>((resolve) =>
-    socket.on("close", (code, reason) => {
-      inbox.end(reason.toString());
-      resolve(code);
-    }),
-  );
-  await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
-  return {
-    port: {
-      send: (frame) => socket.send(encodeFrame(frame)),
-      onMessage: inbox.onMessage,
-      onClose: inbox.onClose,
-      close: () => socket.close(),
-    },
-    closed,
-  };
-}
-
 async function* write(client: AttachableClient<Contract>): AsyncGenerator<StreamItemOf<"run.start">> {
   const opened = await client.call("model.open", { source: { kind: "path", path: model } });
   yield* client.stream("run.start", {
@@ -85,7 +55,7 @@ async function read(items: AsyncIterable<StreamItemOf<"run.start">>, begun: () =
 }
 
 it("loses the run that was on its way, and writes again within two seconds", { retry: 2 }, async () => {
-  const first = await connect();
+  const first = await connectTo(server);
   const client = createClient(contract, first.port);
   let lose = Promise.resolve();
   await new Promise<void>((begun, failed) => {
@@ -105,7 +75,7 @@ it("loses the run that was on its way, and writes again within two seconds", { r
   expect(lost.at(-1)).toBe("the engine was ended by SIGKILL");
 
   // As the window does: the same client, a new connection, the same question.
-  client.attach((await connect()).port);
+  client.attach((await connectTo(server)).port);
   await new Promise<void>((begun, failed) => {
     read(write(client), begun).catch(failed);
   });

@@ -88,13 +88,15 @@ export async function startServer(options: ServeOptions): Promise<Serving> {
     engine,
     url: (open) =>
       `http://${HOST}:${port}/#${TOKEN_FRAGMENT_KEY}=${token}${open === undefined ? "" : `&${OPEN_FRAGMENT_KEY}=${encodeURIComponent(open)}`}`,
-    close: () =>
-      new Promise((resolve) => {
-        engine.stop();
-        for (const client of sockets.clients) client.terminate();
+    async close() {
+      const stopped = engine.stop();
+      for (const client of sockets.clients) client.terminate();
+      await new Promise<void>((resolve) => {
         http.close(() => resolve());
         http.closeAllConnections();
-      }),
+      });
+      await stopped;
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { call, stream } from "../../contract/define.ts";
 import { serve } from "../../contract/serve.ts";
 import { serveChildChannel } from "./childChannel.ts";
+import { endWithSupervisor } from "./ending.ts";
 
 export const testContract = {
   version: 1,
@@ -26,4 +27,5 @@ const handlers = {
   },
 };
 
+endWithSupervisor({ dispose: () => Promise.resolve() });
 serveChildChannel({ connect: (port) => void serve(testContract, handlers, port) });
