@@ -57,8 +57,8 @@ export function FitCard({ fit, profiles }: FitCardProps): ReactNode {
       <Note>{fit.sentence}</Note>
       {chosen === null ? null : (
         <Note>
-          This counts the weights as the file packs them, which our CPU engine reads. The Core ML package for{" "}
-          {chosen.units} ({chosen.choice.title}) holds {figureText(chosen.choice.bytes)} instead.
+          Counted are the weights as the file packs them, which our CPU engine reads. The Core ML package for{" "}
+          {chosen.units} has the {chosen.choice.profile} profile: {figureText(chosen.choice.bytes)} of weights instead.
         </Note>
       )}
     </Card>

@@ -65,8 +65,8 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
         </span>
       </div>
       <p className={styles["about"]}>
-        What the CPU program goes through. “Legal for the target” in the graph is a branch of its own: legalise makes it
-        for Core ML from the graph before the fusions.
+        Passes of the CPU program. “Legal for the target” is made for Core ML, by legalise from the graph before the
+        fusions.
       </p>
       <div
         className={styles["list"]}
