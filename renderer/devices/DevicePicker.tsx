@@ -11,6 +11,7 @@ import { seconds } from "../ui/format.ts";
 import { TruthMark } from "../ui/marks.tsx";
 import { Popover } from "../ui/Popover.tsx";
 import { Progress } from "../ui/states.tsx";
+import { Words } from "../ui/Words.tsx";
 import type { DeviceChoice, Refusals } from "./choices.ts";
 import { deviceChoices, deviceTitle } from "./choices.ts";
 import { useDevices } from "./useDevices.ts";
@@ -104,7 +105,9 @@ function Choice({
           {choice.seconds === null ? null : <i>~{seconds(choice.seconds)}</i>}
         </span>
       </label>
-      <p>{sentence}</p>
+      <p>
+        <Words text={sentence} />
+      </p>
       {instead === null ? null : (
         <Button small onClick={() => onChange(instead.id)}>
           Take {instead.title} instead

@@ -1,7 +1,6 @@
 /** The dialogs of the window: commands, shortcuts, a path to open, the doctor. */
-import type { KeyboardEvent, ReactNode, SubmitEvent } from "react";
-import { useEffect, useMemo, useState } from "react";
-import type { CommandId } from "../../main/contract/commands.ts";
+import type { ReactNode, SubmitEvent } from "react";
+import { useEffect, useState } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
 import type { DoctorReport } from "../../main/contract/views/engine.ts";
 import type { Async } from "../session/async.ts";
@@ -11,8 +10,8 @@ import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { ErrorNote } from "../ui/ErrorNote.tsx";
 import { Progress } from "../ui/states.tsx";
-import { useCommands } from "./CommandsContext.ts";
-import { rankCommands } from "./rankCommands.ts";
+import { Words } from "../ui/Words.tsx";
+import { Palette } from "./Palette.tsx";
 import { boundKeys } from "./shortcuts.ts";
 import { onMac } from "./useShortcuts.ts";
 import { useWorkbench } from "./useWorkbench.ts";
@@ -36,79 +35,6 @@ export function Dialogs(): ReactNode {
       <Dialog title="This machine" open={dialog === "doctor"} onClose={close} width={620}>
         <Doctor />
       </Dialog>
-    </>
-  );
-}
-
-function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const commands = useCommands();
-  const shell = useInShell();
-  const [query, setQuery] = useState("");
-  const [at, setAt] = useState(0);
-  const found = useMemo(
-    () => rankCommands(query).filter(({ id }) => id !== "view.palette" && commands[id].enabled()),
-    [query, commands],
-  );
-  const chosen = found[Math.min(at, found.length - 1)];
-  const run = (id: CommandId): void => {
-    onClose();
-    // After the dialog has given the focus back: a command may want to set it.
-    setTimeout(() => commands[id].run());
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step !== 0 && found.length > 0) {
-      event.preventDefault();
-      setAt((before) => (Math.min(before, found.length - 1) + step + found.length) % found.length);
-    } else if (event.key === "Enter" && chosen !== undefined) {
-      event.preventDefault();
-      run(chosen.id);
-    }
-  };
-  useEffect(() => {
-    document.getElementById(`command-${chosen?.id ?? ""}`)?.scrollIntoView({ block: "nearest" });
-  }, [chosen]);
-  return (
-    <>
-      <input
-        className={styles["paletteInput"]}
-        role="combobox"
-        aria-label="Command"
-        aria-expanded="true"
-        aria-controls="commands"
-        aria-activedescendant={chosen === undefined ? undefined : `command-${chosen.id}`}
-        placeholder="What do you want to do?"
-        value={query}
-        autoFocus
-        onChange={(event) => {
-          setQuery(event.target.value);
-          setAt(0);
-        }}
-        onKeyDown={onKeyDown}
-      />
-      <div id="commands" role="listbox" aria-label="Commands" className={styles["paletteList"]}>
-        {found.map((command) => (
-          <div
-            key={command.id}
-            id={`command-${command.id}`}
-            role="option"
-            aria-selected={command === chosen}
-            className={styles["paletteItem"]}
-            onClick={() => run(command.id)}
-          >
-            <span>{command.title}</span>
-            <em>{command.menu}</em>
-            {boundKeys(command, shell)
-              .slice(0, 1)
-              .map((key) => (
-                <kbd key={key} className={styles["kbd"]}>
-                  {keyText(key, onMac())}
-                </kbd>
-              ))}
-          </div>
-        ))}
-      </div>
-      {found.length === 0 ? <p className={styles["paletteNone"]}>No command has these words.</p> : null}
     </>
   );
 }
@@ -192,7 +118,7 @@ function Doctor(): ReactNode {
     };
   }, [ask, noteCommand]);
   return (
-    <div className={styles["doctor"]}>
+    <div className={styles["doctor"]} tabIndex={0} role="region" aria-label="What was checked">
       {report.kind === "failed" ? <ErrorNote title="The check did not run" error={report.error} /> : null}
       {report.kind === "idle" ? <Progress sentence="Looking at the machine" fraction={null} /> : null}
       {report.kind === "ready"
@@ -200,8 +126,14 @@ function Doctor(): ReactNode {
             <section key={check.id} data-state={check.state}>
               <h3>{check.title}</h3>
               <em>{STATE_WORDS[check.state]}</em>
-              <p>{check.sentence}</p>
-              {check.hint === null ? null : <p className={styles["quiet"]}>{check.hint}</p>}
+              <p>
+                <Words text={check.sentence} />
+              </p>
+              {check.hint === null ? null : (
+                <p className={styles["quiet"]}>
+                  <Words text={check.hint} />
+                </p>
+              )}
             </section>
           ))
         : null}

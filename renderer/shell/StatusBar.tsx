@@ -49,7 +49,8 @@ export function StatusBar(): ReactNode {
       )}
       {arriving === null ? null : <span role="status">Reading the header of {arriving}</span>}
       {job === null ? null : (
-        <span role="status" className={styles["sentence"]}>
+        // What goes on comes before what was done: the command gives way.
+        <span role="status" className={styles["job"]}>
           {job.title}: {job.phase}
           {job.fraction === null ? "" : ` ${share(job.fraction)}`} · {seconds(job.elapsedSeconds)}
         </span>

@@ -24,7 +24,11 @@ export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
     <header className={cx(styles["bar"], mac && styles["mac"])}>
       <h1 className="visually-hidden">{overview?.title ?? "Opening"} in RLX Workbench</h1>
       <ModelPick />
-      {overview?.canGraph.ok === true ? <TargetPick /> : null}
+      {overview?.canGraph.ok === true ? (
+        <span id="target-pick" className={styles["target"]}>
+          <TargetPick />
+        </span>
+      ) : null}
       <span className={styles["go"]}>
         {running ? (
           <Button look="primary" onClick={commands["model.stop"].run}>

@@ -206,7 +206,7 @@ export function focusView(): void {
   (view.querySelector<HTMLElement>("[data-graph-canvas]") ?? view).focus({ preventScroll: true });
 }
 
-function focusSearch(store: WorkbenchStore): void {
+export function focusSearch(store: WorkbenchStore): void {
   const { tab, setTab } = store.getState();
   if (tab !== "graph" && tab !== "tensors")
     setTab(current(store.getState().model)?.canGraph.ok === true ? "graph" : "tensors");

@@ -14,6 +14,12 @@ describe("the palette", () => {
     expect(titles("bnch")).toContain("Bench");
   });
 
+  it("knows other words for what is asked for, after the names themselves", () => {
+    expect(titles("settings")).toEqual(expect.arrayContaining(["Run", "Bench", "Check this machine"]));
+    expect(titles("target")).toContain("Overview");
+    expect(titles("chat")[0]).toBe("Run");
+  });
+
   it("needs every word", () => {
     expect(titles("colour time")).toEqual(["Colour by time", "Colour by measured time"]);
     expect(titles("colour zebra")).toEqual([]);

@@ -1,27 +1,48 @@
-/** Finding a command by a few letters: words that begin with them first, then letters in order. */
+/** Finding a command by a few letters: words that begin with them first, then letters in order, then other words for it. */
+import type { CommandId } from "../../main/contract/commands.ts";
 import { COMMANDS } from "../../main/contract/commands.ts";
 
 type Command = (typeof COMMANDS)[number];
 
+/** What people call it who do not know the name. */
+const OTHER_WORDS: Partial<Readonly<Record<CommandId, string>>> = {
+  "view.overview": "target fit memory metadata information",
+  "view.tensors": "weights",
+  "view.pipeline": "passes compile mil",
+  "view.run": "chat ask settings temperature context seed",
+  "view.bench": "speed settings measure",
+  "view.profile": "time slow",
+  "view.export": "target coreml mlpackage package",
+  "view.theme": "settings appearance",
+  "model.phase": "prefill decode target",
+  "help.doctor": "settings machine devices calibrate",
+};
+
 export function rankCommands(query: string): readonly Command[] {
-  const words = query
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "");
+  const words = wordsOf(query);
   return COMMANDS.map((command, order) => ({
     command,
     order,
-    score: scoreOf(`${command.title} ${command.menu ?? ""}`.toLowerCase(), words),
+    score: scoreOf(`${command.title} ${command.menu ?? ""}`, words, OTHER_WORDS[command.id]),
   }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || a.order - b.order)
     .map(({ command }) => command);
 }
 
-function scoreOf(text: string, words: readonly string[]): number {
+export const wordsOf = (query: string): readonly string[] =>
+  query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+
+/** 0 unless every word is found. */
+export function scoreOf(text: string, words: readonly string[], otherWords = ""): number {
   let total = 1;
   for (const word of words) {
-    const score = wordScore(text, word);
+    // Another word for it says more than letters that only happen to come in order.
+    const other = otherWords.split(" ").some((each) => each.startsWith(word)) ? 1.5 : 0;
+    const score = Math.max(wordScore(text.toLowerCase(), word), other);
     if (score === 0) return 0;
     total += score;
   }

@@ -44,6 +44,12 @@ function Panel({
     <BaseDialog.Popup ref={popup} finalFocus={giveBack} className={styles["popup"]} style={{ width }}>
       <BaseDialog.Title className={quiet ? "visually-hidden" : styles["title"]}>{title}</BaseDialog.Title>
       {children}
+      {/* The last one in order: the focus goes to the content first. */}
+      {quiet ? null : (
+        <BaseDialog.Close className={styles["close"]} aria-label="Close" title="Close, Esc">
+          ×
+        </BaseDialog.Close>
+      )}
     </BaseDialog.Popup>
   );
 }
