@@ -119,6 +119,24 @@ export async function targetOf(command: Command, options: TargetOptions): Promis
   };
 }
 
+/** A model and what it is looked at for. */
+export async function openForTarget(
+  command: Command,
+  choice: ModelChoice,
+  options: TargetOptions,
+): Promise<{ readonly model: string; readonly target: TargetSpec }> {
+  const { model, context } = await openModel(command, choice);
+  const target = await targetOf(command, options);
+  noteContext(command, context.trained, options);
+  return { model, target };
+}
+
+/** Nobody should take the numbers of a smaller context for those of the one that was asked for. */
+export function noteContext({ output }: Command, trained: number | null, { context }: TargetOptions): void {
+  if (context !== undefined && trained !== null && Number(context) > trained)
+    output.note(`--context ${context}: the most that this model knows is ${trained}, and that is taken.`);
+}
+
 const shown = (text: string): string => (text === "" ? "nothing" : text);
 
 /** Digits only: what `Number` makes of "", "0x10" or "1e3" is not what was meant. */

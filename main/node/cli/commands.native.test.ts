@@ -128,8 +128,17 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       parameters: number,
       bitsPerWeight: number,
       mix: z.array(z.any()),
+      routing: z.object({
+        target: z.object({ context: z.literal(1024) }),
+        truth: z.literal("predicted"),
+        phases: z.tuple([
+          z.object({ phase: z.literal("decode"), devices: z.array(device).min(2) }),
+          z.object({ phase: z.literal("prefill"), devices: z.array(device).min(2) }),
+        ]),
+      }),
+      whyNoRouting: z.null(),
     }),
-    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?/,
+    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +120 GB\/s +Memory bandwidth: 55–85 %[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
   },
   {
     line: "inspect FILE --metadata general.name",
@@ -146,6 +155,11 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     line: "graph FILE --stage initial",
     json: z.object({ nodeCount: number.positive() }),
     says: /^graph "qwen3" \{\n[^]*linear\([^]*\}\n$/,
+  },
+  {
+    line: "graph FILE --mil --phase prefill",
+    json: z.object({ title: z.string().startsWith("MIL for M4"), mil: z.string().startsWith("program(1.0)\n{") }),
+    says: /^program\(1\.0\)\n[^]*func prefill<ios18>[^]* = linear\([^]*\n\}\n$/,
   },
   {
     line: "passes FILE",
@@ -326,6 +340,11 @@ describe("answers", () => {
     expect(out.match(/mixture of experts/g)).toHaveLength(1);
     expect(out).toMatch(/^experts +8\ncontext +4096$/m);
     expect(out).toMatch(/\n\nNo graph, run, export: Use a dense model /);
+    const machine = await command("inspect DIR/experts.gguf --json");
+    expect(JSON.parse(machine.out)).toMatchObject({
+      routing: null,
+      whyNoRouting: expect.stringContaining("mixture of experts") as string,
+    });
     expect((await command("tokenize DIR/experts.gguf --text the")).out).toMatch(/256 +"th"/);
   });
 
@@ -460,6 +479,16 @@ describe("answers", () => {
     expect((JSON.parse(tokens.out) as { pieces: string[] }).pieces.join("")).toBe("Hello\n");
   });
 
+  it.each(["inspect", "graph", "segments", "passes", "route", "compile --dry-run"])(
+    "say it where the context of %s is not the one that was asked for",
+    async (name) => {
+      const { code, err } = await command(`${name} FILE --context 4096`);
+      expect(code).toBe(0);
+      expect(err).toContain("--context 4096: the most that this model knows is 1024, and that is taken.\n");
+      expect((await command(`${name} FILE --context 1024`)).err).not.toContain("--context");
+    },
+  );
+
   it("answer every line of a piped conversation", async () => {
     const { code, out, err } = await rlx(["chat", SAMPLE, "--temperature", "0"], { home, input: "Hello\nBye\n" });
     expect(code).toBe(0);
@@ -520,6 +549,17 @@ describe("help", () => {
     expect(await devices("run")).toBe("cpu, mlx, coreml-sim or coreml");
     expect(await devices("bench")).toBe("cpu, mlx or coreml");
     expect(await devices("profile")).toBe("cpu, mlx or coreml");
+  });
+
+  it("of compile offers no model that has no package", async () => {
+    const { out } = await command("compile --help");
+    expect(out).not.toContain("--demo");
+    expect(out).toMatch(/--header-only +a 1B-class model without data: for --dry-run only\n/);
+    expect(await command("compile --header-only --dry-run")).toMatchObject({ code: 0 });
+  });
+
+  it("says what the exit codes mean", async () => {
+    expect((await command("--help")).out).toMatch(/Exit codes: 0 done; 1 .*; 2 .*130/);
   });
 
   it("names the chips that there are", async () => {
@@ -597,8 +637,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["compile FILE --profile best", 2, /--profile: got best/],
   ["compile FILE -o DIR/none/x.mlpackage", 2, /does not exist/],
   ["compile FILE --dry-run -o DIR/x.bin", 2, /expected a name that ends in \.mlpackage/],
-  ["compile --demo --dry-run", 2, /several programs, not one package/],
-  ["compile --demo -o DIR/demo.mlpackage", 2, /several programs, not one package/],
+  ["compile --demo --dry-run", 2, /unknown option '--demo'/],
+  ["graph FILE --mil --stage initial", 2, /--mil: got --stage initial, expected none/],
   ["compile --header-only -o DIR/header.mlpackage", 2, /a header without weights: there is nothing to export/],
   ["compile FILE -o DIR/text.txt", 2, /text\.txt/],
   ["compile FILE -o DIR/taken.mlpackage", 2, /exists already Choose another name, or --overwrite\./],

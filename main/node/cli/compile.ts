@@ -4,7 +4,7 @@ import { dirname, extname, resolve } from "node:path";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { openModel, targetOf, unfinished } from "./client.ts";
+import { openForTarget, unfinished } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
 
 interface CompileOptions extends CommonOptions {
@@ -17,8 +17,7 @@ type Refused = Extract<ExportPlan["can"], { ok: false }>;
 
 export async function compile(command: Command, choice: ModelChoice, options: CompileOptions): Promise<number> {
   const { client, output } = command;
-  const { model } = await openModel(command, choice);
-  const target = await targetOf(command, options);
+  const { model, target } = await openForTarget(command, choice, options);
   const plan = await client.call("export.plan", { model, target }, { signal: command.signal });
   const path = resolve(options.output ?? plan.suggestedPath);
   const overwrite = options.overwrite === true;

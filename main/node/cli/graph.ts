@@ -1,9 +1,10 @@
 /** `rlx graph` and `rlx passes`. */
-import type { Precision, Stage } from "../../contract/views/graph.ts";
+import type { Input } from "../../contract/contract.ts";
+import type { Precision, Stage, TextPage } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { openModel, targetOf, wholeNumber } from "./client.ts";
+import { openForTarget, wholeNumber } from "./client.ts";
 import { figureText } from "./output.ts";
 
 interface PassesOptions extends CommonOptions {
@@ -12,6 +13,7 @@ interface PassesOptions extends CommonOptions {
 
 interface GraphOptions extends PassesOptions {
   readonly stage: string;
+  readonly mil?: boolean;
 }
 
 export function phaseOf(options: CommonOptions): Phase {
@@ -40,26 +42,41 @@ function stageOf(text: string, target: TargetSpec, precision: Precision): Stage 
 }
 
 export async function graph(command: Command, choice: ModelChoice, options: GraphOptions): Promise<undefined> {
+  const { client, output, signal } = command;
   const precision = precisionOf(options);
-  const { model } = await openModel(command, choice);
-  const target = await targetOf(command, options);
+  if (options.mil === true && options.stage !== "legal")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --mil: got --stage ${options.stage}, expected none`, {
+      hint: "MIL is made of the legal graph.",
+    });
+  const { model, target } = await openForTarget(command, choice, options);
   const key = { model, stage: stageOf(options.stage, target, precision), phase: phaseOf(options) };
-  const signal = { signal: command.signal };
-  if (command.output.json) command.output.value(await command.client.call("graph.get", key, signal));
-  else
-    for (let firstLine = 0; ;) {
-      const page = await command.client.call("text.page", { key, language: "rlx-ir", target, firstLine }, signal);
-      command.output.line(page.text);
-      firstLine += page.nodes.length;
-      if (firstLine >= page.totalLines || page.nodes.length === 0) break;
-    }
+  if (options.mil === true) {
+    const pages = [];
+    for await (const page of textPages(command, { key, target, language: "mil" })) pages.push(page);
+    const mil = pages.map(({ text }) => text).join("\n");
+    output.value({ title: pages[0]?.title ?? "", mil });
+    output.line(mil);
+  } else if (output.json) output.value(await client.call("graph.get", key, { signal }));
+  else for await (const { text } of textPages(command, { key, target, language: "rlx-ir" })) output.line(text);
   return undefined;
+}
+
+/** A program, page by page. */
+async function* textPages(
+  { client, signal }: Command,
+  asked: Omit<Input<"text.page">, "firstLine">,
+): AsyncGenerator<TextPage, void> {
+  for (let firstLine = 0; ;) {
+    const page = await client.call("text.page", { ...asked, firstLine }, { signal });
+    yield page;
+    firstLine += page.nodes.length;
+    if (firstLine >= page.totalLines || page.nodes.length === 0) return;
+  }
 }
 
 export async function passes(command: Command, choice: ModelChoice, options: PassesOptions): Promise<undefined> {
   const precision = precisionOf(options);
-  const { model } = await openModel(command, choice);
-  const target = await targetOf(command, options);
+  const { model, target } = await openForTarget(command, choice, options);
   const list = await command.client.call(
     "passes.list",
     { model, phase: phaseOf(options), target, precision },

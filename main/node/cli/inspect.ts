@@ -1,8 +1,10 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
+import type { SumRow } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { oneOf, openModel, targetOf } from "./client.ts";
+import { noteContext, oneOf, openModel, targetOf } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
+import { printRouting, routingOf } from "./routing.ts";
 
 interface InspectOptions extends CommonOptions {
   readonly metadata?: string | true;
@@ -30,12 +32,18 @@ export async function inspect(command: Command, given: ModelChoice, options: Ins
     { model: opened.model, context: target.context, target },
     { signal: command.signal },
   );
-  command.output.value(overview);
+  noteContext(command, overview.context.trained, options);
   printOverview(command, overview);
+  // Last, because it takes a while for a large graph.
+  const routing = await routingOf(command, overview);
+  command.output.value({ ...overview, ...routing });
+  if (overview.canGraph.ok) printRouting(command, routing);
+  for (const [reason, whats] of refusals(overview)) command.output.line(`\nNo ${whats.join(", ")}: ${reason}`);
   return undefined;
 }
 
-function printOverview({ output }: Command, view: Overview): void {
+function printOverview(command: Command, view: Overview): void {
+  const { output } = command;
   output.line(`${view.title}  ${view.variant}`);
   output.line(view.sentence);
   for (const warning of view.warnings) output.line(`! ${warning}`);
@@ -58,11 +66,10 @@ function printOverview({ output }: Command, view: Overview): void {
   if (view.fit) {
     output.line();
     output.line(`Will it fit? (${view.fit.machine}, context ${view.fit.context})`);
-    for (const row of view.fit.rows)
-      output.line(
-        `  ${figureText(row.value).padStart(9)}  ${row.label}${row.arithmetic === null ? "" : `: ${row.arithmetic}`}`,
-      );
-    output.line(`  ${figureText(view.fit.total).padStart(9)}  together, of ${figureText(view.fit.available)}`);
+    printSum(command, view.fit.rows);
+    output.line(
+      `  ${figureText(view.fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(view.fit.available)}`,
+    );
     output.line(`  ${view.fit.sentence}`);
   }
   if (view.speed) {
@@ -70,10 +77,20 @@ function printOverview({ output }: Command, view: Overview): void {
     output.line(
       `How fast? writing ${figureText(view.speed.generate)}, reading ${view.speed.promptTokens} tokens in ${figureText(view.speed.prompt)} (predicted)`,
     );
+    printSum(command, view.speed.rows);
     output.line(`  ${view.speed.sentence}`);
   }
-  for (const [reason, whats] of refusals(view)) output.line(`\nNo ${whats.join(", ")}: ${reason}`);
 }
+
+/** Of the longest, "5.25 GFLOP" and "4.3 TFLOP/s". */
+const FIGURE_WIDTH = 11;
+
+const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
+  for (const { value, label, arithmetic } of rows)
+    output.line(
+      `  ${figureText(value).padStart(FIGURE_WIDTH)}  ${label}${arithmetic === null ? "" : `: ${arithmetic}`}`,
+    );
+};
 
 /** Why something cannot be done, and what; one reason often holds for several things, and may be the overview's sentence. */
 function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {

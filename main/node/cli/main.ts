@@ -38,6 +38,10 @@ const program = new Program("rlx")
   // What is wrong with a command line is said below, in the same form as every other error.
   .configureOutput({ outputError: () => undefined })
   .addHelpText("after", examples(["rlx chat", "rlx inspect model.gguf", "rlx route --demo", "rlx serve --open"]))
+  .addHelpText(
+    "after",
+    "\nExit codes: 0 done; 1 it did not work; 2 the command was wrong; stopped by Ctrl+C 130, by SIGTERM 143, by SIGHUP 129.",
+  )
   .exitOverride();
 
 function examples(lines: readonly string[]): string {
@@ -84,20 +88,25 @@ const once = (flags: string, description: string): Option => {
   });
 };
 
-const withoutWeights = (command: Program): Program =>
+/** `use`: what a model without data is good for. */
+const withHeaders = (command: Program, use: string): Program =>
   command
-    .option("--header-only", "a 1B-class model without data: everything but running")
-    .option("--deep", "a header-only model of 400 blocks")
-    .option("--demo", "a small graph with host segments (fft, lstm, a custom op)");
+    .option("--header-only", `a 1B-class model without data: ${use}`)
+    .option("--deep", `a header-only model of 400 blocks: ${use}`);
+
+const withoutWeights = (command: Program): Program =>
+  withHeaders(command, "everything but running").option(
+    "--demo",
+    "a small graph with host segments (fft, lstm, a custom op)",
+  );
 
 const CHIP_OPTION = ["--chip <id>", "chip to predict for: m1, m2, m3, m4 or m5"] as const;
 
 const forTarget = (command: Program): Program =>
-  ofBothPhases(command).addOption(preset("--phase <name>", "decode or prefill", "decode"));
+  ofBothPhases(withoutWeights(command)).addOption(preset("--phase <name>", "decode or prefill", "decode"));
 
-/** A package holds both phases. */
 const ofBothPhases = (command: Program): Program =>
-  withoutWeights(command)
+  command
     .option(...CHIP_OPTION)
     .option("--os <id>", "system to predict for: macos14, macos15 or macos26")
     .option("--units <id>", "compute units: cpu-ane, cpu-gpu, all or cpu")
@@ -144,9 +153,17 @@ const inPrecision = (command: Program): Program =>
   );
 
 inPrecision(
-  forTarget(add("graph", "the IR as text, or its columns with --json", "rlx graph model.gguf --stage initial | less")),
+  forTarget(
+    add(
+      "graph",
+      "the IR as text, or its columns with --json",
+      "rlx graph model.gguf --stage initial | less",
+      "rlx graph model.gguf --mil --phase prefill --units all",
+    ),
+  ),
 )
   .addOption(preset("--stage <name>", "initial, legal, or the number of passes applied", "legal"))
+  .option("--mil", "the MIL program that Core ML is given instead, for this phase and target")
   .action(run(async () => (await import("./graph.ts")).graph));
 
 inPrecision(
@@ -189,12 +206,16 @@ forTarget(add("segments", "where the program is cut, and the bytes that cross", 
   run(async () => (await import("./route.ts")).segments),
 );
 
+// A package holds both phases.
 ofBothPhases(
-  add(
-    "compile",
-    "write the .mlpackage of this model",
-    "rlx compile model.gguf -o model.mlpackage",
-    "rlx compile model.gguf --units cpu-gpu --dry-run",
+  withHeaders(
+    add(
+      "compile",
+      "write the .mlpackage of this model",
+      "rlx compile model.gguf -o model.mlpackage",
+      "rlx compile model.gguf --units cpu-gpu --dry-run",
+    ),
+    "for --dry-run only",
   ),
 )
   .alias("export")

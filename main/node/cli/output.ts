@@ -12,6 +12,8 @@ export interface Output {
   write(text: string): void;
   /** Rows of a result, fitted to the terminal. */
   table(header: readonly string[], rows: readonly (readonly string[])[], style?: TableStyle): void;
+  /** What a person should know beside the result, on stderr; nothing with --json. */
+  note(text: string): void;
   /** The one JSON value of a command. */
   value(value: unknown): void;
   /**
@@ -52,6 +54,10 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
     },
     write(text) {
       if (!json) out.write(text);
+    },
+    note(text) {
+      endProgress();
+      if (!json) err.write(`${text}\n`);
     },
     value(value) {
       endProgress();

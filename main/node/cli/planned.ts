@@ -2,7 +2,7 @@
 import type { PlannedRoute } from "../../contract/views/route.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { decimal, openModel, targetOf } from "./client.ts";
+import { decimal, openForTarget } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 
 const PREDICTION_HINT = "`rlx route` without --planned predicts it for any Mac, here too.";
@@ -14,8 +14,7 @@ async function plannedRoute(
   options: CommonOptions,
   hint: string,
 ): Promise<PlannedRoute> {
-  const { model } = await openModel(command, choice);
-  const target = await targetOf(command, options);
+  const { model, target } = await openForTarget(command, choice, options);
   try {
     return await command.client.call(
       "route.planned",

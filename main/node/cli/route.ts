@@ -4,7 +4,7 @@ import type { RouteView } from "../../contract/views/route.ts";
 import { deviceOf } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { oneOf, openModel, targetOf } from "./client.ts";
+import { oneOf, openForTarget } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 import { readSettings, VARIABLES } from "../settings.ts";
 import type { Output } from "./output.ts";
@@ -20,12 +20,8 @@ interface RouteOptions extends CommonOptions {
 }
 
 async function routeView(command: Command, choice: ModelChoice, options: CommonOptions): Promise<RouteView> {
-  const { model } = await openModel(command, choice);
-  return command.client.call(
-    "route.get",
-    { model, target: await targetOf(command, options), phase: phaseOf(options) },
-    { signal: command.signal },
-  );
+  const { model, target } = await openForTarget(command, choice, options);
+  return command.client.call("route.get", { model, target, phase: phaseOf(options) }, { signal: command.signal });
 }
 
 export async function route(command: Command, choice: ModelChoice, options: RouteOptions): Promise<number> {
