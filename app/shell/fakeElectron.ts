@@ -8,6 +8,7 @@ export class FakePage extends EventEmitter {
   openHandler: ((details: { readonly url: string }) => { readonly action: string }) | undefined;
   destroyed = false;
   send(...args: readonly unknown[]): void {
+    if (this.destroyed) throw new TypeError("Object has been destroyed");
     this.sent.push(args);
   }
   postMessage(...args: readonly unknown[]): void {
@@ -26,6 +27,8 @@ export class FakeWindow extends EventEmitter {
   readonly webContents = new FakePage();
   readonly options: { readonly webPreferences: Readonly<Record<string, unknown>> };
   shown = false;
+  minimized = false;
+  focused = false;
   url = "";
   title = "";
   constructor(options: FakeWindow["options"]) {
@@ -47,6 +50,22 @@ export class FakeWindow extends EventEmitter {
   }
   async loadURL(url: string): Promise<void> {
     this.url = url;
+  }
+  isMinimized(): boolean {
+    return this.minimized;
+  }
+  restore(): void {
+    this.minimized = false;
+  }
+  focus(): void {
+    this.focused = true;
+  }
+  /** As when somebody closes it. */
+  close(): void {
+    FakeWindow.all.splice(FakeWindow.all.indexOf(this), 1);
+    this.webContents.destroyed = true;
+    this.emit("closed");
+    if (FakeWindow.all.length === 0) fakeElectron.app.emit("window-all-closed");
   }
   setTitle(title: string): void {
     this.title = title;
@@ -79,12 +98,31 @@ export class FakeIpc {
 
 export const opened: string[] = [];
 
+/** What `app` says of itself when the shell is imported. */
+export const lock: { free: boolean; ready: Promise<void> } = { free: true, ready: Promise.resolve() };
+
 export const fakeElectron = {
   app: Object.assign(new EventEmitter(), {
     addRecentDocument: (path: string) => opened.push(`recent ${path}`),
     enableSandbox: () => opened.push("sandbox"),
+    quit: () => opened.push("quit"),
+    exit: (code: number) => opened.push(`exit ${code}`),
+    /** False when the app runs already. */
+    requestSingleInstanceLock: (): boolean => lock.free,
+    whenReady: (): Promise<void> => lock.ready,
   }),
   BrowserWindow: FakeWindow,
+  ipcMain: new FakeIpc(),
+  Menu: { setApplicationMenu: () => undefined, buildFromTemplate: (template: unknown) => template },
+  protocol: { registerSchemesAsPrivileged: () => undefined, handle: () => undefined },
+  session: {
+    defaultSession: {
+      setPermissionRequestHandler: () => undefined,
+      setPermissionCheckHandler: () => undefined,
+      setDevicePermissionHandler: () => undefined,
+      webRequest: { onBeforeRequest: () => undefined },
+    },
+  },
   dialog: {
     showOpenDialog: async () => ({ filePaths: ["/models/a.gguf"], canceled: false }),
     showSaveDialog: async () => ({ filePath: "", canceled: true }),

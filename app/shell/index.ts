@@ -17,9 +17,11 @@ const here = dirname(fileURLToPath(import.meta.url));
 const inOut = (...parts: readonly string[]): string => join(here, "..", ...parts);
 
 const files = createOpenFiles();
+let started = false;
 app.on("open-file", (event, path) => {
   event.preventDefault();
   files.open(path);
+  showWindowIfNone();
 });
 hardenApp(app);
 registerScheme(protocol);
@@ -33,6 +35,14 @@ function showWindow(): void {
   window.webContents.once("did-finish-load", () =>
     files.deliverTo((path) => (focusedPage() ?? window.webContents).send(CHANNELS.openFile, path)),
   );
+  window.once("closed", () => {
+    if (BrowserWindow.getAllWindows().every((other) => other === window)) files.hold();
+  });
+}
+
+/** A Mac keeps the app when its last window is closed. Before the start there is a window to come anyway. */
+function showWindowIfNone(): void {
+  if (started && BrowserWindow.getAllWindows().length === 0) showWindow();
 }
 
 function start(): void {
@@ -47,15 +57,15 @@ function start(): void {
   );
   for (const path of filesOf(process.argv.slice(1), process.cwd())) files.open(path);
   showWindow();
-  app.on("activate", () => {
-    if (BrowserWindow.getAllWindows().length === 0) showWindow();
-  });
+  started = true;
+  app.on("activate", showWindowIfNone);
   app.on("will-quit", () => engine.stop());
 }
 
 if (app.requestSingleInstanceLock()) {
   app.on("second-instance", (_event, argv, cwd) => {
     for (const path of filesOf(argv.slice(1), cwd)) files.open(path);
+    showWindowIfNone();
     const [window] = BrowserWindow.getAllWindows();
     if (window?.isMinimized() === true) window.restore();
     window?.focus();

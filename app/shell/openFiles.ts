@@ -7,6 +7,8 @@ export interface OpenFiles {
   open(path: string): void;
   /** From now on files go here; those that waited go first. */
   deliverTo(receiver: (path: string) => void): void;
+  /** There is nobody any more: files wait again. */
+  hold(): void;
 }
 
 export function createOpenFiles(): OpenFiles {
@@ -20,6 +22,9 @@ export function createOpenFiles(): OpenFiles {
     deliverTo(next) {
       receiver = next;
       for (const path of waiting.splice(0)) next(path);
+    },
+    hold() {
+      receiver = undefined;
     },
   };
 }

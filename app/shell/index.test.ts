@@ -1,0 +1,170 @@
+// The shell as a whole, imported anew for each test: what it does with what the system tells it.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { CHANNELS } from "../channels.ts";
+import { fakeElectron, FakeUtility, FakeWindow, lock, opened } from "./fakeElectron.ts";
+
+vi.mock("electron", () => fakeElectron);
+
+const { app } = fakeElectron;
+const { argv, platform } = process;
+let folder: string;
+let model: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "shell-index-"));
+  model = join(folder, "m.gguf");
+  await writeFile(model, "");
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+beforeEach(() => {
+  vi.resetModules();
+  app.removeAllListeners();
+  opened.length = 0;
+  FakeWindow.all.length = 0;
+  FakeUtility.all.length = 0;
+  Object.assign(lock, { free: true, ready: Promise.resolve() });
+});
+afterEach(() => {
+  process.argv = argv;
+  on(platform);
+});
+
+const on = (name: NodeJS.Platform): void => void Object.defineProperty(process, "platform", { value: name });
+
+/** Imports the shell; done when it has started. */
+async function start(...files: readonly string[]): Promise<void> {
+  process.argv = ["/electron", "/app", ...files];
+  await import("./index.ts");
+  await lock.ready;
+  await Promise.resolve();
+}
+
+const windowNow = (): FakeWindow => {
+  expect(FakeWindow.all).toHaveLength(1);
+  return FakeWindow.all[0]!;
+};
+const loaded = (window = windowNow()): void => void window.webContents.emit("did-finish-load");
+const filesOf = (window = windowNow()): unknown[] =>
+  window.webContents.sent.filter(([channel]) => channel === CHANNELS.openFile).map(([, path]) => path);
+
+function openFile(path: string): void {
+  const event = { preventDefault: vi.fn() };
+  app.emit("open-file", event, path);
+  expect(event.preventDefault).toHaveBeenCalledOnce();
+}
+
+describe("a start", () => {
+  it("shows one window and hands it the files of the command line when it has loaded", async () => {
+    await start("--flag", model, join(folder, "missing.gguf"));
+    expect(opened).toEqual(["sandbox"]);
+    expect(filesOf()).toEqual([]);
+    loaded();
+    expect(filesOf()).toEqual([model]);
+  });
+
+  it("beside a running app quits, and shows nothing", async () => {
+    lock.free = false;
+    await start(model);
+    expect(opened).toEqual(["sandbox", "quit"]);
+    expect(FakeWindow.all).toEqual([]);
+    openFile(model);
+    expect(FakeWindow.all).toEqual([]);
+  });
+
+  it("that fails ends with an error", async () => {
+    const say = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    lock.ready = Promise.reject(new Error("no display"));
+    await start().catch(() => undefined);
+    await vi.waitFor(() => expect(opened).toEqual(["sandbox", "exit 1"]));
+    expect(say).toHaveBeenCalledWith(expect.stringContaining("no display"));
+    say.mockRestore();
+  });
+});
+
+describe("a file that the system opens", () => {
+  it("before the app is ready waits for the window, and no other is made", async () => {
+    let ready = (): void => undefined;
+    lock.ready = new Promise((resolve) => (ready = resolve));
+    const starting = start();
+    await vi.waitFor(() => expect(app.listenerCount("open-file")).toBe(1));
+    openFile("/early.gguf");
+    expect(FakeWindow.all).toEqual([]);
+    ready();
+    await starting;
+    openFile("/loading.gguf");
+    loaded();
+    expect(filesOf()).toEqual(["/early.gguf", "/loading.gguf"]);
+  });
+
+  it("goes to the window that is there", async () => {
+    await start();
+    loaded();
+    openFile("/a.gguf");
+    expect(filesOf()).toEqual(["/a.gguf"]);
+  });
+
+  it("gets a window when the last was closed, and so do those that come while it loads", async () => {
+    on("darwin");
+    await start();
+    loaded();
+    const first = windowNow();
+    first.close();
+    expect(opened).not.toContain("quit");
+    for (const path of ["/a.gguf", "/b.gguf"]) openFile(path);
+    expect(filesOf()).toEqual([]);
+    loaded();
+    openFile("/c.gguf");
+    expect(filesOf()).toEqual(["/a.gguf", "/b.gguf", "/c.gguf"]);
+    expect(filesOf(first)).toEqual([]);
+  });
+});
+
+describe("a second start", () => {
+  it("hands over its files and brings the window to the front", async () => {
+    await start();
+    loaded();
+    const window = windowNow();
+    window.minimized = true;
+    app.emit("second-instance", {}, ["/electron", "--flag", "m.gguf"], folder);
+    expect(filesOf()).toEqual([model]);
+    expect(window).toMatchObject({ minimized: false, focused: true });
+  });
+
+  it("shows a window where there is none", async () => {
+    on("darwin");
+    await start();
+    loaded();
+    windowNow().close();
+    app.emit("second-instance", {}, ["/electron", model], folder);
+    loaded();
+    expect(filesOf()).toEqual([model]);
+  });
+});
+
+describe("the app", () => {
+  it("shows a window when it is activated without one, and only then", async () => {
+    on("darwin");
+    await start();
+    app.emit("activate");
+    windowNow().close();
+    expect(FakeWindow.all).toEqual([]);
+    app.emit("activate");
+    app.emit("activate");
+    expect(windowNow().url).toBe("workbench://app/index.html");
+  });
+
+  it("ends with its last window, but not on a Mac, and takes the engine with it", async () => {
+    on("linux");
+    await start();
+    const connect = fakeElectron.ipcMain.listeners.get(CHANNELS.requestPort);
+    connect?.({ sender: windowNow().webContents, senderFrame: { url: "workbench://app/index.html", parent: null } });
+    expect(FakeUtility.all).toHaveLength(1);
+    windowNow().close();
+    expect(opened).toContain("quit");
+    app.emit("will-quit");
+    expect(FakeUtility.all[0]?.killed).toBe(true);
+  });
+});
