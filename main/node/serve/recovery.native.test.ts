@@ -10,10 +10,10 @@ import type { Contract, StreamItemOf } from "../../contract/contract.ts";
 import { contract } from "../../contract/contract.ts";
 import { CLOSE_CODES } from "../../contract/transport.ts";
 import { allowedNow } from "../../testing/pace.ts";
-import { connectTo } from "../../testing/serveClient.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { Serving } from "./server.ts";
 import { startServer } from "./server.ts";
+import { connectTo } from "./testClient.ts";
 
 const RECOVERY_MS = 2000;
 

@@ -10,8 +10,8 @@ import { contract } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Running } from "../../testing/rlxProcess.ts";
 import { startRlx } from "../../testing/rlxProcess.ts";
-import { connectTo } from "../../testing/serveClient.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
+import { connectTo } from "./testClient.ts";
 
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "cpu-ane", profile: "auto", context: 4096 };
 

@@ -1,9 +1,9 @@
-/** Connects to `rlx serve` as the window does: a socket as the contract's port. */
+/** For tests: connects to `rlx serve` as the window does, a socket as the contract's port. */
 import { WebSocket } from "ws";
-import { decodeFrame, encodeFrame } from "../contract/codec.ts";
-import type { Port } from "../contract/port.ts";
-import { createInbox } from "../contract/port.ts";
-import { SOCKET_PATH, SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../contract/transport.ts";
+import { decodeFrame, encodeFrame } from "../../contract/codec.ts";
+import type { Port } from "../../contract/port.ts";
+import { createInbox } from "../../contract/port.ts";
+import { SOCKET_PATH, SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../contract/transport.ts";
 
 export interface ServedPort {
   readonly port: Port;
