@@ -1,9 +1,10 @@
 /**
  * Packages the app against a stub of Electron (its binary is not here) and looks into the result: what is in the archive, what is
- * beside it, what the Mac bundle says of itself. Fuses and signing need the real binary and are left out of the stub's config.
+ * beside it, what the Mac bundle says of itself. Fuses and signing need the real binary and are left out of the stub's config;
+ * `packaging.test.ts` reads what they are.
  */
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -123,6 +124,11 @@ function expectArchive(archive: string): void {
   ).toEqual([]);
 }
 
+function expectBeside(resources: string): void {
+  expect(existsSync(join(resources, "native", "rlx.node"))).toBe(true);
+  expect(readdirSync(join(resources, "models"))).toEqual(["rlx-sample.gguf"]);
+}
+
 describe("the package", () => {
   it("for Linux holds the program in its archive and native code beside it", async () => {
     const dist = join(work, "stub-linux");
@@ -130,7 +136,7 @@ describe("the package", () => {
     const output = await build("linux", dist);
     const resources = join(output, "linux-unpacked", "resources");
     expectArchive(join(resources, "app.asar"));
-    expect(existsSync(join(resources, "native", "rlx.node"))).toBe(true);
+    expectBeside(resources);
   });
 
   it("for macOS says what it opens and what it needs", async () => {
@@ -139,6 +145,12 @@ describe("the package", () => {
     const output = await build("mac", dist);
     const contents = join(output, "mac-arm64", "RLX Workbench.app", "Contents");
     expectArchive(join(contents, "Resources", "app.asar"));
+    expectBeside(join(contents, "Resources"));
+    // Built on a Mac only.
+    for (const name of ["rlx_coreml.node", "rlx-coreml-trial"])
+      expect(existsSync(join(contents, "Resources", "native", name)), name).toBe(
+        existsSync(join(root, "native/build-coreml", name)),
+      );
     const info = await readFile(join(contents, "Info.plist"), "utf8");
     for (const text of [
       "<string>gguf</string>",
@@ -146,6 +158,7 @@ describe("the package", () => {
       "<string>Viewer</string>",
       "public.app-category.developer-tools",
       "ElectronAsarIntegrity",
+      "<key>LSMinimumSystemVersion</key>\n    <string>14.0</string>",
     ])
       expect(info).toContain(text);
     expect(existsSync(join(contents, "Frameworks", "RLX Workbench Helper (Renderer).app"))).toBe(true);

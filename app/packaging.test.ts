@@ -1,0 +1,82 @@
+// What electron-builder.yml promises of the packaged app: its fuses, what it needs and what lies beside its archive.
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const require = createRequire(import.meta.url);
+/** A YAML reader is a dependency of electron-builder's own library. */
+const builder = createRequire(require.resolve("electron-builder/package.json"));
+const yaml = createRequire(builder.resolve("app-builder-lib/package.json"))("js-yaml") as {
+  load(text: string): Shipped;
+};
+
+interface Resource {
+  readonly from: string;
+  readonly to: string;
+}
+interface Shipped {
+  readonly asar: unknown;
+  readonly npmRebuild: unknown;
+  readonly files: readonly string[];
+  readonly electronFuses: unknown;
+  readonly extraResources: readonly Resource[];
+  readonly fileAssociations: readonly unknown[];
+  readonly mac: Readonly<Record<string, unknown>> & { readonly extraResources: readonly Resource[] };
+}
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+const shipped = yaml.load(read("electron-builder.yml"));
+const pairs = (resources: readonly Resource[]): readonly string[] => resources.map(({ from, to }) => `${from} > ${to}`);
+
+describe("the packaged app", () => {
+  it("is no Node for others, and runs only the program in its archive", () => {
+    expect(shipped.asar).toBe(true);
+    expect(shipped.electronFuses).toEqual({
+      runAsNode: false,
+      enableNodeOptionsEnvironmentVariable: false,
+      enableNodeCliInspectArguments: false,
+      enableEmbeddedAsarIntegrityValidation: true,
+      onlyLoadAppFromAsar: true,
+      grantFileProtocolExtraPrivileges: false,
+      enableCookieEncryption: false,
+      resetAdHocDarwinSignature: true,
+    });
+  });
+
+  it("holds what was built and nothing of node_modules", () => {
+    expect(shipped.files).toEqual(["out/**", "package.json", "!node_modules/**", "!**/*.map"]);
+    expect(shipped.npmRebuild).toBe(false);
+  });
+
+  it("has the native engine and the sample model beside the archive", () => {
+    expect(pairs(shipped.extraResources)).toEqual([
+      "native/build/rlx.node > native/rlx.node",
+      "assets/models > models",
+    ]);
+    expect(existsSync(join(root, "assets/models/rlx-sample.gguf"))).toBe(true);
+  });
+
+  it("says on a Mac what it needs, and is hardened", () => {
+    expect(shipped.mac).toMatchObject({
+      hardenedRuntime: true,
+      minimumSystemVersion: "14.0",
+      entitlements: "assets/entitlements.mac.plist",
+      entitlementsInherit: "assets/entitlements.mac.plist",
+    });
+    expect(pairs(shipped.mac.extraResources)).toEqual([
+      "native/build-coreml/rlx_coreml.node > native/rlx_coreml.node",
+      "native/build-coreml/rlx-coreml-trial > native/rlx-coreml-trial",
+    ]);
+  });
+
+  it("takes no exception from the hardened runtime but the two it needs", () => {
+    const keys = [...read("assets/entitlements.mac.plist").matchAll(/<key>(.*?)<\/key>/g)].map(([, key]) => key);
+    expect(keys).toEqual(["com.apple.security.cs.allow-jit", "com.apple.security.cs.disable-library-validation"]);
+  });
+
+  it("is offered for GGUF files beside what the user chose", () => {
+    expect(shipped.fileAssociations).toMatchObject([{ ext: "gguf", role: "Viewer", rank: "Alternate" }]);
+  });
+});
