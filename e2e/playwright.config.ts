@@ -1,13 +1,11 @@
 /**
- * The window in Debian's Chromium over `rlx serve`, and the same app in Electron where its binary exists. Screenshots of the
+ * The window in a Chromium of this machine over `rlx serve`, and the same app in Electron where its binary exists. Screenshots of the
  * journey are kept in e2e/screenshots for a person to look at.
  */
-import { existsSync } from "node:fs";
 import { defineConfig } from "@playwright/test";
+import { findChromium } from "../scripts/lib/environment.mjs";
 
-const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
-  existsSync(path),
-);
+const chromium = findChromium();
 
 export default defineConfig({
   testDir: ".",
@@ -20,7 +18,7 @@ export default defineConfig({
   outputDir: "../test-results/e2e",
   use: {
     launchOptions: {
-      ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
+      ...(chromium === undefined ? {} : { executablePath: chromium }),
       args: [
         "--no-sandbox",
         "--disable-gpu",

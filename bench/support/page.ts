@@ -1,18 +1,16 @@
 // What the benchmarks of the window share: `rlx serve` in a process, Chromium, and the time from an action to what it shows.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { chromium } from "@playwright/test";
 import type { Browser, Page } from "@playwright/test";
+import { findChromium } from "../../scripts/lib/environment.mjs";
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 export async function launch(): Promise<Browser> {
-  const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
-    existsSync(path),
-  );
+  const executablePath = findChromium();
   return chromium.launch({
     ...(executablePath === undefined ? {} : { executablePath }),
     args: ["--no-sandbox", "--disable-gpu"],

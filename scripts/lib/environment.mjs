@@ -53,7 +53,10 @@ const chromiumPlaces = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
   "/Applications/Chromium.app/Contents/MacOS/Chromium",
 ];
-/** A Chromium for the tests of the window; RLX_CHROMIUM names another one. */
+/**
+ * A Chromium for the tests of the window; RLX_CHROMIUM names another one.
+ * @returns {string | undefined}
+ */
 export const findChromium = () =>
   [process.env["RLX_CHROMIUM"], ...chromiumPlaces].find((path) => path && existsSync(path));
 
