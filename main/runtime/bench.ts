@@ -30,6 +30,8 @@ export interface BenchSample {
 
 export interface BenchTest {
   readonly test: BenchTestName;
+  /** Before the warm-up. */
+  readonly began: Date;
   readonly tokens: number;
   readonly rates: readonly number[];
   readonly seconds: readonly number[];
@@ -58,6 +60,7 @@ async function repeat(
   options: BenchOptions,
   once: (tokens: Int32Array) => Promise<number>,
 ): Promise<BenchTest> {
+  const began = new Date();
   const random = seededRandom(options.seed ?? 1);
   const vocabulary = 1000;
   const seconds: number[] = [];
@@ -76,6 +79,7 @@ async function repeat(
   const rates = seconds.map((taken) => tokens / taken);
   return {
     test,
+    began,
     tokens,
     rates,
     seconds,

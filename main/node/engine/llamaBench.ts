@@ -8,7 +8,6 @@ export interface LlamaBenchInput {
   readonly model: Pick<OpenModel, "description" | "path" | "argument">;
   readonly tests: readonly BenchTest[];
   readonly threads: number;
-  readonly began: Date;
   readonly machine: string;
   /** What computed, as llama-bench names its backends. */
   readonly backends: string;
@@ -38,8 +37,11 @@ const NO_SWITCH = {
   no_op_offload: 0,
 } as const;
 
+/** As llama-bench writes times, `%Y-%m-%dT%H:%M:%SZ`: there are readers that take no other form. */
+const wholeSeconds = (time: Date): string => time.toISOString().replace(/\.\d+Z$/, "Z");
+
 export function llamaBenchJson(input: LlamaBenchInput): string {
-  const { model, threads, began, machine } = input;
+  const { model, threads, machine } = input;
   const { description } = model;
   const rows = input.tests.map((test) => ({
     build_commit: `rlx-${VERSION}`,
@@ -61,7 +63,7 @@ export function llamaBenchJson(input: LlamaBenchInput): string {
     n_prompt: test.test === "pp" ? test.tokens : 0,
     n_gen: test.test === "tg" ? test.tokens : 0,
     n_depth: 0,
-    test_time: began.toISOString(),
+    test_time: wholeSeconds(test.began),
     avg_ns: Math.round(mean(test.seconds) * 1e9),
     stddev_ns: Math.round(deviation(test.seconds) * 1e9),
     avg_ts: test.mean,

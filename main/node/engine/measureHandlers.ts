@@ -58,7 +58,6 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             ? yield* coremlLease(parts, model, needed, signal)
             : await parts.decoders.lease(model, { device, context: needed, threads });
         try {
-          const began = new Date();
           const before = await machineState(parts);
           const steps = during<BenchSample, readonly Measured[]>((emit) =>
             runBench(lease.session, { ...input, signal, onSample: emit }),
@@ -82,7 +81,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             conditions,
             notes: [...notes(tests), ...stateNotes(conditions)],
             json: llamaBenchJson({
-              ...{ model, tests, began, machine: chipTitle(), mapped: device === "cpu" },
+              ...{ model, tests, machine: chipTitle(), mapped: device === "cpu" },
               ...{ threads: lease.session.threads, chunk: lease.session.facts.chunk },
               backends: backendOf(parts, device),
               cacheType: "target" in lease ? (lease.target.profile === "exact" ? "f32" : "f16") : lease.cacheType,
