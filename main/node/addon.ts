@@ -55,7 +55,10 @@ export interface AddonOptions {
   readonly isa?: string;
 }
 
+const OTHER_PATH = "RLX_ADDON names it: correct that variable, or unset it for the addon that was built.";
+
 export function loadAddon(options: AddonOptions = {}): CpuEngine {
+  const named = typeof options.path === "string";
   const path =
     options.path ?? addonPlaces("native/build/rlx.node", "native/rlx.node").find((place) => existsSync(place));
   if (path === undefined || !existsSync(path))
@@ -63,15 +66,15 @@ export function loadAddon(options: AddonOptions = {}): CpuEngine {
       "ENV_NO_ADDON",
       `[addon] not found: ${options.path ?? "native/build/rlx.node"} does not exist`,
       {
-        hint: "Build it with `npm run build:native` (needs CMake and a C++20 compiler).",
+        hint: named ? OTHER_PATH : "Build it with `npm run build:native` (needs CMake and a C++20 compiler).",
       },
     );
-  const native = openAddon(path);
+  const native = openAddon(path, named ? OTHER_PATH : "Build it again on this machine with `npm run build:native`.");
   return engineOver(native, options.isa);
 }
 
-function openAddon(path: string): NativeAddon {
-  const native = requireAddon(path, "Build it again on this machine with `npm run build:native`.") as NativeAddon;
+function openAddon(path: string, hint: string): NativeAddon {
+  const native = requireAddon(path, hint) as NativeAddon;
   if (native.abi !== ABI)
     throw new WorkbenchError("ENV_NO_ADDON", `[addon] version: got ${String(native.abi)}, expected ${ABI}`, {
       hint: "The addon is older than the program: run `npm run build:native`.",

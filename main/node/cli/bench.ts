@@ -40,7 +40,8 @@ export async function bench(
     repeats: wholeNumber("repeats", options.repeats, 1, 1000),
     warmup: wholeNumber("warmup", options.warmup, 0, 100),
   };
-  for await (const item of command.client.stream("bench.run", input, { signal: command.signal })) {
+  const items = command.client.stream("bench.run", input, { signal: command.signal });
+  for await (const item of measured(items, input.device)) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else if (item.kind === "sample")
       command.output.progress(
@@ -72,7 +73,8 @@ export async function profile(
   if (options.trace !== undefined) await checkTrace(options.trace);
   const asked = common(options, 1, { pp: 65_536, tg: 4096 });
   const { model } = await openModel(command, choice);
-  for await (const item of command.client.stream("profile.run", { ...asked, model }, { signal: command.signal })) {
+  const items = command.client.stream("profile.run", { ...asked, model }, { signal: command.signal });
+  for await (const item of measured(items, asked.device)) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else {
       if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));
@@ -82,6 +84,17 @@ export async function profile(
     }
   }
   throw unfinished(command.signal);
+}
+
+/** Where there is no Core ML, its simulator is offered; but that measures nothing. */
+async function* measured<T>(items: AsyncIterable<T>, device: string): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } catch (error) {
+    if (device !== "coreml" || !(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
+    const hint = "Measure on cpu, or on mlx where it is installed.";
+    throw new WorkbenchError(error.code, error.message, { hint, cause: error });
+  }
 }
 
 /** Before the work, which may be long. */

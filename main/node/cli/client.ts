@@ -70,7 +70,16 @@ export async function openModel(command: Command, choice: ModelChoice, fallback?
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no model: expected a .gguf file", {
       hint: "Give a file, or --sample for the model that comes with the workbench.",
     });
+  requireName(choice.file);
   return command.client.call("model.open", { source: { kind: "path", path: choice.file } }, { signal: command.signal });
+}
+
+/** An empty word, as of a variable of the shell that is not set. */
+export function requireName(file: string): void {
+  if (file !== "") return;
+  throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no file named: got nothing, expected a .gguf file", {
+    hint: "Give a file, or --sample for the model that comes with the workbench.",
+  });
 }
 
 export interface TargetOptions {

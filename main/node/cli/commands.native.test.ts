@@ -110,7 +110,7 @@ const llamaBench = z.strictObject({
   n_prompt: number,
   n_gen: number,
   n_depth: number,
-  test_time: z.iso.datetime(),
+  test_time: text.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
   avg_ns: number.positive(),
   stddev_ns: number,
   avg_ts: number.positive(),
@@ -314,6 +314,11 @@ describe("answers", () => {
       expect(pieces.length).toBe(tokens.length);
       expect(pieces.join("")).toBe("Hello");
     }
+  });
+
+  it("write the bytes of half a character as bytes", async () => {
+    const { pieces } = JSON.parse((await command("tokenize FILE --text 日 --json")).out) as { pieces: string[] };
+    expect(pieces).toEqual(["<0xE6>", "<0x97>", "<0xA5>"]);
   });
 
   it.each(["route FILE", "segments FILE", "route FILE --context 4096 --units cpu-gpu"])(
@@ -588,6 +593,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["nosuch --help", 2, /\[rlx\] unknown command 'nosuch'/],
   ...COMMANDS.map((name) => [`${name} --nope`, 2, new RegExp(`\\[rlx ${name}\\] unknown option '--nope'`)] as const),
   ["inspect one two", 2, /too many arguments/],
+  ['inspect ""', 2, /no file named: got nothing/],
+  ['serve ""', 2, /no file named: got nothing/],
   ...["inspect", "graph", "score --text abc", "tokenize --text abc", "bench", "profile"].map(
     (line) => [line, 2, /no model: expected a \.gguf file Give a file, or --sample/] as const,
   ),
@@ -692,6 +699,33 @@ describe("errors", () => {
     // The same words to people and to programs.
     expect(`${error.message} ${error.hint}`).toMatch(says);
     expect(ended.err).toBe(`error ${error.code}: ${error.message}\n  → ${error.hint}\n`);
+  });
+
+  it.skipIf(process.platform === "darwin").each(["bench", "profile"])("offer %s no simulator", async (name) => {
+    const { code, err } = await command(`${name} FILE --device coreml`);
+    expect(code).toBe(1);
+    expect(err).toMatch(/Core ML exists on Macs only[^]*→ Measure on cpu, or on mlx where it is installed\.\n/);
+  });
+
+  it("name the variable that names an addon", async () => {
+    for (const place of ["/nope", join(folder, "text.txt")]) {
+      const { code, err } = await rlx(words("run FILE -p x"), { home, env: { RLX_ADDON: place } });
+      expect(code).toBe(1);
+      expect(err).toMatch(/error ENV_NO_ADDON[^]*→ RLX_ADDON names it: /);
+    }
+  });
+
+  it("say what to do without a chat template", async () => {
+    const whole = await readFile(slow, "latin1");
+    const mute = whole.replace("tokenizer.chat_template", "tokenizer.none_template");
+    await writeFile(join(folder, "mute.gguf"), mute, "latin1");
+    expect((await command("chat DIR/mute.gguf -m the")).err).toMatch(/error INPUT_TEMPLATE[^]*→ `rlx run` completes/);
+  });
+
+  it("tell that nothing is cached where the folder is none, and answer all the same", async () => {
+    const said = await rlx(words('run FILE -p "Once upon a" -n 1'), { home: join(folder, "text.txt") });
+    expect(said.code).toBe(0);
+    expect(said.err.match(/Nothing is cached: \S+text\.txt\/cache \(RLX_HOME\) is no folder/g)).toHaveLength(1);
   });
 
   it("say how many tokens are too many to score", async () => {
@@ -871,6 +905,12 @@ describe.skipIf(!existsSync("/usr/bin/script"))("on a terminal (not without `scr
     const { out } = await command(line);
     expect(out).not.toContain("fitted to this terminal");
     expect(Math.max(...out.split("\n").map((text) => text.length))).toBeGreaterThan(100);
+  });
+
+  it("gives a rate for messages that were named, too", async () => {
+    const { code, screen } = await terminal("chat --sample -m Hello --temperature 0").ended;
+    expect(code).toBe(0);
+    expect(screen).toMatch(/cpu: \d+ prompt tokens, .* written, at \S+ tok\/s/);
   });
 
   it("stops an answer at ^C and goes on; an empty line ends it", async () => {

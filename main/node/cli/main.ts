@@ -269,9 +269,13 @@ withText(
   .addOption(preset("--chunk <n>", "tokens handled at once", "512"))
   .action(run(async () => (await import("./score.ts")).score));
 
-withText(add("tokenize", "the tokens of a text", 'rlx tokenize model.gguf --text "Hello there"')).action(
-  run(async () => (await import("./score.ts")).tokenize),
-);
+withText(
+  add(
+    "tokenize",
+    "the tokens of a text; bytes that are no character by themselves are written as <0xE3>",
+    'rlx tokenize model.gguf --text "Hello there"',
+  ),
+).action(run(async () => (await import("./score.ts")).tokenize));
 
 onDevice(
   add(

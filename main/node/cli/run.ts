@@ -1,5 +1,6 @@
 /** `rlx run` and `rlx chat`: streamed text, statistics at the end, ^C stops the answer. */
-import { existsSync } from "node:fs";
+import { constants, existsSync } from "node:fs";
+import { access } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
@@ -7,6 +8,9 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { figureText, INTERRUPTED, phaseText } from "./output.ts";
+import { cacheFolder } from "../diskStore.ts";
+import { makeFolder } from "../makeFolder.ts";
+import { readSettings } from "../settings.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
 interface SamplingOptions extends CommonOptions {
@@ -67,7 +71,7 @@ async function answer(
 ): Promise<Answer> {
   let text = "";
   let start: Start | undefined;
-  for await (const item of command.client.stream("run.start", input, { signal })) {
+  for await (const item of withTemplateHint(command.client.stream("run.start", input, { signal }))) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else if (item.kind === "start") {
       start = item;
@@ -79,6 +83,17 @@ async function answer(
     } else if (item.kind === "done" && start !== undefined) return { text, start, done: item };
   }
   throw unfinished(signal);
+}
+
+/** Of a template that there is not, or that refuses a conversation. */
+async function* withTemplateHint<T>(items: AsyncIterable<T>): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } catch (error) {
+    if (!(error instanceof WorkbenchError) || error.code !== "INPUT_TEMPLATE") throw error;
+    const hint = "`rlx run` completes a text without a template.";
+    throw new WorkbenchError(error.code, error.message, { hint, cause: error });
+  }
 }
 
 /** Where an answer comes from: what a simulator writes and how fast says nothing of the device. */
@@ -110,6 +125,22 @@ interface PromptOptions extends SamplingOptions {
   readonly promptFile?: string;
 }
 
+/** A folder that cannot be made is no reason not to answer, but one to be slow: the model is compiled at every start. */
+async function noteCache({ output }: Command): Promise<void> {
+  const settings = readSettings(process.env);
+  const folder = cacheFolder(settings);
+  if (folder === undefined) return;
+  const isKept = await makeFolder(folder, 0o700)
+    .then(() => access(folder, constants.W_OK))
+    .then(
+      () => true,
+      () => false,
+    );
+  if (isKept) return;
+  const variable = settings.cache !== null ? " (RLX_CACHE)" : settings.home !== null ? " (RLX_HOME)" : "";
+  output.note(`Nothing is cached: ${folder}${variable} is no folder that can be written to.`);
+}
+
 /** What a person, a file or another program says; nothing where nobody does. */
 async function promptOf({ signal }: Command, { prompt, promptFile }: PromptOptions): Promise<string | undefined> {
   if (prompt !== undefined) return prompt;
@@ -132,6 +163,7 @@ export async function complete(command: Command, choice: ModelChoice, options: P
         : 'Give one with -p "…", with --prompt-file, or on standard input.',
     });
   }
+  await noteCache(command);
   const { model } = await openModel(command, choice, "sample");
   const input = runInput(model, options, { kind: "completion", text });
   const { text: written, start, done } = await answer(command, input, command.signal);
@@ -147,6 +179,7 @@ export async function chat(
   choice: ModelChoice,
   options: SamplingOptions & { readonly message?: readonly string[]; readonly system?: string },
 ): Promise<number> {
+  await noteCache(command);
   const { model, title } = await openModel(command, choice, "sample");
   const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
   if (options.message !== undefined) return speak(command, model, messages, options.message, options);
@@ -168,13 +201,10 @@ async function speak(
   const answers = [];
   for (const content of said) {
     messages.push({ role: "user", content });
-    const { text, start, done } = await answer(
-      command,
-      runInput(model, options, { kind: "chat", messages: [...messages] }),
-      command.signal,
-      mark(command),
-    );
+    const request = runInput(model, options, { kind: "chat", messages: [...messages] });
+    const { text, start, done } = await answer(command, request, command.signal, mark(command));
     command.output.line();
+    if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
     messages.push({ role: "assistant", content: text });
     answers.push({ text, device: start.device, truth: start.truth, reason: done.reason, stats: done.stats });
     if (done.reason === "cancelled") break;

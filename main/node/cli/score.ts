@@ -5,7 +5,7 @@ import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
 import { counted } from "./output.ts";
-import { readText } from "./text.ts";
+import { readText, textOrBytes } from "./text.ts";
 
 interface TextOptions extends CommonOptions {
   readonly text?: string;
@@ -37,7 +37,7 @@ export async function tokenize(command: Command, choice: ModelChoice, options: T
   const text = await textOf(options, command.signal);
   const { tokenizer } = await opened(command, choice);
   const tokens = [...tokenizer.encode(text, { addSpecial: options.special })];
-  const pieces = tokens.map((id) => tokenizer.piece(id, true));
+  const pieces = tokens.map((id) => textOrBytes(tokenizer.pieceBytes(id, true)));
   command.output.value({ tokens, pieces });
   command.output.table(
     ["id", "piece"],
@@ -51,7 +51,7 @@ export async function tokenize(command: Command, choice: ModelChoice, options: T
 function pieceOf(model: OpenModel): (id: number) => string {
   try {
     const { tokenizer } = model;
-    return (id) => (id < tokenizer.size ? JSON.stringify(tokenizer.piece(id, true)) : "");
+    return (id) => (id < tokenizer.size ? JSON.stringify(textOrBytes(tokenizer.pieceBytes(id, true))) : "");
   } catch (error) {
     if (error instanceof WorkbenchError) return () => "";
     throw error;

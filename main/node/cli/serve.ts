@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { openFileSource } from "../fileByteSource.ts";
 import { startServer } from "../serve/server.ts";
-import { wholeNumber } from "./client.ts";
+import { requireName, wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";
 
 export interface ServeCommandOptions {
@@ -33,6 +33,7 @@ export async function serveCommand(
   interrupted: AbortSignal,
 ): Promise<number> {
   const port = wholeNumber("port", options.port, 0, 65_535);
+  if (file !== undefined) requireName(file);
   // Said here and not only in the window: whoever reads an exit code sees no window.
   if (file !== undefined) await (await openFileSource(resolve(file))).close();
   const out = outFolder();

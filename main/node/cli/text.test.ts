@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readText } from "./text.ts";
+import { readText, textOrBytes } from "./text.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -23,6 +23,17 @@ it.each<readonly [what: string, bytes: readonly number[], offset: number]>([
   const path = join(folder, "bad.txt");
   await writeFile(path, Uint8Array.from(bytes));
   await expect(readText(path, never)).rejects.toMatchObject({ code: "INPUT_MALFORMED", details: { offset } });
+});
+
+it.each<readonly [bytes: readonly number[], text: string]>([
+  [[0x20, 0xe3], " <0xE3>"],
+  [[0x81, 0x82, 0x61], "<0x81><0x82>a"],
+  [[0xef, 0xbf, 0x41], "<0xEF><0xBF>A"],
+  [[0xe3, 0x81, 0x82], "あ"],
+  [[0xef, 0xbf, 0xbd], "\ufffd"],
+  [[], ""],
+])("writes bytes that are no character as bytes: %j", (bytes, text) => {
+  expect(textOrBytes(Uint8Array.from(bytes))).toBe(text);
 });
 
 it("gives a text as it is, marks and byte order too", async () => {

@@ -76,16 +76,26 @@ function textOf(name: string, bytes: Buffer): string {
   const text = bytes.toString("utf8");
   if (isUtf8(bytes)) return text;
   const offset = firstIllFormed(bytes, Buffer.from(text));
-  const byte = (bytes[offset] ?? 0).toString(16).toUpperCase().padStart(2, "0");
+  const byte = byteText(bytes[offset] ?? 0);
   throw new WorkbenchError(
     "INPUT_MALFORMED",
-    `[rlx] ${name}: got the byte 0x${byte} at offset ${offset}, expected UTF-8`,
+    `[rlx] ${name}: got the byte ${byte} at offset ${offset}, expected UTF-8`,
     {
       hint: "Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
       details: { offset },
     },
   );
 }
+
+/** A text, in which bytes that are no character by themselves stand as <0xE3>: of a token that is a part of one. */
+export function textOrBytes(bytes: Uint8Array): string {
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  if (isUtf8(bytes)) return text;
+  const at = firstIllFormed(bytes, Buffer.from(text));
+  return `${textOrBytes(bytes.subarray(0, at))}<${byteText(bytes[at] ?? 0)}>${textOrBytes(bytes.subarray(at + 1))}`;
+}
+
+const byteText = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 
 /** Where the bytes differ from what their text is written as: there stands the mark of replacement, EF BF BD. */
 export function firstIllFormed(bytes: Uint8Array, written: Uint8Array): number {

@@ -204,7 +204,10 @@ export function loadCoreml(path: string | null = null): CoremlBridge {
   if (found === undefined || !existsSync(found))
     throw process.platform === "darwin" || path !== null
       ? new WorkbenchError("ENV_NO_ADDON", `[coreml] not found: ${path ?? "native/build-coreml/rlx_coreml.node"}`, {
-          hint: "Build it with `node scripts/buildNative.mjs coreml` (needs Xcode's command line tools).",
+          hint:
+            path === null
+              ? "Build it with `node scripts/buildNative.mjs coreml` (needs Xcode's command line tools)."
+              : "RLX_COREML_ADDON names it: correct that variable, or unset it.",
         })
       : new WorkbenchError("ENV_NO_DEVICE", `[coreml] ${NO_COREML}`, { hint: "Choose coreml-sim, or cpu." });
   const native = requireAddon(
