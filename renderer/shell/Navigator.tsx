@@ -4,6 +4,7 @@ import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { foldGraph } from "../graph/fold.ts";
 import { groupName, nodeName, opName, pathOf } from "../graph/graphModel.ts";
+import { segmentsOfNodes } from "../graph/hopWords.ts";
 import { parseQuery, searchNodes } from "../graph/search.ts";
 import { current } from "../session/async.ts";
 import { cx } from "../ui/cx.ts";
@@ -12,7 +13,7 @@ import { count, signed } from "../ui/format.ts";
 import { modelName } from "../features/bench/slice.ts";
 import { pastRuns } from "./pastRuns.ts";
 import type { TreeRow } from "./treeRows.ts";
-import { treeRows } from "./treeRows.ts";
+import { rowsWithin, treeRows } from "./treeRows.ts";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Navigator.module.css";
 
@@ -60,10 +61,33 @@ function Structure({ filter }: { readonly filter: string }): ReactNode {
         last: -1,
       }));
   }, [picture, open, filter]);
-  return <Tree rows={rows} />;
+  const within = useSegmentRows(rows);
+  return <Tree rows={rows} within={within} />;
 }
 
-function Tree({ rows }: { readonly rows: readonly TreeRow[] }): ReactNode {
+/** The rows of the selected segment, as the canvas leaves their boxes bright. */
+function useSegmentRows(rows: readonly TreeRow[]): ReadonlySet<string> {
+  const picture = useWorkbench((state) => current(state.picture));
+  const segment = useWorkbench((state) => (state.selection.kind === "segment" ? state.selection.index : -1));
+  const route = useWorkbench((state) =>
+    state.graphStage.kind === "legal" ? current(state.routes[state.phase]) : null,
+  );
+  return useMemo((): ReadonlySet<string> => {
+    const nodeCount = picture?.model.view.nodeCount;
+    if (picture === null || segment < 0 || route === null || nodeCount !== route.nodes.device.length) return NO_ROWS;
+    return rowsWithin(picture.model, rows, segmentsOfNodes(nodeCount, route), segment);
+  }, [picture, rows, segment, route]);
+}
+
+const NO_ROWS: ReadonlySet<string> = new Set();
+
+interface TreeProps {
+  readonly rows: readonly TreeRow[];
+  /** Keys of the rows that are marked beside the selected one. */
+  readonly within: ReadonlySet<string>;
+}
+
+function Tree({ rows, within }: TreeProps): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
   const selection = useWorkbench((state) => state.selection);
   const toggleGroup = useWorkbench((state) => state.toggleGroup);
@@ -163,6 +187,7 @@ function Tree({ rows }: { readonly rows: readonly TreeRow[] }): ReactNode {
               {...(row.open === null ? {} : { "aria-expanded": row.open })}
               className={cx(
                 styles["row"],
+                within.has(row.key) && styles["within"],
                 index === selectedAt && styles["on"],
                 index === at && styles["at"],
                 row.target === null && styles["heading"],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { classify, foldGraph } from "../graph/fold.ts";
-import { createGraphModel, groupName } from "../graph/graphModel.ts";
-import { treeRows } from "./treeRows.ts";
+import { createGraphModel, groupName, opName } from "../graph/graphModel.ts";
+import { rowsWithin, treeRows } from "./treeRows.ts";
 
 const view = decoderGraph(
   { ...QWEN_SHAPE, layers: 6, oddLayers: [3] },
@@ -40,5 +40,16 @@ describe("the structure tree", () => {
       "  add (residual)",
       " 2 (same)",
     ]);
+  });
+
+  it("knows the rows that a segment has a part in", () => {
+    const segments = Int32Array.from({ length: view.nodeCount }, (_, n) => (opName(view, n) === "attention" ? 0 : -1));
+    const folded = treeRows(model, foldGraph(model, { open: new Set(), classes }), classes);
+    const titles = (segment: number): string[] => {
+      const within = rowsWithin(model, folded, segments, segment);
+      return folded.filter(({ key }) => within.has(key)).map(({ title }) => title);
+    };
+    expect(titles(0)).toEqual(["0 – 2", "3", "4 – 5"]);
+    expect(titles(1)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@
 import type { Shown } from "../graph/fold.ts";
 import { usualClass } from "../graph/fold.ts";
 import type { GraphModel } from "../graph/graphModel.ts";
-import { groupKind, groupName, groupNote, nodeName, opName, visibleOps } from "../graph/graphModel.ts";
+import { groupKind, groupName, groupNote, nodeName, opName, pathOf, visibleOps } from "../graph/graphModel.ts";
 
 export interface TreeRow {
   readonly key: string;
@@ -94,3 +94,23 @@ function rowOf(model: GraphModel, item: Shown, depth: number, usual: number | nu
 
 /** Under a heading "blocks" the number says it all. */
 const shortName = (name: string): string => /^\S+ (\d+)$/.exec(name)?.[1] ?? name;
+
+/** Keys of the rows with an op of a segment in them. */
+export function rowsWithin(
+  model: GraphModel,
+  rows: readonly TreeRow[],
+  segments: ArrayLike<number>,
+  segment: number,
+): ReadonlySet<string> {
+  const groups = new Set<number>();
+  for (let node = 0; node < model.view.nodeCount; node++)
+    if (segments[node] === segment) for (const group of pathOf(model.view, node)) groups.add(group);
+  const holds = ({ target, last }: TreeRow): boolean => {
+    if (target === null) return false;
+    if (target.kind === "node") return segments[target.node] === segment;
+    // Between the blocks of a stack lie the numbers of their parts: those hold what their block holds.
+    for (let group = target.group; group <= last; group++) if (groups.has(group)) return true;
+    return false;
+  };
+  return new Set(rows.filter(holds).map(({ key }) => key));
+}
