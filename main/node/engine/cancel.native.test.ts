@@ -1,8 +1,8 @@
 /**
  * Cancel is answered within 100 ms, wherever the engine is in its work. What is measured runs from the moment at which somebody
  * meant to cancel (a timer, so that a held event loop counts) until the engine has answered something else; the median of
- * several moments of the work is printed. The bound below has slack, because two and a half times as long on a busy machine
- * is the machine, and ten times as long is a loop that never looks up.
+ * several moments of the work is printed. The bound is the promise itself. It grows with what everything takes longer on a busy
+ * machine, but not beyond two and a half times: that is a loop that never looks up.
  */
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -10,12 +10,13 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { median } from "../../runtime/statistics.ts";
+import { allowedNow } from "../../testing/pace.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { Harness } from "./engineHarness.ts";
 import { engineHarness } from "./engineHarness.ts";
 
 const GOAL_MS = 100;
-const BOUND_MS = 250;
+const MOST_MS = 250;
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "cpu-ane", profile: "auto", context: 4096 };
 
 let harness: Harness;
@@ -42,6 +43,8 @@ const stream =
     harness.all(method, input, { signal });
 
 const LONG = { kind: "completion", text: "the thing ".repeat(400) } as const;
+/** In which it has room: a prompt that has none is refused before any of it is read. */
+const LONG_CONTEXT = 8192;
 const exported = (round: number): string => join(harness.folder, `slow-${round}.mlpackage`);
 
 /** What is cancelled, and after how many milliseconds. */
@@ -62,10 +65,12 @@ const WORKS: readonly { readonly name: string; readonly after: readonly number[]
     after: [20, 40, 60, 80, 100],
     // Each from its first token: a prompt that is known already takes no time.
     work: (signal, round) =>
-      stream("run.start", { model: slow, prompt: { ...LONG, text: `${round} ${LONG.text}` }, maxTokens: 1 })(
-        signal,
-        round,
-      ),
+      stream("run.start", {
+        model: slow,
+        prompt: { ...LONG, text: `${round} ${LONG.text}` },
+        context: LONG_CONTEXT,
+        maxTokens: 1,
+      })(signal, round),
   },
   {
     name: "bench",
@@ -129,17 +134,18 @@ async function answeredAfter(work: Work, after: number, round: number): Promise<
   return early ? undefined : performance.now() - wished;
 }
 
-it.each(WORKS)("$name", { retry: 2 }, async ({ name, after, work }) => {
+it.each(WORKS)("$name", async ({ name, after, work }) => {
   const times: number[] = [];
   for (const [round, delay] of after.entries()) {
     const time = await answeredAfter(work, delay, round);
     if (time !== undefined) times.push(time);
   }
   const middle = median(times);
+  const allowed = await allowedNow(GOAL_MS);
   console.log(
-    `cancel of ${name}: median ${middle.toFixed(0)} ms of ${times.length}, goal ${GOAL_MS} ms (${times.map((time) => time.toFixed(0)).join(", ")})`,
+    `cancel of ${name}: median ${middle.toFixed(0)} ms of ${times.length} (${times.map((time) => time.toFixed(0)).join(", ")}), ${allowed.sentence}`,
   );
   // All of them were cancelled in the middle.
   expect(times.length).toBe(after.length);
-  expect(middle).toBeLessThan(BOUND_MS);
+  expect(middle, allowed.sentence).toBeLessThan(Math.min(allowed.ms, MOST_MS));
 });
