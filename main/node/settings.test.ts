@@ -49,6 +49,15 @@ describe("settings", () => {
     );
     for (const { name } of read) expect(page, name).toContain(`\`${name}\``);
   });
+
+  it("leaves none of Python's undocumented", () => {
+    const files = readdirSync(join(root, "python"), { recursive: true, encoding: "utf8" });
+    const read = files
+      .filter((name) => name.endsWith(".py"))
+      .flatMap((name) => readFileSync(join(root, "python", name), "utf8").match(/\bRLX_[A-Z_]+\b/g) ?? []);
+    expect(read).toEqual(expect.arrayContaining(["RLX_LLAMA_CPU", "RLX_GGML_LIBRARY"]));
+    for (const name of new Set(read)) expect(page, name).toContain(`\`${name}\``);
+  });
 });
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
