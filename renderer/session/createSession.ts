@@ -276,6 +276,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     setTab: (tab) => set({ tab }),
     setTensorQuery: (tensorQuery) => set({ tensorQuery }),
     showTensor: (name) => set({ tensorQuery: name, tab: "tensors" }),
+    chooseTensor: (chosenTensor) => set({ chosenTensor }),
     select(selection) {
       set({ selection });
       void chooseNode(selection);

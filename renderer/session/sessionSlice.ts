@@ -9,7 +9,7 @@ import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import type { EngineInfo, EngineStatus } from "../../main/contract/views/engine.ts";
 import type { WeightRow } from "../../main/contract/views/export.ts";
 import type { NodeView } from "../../main/contract/views/graph.ts";
-import type { Overview, Recent } from "../../main/contract/views/model.ts";
+import type { Overview, Recent, TensorRow } from "../../main/contract/views/model.ts";
 import type { MlxRoute } from "../../main/contract/views/mlx.ts";
 import type { PlannedRoute, RouteView, TargetList } from "../../main/contract/views/route.ts";
 import type { ProfileView } from "../../main/contract/views/run.ts";
@@ -53,6 +53,8 @@ export interface SessionData {
   readonly tab: Tab;
   /** What the tensor table is searched for: links from elsewhere lead to a row of it. */
   readonly tensorQuery: string;
+  /** The row of the tensor table that the inspector speaks about. */
+  readonly chosenTensor: TensorRow | null;
   /** What was measured of this model: the last profile, and what each weight lost in the last export. The graph shows both. */
   readonly profiled: ProfileView | null;
   readonly weightErrors: WeightErrors | null;
@@ -69,6 +71,7 @@ export interface SessionActions {
   readonly setTab: (tab: Tab) => void;
   readonly setTensorQuery: (query: string) => void;
   readonly showTensor: (name: string) => void;
+  readonly chooseTensor: (tensor: TensorRow | null) => void;
   readonly select: (selection: Selection) => void;
   readonly loadRecents: () => Promise<void>;
   readonly forgetRecent: (path: string) => Promise<void>;
@@ -116,6 +119,7 @@ export const NO_MODEL = {
   node: IDLE,
   tab: "overview",
   tensorQuery: "",
+  chosenTensor: null,
 } as const satisfies Partial<SessionData>;
 
 export const INITIAL_SESSION: SessionData = {

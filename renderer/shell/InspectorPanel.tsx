@@ -9,6 +9,7 @@ import { WhereCard } from "../features/profile/WhereCard.tsx";
 import { NodeRouteCard } from "../features/route/NodeRouteCard.tsx";
 import { SegmentPlan } from "../features/route/SegmentPlan.tsx";
 import { RunInspector } from "../features/run/RunInspector.tsx";
+import { TensorInspector } from "../features/tensors/TensorInspector.tsx";
 import { current } from "../session/async.ts";
 import { useShowNode } from "./useShowNode.ts";
 import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
@@ -17,6 +18,7 @@ import styles from "./InspectorPanel.module.css";
 export function InspectorPanel(): ReactNode {
   const tab = useWorkbench((state) => state.tab);
   const showNode = useWorkbench((state) => state.showNode);
+  const tensor = useWorkbench((state) => state.chosenTensor);
   const showMil = useWorkbench((state) => state.showMil);
   const choosePass = useWorkbench((state) => state.choosePass);
   const showPass = useWorkbench((state) => state.showPass);
@@ -43,6 +45,8 @@ export function InspectorPanel(): ReactNode {
         <ProfileInspector onNode={showLegalNode} />
       ) : tab === "bench" && runs ? (
         <BenchInspector />
+      ) : tab === "tensors" && tensor !== null ? (
+        <TensorInspector tensor={tensor} onNode={showLegalNode} />
       ) : tab === "pipeline" ? (
         <PassInspector onNode={(node) => go(() => showNode(node))} onGraph={showPass} />
       ) : (

@@ -1,6 +1,6 @@
 /** The tensor table: every tensor of the file, searched and sorted by the engine, a window of rows at a time. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import type { ReactNode } from "react";
+import type { KeyboardEvent, ReactNode } from "react";
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from "react";
 import type { TensorRow } from "../../../main/contract/views/model.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
@@ -15,6 +15,7 @@ import styles from "./Tensors.module.css";
 
 const PAGE = 200;
 const ROW = 24;
+const HEAD = 28;
 
 type Sort = "file" | "name" | "type" | "parameters" | "bytes" | "layer";
 const COLUMNS: readonly { readonly id: string; readonly title: string; readonly sort: Sort | null }[] = [
@@ -54,6 +55,8 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW,
     overscan: 20,
+    // The head stands above the rows and moves them down.
+    scrollPaddingEnd: HEAD,
   });
   const items = virtual.getVirtualItems();
   const first = items[0]?.index ?? 0;
@@ -64,6 +67,18 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
   useEffect(() => {
     if (scroller.current !== null) scroller.current.scrollTop = 0;
   }, [asked, sort]);
+  const chosen = useSession((state) => state.chosenTensor?.name ?? null);
+  const chooseTensor = useSession((state) => state.chooseTensor);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0 || event.target !== event.currentTarget) return;
+    event.preventDefault();
+    const at = [...rows].find(([, row]) => row.name === chosen)?.[0] ?? (step > 0 ? first - 1 : last + 1);
+    const next = rows.get(at + step);
+    if (next === undefined) return;
+    chooseTensor(next);
+    virtual.scrollToIndex(at + step);
+  };
   const choose = (by: Sort): void =>
     setSort((before) =>
       before.by === by
@@ -98,6 +113,7 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
         aria-label="Tensors"
         aria-rowcount={(found?.matched ?? 0) + 1}
         tabIndex={0}
+        onKeyDown={onKeyDown}
       >
         <div role="row" className={styles["head"]} aria-rowindex={1}>
           {COLUMNS.map((column) => (
@@ -119,7 +135,7 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
         </div>
         <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: "relative" }}>
           {items.map(({ index, start }) => (
-            <Row key={index} row={rows.get(index)} index={index} top={start} />
+            <Row key={index} row={rows.get(index)} index={index} top={start} chosen={chosen} onChoose={chooseTensor} />
           ))}
         </div>
         {found?.matched === 0 ? <Empty title="No tensor has these words" /> : null}
@@ -132,13 +148,29 @@ function Row({
   row,
   index,
   top,
+  chosen,
+  onChoose,
 }: {
   readonly row: TensorRow | undefined;
   readonly index: number;
   readonly top: number;
+  /** Name of the tensor that the inspector shows. */
+  readonly chosen: string | null;
+  readonly onChoose: (row: TensorRow) => void;
 }): ReactNode {
+  const isChosen = row !== undefined && row.name === chosen;
   return (
-    <div role="row" aria-rowindex={index + 2} className={styles["row"]} style={{ transform: `translateY(${top}px)` }}>
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-current={isChosen}
+      data-chosen={isChosen}
+      className={styles["row"]}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={() => {
+        if (row !== undefined) onChoose(row);
+      }}
+    >
       {row === undefined ? (
         <div role="cell">…</div>
       ) : (
