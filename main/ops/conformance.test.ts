@@ -10,14 +10,13 @@ import { gradientGraph } from "../autodiff/vjp.ts";
 import { batchGraph } from "../autodiff/vmap.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
-import { bindDim } from "../ir/dim.ts";
 import { isFloat, isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
 import { printGraph } from "../ir/print.ts";
-import { bindType, formatType } from "../ir/type.ts";
+import { bindType, formatType, staticShape } from "../ir/type.ts";
 import { verify } from "../ir/verify.ts";
 import type { AnyOp, Backend, Decomposition, Sample } from "./defineOp.ts";
 import { STABLE_BACKENDS } from "./defineOp.ts";
@@ -69,7 +68,7 @@ describe("every op", () => {
   const shapesOf = (op: AnyOp, sample: AnySample): readonly (readonly number[])[] => {
     const given = sample.inputs.map((input) => input.type);
     const types = given.length > 0 ? given : sampleGraph(op, sample).nodes.at(-1)!.outputs;
-    return types.map(({ shape }) => shape.map((dim) => bindDim(dim, sample.bindings ?? {})));
+    return types.map((type) => staticShape(bindType(type, sample.bindings ?? {}), "sample"));
   };
 
   it.each(ops.map((op) => [op.name, op] as const))("%s has a sample with an odd size", (_, op) => {
