@@ -97,6 +97,16 @@ it("a node of that graph is explained for the target that is named", async () =>
   expect(view.placement).toMatchObject({ device: "cpu", target: cpu });
 });
 
+it("an op has its own reasons: none of its free steps, none of a Neural Engine that the target leaves out", async () => {
+  const model = await open("sample");
+  const target = { ...TARGET, units: "cpu-gpu" } as const;
+  const key = { model, stage: { kind: "legal", target }, phase: "decode" } as const;
+  const graph = await harness.client.call("graph.get", key);
+  const node = graph.nodes.op.findIndex((op) => graph.strings[op] === "linear");
+  const { placement } = await harness.client.call("graph.node", { key, node, target });
+  expect(placement?.rules.map(({ id }) => id)).toEqual(["gpu-faster"]);
+});
+
 it("a large model is worked out between other answers, and not at all once nobody wants it", async () => {
   const model = await open("header-only-400");
   const abort = new AbortController();
