@@ -1,8 +1,11 @@
-// What `npx rlx` does when its bundle is missing: packages, native engine, bundle.
+// What `npx rlx` does when its bundle is missing or older than a source: packages, native engine, bundle; what is done is skipped.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./lib/process.mjs";
 import { setup } from "./setup.mjs";
 
 try {
-  console.error("rlx: first use in this folder, building");
+  if (!existsSync(join(root, "out/cli/rlx.js"))) console.error("rlx: first use in this folder, building");
   await setup();
   const { build } = await import("./build.mjs");
   process.exit((await build({ names: ["cli", "engine"] })) ? 0 : 1);

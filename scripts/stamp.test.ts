@@ -1,8 +1,8 @@
 // Stamps decide what is not done again, so they must notice every change and every missing output.
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+import { forget, isFresh, isNewest, keyOf, markFresh } from "./lib/stamp.mjs";
 
 const root = resolve(import.meta.dirname, "..");
 const folder = join(root, ".cache", `stamp-test-${process.pid}`);
@@ -40,4 +40,16 @@ it("is fresh only for the same key, with every output there", () => {
   expect(isFresh(name, key, [output, `${output}-missing`])).toBe(false);
   forget(name);
   expect(isFresh(name, key, [output])).toBe(false);
+});
+
+it("tells by the times whether a source is newer than an output, tests aside", async () => {
+  const at = (path: string, seconds: number): Promise<void> => utimes(join(root, path), seconds, seconds);
+  for (const name of ["a.ts", "b.ts", "a.test.ts"]) await at(join(source, name), 1000);
+  await at(output, 1001);
+  expect(isNewest(output, [source])).toBe(true);
+  expect(isNewest(join(source, "missing"), [source])).toBe(false);
+  await at(join(source, "a.test.ts"), 1002);
+  expect(isNewest(output, [source])).toBe(true);
+  await at(join(source, "b.ts"), 1002);
+  expect(isNewest(output, [source])).toBe(false);
 });

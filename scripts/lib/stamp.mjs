@@ -18,16 +18,37 @@ function* filesBelow(path) {
   }
 }
 
+/** What no program is made of. */
+const besides = /\.(test\.tsx?|md)$/;
+
 /** A key over the contents of files and folders (relative to the repository) and some words. */
 export function keyOf(paths, words = []) {
   const hash = createHash("sha256").update(words.join("\0"));
   for (const path of paths) {
     for (const file of filesBelow(join(root, path))) {
-      if (/\.(test\.tsx?|md)$/.test(file)) continue;
+      if (besides.test(file)) continue;
       hash.update(file.slice(root.length)).update("\0").update(readFileSync(file)).update("\0");
     }
   }
   return hash.digest("hex");
+}
+
+/** A quick look at times instead of contents: whether the output is there and no source is newer. */
+export function isNewest(output, sources) {
+  const made = statSync(join(root, output), { throwIfNoEntry: false })?.mtimeMs;
+  if (made === undefined) return false;
+  const isOlder = (path) => statSync(path).mtimeMs <= made;
+  // Not `filesBelow`, which asks for each file twice and sorts: this runs before every command.
+  const areOlder = (folder) =>
+    readdirSync(folder, { withFileTypes: true }).every((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return ignored.has(entry.name) || areOlder(path);
+      return besides.test(entry.name) || isOlder(path);
+    });
+  return sources
+    .map((source) => join(root, source))
+    .filter((path) => existsSync(path))
+    .every((path) => (statSync(path).isDirectory() ? areOlder(path) : isOlder(path)));
 }
 
 const stampPath = (name) => join(root, ".cache/stamps", name);
