@@ -138,7 +138,7 @@ function baseOf(profile: ProfileView): string {
   const { parts } = tokenParts(profile);
   const outside = parts.filter(({ part }) => part === "drawing" || part === "between");
   if (parts.length === 0) return "";
-  return `The first share is of the time in operations, which are ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
+  return `Shares are of its operations, ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
 }
 
 function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
@@ -187,7 +187,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
                 {hasDevices ? <th className={table["left"]}>device</th> : null}
                 <th>count</th>
                 <th>{phase === "decode" ? "time, one token" : "time"}</th>
-                <th>share of ops</th>
+                <th title="Of the time in operations">of ops</th>
                 <th>GB/s</th>
                 <th className={cx(table["left"], styles["roof"])}>of this machine’s roof</th>
               </tr>
