@@ -4,7 +4,7 @@ import { intervalName } from "../../../main/contract/views/run.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { cx } from "../../ui/cx.ts";
-import { count, intervalText, plural, rate, significant, spreadText } from "../../ui/format.ts";
+import { count, figureText, intervalText, plural, significant, spreadText } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import { comparisonJson, comparisonMarkdown } from "./benchText.ts";
@@ -68,7 +68,7 @@ function Row({
     if (test === undefined) return "–";
     return (
       <>
-        {rate(test.rate.value)}
+        {figureText(test.rate)}
         <span className={styles["says"]}>{spreadText(test.rate)}</span>
       </>
     );
@@ -128,8 +128,8 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
                 {TEST_NAMES[test]}
                 <span className={styles["says"]}>{sentence}</span>
               </td>
-              <td>{rate(a.rate.value)}</td>
-              <td>{rate(b.rate.value)}</td>
+              <td>{figureText(a.rate)}</td>
+              <td>{figureText(b.rate)}</td>
               <td>{significant(ratio.value)} ×</td>
               <td>
                 {intervalText(ratio.low, ratio.high)}

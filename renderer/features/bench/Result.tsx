@@ -6,7 +6,7 @@ import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { intervalText, plural, significant } from "../../ui/format.ts";
+import { intervalText, isApproximate, plural, significant } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import { resultMarkdown } from "./benchText.ts";
 import { Dots } from "./Dots.tsx";
@@ -36,6 +36,7 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
               {TEST_NAMES[test.test]}, {plural(test.tokens, "token")}
             </span>
             <strong>
+              {isApproximate(test.rate.truth) ? "~" : ""}
               {significant(test.rate.value)} <small>t/s</small>
             </strong>
             <Dots

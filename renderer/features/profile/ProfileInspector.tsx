@@ -7,12 +7,12 @@ import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, plural, seconds, share } from "../../ui/format.ts";
+import { bytes, plural, share } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import type { ProfileSlice } from "./slice.ts";
 import { nodesOfSlice } from "./slices.ts";
 import { sumStep } from "./timeline.ts";
-import { stepTitle } from "./timelineText.ts";
+import { stepTitle, timeText } from "./timelineText.ts";
 import { WhereCard } from "./WhereCard.tsx";
 import styles from "./Profile.module.css";
 
@@ -46,11 +46,11 @@ export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
       <WhereCard />
       {slice < 0 ? null : <Instruction profile={profile} slice={slice} onNode={onNode} />}
       <h2 className={styles["title"]}>{stepTitle(profile, step)}</h2>
-      <Card title={seconds(total)} aside={<TruthMark truth={profile.truth} />}>
+      <Card title={timeText(profile, total)} aside={<TruthMark truth={profile.truth} />}>
         <Facts
           rows={[
-            ...sums.slice(0, SHOWN).map((row) => [row.op, seconds(row.seconds)] as const),
-            ...(total > known * 1.001 ? ([["drawing, start and end", seconds(total - known)]] as const) : []),
+            ...sums.slice(0, SHOWN).map((row) => [row.op, timeText(profile, row.seconds)] as const),
+            ...(total > known * 1.001 ? ([["drawing, start and end", timeText(profile, total - known)]] as const) : []),
           ]}
         />
         {sums.length > SHOWN ? <Note>And {plural(sums.length - SHOWN, "other op")}.</Note> : null}
@@ -92,7 +92,7 @@ function Instruction({ profile, slice, onNode }: InstructionProps): ReactNode {
       <Facts
         rows={[
           ["what", strings[slices.label[slice] ?? 0] ?? ""],
-          ["time", seconds(slices.seconds[slice] ?? 0)],
+          ["time", timeText(profile, slices.seconds[slice] ?? 0)],
           ["bytes", bytes(slices.bytes[slice] ?? 0)],
         ]}
       />

@@ -10,7 +10,7 @@ import { Button } from "../../ui/Button.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { NumberField } from "../../ui/fields.tsx";
-import { count, figureText, fineShare, plural, seconds, share, significant } from "../../ui/format.ts";
+import { count, figureText, fineShare, plural, share, significant } from "../../ui/format.ts";
 import { DeviceChip, Meter, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
@@ -19,6 +19,7 @@ import { roofOf, tokenParts } from "./breakdown.ts";
 import type { ProfileSlice } from "./slice.ts";
 import { slowestSlice } from "./slices.ts";
 import { Timeline } from "./Timeline.tsx";
+import { timeText } from "./timelineText.ts";
 import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
@@ -173,7 +174,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
           <span>
             {figureText(part.seconds)} a token
             {phase === "decode" && between !== undefined && between.seconds > 0
-              ? ` and ${seconds(between.seconds)} until the next`
+              ? ` and ${timeText(profile, between.seconds)} until the next`
               : ""}
             , {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0) / tokens), "instruction")}
             {profile.roof === null ? "" : `, roof ${figureText(profile.roof)}`}
@@ -199,6 +200,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
                   row={row}
                   tokens={tokens}
                   hasDevices={hasDevices}
+                  time={(value) => timeText(profile, value)}
                   chosen={row.op === chosen}
                   onChoose={() => chooseSlice(slowestSlice(profile, row.op, phase === "decode"))}
                 />
@@ -221,12 +223,14 @@ function Row({
   row,
   tokens,
   hasDevices,
+  time,
   chosen,
   onChoose,
 }: {
   readonly row: ProfileRow;
   readonly tokens: number;
   readonly hasDevices: boolean;
+  readonly time: (value: number) => string;
   readonly chosen: boolean;
   readonly onChoose: () => void;
 }): ReactNode {
@@ -245,7 +249,7 @@ function Row({
         </td>
       ) : null}
       <td>{count(row.count / tokens)}</td>
-      <td>{seconds(row.seconds / tokens)}</td>
+      <td>{time(row.seconds / tokens)}</td>
       <td>{fineShare(row.share)}</td>
       <td>{row.bandwidth === null || roof.kind === "none" ? "–" : significant(row.bandwidth / 1e9)}</td>
       <td className={styles["roof"]}>

@@ -4,11 +4,12 @@ import { useMemo } from "react";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
-import { fineShare, plural, seconds } from "../../ui/format.ts";
+import { fineShare, plural } from "../../ui/format.ts";
 import { Meter, TruthMark } from "../../ui/marks.tsx";
 import type { PartName } from "./breakdown.ts";
 import { tokenParts } from "./breakdown.ts";
 import type { ProfileSlice } from "./slice.ts";
+import { timeText } from "./timelineText.ts";
 import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
@@ -39,7 +40,7 @@ export function WhereCard(): ReactNode {
         {where.parts.map(({ part, seconds: each, share }) => (
           <div key={part} title={MEANING[part]}>
             <dt>{NAMES[part]}</dt>
-            <dd>{seconds(each)}</dd>
+            <dd>{timeText(profile, each)}</dd>
             <dd>{fineShare(share)}</dd>
             <dd>
               <Meter value={share} label={NAMES[part]} />
@@ -48,8 +49,8 @@ export function WhereCard(): ReactNode {
         ))}
       </dl>
       <Note>
-        Mean of {plural(where.tokens, "token")}: {seconds(where.seconds)} from one to the next,{" "}
-        {seconds(where.seconds - between)} of it in the engine.
+        Mean of {plural(where.tokens, "token")}: {timeText(profile, where.seconds)} from one to the next,{" "}
+        {timeText(profile, where.seconds - between)} of it in the engine.
       </Note>
     </Card>
   );

@@ -1,6 +1,10 @@
 /** Steps and slices in words, for the line under the timeline and for those who cannot see it. */
 import type { ProfileView } from "../../../main/contract/views/run.ts";
-import { bytes, seconds } from "../../ui/format.ts";
+import { approximate, bytes, isApproximate, seconds } from "../../ui/format.ts";
+
+/** A time of the recording: `~` where a simulator took it. */
+export const timeText = ({ truth }: Pick<ProfileView, "truth">, value: number): string =>
+  isApproximate(truth) ? approximate(seconds(value)) : seconds(value);
 
 export function stepAt({ steps }: ProfileView, time: number): number {
   for (let i = 0; i < steps.start.length; i++) {
@@ -20,16 +24,17 @@ export function stepTitle({ steps }: ProfileView, step: number): string {
 export function describeStep(profile: ProfileView, step: number): string {
   return step < 0 || step >= profile.steps.start.length
     ? ""
-    : `${stepTitle(profile, step)}: ${seconds(profile.steps.seconds[step] ?? 0)}`;
+    : `${stepTitle(profile, step)}: ${timeText(profile, profile.steps.seconds[step] ?? 0)}`;
 }
 
-export function describeSlice({ slices, strings }: ProfileView, slice: number): string {
+export function describeSlice(profile: ProfileView, slice: number): string {
+  const { slices, strings } = profile;
   if (slice < 0 || slice >= slices.start.length) return "";
   const read = slices.bytes[slice] ?? 0;
   const length = slices.seconds[slice] ?? 0;
   const label = strings[slices.label[slice] ?? 0] ?? "";
   return [
-    `${strings[slices.op[slice] ?? 0] ?? ""}${label === "" || label === strings[slices.op[slice] ?? 0] ? "" : ` ${label}`}: ${seconds(length)}`,
+    `${strings[slices.op[slice] ?? 0] ?? ""}${label === "" || label === strings[slices.op[slice] ?? 0] ? "" : ` ${label}`}: ${timeText(profile, length)}`,
     read > 0 && length > 0 ? `${bytes(read)} at ${bytes(read / length)}/s` : "",
   ]
     .filter((part) => part !== "")
