@@ -22,7 +22,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "rlx-tidy-"));
   for (const name of ["tmp", "exports"]) await mkdir(join(folder, name));
   slow = join(folder, "slow.gguf");
-  await writeTinyGguf(slow, { layers: 96 });
+  await writeTinyGguf(slow, { layers: 160 });
 });
 afterAll(async () => {
   for (const { process: server } of servers) server.kill("SIGKILL");
