@@ -852,7 +852,7 @@ describe("a reader that leaves", () => {
 });
 
 describe.skipIf(!existsSync("/dev/full"))("a disk that is full (not without /dev/full)", () => {
-  it.each(["graph --deep --json", "inspect FILE", "serve", "--help"])(
+  it.each(["graph --deep --json", "inspect FILE --metadata", "serve", "--help"])(
     "ends %s with a word instead of a stack",
     async (line) => {
       const full = await open("/dev/full", "w");

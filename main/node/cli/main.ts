@@ -2,11 +2,25 @@
  * `rlx`: the command line over the same engine as the window. This file knows names, options and examples; each command's work
  * is loaded when it is called, so that help costs nothing.
  */
-import { CommanderError, Option, Command as Program } from "commander";
+import { CommanderError, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
+import {
+  CHIP_OPTION,
+  forTarget,
+  inPrecision,
+  ofBothPhases,
+  onDevice,
+  once,
+  preset,
+  sampling,
+  several,
+  withHeaders,
+  withoutWeights,
+  withText,
+} from "./options.ts";
 import { createOutput } from "./output.ts";
 
 type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
@@ -67,70 +81,6 @@ function addFor(file: string, name: string, summary: string, ...shown: readonly 
     .addHelpText("after", examples(shown));
 }
 
-/** An option with a value that stands when none is given, shown without quotation marks. */
-const preset = (flags: string, description: string, value: string): Option =>
-  new Option(flags, description).default(value, value);
-
-/** An option that may be given several times. Not a variadic one: that would swallow the file that follows. */
-const several = (flags: string, description: string): Option =>
-  new Option(flags, `${description}; may be given several times`).argParser(
-    (value: string, before: readonly string[] | undefined) => [...(before ?? []), value],
-  );
-
-/** Of two, one would be read and the other silently not. */
-const once = (flags: string, description: string): Option => {
-  const option = new Option(flags, description);
-  return option.argParser((value: string, before: string | undefined) => {
-    if (before === undefined) return value;
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${option.long ?? flags}: got two, expected one`, {
-      hint: "Join them, or call once for each.",
-    });
-  });
-};
-
-/** `use`: what a model without data is good for. */
-const withHeaders = (command: Program, use: string): Program =>
-  command
-    .option("--header-only", `a 1B-class model without data: ${use}`)
-    .option("--deep", `a header-only model of 400 blocks: ${use}`);
-
-const withoutWeights = (command: Program): Program =>
-  withHeaders(command, "everything but running").option(
-    "--demo",
-    "a small graph with host segments (fft, lstm, a custom op)",
-  );
-
-const CHIP_OPTION = ["--chip <id>", "chip to predict for: m1, m2, m3, m4 or m5"] as const;
-
-const forTarget = (command: Program): Program =>
-  ofBothPhases(withoutWeights(command)).addOption(preset("--phase <name>", "decode or prefill", "decode"));
-
-const ofBothPhases = (command: Program): Program =>
-  command
-    .option(...CHIP_OPTION)
-    .option("--os <id>", "system to predict for: macos14, macos15 or macos26")
-    .option("--units <id>", "compute units: cpu-ane, cpu-gpu, all or cpu")
-    .option("--profile <id>", "form of the weights: auto, gpu (packed), ane (f16) or exact (f32)")
-    .option("--context <n>", "context length in tokens");
-
-const onDevice = (command: Program, devices: string): Program =>
-  command.option("--threads <n>", "CPU threads; all without it").addOption(preset("--device <id>", devices, "cpu"));
-
-const sampling = (command: Program): Program =>
-  onDevice(
-    command
-      .addOption(preset("-n, --max-tokens <n>", "most tokens to write", "512"))
-      .addOption(preset("--temperature <t>", "0 always takes the likeliest", "0.7"))
-      .addOption(preset("--top-k <n>", "choose among the k likeliest; 0 for no limit", "40"))
-      .addOption(preset("--top-p <p>", "choose among the likeliest that make up this share", "0.95"))
-      .addOption(preset("--min-p <p>", "leave out what has less than this share of the likeliest", "0"))
-      .addOption(preset("--repeat-penalty <r>", "make what was written less likely; 1 for not at all", "1"))
-      .option("--seed <n>", "the same seed gives the same text")
-      .addOption(several("--stop <text>", "end at this text"))
-      .option("--context <n>", "context length in tokens"),
-    "cpu, mlx, coreml-sim or coreml",
-  );
-
 withoutWeights(
   add(
     "inspect",
@@ -146,11 +96,6 @@ withoutWeights(
   .option("--context <n>", "context length for the forecast")
   .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
-
-const inPrecision = (command: Program): Program =>
-  command.addOption(
-    preset("--precision <policy>", "f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),
-  );
 
 inPrecision(
   forTarget(
@@ -241,12 +186,6 @@ sampling(
     .addOption(several("-m, --message <text>", "say this and end; without it, a conversation"))
     .option("--system <text>", "the system message"),
 ).action(run(async () => (await import("./run.ts")).chat));
-
-const withText = (command: Program): Program =>
-  command
-    .addOption(once("--text <text>", "the text"))
-    .addOption(once("--text-file <path>", "read it from a file; - for standard input"))
-    .option("--no-special", "leave out what the file's rules would add");
 
 withText(
   add(
