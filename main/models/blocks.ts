@@ -144,7 +144,8 @@ export class Decoder {
   attend(layer: number, q: Value, k: Value, v: Value): Value {
     const keys = this.#append(keyState(layer), k, "k_cache");
     const values = this.#append(valueState(layer), v, "v_cache");
-    const scale = 1 / Math.sqrt(this.architecture.headDim);
+    // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
+    const scale = Math.fround(1 / Math.fround(Math.sqrt(this.architecture.headDim)));
     return this.g.attention_cached([q, keys, values, this.#past], { scale }, "attention");
   }
 

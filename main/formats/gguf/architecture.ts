@@ -95,9 +95,10 @@ export function readArchitecture(file: GgufFile): ArchitectureReading {
 const IN_A_BLOCK =
   /^blk\.(0|[1-9]\d{0,4})\.(?:(?:attn|ffn)_norm\.weight|(?:attn_(?:q|k|v|output)|ffn_(?:gate|up|down))\.(?:weight|bias)|(attn_[qk]_norm)\.weight)$/u;
 
-/** Whether the family's graph reads this tensor. What it leaves out would be missing from every answer, so nothing may be. */
+/** Whether the family's graph reads this tensor, or no answer needs it. What else it leaves out would be missing from every answer. */
 function isRead({ family, layers, rope }: Architecture, tensor: string): boolean {
-  if (tensor === rope.factorsTensor) return true;
+  // A classifier's head stands beside the decoder: the logits do not depend on it.
+  if (tensor === rope.factorsTensor || tensor.startsWith("cls.")) return true;
   if (["token_embd.weight", "output_norm.weight", "output.weight"].includes(tensor)) return true;
   const [, layer, headNorm] = IN_A_BLOCK.exec(tensor) ?? [];
   return layer !== undefined && Number(layer) < layers && (headNorm === undefined || family === "qwen3");
@@ -106,7 +107,7 @@ function isRead({ family, layers, rope }: Architecture, tensor: string): boolean
 function leftOver(name: string, unread: readonly string[]): string {
   const some = unread.slice(0, 3).map(quote).join(", ");
   const more = unread.length > 3 ? ` and ${unread.length - 3} more` : "";
-  return `It has tensors that a ${name} model does not read, so its answers would be wrong without them: ${some}${more}.`;
+  return `It has tensors that a ${name} model does not read, so its answers could be wrong without them: ${some}${more}.`;
 }
 
 /** The architecture, or the error that `run` and `graph` end with. */
@@ -139,6 +140,15 @@ function readFamily(file: GgufFile, name: string, family: Family): Architecture 
   const headDim = headSize(file, name, width, heads);
   const feedForward = sameInEveryLayer(file, `${name}.feed_forward_length`, undefined);
   const context = positive(file, `${name}.context_length`);
+  const causal = keys.get(`${name}.attention.causal`);
+  if (causal?.kind === "bool" && !causal.value)
+    throw new WorkbenchError(
+      "UNSUPPORTED_ARCHITECTURE",
+      `[${file.name}] Its attention looks both ways, as that of an encoder; only causal decoders are supported.`,
+    );
+  const normEpsilon = keys.number(`${name}.attention.layer_norm_rms_epsilon`);
+  if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon))
+    throw malformed(file, `${name}.attention.layer_norm_rms_epsilon: got ${normEpsilon}, expected 0 or more`);
   if (heads % kvHeads !== 0)
     throw malformed(file, `${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
   if (layers > 10_000) throw malformed(file, `${name}.block_count: got ${layers}, expected at most 10000`);
@@ -157,7 +167,7 @@ function readFamily(file: GgufFile, name: string, family: Family): Architecture 
     kvHeads,
     headDim,
     rope: readRope(file, name, family, headDim, context),
-    normEpsilon: keys.number(`${name}.attention.layer_norm_rms_epsilon`),
+    normEpsilon,
     vocabulary,
     context,
     tiedEmbedding: file.tensor("output.weight") === undefined,
@@ -196,12 +206,15 @@ function readRope(file: GgufFile, name: string, family: Family, headDim: number,
   const factors = "rope_freqs.weight";
   const scaling = readScaling(file, name, context);
   const magnitude = scaling.kind === "yarn" && scaling.factor > 1 ? 1 + 0.1 * Math.log(scaling.factor) : 1;
+  const attention = keys.optionalNumber(`${name}.rope.scaling.attn_factor`) ?? 1;
+  if (!Number.isFinite(attention))
+    throw malformed(file, `${name}.rope.scaling.attn_factor: got ${attention}, expected a number`);
   return {
     dims,
     base,
     pairing: family === "llama" ? "adjacent" : "halves",
     scaling,
-    attentionFactor: magnitude * (keys.optionalNumber(`${name}.rope.scaling.attn_factor`) ?? 1),
+    attentionFactor: magnitude * attention,
     factorsTensor: family === "llama" && file.tensor(factors) !== undefined ? factors : undefined,
   };
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readArchitecture, requireArchitecture } from "./architecture.ts";
 import type { Architecture } from "./architecture.ts";
 import { describeModel, layerOf, otherTypes, roleOf } from "./describe.ts";
-import { numberEntry, numbersEntry, stringEntry, withEntries } from "./encode.ts";
+import { boolEntry, numberEntry, numbersEntry, stringEntry, withEntries } from "./encode.ts";
 import type { GgufFile } from "./file.ts";
 import { ggmlTypeByName } from "./types.ts";
 import type { MetadataEntry } from "./values.ts";
@@ -144,6 +144,21 @@ describe("the architecture", () => {
     const many = Array.from({ length: 5 }, (_, i) => shape(`other.${i}`, "f32", [256]));
     const reading = readArchitecture(await file("llama", {}, many));
     expect(reading.kind === "unsupported" && reading.sentence).toContain('"other.2" and 2 more.');
+  });
+
+  it("leaves a classifier's head beside the decoder, and refuses an encoder", async () => {
+    await architecture("qwen3", {}, [shape("cls.output.weight", "f32", [256, 2])]);
+    const key = "qwen3.attention.causal";
+    await architecture("qwen3", { [key]: boolEntry(key, true) });
+    const reading = readArchitecture(await file("qwen3", { [key]: boolEntry(key, false) }));
+    expect(reading.kind === "unsupported" && reading.sentence).toContain("looks both ways");
+  });
+
+  it("names the key of a number that is none", async () => {
+    for (const key of ["llama.attention.layer_norm_rms_epsilon", "llama.rope.scaling.attn_factor"]) {
+      const reading = readArchitecture(await file("llama", { [key]: numberEntry(key, "f32", NaN) }));
+      expect(reading.kind === "broken" && reading.error.message).toContain(`${key}: got NaN`);
+    }
   });
 
   it("is broken when a key that all have is missing", async () => {

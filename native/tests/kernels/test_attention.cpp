@@ -212,3 +212,17 @@ TEST_CASE("attention: large scores stay finite") {
   for (float v : run_decode(k, p, false)) check("finite", std::isfinite(v));
   for (float v : run_ggml(k, p, 64)) check("finite", std::isfinite(v));
 }
+
+TEST_CASE("attention: a score that is not a number is not passed over") {
+  for (const size_t bad : {size_t{0}, size_t{70}}) {
+    Problem p = make({2, 1, 64, 80, 0, 80, Type::f32, 0, 0, true}, 9);
+    p.kf[bad * 64 + 3] = NAN;
+    for (const std::vector<float>& out : {run_prompt(k, p, 64), run_ggml(k, p, 64)}) {
+      for (size_t i = 0; i < out.size(); ++i) check("not a number for those that see it", std::isnan(out[i]) == (i / 128 >= bad));
+    }
+    for (float v : run_decode(k, make({2, 1, 64, 1, 79, 80, Type::f32, 0, 0, true}, 9), false)) check("a number", !std::isnan(v));
+    Problem one = make({2, 1, 64, 1, 79, 80, Type::f32, 0, 0, true}, 9);
+    one.kf[bad * 64 + 3] = NAN;
+    for (float v : run_decode(k, one, false)) check("not a number", std::isnan(v));
+  }
+}

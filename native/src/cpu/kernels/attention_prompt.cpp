@@ -84,8 +84,14 @@ void weigh_row(const AttentionArgs& a, KeyRange see, size_t key0, size_t row, co
   }
   for (size_t j = 0; j < from; ++j) s[j] = kMinusInfinity;
   for (size_t j = to; j < kKeyTile; ++j) s[j] = kMinusInfinity;
-  F top = fload(s);
-  for (size_t j = W; j < kKeyTile; j += W) top = fmax(fload(s + j), top);
+  F top = fload(s), all = top;
+  for (size_t j = W; j < kKeyTile; j += W) {
+    top = fmax(fload(s + j), top);
+    all = all + fload(s + j);
+  }
+  // A maximum passes NaN over, a sum does not; what a damaged weight gives must not look like a result.
+  const float sum_of_all = fsum(all);
+  if (sum_of_all != sum_of_all) w.total[row] = sum_of_all;
   const float before = w.top[row], seen = fhmax(top);
   const float now = seen > before ? seen : before;
   if (now == kMinusInfinity) {  // nothing visible yet
