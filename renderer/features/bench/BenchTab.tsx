@@ -1,7 +1,7 @@
 /** Benchmarks: reading a prompt and writing tokens, with warm-up and repeats; the median and where it lies in 95 of 100 cases. */
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
-import { Button } from "../../ui/Button.tsx";
+import { CannotHere } from "../../ui/CannotHere.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { BenchHistory } from "./BenchHistory.tsx";
@@ -23,18 +23,7 @@ export function BenchTab(): ReactNode {
   if (overview === null) return null;
   if (!overview.canRun.ok)
     return (
-      <Empty
-        title="This cannot be measured here"
-        action={
-          overview.canRun.offer === "none" ? undefined : (
-            <Button look="primary" onClick={() => setTab("overview")}>
-              Find or send the file
-            </Button>
-          )
-        }
-      >
-        {overview.canRun.sentence} {overview.canRun.hint ?? ""}
-      </Empty>
+      <CannotHere title="This cannot be measured here" why={overview.canRun} onLocate={() => setTab("overview")} />
     );
   const latest = results.find(({ model }) => model === modelName(overview));
   return (

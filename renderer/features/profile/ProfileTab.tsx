@@ -7,6 +7,7 @@ import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
+import { CannotHere } from "../../ui/CannotHere.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { NumberField } from "../../ui/fields.tsx";
@@ -32,18 +33,7 @@ export function ProfileTab(): ReactNode {
   if (overview === null) return null;
   if (!overview.canRun.ok)
     return (
-      <Empty
-        title="This cannot be profiled here"
-        action={
-          overview.canRun.offer === "none" ? undefined : (
-            <Button look="primary" onClick={() => setTab("overview")}>
-              Find or send the file
-            </Button>
-          )
-        }
-      >
-        {overview.canRun.sentence} {overview.canRun.hint ?? ""}
-      </Empty>
+      <CannotHere title="This cannot be profiled here" why={overview.canRun} onLocate={() => setTab("overview")} />
     );
   const profile = current(state);
   return (

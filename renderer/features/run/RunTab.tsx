@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { useEffect, useLayoutEffect, useRef } from "react";
 import { current } from "../../session/async.ts";
-import { Button } from "../../ui/Button.tsx";
+import { CannotHere } from "../../ui/CannotHere.tsx";
 import { plainMessage } from "../../ui/ErrorNote.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { AnswerView } from "./AnswerView.tsx";
@@ -19,20 +19,7 @@ export function RunTab(): ReactNode {
   const setTab = useRun((s) => s.setTab);
   if (overview === null) return null;
   if (!overview.canRun.ok)
-    return (
-      <Empty
-        title="This cannot be run here"
-        action={
-          overview.canRun.offer === "none" ? undefined : (
-            <Button look="primary" onClick={() => setTab("overview")}>
-              Find or send the file
-            </Button>
-          )
-        }
-      >
-        {overview.canRun.sentence} {overview.canRun.hint ?? ""}
-      </Empty>
-    );
+    return <CannotHere title="This cannot be run here" why={overview.canRun} onLocate={() => setTab("overview")} />;
   return overview.kind === "demo-graph" ? <HybridRun /> : <Conversation />;
 }
 
