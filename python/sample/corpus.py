@@ -49,6 +49,8 @@ def _turn(rng: random.Random, phase: Phase) -> tuple[str, str]:
     if kind < 0.11:
         prompt, answer = story_request(rng)
         return _careless(prompt, rng), answer
+    if kind < 0.125:
+        return _careless(rng.choice(world.BEYOND).format(rng.choice(world.SUBJECTS)), rng), world.BEYOND_ANSWER
     question = training_question(rng, phase)
     return _careless(question.prompt, rng), question.answer
 

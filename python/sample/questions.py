@@ -53,21 +53,30 @@ def _number(rng: random.Random) -> int:
     return rng.randint(0, 20 if rng.random() < 0.75 else 50)
 
 
+def _calculation(a: int, sign: str, word: str, b: int) -> tuple[str, ...]:
+    """What people type first, with and without spaces and marks."""
+    return (
+        f"What is {a} {sign} {b}?", f"How much is {a} {sign} {b}?", f"{a} {sign} {b} =", f"{a} {sign} {b}",
+        f"What is {a} {word} {b}?", f"How much is {a} {word} {b}?", f"{a}{sign}{b}", f"{a}{sign}{b}=?",
+    )
+
+
 def sums(rng: random.Random) -> Question:
     a, b = _number(rng), _number(rng)
-    prompt = rng.choice((f"What is {a} + {b}?", f"{a} + {b} =", f"How much is {a} + {b}?", f"Add {a} and {b}."))
+    prompt = rng.choice((*_calculation(a, "+", "plus", b), f"Add {a} and {b}."))
     return Question("sums", _sum_key(a, b), prompt, f"{a} + {b} = {a + b}.")
 
 
 def differences(rng: random.Random) -> Question:
     b, a = sorted((_number(rng), _number(rng)))
-    prompt = rng.choice((f"What is {a} - {b}?", f"{a} - {b} =", f"How much is {a} - {b}?", f"Take {b} from {a}."))
+    prompt = rng.choice((*_calculation(a, "-", "minus", b), f"Take {b} from {a}."))
     return Question("differences", f"difference:{a}-{b}", prompt, f"{a} - {b} = {a - b}.")
 
 
 def products(rng: random.Random) -> Question:
     a, b = rng.randint(0, 10), rng.randint(0, 10)
-    wordings = (f"What is {a} times {b}?", f"How much is {a} times {b}?", f"{a} x {b} =", f"What is {a} x {b}?")
+    wordings = (f"What is {a} times {b}?", f"How much is {a} times {b}?", f"{a} x {b} =", f"What is {a} x {b}?",
+                f"{a} * {b}", f"{a}*{b}", f"{a}x{b}")
     return _worded("products", f"{a}x{b}", wordings, f"{a} x {b} = {a * b}.", rng)
 
 
@@ -125,6 +134,10 @@ def order(rng: random.Random) -> Question:
 
 
 def counting(rng: random.Random) -> Question:
+    if rng.random() < 0.05:
+        last = rng.randint(3, 12)
+        listed = ", ".join(str(number) for number in range(1, last + 1))
+        return Question("counting", f"count:1:{last}", f"Count to {last}.", f"{listed}.")
     first = rng.randint(0, 30)
     last = first + rng.randint(2, 8)
     if rng.random() < 0.7:
@@ -191,7 +204,7 @@ def capitals(rng: random.Random) -> Question:
     wordings = (
         f"What is the capital of {country}?", f"What is the capital city of {country}?",
         f"Tell me the capital of {country}.", f"Which city is the capital of {country}?",
-        f"Name the capital of {country}.",
+        f"Name the capital of {country}.", f"Capital of {country}?",
     )
     return _worded("capitals", country, wordings, f"The capital of {country} is {city}.", rng)
 

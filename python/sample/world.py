@@ -154,6 +154,24 @@ CHAT = {
     "What is a language model?": "A language model is a program that guesses the next word, again and again.",
 }
 
+# What a model of this size cannot know. Each is asked with one of the subjects.
+BEYOND = (
+    "Why is the {} blue?", "Why is the {} so big?", "Why do people like the {}?", "Why does the {} move?", "Why?",
+    "How do I build a {}?", "How do I fix my {}?", "How does a {} work?", "How can I learn about the {}?",
+    "Who made the first {}?", "Who is the president?", "Who is the king of the {}?", "When was the {} made?",
+    "When did the {} begin?", "Explain the {} to me.", "Explain how a {} works.", "Write a poem about the {}.",
+    "Write a song about a {}.", "Write a program for a {}.", "Write a letter about the {}.", "Translate {} into French.",
+    "What is the price of a {}?", "What is the history of the {}?", "What is the weight of the {}?",
+    "What is the meaning of life?", "What do you think about the {}?", "What is the weather today?",
+    "What is the news today?", "What time is it?", "Which {} should I buy?", "Can you draw a {}?", "Summarize the {}.",
+)
+SUBJECTS = (
+    "sky", "sea", "sun", "moon", "world", "war", "internet", "computer", "phone", "engine", "rocket", "plane", "money",
+    "bank", "company", "website", "game", "film", "book", "song", "language", "law", "brain", "heart", "atom", "planet",
+    "star", "rainbow", "weather", "pizza", "cake", "bridge", "tower", "city", "river", "ocean", "universe", "model",
+)
+BEYOND_ANSWER = "I do not know that. I am a very small language model."
+
 
 def article(noun: str) -> str:
     """The noun with a or an before it."""
