@@ -26,12 +26,12 @@ const bench = (id: number, model: string): BenchEntry =>
       ],
     },
   }) as unknown as BenchEntry;
-const run = (id: number, value: number | null): RunRecord =>
+const run = (id: number, value: number | null, truth: RunRecord["truth"] = "measured"): RunRecord =>
   ({
     id,
     mode: "chat",
     device: "mlx",
-    truth: "measured",
+    truth,
     stats: { rate: value === null ? null : rate(value), promptRate: null },
   }) as unknown as RunRecord;
 const profile = {
@@ -57,5 +57,13 @@ describe("what was measured beside the forecast", () => {
     const found = measuredSpeed({ results: [], runs: [], profile }, "this");
     expect(found).toMatchObject({ generate: { value: 100, low: 80, high: 125 }, prompt: { value: 1000 } });
     expect(measuredSpeed({ results: [], runs: [], profile: null }, "this")).toBeNull();
+  });
+
+  it("is never what a simulator took", () => {
+    const made = bench(2, "this");
+    const results = [{ ...made, result: { ...made.result, truth: "simulated" as const } }, bench(1, "this")];
+    expect(measuredSpeed({ results, runs: [], profile }, "this")).toMatchObject({ source: "Bench 1" });
+    const found = measuredSpeed({ results: [], runs: [run(2, 5, "simulated")], profile: null }, "this");
+    expect(found).toBeNull();
   });
 });

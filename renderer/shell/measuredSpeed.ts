@@ -15,14 +15,19 @@ export interface Measurements {
 }
 
 export function measuredSpeed({ results, runs, profile }: Measurements, model: string): MeasuredSpeed | null {
-  const bench = results.find((entry) => entry.model === model && entry.result.tests.length > 0);
+  // What a simulator takes says nothing of a speed.
+  const bench = results.find(
+    (entry) => entry.model === model && entry.result.truth === "measured" && entry.result.tests.length > 0,
+  );
   if (bench !== undefined) {
     const rate = (kind: "pp" | "tg"): Figure | null =>
       bench.result.tests.find(({ test }) => test === kind)?.rate ?? null;
     const { device, truth } = bench.result;
     return { source: benchName(bench), device, truth, generate: rate("tg"), prompt: rate("pp") };
   }
-  const run = runs.find(({ stats }) => stats !== null && stats.rate !== null);
+  const run = runs.find(
+    ({ stats, truth }) => (truth ?? "measured") === "measured" && stats !== null && stats.rate !== null,
+  );
   if (run !== undefined)
     return {
       source: runName(run),
@@ -31,7 +36,7 @@ export function measuredSpeed({ results, runs, profile }: Measurements, model: s
       generate: run.stats?.rate ?? null,
       prompt: run.stats?.promptRate ?? null,
     };
-  if (profile === null) return null;
+  if (profile === null || profile.truth !== "measured") return null;
   const { device, truth, decode, prefill } = profile;
   return { source: "the profile", device, truth, generate: rateOf(decode.seconds), prompt: rateOf(prefill.seconds) };
 }

@@ -1,6 +1,6 @@
 /** Form fields: a label and its control in one box, or stacked with a sentence below. */
 import type { CSSProperties, ReactNode } from "react";
-import { useEffect, useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { cx } from "./cx.ts";
 import { count } from "./format.ts";
 import { Hint } from "./Hint.tsx";
@@ -61,12 +61,23 @@ export function NumberField({
   const [draft, setDraft] = useState(String(value));
   const [limit, setLimit] = useState<TypedNumber["limit"]>("");
   const hintId = useId();
-  useEffect(() => setDraft(String(value)), [value]);
+  const ours = useRef(value);
+  useEffect(() => {
+    setDraft(String(value));
+    // A bound is said of what was typed here, not of a number that came from elsewhere.
+    if (ours.current !== value) setLimit("");
+    ours.current = value;
+  }, [value]);
+  useEffect(() => setLimit(""), [min, max]);
+  const give = (next: number): void => {
+    ours.current = next;
+    onChange(next);
+  };
   const take = (text: string, done: boolean): void => {
     const typed = typedNumber(text, { min, max, whole, done });
     setDraft(typed.limit === "at most" ? String(max) : text);
     setLimit(typed.limit);
-    if (typed.value !== null && typed.value !== value) onChange(typed.value);
+    if (typed.value !== null && typed.value !== value) give(typed.value);
   };
   const field = (
     <label className={cx(styles["field"], small && styles["small"])} style={{ "--digits": digits } as CSSProperties}>
@@ -86,7 +97,7 @@ export function NumberField({
         onChange={(event) => take(event.target.value, false)}
         onBlur={(event) => {
           const { value: left } = typedNumber(event.target.value, { min, max, whole, done: true });
-          if (left !== null && left !== value) onChange(left);
+          if (left !== null && left !== value) give(left);
           setDraft(String(left ?? value));
           // A bound that took over is still said: who looks up again wants to know why the number is another.
         }}

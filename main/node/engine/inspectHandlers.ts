@@ -152,7 +152,7 @@ function typeAbility(
   return cannot(
     "UNSUPPORTED_TENSOR_TYPE",
     `Tensors of type ${odd.join(", ")} can be inspected but not ${what}.`,
-    "Use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K.",
+    `Use a file in one of ${taken.map((type) => type.toUpperCase()).join(", ")}.`,
   );
 }
 

@@ -55,8 +55,8 @@ export function Stopped({ partial }: { readonly partial: PartialBench }): ReactN
         })}
       </div>
       <Note>
-        {tests.length === 0 ? "It was stopped in the warm-up. " : ""}It is not among the results, and is gone when the
-        next one begins.
+        {tests.length === 0 ? "It was stopped before its first repeat was done. " : ""}It is not among the results, and
+        is gone when the next one begins.
       </Note>
     </Card>
   );

@@ -246,7 +246,7 @@ function Report({ report, before }: ReportProps): ReactNode {
       <div className={styles["reportHead"]}>
         <div>
           <h2>
-            {before ? "The one before: written" : "Written"} in {figureText(report.seconds)}
+            {before ? "Previous export, written" : "Written"} in {figureText(report.seconds)}
           </h2>
           <p className={styles["path"]}>{report.path}</p>
           <p>

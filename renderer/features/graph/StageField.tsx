@@ -13,6 +13,7 @@ export function StageField(): ReactNode {
   const placing = useGraph(isPlacing);
   const isModel = useGraph((s) => current(s.model)?.canGraph.ok === true);
   if (!isModel) return null;
+  const changing = passes.filter(({ changed }) => changed);
   const value = stage.kind === "pass" ? `pass ${stage.index}` : stage.kind;
   const choose = (id: string): void => {
     const next: StageChoice = id.startsWith("pass ")
@@ -27,15 +28,15 @@ export function StageField(): ReactNode {
       <span className="visually-hidden">Stage of the graph</span>
       <select value={value} onChange={(event) => choose(event.target.value)}>
         <option value="initial">As the file builds it</option>
-        <optgroup label="Passes of the CPU program">
-          {passes
-            .filter(({ changed }) => changed)
-            .map(({ index, name }) => (
+        {changing.length === 0 ? null : (
+          <optgroup label="Passes of the CPU program">
+            {changing.map(({ index, name }) => (
               <option key={index} value={`pass ${index}`}>
                 {stage.kind === "pass" && stage.index === index && stage.side === "before" ? "Before" : "After"} {name}
               </option>
             ))}
-        </optgroup>
+          </optgroup>
+        )}
         <optgroup label="For Core ML, without these fusions">
           <option value="legal">{placing ? "Legal, being placed …" : "Legal for the target"}</option>
         </optgroup>

@@ -31,7 +31,9 @@ export function Overview({ measured, children }: OverviewProps): ReactNode {
       <div className={styles["overview"]}>
         <Head overview={overview} />
         <Problems overview={overview} />
-        {overview.fit === null ? null : <FitCard fit={overview.fit} profiles={overview.profiles} />}
+        {overview.fit === null ? null : (
+          <FitCard fit={overview.fit} profiles={overview.canExport.ok ? overview.profiles : []} />
+        )}
         {overview.speed === null ? null : (
           <SpeedCard speed={overview.speed} measured={measured} runs={overview.canRun.ok} />
         )}

@@ -57,7 +57,7 @@ export function FitCard({ fit, profiles }: FitCardProps): ReactNode {
       <Note>{fit.sentence}</Note>
       {chosen === null ? null : (
         <Note>
-          Counted are the weights as the file packs them, which our CPU engine reads. The Core ML package for{" "}
+          Counted are the weights as the file packs them, as the CPU engine reads them. The Core ML package for{" "}
           {chosen.units} has the {chosen.choice.profile} profile: {figureText(chosen.choice.bytes)} of weights instead.
         </Note>
       )}

@@ -158,7 +158,9 @@ function ContextCard({ title, stats, asked }: ContextCardProps): ReactNode {
           : [
               `${count(stats.contextUsed)} of ${count(stats.contextSize)} tokens.`,
               stats.cacheBytes === 0 ? "" : ` ${bytes(stats.cacheBytes)} of cache.`,
-              asked !== null && stats.contextSize < asked ? ` It takes no more of the ${count(asked)} asked for.` : "",
+              asked !== null && stats.contextSize < asked
+                ? ` This device holds no more: ${count(asked)} were asked for.`
+                : "",
             ].join("")}
       </Note>
     </Card>

@@ -69,11 +69,14 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
   }, [asked, sort]);
   const chosen = useSession((state) => state.chosenTensor?.name ?? null);
   const chooseTensor = useSession((state) => state.chooseTensor);
+  /** The first row in sight: above it are some that are only kept ready. */
+  const topRow = (): number => Math.floor((scroller.current?.scrollTop ?? 0) / ROW);
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "Escape") chooseTensor(null);
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step === 0 || event.target !== event.currentTarget) return;
     event.preventDefault();
-    const at = [...rows].find(([, row]) => row.name === chosen)?.[0] ?? (step > 0 ? first - 1 : last + 1);
+    const at = [...rows].find(([, row]) => row.name === chosen)?.[0] ?? topRow() - (step > 0 ? 1 : 0);
     const next = rows.get(at + step);
     if (next === undefined) return;
     chooseTensor(next);
@@ -135,7 +138,14 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
         </div>
         <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: "relative" }}>
           {items.map(({ index, start }) => (
-            <Row key={index} row={rows.get(index)} index={index} top={start} chosen={chosen} onChoose={chooseTensor} />
+            <Row
+              key={index}
+              row={rows.get(index)}
+              index={index}
+              top={start}
+              chosen={chosen}
+              onChoose={(row) => chooseTensor(row.name === chosen ? null : row)}
+            />
           ))}
         </div>
         {found?.matched === 0 ? <Empty title="No tensor has these words" /> : null}

@@ -265,7 +265,9 @@ function causeOf(
   // Not the ops of the segment: one op becomes several operations, and those of a cache belong to another segment's op.
   const size = run.last - run.first + 1;
   if (run.device !== "cpu")
-    return `what follows, ${size === 1 ? "one lowered operation" : `${size} lowered operations`}, takes less time there, the way included.`;
+    return size === 1
+      ? "the next lowered operation takes less time there, even with the way."
+      : `the next ${size} lowered operations take less time there, even with the way.`;
   for (let i = run.first; i <= run.last; i++) {
     const op = ops[i];
     if (op !== undefined && op.rule !== "free") return op.reason;

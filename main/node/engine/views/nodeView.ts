@@ -12,6 +12,7 @@ import type { Bindings } from "../../../ir/dim.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import { isLeaf } from "../../../ir/graph.ts";
 import { printGraph } from "../../../ir/print.ts";
+import type { TensorType } from "../../../ir/type.ts";
 import { bindType, elementCount, formatType } from "../../../ir/type.ts";
 import { opOf } from "../../../ops/index.ts";
 import { figure } from "../forecast.ts";
@@ -195,7 +196,7 @@ function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInp
   const written = node.outputs.reduce((sum, type) => sum + valueBytes(type, bindings), 0);
   const read = node.inputs.reduce((sum, value, operand) => {
     const type = graph.nodes[value.node]?.outputs[value.output];
-    return type ? sum + operandBytes(node, operand, valueBytes(type, bindings), written) : sum;
+    return type ? sum + operandBytes(node, operand, type, bindings) : sum;
   }, 0);
   const rows = [
     { label: "bytes read", value: figure(read, "bytes", "exact", "types of its operands") },
@@ -213,9 +214,14 @@ function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInp
       ];
 }
 
-/** A gather reads the rows it picks, not its table: no more than it writes. */
-const operandBytes = (node: Node, operand: number, bytes: number, written: number): number =>
-  operand === 0 && node.op.startsWith("gather") ? Math.min(bytes, written) : bytes;
+/** A gather reads of its table what it picks, in the table's own type. */
+function operandBytes(node: Node, operand: number, type: TensorType, bindings: Bindings): number {
+  const [picked] = node.outputs;
+  const table = operand === 0 && node.op.startsWith("gather");
+  return table && picked !== undefined
+    ? Math.min(valueBytes(type, bindings), valueBytes({ dtype: type.dtype, shape: picked.shape }, bindings))
+    : valueBytes(type, bindings);
+}
 
 function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): NodeView["weights"] {
   const params =

@@ -194,9 +194,14 @@ function keyNumbers(file: GgufFile, name: string | undefined): (key: string) => 
 const nameOf = ({ architecture }: ModelDescription): string | undefined =>
   architecture.kind === "known" ? architecture.architecture.name : architecture.name;
 
-/** Of a model without a graph: what it holds, as far as keys say, for a decoder with the usual caches. */
+/** Of a model without a graph: what it holds, if its keys are those of a decoder with the same cache in each layer. */
 function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape | undefined {
-  const number = keyNumbers(file, nameOf(description));
+  const name = nameOf(description);
+  const number = keyNumbers(file, name);
+  const causal = file.metadata.get(`${name ?? ""}.attention.causal`);
+  const kvHeads = file.metadata.get(`${name ?? ""}.attention.head_count_kv`);
+  if ((causal?.kind === "bool" && !causal.value) || (kvHeads !== undefined && kvHeads.kind !== "number"))
+    return undefined;
   const [layers, width, heads] = [number("block_count"), number("embedding_length"), number("attention.head_count")];
   if (!layers || !width || !heads || !description.tokenizer) return undefined;
   const perExpert = number("expert_feed_forward_length");
@@ -209,7 +214,7 @@ function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape 
     layers,
     width,
     feedForward,
-    kvHeads: number("attention.head_count_kv") ?? heads,
+    kvHeads: kvHeads?.value ?? heads,
     headDim: number("attention.key_length") ?? width / heads,
     vocabulary: description.tokenizer.tokens,
   };
