@@ -26,6 +26,8 @@ export interface ModelStore {
   dispose(): Promise<void>;
 }
 
+type Release = () => Promise<void>;
+
 /** How deep folders are searched for a dropped file. */
 const SEARCH_DEPTH = 4;
 const SEARCH_ENTRIES = 20_000;
@@ -37,8 +39,10 @@ export function createModelStore(parts: {
   readonly onCompiled?: (news: CompileNews) => void;
 }): ModelStore {
   const models = new Map<string, OpenModel>();
-  /** The uploads that each model was made of. */
-  const sent = new Map<OpenModel, readonly string[]>();
+  /** How many models, and attempts at one, each upload is for. */
+  const users = new Map<string, number>();
+  /** What gives up the uploads that each model was made of. */
+  const sent = new Map<OpenModel, readonly Release[]>();
   let next = 1;
 
   const openPath = async (
@@ -86,16 +90,28 @@ export function createModelStore(parts: {
     }
   };
 
-  /** What was sent for a model goes with it, unless another was made of the same. */
+  /** What was sent goes with the last that it was for, be it only an attempt. Throws while it has not arrived: it is not ours yet. */
+  const hold = (source: ModelSource): Release => {
+    if (source.kind !== "upload") return () => Promise.resolve();
+    const { upload } = source;
+    parts.uploads.pathOf(upload);
+    users.set(upload, (users.get(upload) ?? 0) + 1);
+    let isHeld = true;
+    return async () => {
+      if (!isHeld) return;
+      isHeld = false;
+      const left = (users.get(upload) ?? 1) - 1;
+      users.set(upload, left);
+      if (left > 0) return;
+      users.delete(upload);
+      await parts.uploads.cancel(upload);
+    };
+  };
   const dispose = async (model: OpenModel): Promise<void> => {
-    const uploads = sent.get(model) ?? [];
+    const releases = sent.get(model) ?? [];
     sent.delete(model);
     await model.dispose();
-    const used = new Set([...sent.values()].flat());
-    for (const upload of uploads) if (!used.has(upload)) await parts.uploads.cancel(upload);
-  };
-  const remember = (model: OpenModel, source: ModelSource): void => {
-    if (source.kind === "upload") sent.set(model, [...(sent.get(model) ?? []), source.upload]);
+    for (const release of releases) await release();
   };
 
   const get = (id: string): OpenModel => {
@@ -135,10 +151,16 @@ export function createModelStore(parts: {
     headers,
     get,
     async open(source, signal) {
-      const model = new OpenModel(`m${next++}`, await initOf(source, signal), parts.onCompiled);
-      models.set(model.id, model);
-      remember(model, source);
-      return model;
+      const release = hold(source);
+      try {
+        const model = new OpenModel(`m${next++}`, await initOf(source, signal), parts.onCompiled);
+        models.set(model.id, model);
+        sent.set(model, [release]);
+        return model;
+      } catch (error) {
+        await release();
+        throw error;
+      }
     },
     async close(id) {
       const model = get(id);
@@ -147,10 +169,16 @@ export function createModelStore(parts: {
     },
     async attach(id, source, signal) {
       const model = get(id);
-      // Also what turns out to be another file: it is of no use to anyone else.
-      remember(model, source);
-      model.attach(await initOf(source, signal));
-      return model;
+      const release = hold(source);
+      // Before it is tried: the model may be closed meanwhile.
+      sent.set(model, [...(sent.get(model) ?? []), release]);
+      try {
+        model.attach(await initOf(source, signal));
+        return model;
+      } catch (error) {
+        await release();
+        throw error;
+      }
     },
     locate: (id, folder) => locateFile(get(id).requireFile("locate"), folder),
     async dispose() {

@@ -1,7 +1,7 @@
 /**
  * Dropped files without a path: their header is fed in ranges until it parses; to run or export, the whole file is sent in
- * pieces to a temporary file. That goes when the upload is cancelled, with the last model that was made of it, or with the engine;
- * after one that was killed, with the start of the next (`leftovers.ts`).
+ * pieces to a temporary file. That goes when the upload is cancelled, with the last model (or failed attempt at one) that it was
+ * for, or with the engine; after one that was killed, with the start of the next (`leftovers.ts`).
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, open, rm, statfs } from "node:fs/promises";
