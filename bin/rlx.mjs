@@ -15,6 +15,10 @@ if (!isNewest(name, ["main", "package-lock.json"])) {
   const built = spawnSync(process.execPath, [join(root, "scripts/firstUse.mjs")], { stdio: ["ignore", 2, 2] });
   if (built.status !== 0) process.exit(1);
   // Also where the contents turned out to be the same: the next start need not ask again.
-  utimesSync(bundle, looked, looked);
+  try {
+    utimesSync(bundle, looked, looked);
+  } catch {
+    // A bundle of somebody else's: then it asks again.
+  }
 }
 await import(pathToFileURL(bundle).href);

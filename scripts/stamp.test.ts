@@ -1,5 +1,5 @@
 // Stamps decide what is not done again, so they must notice every change and every missing output.
-import { mkdir, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { forget, isFresh, isNewest, keyOf, markFresh } from "./lib/stamp.mjs";
@@ -49,6 +49,9 @@ it("tells by the times whether a source is newer than an output, tests aside", a
   expect(isNewest(output, [source])).toBe(true);
   expect(isNewest(join(source, "missing"), [source])).toBe(false);
   await at(join(source, "a.test.ts"), 1002);
+  expect(isNewest(output, [source])).toBe(true);
+  // As editors leave them for a file that is open.
+  await symlink("nobody@nowhere", join(root, source, ".#a.ts"));
   expect(isNewest(output, [source])).toBe(true);
   await at(join(source, "b.ts"), 1002);
   expect(isNewest(output, [source])).toBe(false);

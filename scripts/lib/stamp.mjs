@@ -37,7 +37,8 @@ export function keyOf(paths, words = []) {
 export function isNewest(output, sources) {
   const made = statSync(join(root, output), { throwIfNoEntry: false })?.mtimeMs;
   if (made === undefined) return false;
-  const isOlder = (path) => statSync(path).mtimeMs <= made;
+  // What is not there any more, or a link to nothing, has no contents that could be newer.
+  const isOlder = (path) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) <= made;
   // Not `filesBelow`, which asks for each file twice and sorts: this runs before every command.
   const areOlder = (folder) =>
     readdirSync(folder, { withFileTypes: true }).every((entry) => {
@@ -48,7 +49,9 @@ export function isNewest(output, sources) {
   return sources
     .map((source) => join(root, source))
     .filter((path) => existsSync(path))
-    .every((path) => (statSync(path).isDirectory() ? areOlder(path) : isOlder(path)));
+    .every((path) =>
+      statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? areOlder(path) : isOlder(path),
+    );
 }
 
 const stampPath = (name) => join(root, ".cache/stamps", name);
