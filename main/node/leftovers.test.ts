@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { noteIn, partialName, removeLeftovers, uploadPrefix } from "./leftovers.ts";
 import { packageWriter } from "./packageDirectory.ts";
+import type { Maker } from "./processes.ts";
+import { makerName, ownMaker } from "./processes.ts";
 
 let [folder, home, temporary] = ["", "", ""];
 /** The number of a process that has ended. */
@@ -21,6 +23,8 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const byDead = (name: string): string => name.replace(String(process.pid), String(dead));
+const uploadBy = (maker: Partial<Maker>): string => `rlx-upload-${makerName({ ...ownMaker(), ...maker })}-a`;
+const OTHER = "01234567";
 
 async function makeUpload(name: string): Promise<void> {
   await mkdir(join(temporary, name));
@@ -34,16 +38,28 @@ async function makePartial(target: string): Promise<string> {
   await note(join(folder, partial));
   return partial;
 }
-const note = (text: string): Promise<void> => writeFile(join(home, "unfinished", `${dead}.note`), text);
+const note = (text: string): Promise<void> =>
+  writeFile(join(home, "unfinished", `${makerName({ ...ownMaker(), pid: dead })}.note`), text);
 const packagesHere = async (): Promise<string[]> =>
   (await readdir(folder)).filter((name) => name.includes("mlpackage"));
 
 describe("uploads", () => {
   it("of processes that have ended go, those of others stay", async () => {
-    const [own, parents] = [`${uploadPrefix()}a`, `rlx-upload-${process.ppid}-b`];
+    const [own, parents] = [`${uploadPrefix()}a`, uploadBy({ pid: process.ppid })];
     for (const name of [byDead(own), own, parents, "rlx-upload-c", "other-1-d"]) await makeUpload(name);
     await removeLeftovers(home, temporary);
     expect((await readdir(temporary)).sort()).toEqual([own, parents, "rlx-upload-c", "other-1-d"].sort());
+  });
+
+  it("of another machine or container stay, those of this one before it was started anew go", async () => {
+    const staying = [
+      { host: OTHER, boot: OTHER, numbering: OTHER, pid: dead },
+      { host: OTHER, pid: dead },
+      { numbering: OTHER, pid: dead },
+    ].map(uploadBy);
+    for (const name of [...staying, uploadBy({ boot: OTHER, numbering: OTHER })]) await makeUpload(name);
+    await removeLeftovers(home, temporary);
+    expect((await readdir(temporary)).sort()).toEqual(staying.sort());
   });
 
   it("that are older than the machine's start go, whoever has the number now", async () => {

@@ -1,18 +1,19 @@
 /**
  * What an engine that was killed leaves behind, removed by the next one: uploads in the temporary folder, and packages that were
- * being written. Their names hold the number of the process that works on them. A package is written beside the place it is to
- * have, which can be anywhere, so a note in the workbench's own folder says where, for as long as it takes.
+ * being written. Names of uploads and notes say which process of which machine works on them. A package is written beside the
+ * place it is to have, which can be anywhere, so a note in the workbench's own folder says where, for as long as it takes.
  */
 import { randomUUID } from "node:crypto";
 import { lstat, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { makeFolder } from "./makeFolder.ts";
-import { isAnother, isSinceStart } from "./processes.ts";
+import { hasEnded, MAKER, makerName, ownMaker, parseMaker } from "./processes.ts";
 
 /** The start of the name of an upload's folder. */
-export const uploadPrefix = (): string => `rlx-upload-${process.pid}-`;
-const UPLOAD = /^rlx-upload-(\d+)-/;
+export const uploadPrefix = (): string => `rlx-upload-${makerName(ownMaker())}-`;
+const UPLOAD = new RegExp(`^rlx-upload-${MAKER.source}-`);
+const NOTE = new RegExp(`^${MAKER.source}\\.`);
 
 /** A name beside the target that tells whose it is, and that the cache of compiled models knows as unfinished. */
 export const partialName = (target: string): string =>
@@ -29,7 +30,7 @@ const notesFolder = (dataFolder: string): string => join(dataFolder, "unfinished
 
 export function noteIn(dataFolder: string): Note {
   return async (partial) => {
-    const note = join(notesFolder(dataFolder), `${process.pid}.${randomUUID()}`);
+    const note = join(notesFolder(dataFolder), `${makerName(ownMaker())}.${randomUUID()}`);
     try {
       await makeFolder(dirname(note));
       await writeFile(note, partial);
@@ -45,24 +46,24 @@ export async function removeLeftovers(dataFolder: string, temporary = tmpdir()):
   const notes = notesFolder(dataFolder);
   for (const name of await namesIn(notes)) {
     const note = join(notes, name);
-    if (!(await isLeft(note, Number.parseInt(name, 10)))) continue;
+    if (!NOTE.test(name) || !(await isLeft(note))) continue;
     const partial = await readFile(note, "utf8").catch(() => "");
     // A note is never a reason to remove anything else.
-    if (PARTIAL.exec(basename(partial))?.[2] === String(Number.parseInt(name, 10))) await removePartial(partial);
+    if (PARTIAL.exec(basename(partial))?.[2] === String(parseMaker(name)?.pid)) await removePartial(partial);
     await remove(note);
   }
   for (const name of await namesIn(temporary)) {
-    const pid = UPLOAD.exec(name)?.[1];
     const folder = join(temporary, name);
-    if (pid !== undefined && (await isLeft(folder, Number(pid)))) await remove(folder);
+    if (UPLOAD.test(name) && (await isLeft(folder))) await remove(folder);
   }
 }
 
-/** Ours, of a process that has ended. Its number may be our own now: then it was made before the machine was started. */
-async function isLeft(path: string, pid: number): Promise<boolean> {
+/** Our user's, of a process that has ended. */
+async function isLeft(path: string): Promise<boolean> {
   const info = await lstat(path).catch(() => undefined);
   if (info === undefined || (process.getuid !== undefined && info.uid !== process.getuid())) return false;
-  return !isSinceStart(info.mtimeMs) || (pid !== process.pid && !isAnother(pid));
+  const maker = parseMaker(basename(path));
+  return maker !== undefined && hasEnded(maker, info.mtimeMs);
 }
 
 /** A process that died between the two renames of a replacement has left the old package without its name. */
