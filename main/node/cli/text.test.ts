@@ -1,7 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { toWireError } from "../../diagnostics/errors.ts";
 import { readText, textOrBytes } from "./text.ts";
 
 let folder: string;
@@ -46,4 +49,36 @@ it("gives a text as it is, marks and byte order too", async () => {
 it("stops reading when it is told to", async () => {
   const path = join(folder, "good.txt");
   await expect(readText(path, AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" });
+});
+
+describe.skipIf(process.platform === "win32")("a pipe", () => {
+  const makePipe = (name: string): string => {
+    execFileSync("mkfifo", [join(folder, name)]);
+    return join(folder, name);
+  };
+
+  it("gives what is written to it", async () => {
+    const path = makePipe("written");
+    const read = readText(path, never);
+    await writeFile(path, "café\n".repeat(50_000));
+    expect(await read).toBe("café\n".repeat(50_000));
+  });
+
+  it.each([0, 100])("to which nobody writes is left when it is told to after %d ms", async (after) => {
+    const abort = new AbortController();
+    const read = readText(makePipe(`silent-${after}`), abort.signal);
+    setTimeout(() => abort.abort(), after);
+    await expect(read.catch(toWireError)).resolves.toMatchObject({ code: "CANCELLED" });
+  });
+
+  it("whose writer says nothing is left, too", async () => {
+    const path = makePipe("mute");
+    const abort = new AbortController();
+    const read = readText(path, abort.signal);
+    const writer = await open(path, "w");
+    await wait(50);
+    abort.abort();
+    await expect(read.catch(toWireError)).resolves.toMatchObject({ code: "CANCELLED" });
+    await writer.close();
+  });
 });

@@ -1,11 +1,13 @@
 /** Texts that a command is given as a file or on standard input: whole, of a sane size, and UTF-8. */
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
-import { createReadStream } from "node:fs";
+import { closeSync, constants, createReadStream, open, openSync } from "node:fs";
 import { stat } from "node:fs/promises";
+import { Socket } from "node:net";
+import { promisify } from "node:util";
 import type { Readable } from "node:stream";
 import { addAbortSignal } from "node:stream";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import { bytesText } from "./output.ts";
 
 /** More than any context holds; a string of it fits into memory. */
@@ -32,11 +34,44 @@ export async function readText(path: string, signal: AbortSignal): Promise<strin
       `[rlx] ${path}: got ${bytesText(facts.size)}, expected at most ${bytesText(MOST_BYTES)}`,
       { hint: SMALLER_HINT },
     );
-  return textOf(path, await bytesOf(path, createReadStream(path), signal));
+  const stream = facts.isFIFO() ? await openPipe(path, signal) : createReadStream(path);
+  return textOf(path, await bytesOf(path, stream, signal));
 }
 
 export const readStandardInput = async (signal: AbortSignal): Promise<string> =>
   textOf("standard input", await bytesOf("standard input", process.stdin, signal));
+
+/** How often it is tried to wake who opens a pipe. */
+const WAKE_EVERY_MS = 20;
+
+/**
+ * A file's reader would wait on a thread, for somebody who writes and then for what is written, and a process does not end before
+ * its threads. A socket waits without one; and while the pipe is being opened, an interrupt is that somebody for a moment.
+ */
+async function openPipe(path: string, signal: AbortSignal): Promise<Readable> {
+  throwIfCancelled(signal);
+  let waking: NodeJS.Timeout | undefined;
+  const wake = (): void => {
+    waking = setInterval(() => writeNothing(path), WAKE_EVERY_MS);
+  };
+  signal.addEventListener("abort", wake);
+  try {
+    return new Socket({ fd: await promisify(open)(path, "r"), readable: true, writable: false });
+  } catch (cause) {
+    throw unreadable(path, cause);
+  } finally {
+    signal.removeEventListener("abort", wake);
+    clearInterval(waking);
+  }
+}
+
+function writeNothing(path: string): void {
+  try {
+    closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK));
+  } catch {
+    // Nobody waits there yet, or any more.
+  }
+}
 
 /** Not a file and not a pipe, which a shell makes of `<(…)`. */
 function whatElse(facts: Stats): string | undefined {
