@@ -15,6 +15,8 @@ export interface ServeOptions {
   readonly maxOpen?: number;
   /** Called with what a handler threw that is not a WorkbenchError: a fault of ours, worth a log line. */
   readonly onUnexpected?: (method: string, error: unknown) => void;
+  /** Called when the last request that was open has ended, also after the end of the port. */
+  readonly onIdle?: () => void;
 }
 
 export interface Serving<C extends AnyContract> {
@@ -74,6 +76,7 @@ export function serve<C extends AnyContract>(
       fail(frame.id, frame.method, error);
     } finally {
       running.delete(frame.id);
+      if (running.size === 0) options.onIdle?.();
     }
   };
 

@@ -1,8 +1,11 @@
 /** Every call and stream of the contract over a real engine, each answer checked against its schema. */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "../../contract/client.ts";
+import { contract } from "../../contract/contract.ts";
+import { createPortPair } from "../../contract/port.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { PASSES } from "../../passes/pipeline.ts";
@@ -237,6 +240,28 @@ describe("running", () => {
     });
     await close(model);
   });
+});
+
+it("waits at its end for work whose window has gone already", async () => {
+  const { engine, folder, done } = await engineHarness();
+  const [window, served] = createPortPair();
+  engine.connect(served);
+  const client = createClient(contract, window);
+  const path = join(folder, "slow.gguf");
+  await writeTinyGguf(path, { layers: 96 });
+  const { model } = await client.call("model.open", { source: { kind: "path", path } });
+  const items = client.stream("export.start", { model, target: TARGET, path: join(folder, "left.mlpackage") });
+  for (let kind = ""; kind !== "progress";) kind = (await items.next()).value?.kind ?? "progress";
+  const packages = async (): Promise<string[]> =>
+    (await readdir(folder)).filter((name) => name.includes("left.mlpackage"));
+  expect(await packages()).toHaveLength(1);
+  items.next().catch(() => undefined);
+  window.close("the window is closed");
+  // The other side has heard of it before this goes on.
+  await Promise.resolve();
+  await engine.dispose();
+  expect(await packages()).toEqual([]);
+  await done();
 });
 
 /** How soon is measured in cancel.native.test.ts. */

@@ -137,6 +137,8 @@ function planCache(settings: Settings, store: DiskStore | undefined, build: stri
 export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): Engine {
   const folder = dataFolder(settings);
   const connections = new Set<Serving<Contract>>();
+  /** Whose port has ended before their work: the end of the engine waits for that, too. */
+  const leaving = new Set<Serving<Contract>>();
   const tell = (): void => {
     for (const connection of connections) connection.emit("engine.status", statusOf(jobs));
   };
@@ -242,6 +244,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
         onClose: (listener) =>
           port.onClose((reason) => {
             connections.delete(connection);
+            if (connection.open() > 0) leaving.add(connection);
             listener(reason);
           }),
       };
@@ -250,6 +253,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
           process.stderr.write(
             `[${method}] ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
           ),
+        onIdle: () => leaving.delete(connection),
       });
       connections.add(connection);
     },
@@ -265,7 +269,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       clearInterval(heartbeat);
       const closed = [...connections];
       for (const connection of closed) connection.close("the engine ends");
-      await allEnded(closed);
+      await allEnded([...closed, ...leaving]);
       await store.dispose();
       await uploads.dispose();
     },
