@@ -54,7 +54,7 @@ const program = new Program("rlx")
   .addHelpText("after", examples(["rlx chat", "rlx inspect model.gguf", "rlx route --demo", "rlx serve --open"]))
   .addHelpText(
     "after",
-    "\nExit codes: 0 done; 1 it did not work; 2 the command was wrong; stopped by Ctrl+C 130, by SIGTERM 143, by SIGHUP 129.",
+    "\nExit codes: 0 done; 1 it did not work; 2 the command was wrong; stopped by Ctrl+C 130, by SIGTERM 143 (serve: 0), by SIGHUP 129.",
   )
   .exitOverride();
 
@@ -171,8 +171,10 @@ ofBothPhases(
 
 sampling(
   addFor(OR_SAMPLE, "run", "complete a prompt", 'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1')
-    .addOption(once("-p, --prompt <text>", "the text to continue; without it, what comes on standard input"))
-    .addOption(once("--prompt-file <path>", "read it from a file; - for standard input, without its last line end")),
+    .addOption(
+      once("-p, --prompt <text>", "the text to continue; without it, standard input, without its last line end"),
+    )
+    .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above")),
 ).action(run(async () => (await import("./run.ts")).complete));
 
 sampling(
@@ -258,6 +260,7 @@ program
   .option("--open", "open the browser")
   .option("--json", "print address and token as one line of JSON")
   .addHelpText("after", examples(["rlx serve model.gguf --open"]))
+  .addHelpText("after", "\nCtrl+C ends it with exit code 130; SIGTERM, as services are ended, with 0.")
   .action(
     async (
       file: string | undefined,
