@@ -16,7 +16,7 @@ export interface Command {
   readonly engine: Engine;
   readonly client: EngineClient;
   readonly output: Output;
-  /** Fires on the first ^C, SIGTERM or SIGHUP; the second ends the process. */
+  /** Fires on the first ^C, SIGTERM or SIGHUP, and when nobody reads on; a second ^C ends the process. */
   readonly signal: AbortSignal;
 }
 

@@ -2,7 +2,7 @@
  * Every command as a process, as people and scripts use it: what it answers, in both forms, its help, its errors with their
  * exit codes, ^C, and readers that leave. The tables are the documentation of the commands' contract. Runs the built bundle.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -827,6 +827,22 @@ describe("^C", () => {
     expect(await running.ended).toMatchObject({ code: 0, err: "" });
   });
 
+  it("ends a command that waits for somebody to write into a pipe", async () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const running = startRlx(["tokenize", SAMPLE, "--text-file", pipe], { home });
+    await wait(1000);
+    expect(await running.interrupt()).toMatchObject({ code: INTERRUPTED, signal: null, err: "Stopped.\n" });
+  });
+
+  it("is the only signal that twice ends at once: others come together as a terminal is closed", async () => {
+    const writing = startRlx(words("compile SLOW -o DIR/closed.mlpackage"), { home });
+    await writing.shows(/weights|%/);
+    for (const signal of ["SIGHUP", "SIGTERM"] as const) process.kill(writing.pid(), signal);
+    expect([129, 143]).toContain((await writing.interrupt("SIGHUP")).code);
+    expect((await readdir(folder)).filter((name) => name.includes("closed.mlpackage"))).toEqual([]);
+  });
+
   it("twice ends at once", async () => {
     const running = startRlx(words("compile SLOW -o DIR/twice.mlpackage"), { home });
     await running.shows(/Lowering/);
@@ -849,6 +865,40 @@ describe("a reader that leaves", () => {
     const code = await new Promise((resolve) => child.once("close", resolve));
     expect({ code, err }).toEqual({ code: 0, err: "" });
   });
+});
+
+it("a reader of the progress that leaves has the package tidied up, quietly", async () => {
+  const parameters = words("compile SLOW -o DIR/unread.mlpackage");
+  const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], { env: { ...process.env, RLX_HOME: home } });
+  let out = "";
+  child.stdout.setEncoding("utf8").on("data", (piece: string) => (out += piece));
+  child.stderr.once("data", () => child.stderr.destroy());
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  expect({ code, out }).toEqual({ code: 0, out: "" });
+  expect((await readdir(folder)).filter((name) => name.includes("unread.mlpackage"))).toEqual([]);
+});
+
+it("a run whose reader leaves says nothing of it", async () => {
+  const parameters = words("run SLOW -p the -n 4000 --context 4096 --temperature 0 --stop qqq");
+  const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], { env: { ...process.env, RLX_HOME: home } });
+  let err = "";
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => (err += piece));
+  child.stdout.once("data", () => child.stdout.destroy());
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  expect(code).toBe(0);
+  expect(err).not.toMatch(/tok\/s|Stopped/);
+});
+
+it("compile removes what one that was killed has left", async () => {
+  const killed = startRlx(words("compile SLOW -o DIR/killed.mlpackage"), { home });
+  const left = async (): Promise<string[]> =>
+    (await readdir(folder)).filter((name) => name.includes("killed.mlpackage"));
+  await expect.poll(left, { timeout: 20_000, interval: 10 }).toHaveLength(1);
+  killed.process.kill("SIGKILL");
+  await killed.ended;
+  expect(await left()).toHaveLength(1);
+  expect(await command("compile FILE -o DIR/next.mlpackage")).toMatchObject({ code: 0 });
+  expect(await left()).toEqual([]);
 });
 
 describe.skipIf(!existsSync("/dev/full"))("a disk that is full (not without /dev/full)", () => {

@@ -9,8 +9,12 @@ import { errorText, exitCode, INTERRUPTED, isMisuse } from "./output.ts";
 
 const stopped = new AbortController();
 
-/** Fires on the first signal that ends programs; its reason is the signal's name. */
+/** Fires on the first signal that ends programs, or when nobody reads on; its reason is the signal's name or READER_LEFT. */
 export const interrupted: AbortSignal = stopped.signal;
+
+/** `rlx … | head`: whoever reads has enough, and that is no failure, nor anything to speak of. */
+export const READER_LEFT = "READER_LEFT";
+const hasReaderLeft = (): boolean => interrupted.reason === READER_LEFT;
 
 /** Ctrl+C, what `kill` and services send, and what a terminal sends when it is closed. */
 const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -20,17 +24,18 @@ const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signa
 
 /** The exit code of a command that says with INTERRUPTED that it was stopped; which signal it was, only this file knows. */
 export function endingCode(code: number): number {
+  if (code === INTERRUPTED && hasReaderLeft()) return 0;
   const signal = ENDING_SIGNALS.find((name) => name === interrupted.reason);
   return code === INTERRUPTED && signal !== undefined ? codeOf(signal) : code;
 }
 
-/** The first signal asks the command to stop, so that it can say how far it came and tidy up; the second ends the process. */
+/**
+ * The first signal asks the command to stop, so that it can say how far it came and tidy up. A second Ctrl+C ends the process; the
+ * others may come twice, or together, where nobody is impatient: as a terminal is closed, or from a service's manager.
+ */
 export function watchInterrupts(): void {
-  for (const signal of ENDING_SIGNALS)
-    process.on(signal, () => {
-      if (interrupted.aborted) process.exit(codeOf(signal));
-      stopped.abort(signal);
-    });
+  for (const signal of ENDING_SIGNALS) process.on(signal, () => stopped.abort(signal));
+  process.once("SIGINT", () => process.on("SIGINT", () => process.exit(codeOf("SIGINT"))));
 }
 
 const LOST_OUTPUT: ErrorCode = "OUTPUT_WRITE";
@@ -42,14 +47,24 @@ const WRITE_FAULTS: Readonly<Record<string, string>> = {
   EIO: "the system cannot write there",
 };
 
-/**
- * `rlx … | head`: whoever reads has enough, and that is no failure. Any other error means that what was asked for does not
- * arrive, and nothing that follows would either.
- */
+/** For a command that does not look up: without a reader it works for nobody. */
+const TIDY_MS = 3000;
+
+/** The command stops and tidies up, and nobody is told. */
+function endWithoutReader(): void {
+  if (interrupted.aborted) return;
+  stopped.abort(READER_LEFT);
+  setTimeout(() => process.exit(process.exitCode ?? 0), TIDY_MS).unref();
+}
+
+/** Any other error than that of a reader who left means that what was asked for does not arrive, and nothing that follows would either. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EPIPE") process.exit(process.exitCode ?? 0);
+      if (error.code === "EPIPE") {
+        endWithoutReader();
+        return;
+      }
       // A terminal that was closed takes no more words; the command still tidies up.
       if (interrupted.aborted) return;
       const why = WRITE_FAULTS[error.code ?? ""] ?? error.code ?? error.message;
@@ -70,11 +85,12 @@ function sayLast(text: string): void {
 /** Says what went wrong: to people on stderr; with --json to programs on stdout as well. */
 export function fail(error: unknown, command: string, json: boolean): void {
   const wire = withHint(toWireError(error), command);
+  process.exitCode = endingCode(exitCode(wire));
+  if (wire.code === "CANCELLED" && hasReaderLeft()) return;
   if (json) process.stdout.write(`${JSON.stringify({ error: wire }, null, 2)}\n`);
   process.stderr.write(`${errorText(wire)}\n`);
   if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && wantsStack())
     process.stderr.write(`${error.stack ?? ""}\n`);
-  process.exitCode = endingCode(exitCode(wire));
 }
 
 function wantsStack(): boolean {

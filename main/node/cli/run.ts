@@ -7,6 +7,7 @@ import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
+import { READER_LEFT } from "./ending.ts";
 import { figureText, INTERRUPTED, phaseText } from "./output.ts";
 import { cacheFolder } from "../diskStore.ts";
 import { makeFolder } from "../makeFolder.ts";
@@ -170,7 +171,8 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   command.output.line();
   const { device, truth } = start;
   command.output.value({ text: written, device, truth, reason: done.reason, stats: done.stats });
-  if (!command.output.json) process.stderr.write(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}\n`);
+  if (!command.output.json && command.signal.reason !== READER_LEFT)
+    process.stderr.write(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}\n`);
   return done.reason === "cancelled" ? INTERRUPTED : 0;
 }
 
