@@ -1,7 +1,8 @@
 // Speed against llama.cpp in the same run, on the same random-weight files: prompt of 512, 64 generated tokens, and a
 // process's way to its first token. Runs are interleaved and judged by the median of their ratios, because other work on the
 // machine slows both. A plain read loop takes its turn, too: what memory gives in a good moment says nothing about the
-// moments of the runs. Prints JSON.
+// moments of the runs. So does a program that walks the model's own file and does nothing else (support/walk.cpp): its rate over
+// llama.cpp's is the highest ratio that any program can have. Prints JSON.
 //   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64] [--threads 2] [--skip-start]
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
@@ -17,6 +18,7 @@ import { openDecoder } from "../main/runtime/decoderModel.ts";
 import { runBench } from "../main/runtime/bench.ts";
 import { profileDecoder } from "../main/runtime/profile.ts";
 import { median } from "../main/runtime/statistics.ts";
+import { buildWalk, startWalk } from "./support/walk.ts";
 import { llamaBench, llamaForget, llamaMissing } from "../main/testing/llama.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -91,6 +93,7 @@ buildSync({
 });
 const addon = join(root, "native/build/rlx.node");
 
+const walkProgram = buildWalk();
 const engine = loadAddon();
 const GOAL = 1.3;
 /** One pass over much more than the caches hold, in bytes per second. */
@@ -107,12 +110,15 @@ for (const preset of presets)
     const bench = { promptTokens: pp, generateTokens: tg, repeats: 1, warmup: 0 };
     await runBench(session, { ...bench, generateTokens: 4 });
     const weightBytes = model.compiled.weightBytes;
+    // Products of a token: q, k and v in one, output, gate and up in one, down; and the logits.
+    const walk = startWalk(walkProgram, path, threads, 4 * model.architecture.layers + 1);
     const rows: {
       oursPrompt: number;
       theirsPrompt: number;
       oursGenerate: number;
       theirsGenerate: number;
       readLoop: number;
+      walk: number;
     }[] = [];
     for (let i = 0; i < repeats; i++) {
       const before = await readLoop();
@@ -122,6 +128,7 @@ for (const preset of presets)
         { prompt: pp, generate: tg, repeats: 1 },
         { threads, cache: "f16", flash: true },
       );
+      const walked = await walk.rate();
       const after = await readLoop();
       rows.push({
         oursPrompt: prompt?.median ?? NaN,
@@ -129,11 +136,13 @@ for (const preset of presets)
         oursGenerate: generate?.median ?? NaN,
         theirsGenerate: tg / (peer.generateSeconds[0] ?? NaN),
         readLoop: (before + after) / 2,
+        walk: walked,
       });
       console.error(`${name} ${i + 1}/${repeats}: ${JSON.stringify(rows.at(-1))}`);
     }
     const profile = await profileDecoder(model, session, { promptTokens: 64, generateTokens: 8 });
     await llamaForget(path);
+    walk.stop();
     session.dispose();
     const generateRate = median(rows.map((row) => row.oursGenerate));
     const share = (rate: (row: (typeof rows)[number]) => number): number =>
@@ -158,6 +167,11 @@ for (const preset of presets)
         ours: share((row) => row.oursGenerate),
         llama: share((row) => row.theirsGenerate),
         goal: share((row) => GOAL * row.theirsGenerate),
+      },
+      bareWalk: {
+        bytesPerSecond: median(rows.map((row) => row.walk)),
+        oursOfIt: median(rows.map((row) => (row.oursGenerate * weightBytes) / row.walk)),
+        highestRatio: median(rows.map((row) => row.walk / (row.theirsGenerate * weightBytes))),
       },
       token: profile.decode.rows.map((row) => ({
         op: row.op,

@@ -1,0 +1,116 @@
+// How fast the bytes of a model's file can be read where it is mapped, by a program that does nothing else: the most that generation
+// can reach. The file is walked in as many pieces as a token has products, with a barrier after each and claims of 64 KB, as the
+// engine walks it, and once in one piece without any.
+//   c++ -O3 -march=native -std=c++20 -pthread walk.cpp -o walk
+//   walk FILE THREADS PIECES PASSES    for each line on stdin: bytes per second in pieces, and in one piece
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr size_t kItem = 65536, kPage = 4096;
+
+// Its result is kept, or the compiler would leave the loop out.
+std::atomic<uint64_t> seen{0};
+
+void read_all(const uint64_t* words, size_t count) {
+  uint64_t sums[32] = {};
+  for (size_t i = 0; i + 32 <= count; i += 32) {
+    for (size_t j = 0; j < 32; ++j) sums[j] ^= words[i + j];
+  }
+  uint64_t all = 0;
+  for (const uint64_t sum : sums) all ^= sum;
+  seen.fetch_xor(all, std::memory_order_relaxed);
+}
+
+class Barrier {
+ public:
+  explicit Barrier(uint32_t threads) : threads_(threads) {}
+  void wait() {
+    const uint32_t turn = turn_.load(std::memory_order_acquire);
+    if (waiting_.fetch_add(1) + 1 == threads_) {
+      waiting_.store(0);
+      turn_.store(turn + 1, std::memory_order_release);
+      return;
+    }
+    for (size_t looks = 0; turn_.load(std::memory_order_acquire) == turn; ++looks) {
+      if (looks > 200) std::this_thread::yield();
+    }
+  }
+
+ private:
+  const uint32_t threads_;
+  alignas(64) std::atomic<uint32_t> waiting_{0};
+  alignas(64) std::atomic<uint32_t> turn_{0};
+};
+
+struct alignas(64) Next {
+  std::atomic<size_t> item{0};
+};
+
+// Each thread takes items from its own stretch of a piece, then what the others have left.
+void walk_pieces(const char* bytes, const std::vector<size_t>& ends, std::vector<Next>& next, size_t threads, size_t self, Barrier& barrier) {
+  for (size_t piece = 0; piece + 1 < ends.size(); ++piece) {
+    const size_t length = ends[piece + 1] - ends[piece], items = (length + kItem - 1) / kItem;
+    for (size_t turn = 0; turn < threads; ++turn) {
+      const size_t whose = (self + turn) % threads, first = items * whose / threads, end = items * (whose + 1) / threads;
+      for (size_t item; (item = first + next[piece * threads + whose].item.fetch_add(1)) < end;) {
+        const size_t from = item * kItem, to = std::min(length, from + kItem);
+        read_all(reinterpret_cast<const uint64_t*>(bytes + ends[piece] + from), (to - from) / 8);
+      }
+    }
+    barrier.wait();
+  }
+}
+
+double rate(const char* bytes, size_t size, size_t threads, size_t pieces, size_t passes) {
+  std::vector<size_t> ends;
+  for (size_t i = 0; i <= pieces; ++i) ends.push_back(size / kPage * i / pieces * kPage);
+  std::vector<std::vector<Next>> next(passes);
+  for (auto& pass : next) pass = std::vector<Next>(pieces * threads);
+  Barrier barrier(static_cast<uint32_t>(threads));
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> others;
+  const auto run = [&](size_t self) {
+    for (size_t pass = 0; pass < passes; ++pass) walk_pieces(bytes, ends, next[pass], threads, self, barrier);
+  };
+  for (size_t self = 1; self < threads; ++self) others.emplace_back(run, self);
+  run(0);
+  for (std::thread& other : others) other.join();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  return static_cast<double>(ends.back()) * static_cast<double>(passes) / taken.count();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 5) return 2;
+  const int file = open(arguments[1], O_RDONLY);
+  struct stat info;
+  if (file < 0 || fstat(file, &info) != 0) return 1;
+  const auto size = static_cast<size_t>(info.st_size);
+  void* map = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+  if (map == MAP_FAILED) return 1;
+#ifdef MADV_HUGEPAGE
+  madvise(map, size, MADV_HUGEPAGE);
+#endif
+  const auto* bytes = static_cast<const char*>(map);
+  const size_t threads = std::strtoul(arguments[2], nullptr, 10), pieces = std::strtoul(arguments[3], nullptr, 10),
+               passes = std::strtoul(arguments[4], nullptr, 10);
+  rate(bytes, size, threads, 1, 1);  // every page is mapped once
+  for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
+    std::printf("%g %g\n", rate(bytes, size, threads, pieces, passes), rate(bytes, size, threads, 1, passes));
+    std::fflush(stdout);
+  }
+  return 0;
+}
