@@ -2,7 +2,7 @@
 // process's way to its first token. Runs are interleaved and judged by the median of their ratios, because other work on the
 // machine slows both. A plain read loop takes its turn, too: what memory gives in a good moment says nothing about the
 // moments of the runs. So does a program that walks the model's own file and does nothing else (support/walk.cpp): its rate over
-// llama.cpp's is the highest ratio that any program can have. Prints JSON.
+// llama.cpp's is about the highest ratio that a program can have. Prints JSON.
 //   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64] [--threads 2] [--skip-start]
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
