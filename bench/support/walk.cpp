@@ -1,6 +1,6 @@
 // How fast the bytes of a model's file can be read where it is mapped, by a program that does nothing else: about the most that
-// generation can reach (the fastest walk that was found was 6 % faster). The file is walked in as many pieces as a token has products, with a barrier after each and claims of 64 KB, as the
-// engine walks it, and once in one piece without any.
+// generation can reach (the fastest walk that was found was 6 % faster). The file is walked in as many pieces as a token has
+// products, with a barrier after each and claims of 64 KB, as the engine walks it, and once in one piece without any.
 //   c++ -O3 -march=native -std=c++20 -pthread walk.cpp -o walk
 //   walk FILE THREADS PIECES PASSES    for each line on stdin: bytes per second in pieces, and in one piece
 #include <fcntl.h>
