@@ -9,9 +9,10 @@ import { isPlacing, isResultMode, routeColumns, shownGraph } from "./graphState.
 
 /**
  * Where blocks run decides which of them stand in one stack: the first picture waits for the route for so long, so that nothing
- * moves when it arrives. Only of hundreds of blocks it takes longer.
+ * moves when it arrives. Of hundreds of blocks it takes longer, and their picture comes without it.
  */
 const PATIENCE_MS = 350;
+const QUICK_NODES = 5000;
 
 /** One layout at a time; the last wish wins. */
 export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): () => void {
@@ -32,7 +33,8 @@ export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): 
       store.setState({ picture: shown.kind === "failed" ? shown : IDLE });
       return;
     }
-    if (waited !== model && current(state.picture) === null && isPlacing(state)) {
+    const quick = model.view.nodeCount <= QUICK_NODES;
+    if (quick && waited !== model && current(state.picture) === null && isPlacing(state)) {
       patience = setTimeout(() => {
         waited = model;
         void run();
