@@ -68,6 +68,8 @@ describe.skipIf(missing !== undefined)(`bit for bit ${missing ?? ""}`, () => {
       holds(model(preset, type, extra).path, LENGTH, [(graph) => graph, optimised]),
     );
 
+    // The scale of such a head differs in its last bit when it is not rounded at each step.
+    test("heads of 96", () => holds(model("tiny-qwen3", "f16", ["--head-dim", "96"]).path, LENGTH, [optimised]));
     test("600 tokens: two chunks, several blocks of queries, tiles of keys", () =>
       holds(model("tiny-qwen3", "f16").path, 600, [optimised]));
   });
