@@ -53,6 +53,7 @@ export function ExportTab(): ReactNode {
 }
 
 function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
+  const rest = plan.bytes.value - plan.forms.reduce((sum, form) => sum + form.bytes, 0);
   return (
     <Card title="An .mlpackage for this target" aside={<TruthMark truth={plan.bytes.truth} />}>
       <p>{plan.sentence}</p>
@@ -76,6 +77,15 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
               <td>{bytes(form.bytes)}</td>
             </tr>
           ))}
+          {rest > 0 ? (
+            <tr>
+              <td>–</td>
+              <td className={table["left"]}>constants and padding</td>
+              <td />
+              <td />
+              <td>{bytes(rest)}</td>
+            </tr>
+          ) : null}
           <tr>
             <td className={table["total"]}>Together</td>
             <td className={table["left"]}>{plan.functions.join(" and ")}, sharing weights</td>

@@ -60,9 +60,6 @@ function Waiting(): ReactNode {
   return <Progress sentence={phase?.sentence ?? "Starting"} fraction={phase?.fraction ?? null} since={since} />;
 }
 
-/** A sentence longer than this stands below the settings. */
-const LONG = 160;
-
 function Settings({ profile }: { readonly profile: ProfileView | null }): ReactNode {
   const settings = useProfile((s) => s.profileSettings);
   const set = useProfile((s) => s.setProfile);
@@ -107,7 +104,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
       {profile === null ? (
         <span className={styles["space"]} />
       ) : (
-        <p className={styles["what"]} data-long={sentence.length > LONG}>
+        <p className={styles["what"]}>
           <TruthMark truth={profile.truth} /> {profile.machine}. {sentence}
         </p>
       )}
