@@ -1,31 +1,18 @@
 // Attention in the order in which ggml's x86 build adds, for f32 caches, so that results are its own bit for bit: scores
 // of all keys of a query, softmax with its total in double, then the values in W running sums (one for every W-th key).
 #include "attention.h"
+#include "ggml_order.h"
 
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-float sum_of_lanes(F v) {
-#if defined(RLX_ISA_AVX2)
-  // Halves, then neighbours.
-  const __m128 half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  const __m128 pairs = _mm_hadd_ps(half, half);
-  return _mm_cvtss_f32(_mm_hadd_ps(pairs, pairs));
-#else
-  return fsum(v);
-#endif
-}
-
-// Four vectors of running sums; what is behind whole groups of them is added alone, product by product.
 float dot(const float* a, const float* b, size_t n) {
   F acc[4] = {fzero(), fzero(), fzero(), fzero()};
-  const size_t whole = n / (4 * W) * (4 * W);
-  for (size_t i = 0; i < whole; i += 4 * W) {
+  const size_t whole = n / kDotGroup * kDotGroup;
+  for (size_t i = 0; i < whole; i += kDotGroup) {
     for (int u = 0; u < 4; ++u) acc[u] = ffma(fload(a + i + u * W), fload(b + i + u * W), acc[u]);
   }
-  float sum = sum_of_lanes((acc[0] + acc[2]) + (acc[1] + acc[3]));
-  for (size_t i = whole; i < n; ++i) sum += a[i] * b[i];
-  return sum;
+  return add_rest(sum_of_group(acc), a + whole, b + whole, n - whole);
 }
 
 // Scores of one row become weights; zero outside of what it sees, from the group of W keys that `see` begins in.

@@ -162,7 +162,7 @@ RLX_INLINE void ask_ahead(const uint8_t* chunk) {
 }
 
 void rows_float(const RowsTask&);
-void rows_ggml(const RowsTask&);  // any number of tokens
+void rows_ggml(const RowsTask&, size_t matrix_rows);  // any number of tokens; the order depends on the whole matrix
 
 // The same for many tokens, through a panel of kRowStep rows. out[(t - t0) * kRowStep + r].
 struct PanelTask {

@@ -104,7 +104,7 @@ struct MatmulArgs {
   size_t row_bytes2 = 0;
   const void* act2 = nullptr;
   const float* bias2 = nullptr;
-  // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp).
+  // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on the matrix' rows: ldy.
   bool as_ggml = false;
 };
 
@@ -126,7 +126,7 @@ struct AttentionArgs {
   const void* k;
   const void* v;
   size_t kv_head_stride;        // elements between kv heads: capacity * head_dim
-  size_t heads, kv_heads, head_dim;  // head_dim: any multiple of 8, at most kMaxHeadDim
+  size_t heads, kv_heads, head_dim;  // head_dim: any multiple of 8 (in the order of ggml any), at most kMaxHeadDim
   size_t tokens, past;
   float scale;                  // usually 1/sqrt(head_dim)
   float softcap = 0.0f;         // 0 = off; else softcap * tanh(s / softcap)

@@ -1,6 +1,8 @@
 // One entry for every product: cuts rows into steps, picks the few-token or the panel path, adds the epilogue.
 #include "vecmath.h"
 
+extern "C" float expf(float);
+
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
@@ -22,15 +24,23 @@ void raw_rows(Type type, const void* w, size_t stride, const void* act, const Ma
               size_t t0, size_t t1, float* out, void* panel) {
   const RowsTask task = {type, static_cast<const uint8_t*>(w) + n0 * stride, stride,          rows, a.k,
                          view_act(act_kind(type), act, a.k, a.tokens),       t0,              t1,   out};
-  if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task);
+  if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task, a.ldy);
   // With 16 lanes one running sum keeps up with memory, and halves need no buffer.
-  if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task);
+  if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task, a.ldy);
   if (a.tokens < kGemmMinTokens) {
     if (is_float_kind(type)) return rows_float(task);
     return rows_packed(task);
   }
   if (is_float_kind(type)) return panel_float({task, panel});
   panel_packed({task, panel});
+}
+
+// ggml has silu by the system's library behind the whole vectors of a row. Elsewhere both are within 2 ulp.
+F silu_behind_vectors(F x, size_t n) {
+  float values[W];
+  fstore(values, x);
+  for (size_t i = 0; i < n; ++i) values[i] = values[i] / (1.0f + expf(-values[i]));
+  return fload(values);
 }
 
 // The epilogue of one token: rows n0 .. n0 + rows.
@@ -43,7 +53,7 @@ void finish(const MatmulArgs& a, const float* first, const float* second, size_t
     F v = fload(first + i) * scale;
     if (a.bias != nullptr) v = v + (whole ? fload(a.bias + n0 + i) : fload_n(a.bias + n0 + i, n));
     if (a.glu != Glu::none) {
-      v = activate(a.glu, v);
+      v = !whole && a.as_ggml && a.glu == Glu::silu ? silu_behind_vectors(v, n) : activate(a.glu, v);
       if (a.w2 != nullptr) {
         F u = fload(second + i) * scale;
         if (a.bias2 != nullptr) u = u + (whole ? fload(a.bias2 + n0 + i) : fload_n(a.bias2 + n0 + i, n));

@@ -1,7 +1,7 @@
 // Products with f32 and f16 weights in the order in which ggml's x86 build adds many tokens, so that results are its own
 // bit for bit: activations rounded to f16 beside f16 weights, W running sums (one for every W-th product), and at the end
-// halves added to halves.
-#include "internal.h"
+// halves added to halves. Matrices that do not fit its tiles are single products there, with four times as many sums.
+#include "ggml_order.h"
 
 namespace rlx::kernels::RLX_ISA {
 namespace {
@@ -20,13 +20,7 @@ void tile(const RowsTask& task, size_t row, size_t t) {
   for (size_t k = 0; k < task.k; k += W) {
     const float* x = task.act.floats(k / kChunk, t) + k % kChunk;
     F w[R];
-    if (task.k - k >= static_cast<size_t>(W)) {
-      unrolled<R>([&](auto r) RLX_LAMBDA { w[r] = Weights::load(at(r, k)); });
-    } else {  // ggml does not take such rows this way
-      Element rest[R][W] = {};
-      for (int r = 0; r < R; ++r) memcpy(rest[r], at(r, k), (task.k - k) * sizeof(Element));
-      unrolled<R>([&](auto r) RLX_LAMBDA { w[r] = Weights::load(rest[r]); });
-    }
+    unrolled<R>([&](auto r) RLX_LAMBDA { w[r] = Weights::load(at(r, k)); });
     unrolled<T>([&](auto i) RLX_LAMBDA {
       const F v = fload(x + i * kChunk);
       unrolled<R>([&](auto r) RLX_LAMBDA { acc[r][i] = ffma(w[r], v, acc[r][i]); });
@@ -38,25 +32,66 @@ void tile(const RowsTask& task, size_t row, size_t t) {
 }
 
 template <class Weights, int T>
-void tile_rows(const RowsTask& task, size_t t) {
-  size_t row = 0;
-  // One token is a walk through memory: a row at a time, or the prefetchers lose it.
-  if constexpr (T > 1) {
-    for (; row + kRows <= task.rows; row += kRows) tile<Weights, kRows, T>(task, row, t);
+void single_row(const RowsTask& task, size_t row, size_t t) {
+  using Element = typename Weights::Element;
+  const auto* w = reinterpret_cast<const Element*>(task.w + row * task.row_bytes);
+  F acc[T][4];
+  unrolled<T>([&](auto i) RLX_LAMBDA { unrolled<4>([&](auto u) RLX_LAMBDA { acc[i][u] = fzero(); }); });
+  const size_t whole = task.k / kDotGroup * kDotGroup, rest = task.k - whole;
+  const auto values = [&](size_t k, size_t i) { return task.act.floats(k / kChunk, t + i) + k % kChunk; };
+  for (size_t k = 0; k < whole; k += kDotGroup) {
+    unrolled<4>([&](auto u) RLX_LAMBDA {
+      const F v = Weights::load(w + k + u * W);
+      unrolled<T>([&](auto i) RLX_LAMBDA { acc[i][u] = ffma(v, fload(values(k, i) + u * W), acc[i][u]); });
+    });
   }
-  for (; row < task.rows; ++row) tile<Weights, 1, T>(task, row, t);
+  Element last[kDotGroup] = {};
+  float weights[kDotGroup];
+  memcpy(last, w + whole, rest * sizeof(Element));
+  for (size_t k = 0; k < kDotGroup; k += W) fstore(weights + k, Weights::load(last + k));
+  const auto add = task.type == Type::f16 ? add_rest_of_halves : add_rest;
+  for (size_t i = 0; i < static_cast<size_t>(T); ++i) {
+    task.out[(t - task.t0 + i) * kRowStep + row] = add(sum_of_group(acc[i]), weights, values(whole, i), rest);
+  }
 }
 
-template <class Weights>
+struct Tiles {
+  template <class Weights, int T>
+  static void rows(const RowsTask& task, size_t t) {
+    size_t row = 0;
+    // One token is a walk through memory: a row at a time, or the prefetchers lose it.
+    if constexpr (T > 1) {
+      for (; row + kRows <= task.rows; row += kRows) tile<Weights, kRows, T>(task, row, t);
+    }
+    for (; row < task.rows; ++row) tile<Weights, 1, T>(task, row, t);
+  }
+};
+
+struct Singles {
+  template <class Weights, int T>
+  static void rows(const RowsTask& task, size_t t) {
+    for (size_t row = 0; row < task.rows; ++row) single_row<Weights, T>(task, row, t);
+  }
+};
+
+template <class Way, class Weights>
 void all_tokens(const RowsTask& task) {
   size_t t = task.t0;
-  for (; t + kTokens <= task.t1; t += kTokens) tile_rows<Weights, kTokens>(task, t);
-  for (; t + 2 <= task.t1; t += 2) tile_rows<Weights, 2>(task, t);
-  for (; t < task.t1; ++t) tile_rows<Weights, 1>(task, t);
+  for (; t + kTokens <= task.t1; t += kTokens) Way::template rows<Weights, kTokens>(task, t);
+  for (; t + 2 <= task.t1; t += 2) Way::template rows<Weights, 2>(task, t);
+  for (; t < task.t1; ++t) Way::template rows<Weights, 1>(task, t);
+}
+
+template <class Way>
+void run(const RowsTask& task) {
+  task.type == Type::f16 ? all_tokens<Way, Halves>(task) : all_tokens<Way, Floats>(task);
 }
 
 }  // namespace
 
-void rows_ggml(const RowsTask& task) { task.type == Type::f16 ? all_tokens<Halves>(task) : all_tokens<Floats>(task); }
+void rows_ggml(const RowsTask& task, size_t matrix_rows) {
+  constexpr size_t tile_rows = 4;  // of ggml's smallest tile
+  task.k % W == 0 && matrix_rows % tile_rows == 0 ? run<Tiles>(task) : run<Singles>(task);
+}
 
 }  // namespace rlx::kernels::RLX_ISA

@@ -52,8 +52,9 @@ class CacheAttention : public AttentionBase {
     base_.window = c.params.size("window", 0);
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
-    plain_ = value_dim_ != dim_ || k_type_ != v_type_ || dim_ % 8 != 0 || dim_ > kernels::kMaxHeadDim || dim_ == 0;
-    as_ggml_ = !plain_ && k_type_ == DType::f32 && follows_ggml();
+    const bool alike = value_dim_ == dim_ && k_type_ == v_type_ && dim_ <= kernels::kMaxHeadDim && dim_ > 0;
+    as_ggml_ = alike && k_type_ == DType::f32 && follows_ggml();
+    plain_ = !as_ggml_ && (!alike || dim_ % 8 != 0);
     decode_ = tokens_ <= 4 && !as_ggml_;
     scratch_bytes_ = rounded(plain_     ? capacity_ * sizeof(float)
                              : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_, dim_)
