@@ -18,10 +18,11 @@ import type {
 import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Started } from "./nativeHandles.ts";
+import type { CpuWeights } from "./settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/binding/addon.cpp. */
-const ABI = 2;
+const ABI = 3;
 
 /** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
@@ -33,6 +34,8 @@ interface NativeAddon {
   openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
   readWeights(weights: number, file: number, offset: number, target: Uint8Array): void;
   checkWeights(weights: number): void;
+  allowCopy(weights: number): void;
+  copiedWeights(weights: number): number;
   loadPlan(bytes: Uint8Array, weights: number | null): number;
   openSession(plan: number, options: SessionOptions & { readonly isa?: string }): number;
   run(session: number, request: RunRequest): Started<RunResult>;
@@ -53,6 +56,7 @@ export interface AddonOptions {
   readonly path?: string | null;
   /** An instruction set instead of the best one: for tests. */
   readonly isa?: string;
+  readonly weights?: CpuWeights;
 }
 
 const OTHER_PATH = "RLX_ADDON names it: correct that variable, or unset it for the addon that was built.";
@@ -70,7 +74,7 @@ export function loadAddon(options: AddonOptions = {}): CpuEngine {
       },
     );
   const native = openAddon(path, named ? OTHER_PATH : "Build it again on this machine with `npm run build:native`.");
-  return engineOver(native, options.isa);
+  return engineOver(native, options);
 }
 
 function openAddon(path: string, hint: string): NativeAddon {
@@ -88,7 +92,10 @@ function openAddon(path: string, hint: string): NativeAddon {
   return native;
 }
 
-function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
+/** A copy stands beside the file's own pages, which the system gives up only when it must. */
+const roomForCopy = (bytes: number): boolean => 2 * bytes <= process.availableMemory();
+
+function engineOver(native: NativeAddon, { isa, weights = "auto" }: AddonOptions): CpuEngine {
   const isas = native.isas();
   if (isa !== undefined && !isas.includes(isa))
     throw new WorkbenchError(
@@ -104,6 +111,7 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
       read: (file: number, offset: number, target: Uint8Array) =>
         guarded(() => native.readWeights(id, file, offset, target)),
       check: () => guarded(() => native.checkWeights(id)),
+      copied: () => guarded(() => native.copiedWeights(id)),
       dispose: disposer(id, () => handle),
     });
     return handle;
@@ -140,6 +148,7 @@ function engineOver(native: NativeAddon, isa: string | undefined): CpuEngine {
     openWeights: (paths) =>
       guarded(() => {
         const { id, bytes } = native.openWeights(paths);
+        if (weights === "auto" && roomForCopy(bytes)) native.allowCopy(id);
         return weightsHandle(id, bytes);
       }),
     loadPlan: (bytes, weights) =>

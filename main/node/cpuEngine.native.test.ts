@@ -1,11 +1,12 @@
 // The native engine's life: handles, cancel, files that change, plans that lie, and a hundred cycles without growth.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { compileCpu } from "../backends/cpu/compile.ts";
 import { GraphBuilder } from "../ir/builder.ts";
+import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { Graph } from "../ir/graph.ts";
 import { tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
@@ -165,6 +166,45 @@ test("says how its kernels run, for each instruction set", () => {
     expect(notes.every(({ how }) => how.length > 3)).toBe(true);
   }
   expect(new Set(engine.isas.map((isa) => JSON.stringify(loadAddon({ isa }).notes))).size).toBe(engine.isas.length);
+});
+
+describe("larger pages", () => {
+  const enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
+  const there = existsSync(enabled) && !readFileSync(enabled, "utf8").includes("[never]");
+  const SIZE = 70 << 20;
+  const big = join(folder, "big.bin");
+  beforeAll(() => {
+    writeFileSync(big, Buffer.alloc(SIZE, "weights?"));
+  });
+
+  /** Bytes that are copied after a run: as soon as `wanted` are, or half a second later. */
+  async function copiedBy(opened: CpuEngine, wanted: number): Promise<number> {
+    const weights = opened.openWeights([big]);
+    const plan = compileCpu(chain(1), cpuRules, () => ({ file: 0, offset: SIZE - BYTES, bytes: BYTES })).bytes;
+    const handle = opened.loadPlan(plan, weights);
+    const session = handle.openSession({ threads: 1 });
+    const run = async () => (await session.run({ inputs: { x: rows(1) }, symbols: { T: 1 } })).outputs["y"]?.bytes;
+    const before = await run();
+    const end = Date.now() + (wanted > 0 ? 20_000 : 500);
+    do await new Promise((resolve) => setTimeout(resolve, 10));
+    while (Date.now() < end && (wanted === 0 || weights.copied() < wanted));
+    const copied = weights.copied();
+    expect(await run()).toEqual(before);
+    for (const each of [session, handle, weights]) each.dispose();
+    return copied;
+  }
+
+  test("hold what a model reads, where the system has them", async () => {
+    expect(await copiedBy(engine, there ? SIZE : 0)).toBe(there ? SIZE : 0);
+  });
+  test("are not taken where the file shall stay mapped", async () => {
+    expect(await copiedBy(loadAddon({ weights: "mapped" }), 0)).toBe(0);
+  });
+  test("are not taken where a copy would fill more than half of what is available", async () => {
+    const available = vi.spyOn(process, "availableMemory").mockReturnValue(2 * SIZE - 1);
+    expect(await copiedBy(engine, 0)).toBe(0);
+    available.mockRestore();
+  });
 });
 
 describe("files that change", () => {

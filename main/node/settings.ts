@@ -12,6 +12,9 @@ export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
 export const COREML_UNITS = ["cpu", "gpu", "cpu-gpu", "all", "cpu-ane"] as const;
 export type CoremlUnits = (typeof COREML_UNITS)[number];
 
+export const CPU_WEIGHTS = ["auto", "mapped"] as const;
+export type CpuWeights = (typeof CPU_WEIGHTS)[number];
+
 export interface Settings {
   /** Log each compile step and pass to stderr. */
   readonly verbose: boolean;
@@ -30,6 +33,8 @@ export interface Settings {
   readonly coremlAddon: string | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
   readonly mlxMode: MlxMode;
+  /** Whether the CPU engine may copy weights into larger pages, or reads files where they are mapped. */
+  readonly cpuWeights: CpuWeights;
   /** Overrides the folder of caches, recents and calibration. */
   readonly home: string | null;
   /** Overrides the folder of compiled plans; "off" for none. */
@@ -81,6 +86,7 @@ export const VARIABLES = {
   coremlNativeFlex: flag("RLX_COREML_NATIVE_FLEX"),
   coremlAddon: path("RLX_COREML_ADDON"),
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
+  cpuWeights: oneOf("RLX_CPU_WEIGHTS", CPU_WEIGHTS, "auto"),
   home: path("RLX_HOME"),
   cache: {
     ...path("RLX_CACHE", "a path, or off"),
@@ -116,6 +122,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     coremlNativeFlex: read(VARIABLES.coremlNativeFlex),
     coremlAddon: read(VARIABLES.coremlAddon),
     mlxMode: read(VARIABLES.mlxMode),
+    cpuWeights: read(VARIABLES.cpuWeights),
     home: read(VARIABLES.home),
     cache: read(VARIABLES.cache),
     addon: read(VARIABLES.addon),

@@ -130,6 +130,64 @@ void test_weights() {
   CHECK(same(code_of([] { rlx::Weights none(std::vector<std::string>{}); }), "INPUT_ARGUMENT"));
 }
 
+// Numbered words, three windows of the copy and an odd end.
+constexpr size_t kCopied = (140u << 20) + 4096 + 5;
+std::vector<uint8_t> numbered(size_t bytes) {
+  std::vector<uint64_t> words(bytes / 8 + 1);
+  for (size_t i = 0; i < words.size(); i++) words[i] = i * 0x9e3779b97f4a7c15;
+  const auto* from = reinterpret_cast<const uint8_t*>(words.data());
+  return {from, from + bytes};
+}
+
+void test_huge_copy() {
+  char path[] = "/tmp/rlx-core-XXXXXX";
+  const int fd = mkstemp(path);
+  const std::vector<uint8_t> content = numbered(kCopied);
+  const auto fill = [&] { CHECK(pwrite(fd, content.data(), content.size(), 0) == static_cast<ssize_t>(content.size())); };
+  const auto same_content = [&](const rlx::Weights& weights) {
+    return std::memcmp(weights.at(0, 0, content.size()), content.data(), content.size()) == 0;
+  };
+  fill();
+  const bool there = rlx::HugeCopy::available();
+  {
+    rlx::Weights weights({path});
+    const uint8_t* before = weights.at(0, 0, 1);
+    weights.after_run();
+    CHECK(weights.copied() == 0);  // nobody allowed it
+    weights.allow_copy();
+    weights.after_run();
+    // Read while the pages are exchanged.
+    do CHECK(same_content(weights));
+    while (there && weights.copied() < content.size());
+    CHECK(same_content(weights));
+    CHECK(weights.at(0, 0, 1) == before);
+    CHECK(!there || weights.copied() == content.size());
+    weights.check();
+    // What was copied no longer follows the file, but the file counts as changed.
+    CHECK(ftruncate(fd, 4096) == 0);
+    CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
+    CHECK(!there || same_content(weights));
+  }
+  for (int i = 0; i < 20; i++) {  // closed in the middle
+    fill();
+    rlx::Weights weights({path});
+    weights.allow_copy();
+    weights.after_run();
+    usleep(static_cast<useconds_t>(i) * 1000);
+    if (i % 2 == 1) CHECK(ftruncate(fd, 4096) == 0);  // or cut
+  }
+  {
+    CHECK(ftruncate(fd, 8 << 20) == 0);
+    rlx::Weights small({path});
+    small.allow_copy();
+    small.after_run();
+    usleep(20000);
+    CHECK(small.copied() == 0);
+  }
+  close(fd);
+  unlink(path);
+}
+
 void test_philox() {
   // Known answers of Random123 (Salmon et al.): philox4x32, 10 rounds.
   const struct {
@@ -320,6 +378,7 @@ int main() {
   test_handles();
   test_memory();
   test_weights();
+  test_huge_copy();
   test_philox();
   test_sampler();
   test_sampler_parts();

@@ -24,7 +24,7 @@ const TYPICAL: DeviceNeed = {
 export async function calibrate({ engine, output, signal }: Command): Promise<number> {
   const settings = readSettings(process.env);
   const threads = availableParallelism();
-  const cpu = loadAddon({ path: settings.addon });
+  const cpu = loadAddon({ path: settings.addon, weights: settings.cpuWeights });
   const mlx = findMlxEngine();
   const known = await calibrations({
     devices: [

@@ -143,7 +143,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     for (const connection of connections) connection.emit("engine.status", statusOf(jobs));
   };
   const jobs = createJobs(tell);
-  const cpu = cpuAccess(() => loadAddon({ path: settings.addon }));
+  const cpu = cpuAccess(() => loadAddon({ path: settings.addon, weights: settings.cpuWeights }));
   const onCompiled = tellCompiled(settings);
   const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch, tell: onCompiled });
   const flexibility = shapeFlexibility(settings);

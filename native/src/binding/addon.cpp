@@ -16,7 +16,7 @@ namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/addon.ts holds the same number.
-constexpr int kAbi = 2;
+constexpr int kAbi = 3;
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   if (value.IsUndefined() || value.IsNull()) return *kernels::dispatch(nullptr);
@@ -87,6 +87,20 @@ Napi::Value check_weights(const Napi::CallbackInfo& info) {
   });
 }
 
+Napi::Value allow_copy(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    engine_of(info).handles.get<Weights>(number_of(info[0], "weights"), "weights")->allow_copy();
+    return info.Env().Undefined();
+  });
+}
+
+Napi::Value copied_weights(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const auto weights = engine_of(info).handles.get<Weights>(number_of(info[0], "weights"), "weights");
+    return Napi::Number::New(info.Env(), static_cast<double>(weights->copied()));
+  });
+}
+
 // ------------------------------------------------------------------------------------ plans and sessions
 
 Napi::Value load(const Napi::CallbackInfo& info) {
@@ -95,7 +109,7 @@ Napi::Value load(const Napi::CallbackInfo& info) {
 
 // The system gives a session's pages as they are touched, so what it reserves is an upper bound, and a large cache that is
 // never filled would make the collector run for nothing: a session counts as at most this. Weights do not count: they are
-// pages of a file, which the system takes back by itself.
+// pages of a file, which the system takes back by itself, or a copy that is made only where memory is plenty.
 constexpr size_t kMostAccounted = 16u << 20;
 
 Napi::Value session_handle(Napi::Env env, Engine& engine, std::shared_ptr<Session> session) {
@@ -201,6 +215,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
                     {"openWeights", open_weights},
                     {"readWeights", read_weights},
                     {"checkWeights", check_weights},
+                    {"allowCopy", allow_copy},
+                    {"copiedWeights", copied_weights},
                     {"loadPlan", load},
                     {"openSession", open_session},
                     {"run", run},

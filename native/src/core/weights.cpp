@@ -9,12 +9,16 @@
 #include <csignal>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "error.h"
 #include "memory.h"
 
 namespace rlx {
 namespace {
+
+// Smaller models stay in the caches.
+constexpr size_t kWorthCopying = 32 << 20;
 
 // What the signal handler may look at: fixed memory, atomics only. A signal handler belongs to the process, so
 // this table does too; everything else in the engine belongs to an environment.
@@ -103,12 +107,15 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   }
   size_ = static_cast<size_t>(info.st_size);
   modified_ = modified_of(info);
-  void* data = mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd_, 0);
+  uint8_t* place = reserve_huge(size_);
+  void* data = place == nullptr ? MAP_FAILED : mmap(place, size_, PROT_READ, MAP_SHARED | MAP_FIXED, fd_, 0);
   if (data == MAP_FAILED) {
+    const char* why = std::strerror(errno);
+    if (place != nullptr) munmap(place, size_);
     close(fd_);
-    fail(Code::env_no_memory, "[weights] cannot map %s (%zu bytes): %s", path.c_str(), size_, std::strerror(errno));
+    fail(Code::env_no_memory, "[weights] cannot map %s (%zu bytes): %s", path.c_str(), size_, why);
   }
-  data_ = static_cast<uint8_t*>(data);
+  data_ = place;
 #ifdef MADV_HUGEPAGE
   // A file that is read from disk now comes in pages of 2 MB where the file system can do that: a walk through all
   // weights is then 5 to 30 % faster, because translations of 4 KB pages cost that much.
@@ -141,6 +148,13 @@ void MappedFile::check() const {
 Weights::Weights(const std::vector<std::string>& paths) {
   if (paths.empty()) fail(Code::input_argument, "[weights] no file: got an empty list, expected one or more paths");
   for (const std::string& path : paths) files_.push_back(std::make_unique<MappedFile>(path));
+}
+
+void Weights::after_run() {
+  if (!copy_allowed_.exchange(false) || bytes() < kWorthCopying) return;
+  std::vector<Mapping> mappings;
+  for (const auto& file : files_) mappings.push_back(file->mapping());
+  copy_.begin(std::move(mappings));
 }
 
 size_t Weights::bytes() const {

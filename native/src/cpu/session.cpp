@@ -308,7 +308,10 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     result.outputs.push_back(std::move(fetched));
   }
   result.seconds = now() - began_;
-  if (plan_->weights) plan_->weights->check();
+  if (plan_->weights) {
+    plan_->weights->check();
+    plan_->weights->after_run();
+  }
   return result;
 }
 
