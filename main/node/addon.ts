@@ -17,6 +17,7 @@ import type {
 } from "../backends/cpu/engine.ts";
 import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { freeBytes } from "./engine/machineInfo.ts";
 import type { Started } from "./nativeHandles.ts";
 import type { CpuWeights } from "./settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
@@ -27,6 +28,7 @@ const ABI = 3;
 /** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
   readonly abi: number;
+  readonly hugePages: boolean;
   kernels(): readonly string[];
   isas(): readonly string[];
   kernelNotes(isa?: string): readonly KernelNote[];
@@ -34,7 +36,7 @@ interface NativeAddon {
   openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
   readWeights(weights: number, file: number, offset: number, target: Uint8Array): void;
   checkWeights(weights: number): void;
-  allowCopy(weights: number): void;
+  copyWeights(session: number, available: number): void;
   copiedWeights(weights: number): number;
   loadPlan(bytes: Uint8Array, weights: number | null): number;
   openSession(plan: number, options: SessionOptions & { readonly isa?: string }): number;
@@ -92,10 +94,21 @@ function openAddon(path: string, hint: string): NativeAddon {
   return native;
 }
 
-/** A copy stands beside the file's own pages, which the system gives up only when it must. */
-const roomForCopy = (bytes: number): boolean => 2 * bytes <= process.availableMemory();
+/** What the container leaves, and what the machine has. */
+const availableBytes = (): number => Math.min(process.availableMemory(), freeBytes());
 
-function engineOver(native: NativeAddon, { isa, weights = "auto" }: AddonOptions): CpuEngine {
+function weightsNote(native: NativeAddon, weights: CpuWeights): KernelNote {
+  const mapped = "read where the file is mapped";
+  const how =
+    weights === "mapped"
+      ? `${mapped} (RLX_CPU_WEIGHTS)`
+      : native.hugePages
+        ? "from the second run on in pages of 2 MB, where files are larger than 32 MiB and half of the available memory holds them"
+        : `${mapped} (the system gives no pages of 2 MB)`;
+  return { kernels: "weights", how };
+}
+
+function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: AddonOptions): CpuEngine {
   const isas = native.isas();
   if (isa !== undefined && !isas.includes(isa))
     throw new WorkbenchError(
@@ -118,8 +131,14 @@ function engineOver(native: NativeAddon, { isa, weights = "auto" }: AddonOptions
   };
 
   const sessionHandle = (id: number): SessionHandle => {
+    let runs = 0;
     const handle: SessionHandle = tracked(id, {
-      run: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.run(id, request), signal),
+      run: (request: RunRequest, signal?: AbortSignal) =>
+        awaited(() => {
+          // What is used again is worth a copy; the first run is not made to wait for it.
+          if (++runs === 2 && cpuWeights === "auto") native.copyWeights(id, availableBytes());
+          return native.run(id, request);
+        }, signal),
       fork: async (positions: number) => sessionHandle(await awaited(() => native.fork(id, positions))),
       save: (positions: number) => awaited(() => native.save(id, positions)),
       restore: (positions: number, state: Uint8Array) => awaited(() => native.restore(id, positions, state)),
@@ -143,12 +162,11 @@ function engineOver(native: NativeAddon, { isa, weights = "auto" }: AddonOptions
     isa: isa ?? isas.at(-1) ?? "scalar",
     isas,
     kernels: native.kernels(),
-    notes: native.kernelNotes(isa),
+    notes: [...native.kernelNotes(isa), weightsNote(native, cpuWeights)],
     counts: () => native.counts(),
     openWeights: (paths) =>
       guarded(() => {
         const { id, bytes } = native.openWeights(paths);
-        if (weights === "auto" && roomForCopy(bytes)) native.allowCopy(id);
         return weightsHandle(id, bytes);
       }),
     loadPlan: (bytes, weights) =>

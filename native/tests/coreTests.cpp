@@ -139,53 +139,66 @@ std::vector<uint8_t> numbered(size_t bytes) {
   return {from, from + bytes};
 }
 
+class TestFile {
+ public:
+  explicit TestFile(const std::vector<uint8_t>& content) : content_(content) { fill(); }
+  ~TestFile() {
+    close(fd_);
+    unlink(path_);
+  }
+  std::string path() const { return path_; }
+  void fill() { CHECK(pwrite(fd_, content_.data(), content_.size(), 0) == static_cast<ssize_t>(content_.size())); }
+  void cut(size_t bytes) { CHECK(ftruncate(fd_, static_cast<off_t>(bytes)) == 0); }
+  bool is_in(const rlx::Weights& weights, size_t file) const {
+    return std::memcmp(weights.at(file, 0, content_.size()), content_.data(), content_.size()) == 0;
+  }
+
+ private:
+  const std::vector<uint8_t>& content_;
+  char path_[32] = "/tmp/rlx-core-XXXXXX";
+  const int fd_ = mkstemp(path_);
+};
+
+constexpr size_t kPlenty = SIZE_MAX;
+
 void test_huge_copy() {
-  char path[] = "/tmp/rlx-core-XXXXXX";
-  const int fd = mkstemp(path);
-  const std::vector<uint8_t> content = numbered(kCopied);
-  const auto fill = [&] { CHECK(pwrite(fd, content.data(), content.size(), 0) == static_cast<ssize_t>(content.size())); };
-  const auto same_content = [&](const rlx::Weights& weights) {
-    return std::memcmp(weights.at(0, 0, content.size()), content.data(), content.size()) == 0;
-  };
-  fill();
   const bool there = rlx::HugeCopy::available();
+  const std::vector<uint8_t> content = numbered(kCopied), little = numbered(5 << 20);
+  TestFile first(content), second(little);
+  const size_t bytes = content.size() + little.size();
   {
-    rlx::Weights weights({path});
+    rlx::Weights weights({first.path(), second.path()});
     const uint8_t* before = weights.at(0, 0, 1);
-    weights.after_run();
-    CHECK(weights.copied() == 0);  // nobody allowed it
-    weights.allow_copy();
-    weights.after_run();
+    weights.copy_to_huge_pages(2 * bytes - 1);
+    usleep(200000);
+    CHECK(weights.copied() == 0);  // it would take more than half
+    weights.copy_to_huge_pages(2 * bytes);
+    weights.copy_to_huge_pages(2 * bytes);  // once is enough
     // Read while the pages are exchanged.
-    do CHECK(same_content(weights));
-    while (there && weights.copied() < content.size());
-    CHECK(same_content(weights));
+    for (int i = 0; i < 1000 && there && weights.copied() < bytes; i++) CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
+    CHECK(weights.copied() == (there ? bytes : 0));
+    CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
     CHECK(weights.at(0, 0, 1) == before);
-    CHECK(!there || weights.copied() == content.size());
     weights.check();
     // What was copied no longer follows the file, but the file counts as changed.
-    CHECK(ftruncate(fd, 4096) == 0);
+    first.cut(4096);
     CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
-    CHECK(!there || same_content(weights));
+    CHECK(!there || first.is_in(weights, 0));
   }
-  for (int i = 0; i < 20; i++) {  // closed in the middle
-    fill();
-    rlx::Weights weights({path});
-    weights.allow_copy();
-    weights.after_run();
+  for (int i = 0; i < 20; i++) {  // closed in the middle, or cut while it is copied and read
+    first.fill();
+    rlx::Weights weights({first.path()});
+    weights.copy_to_huge_pages(kPlenty);
     usleep(static_cast<useconds_t>(i) * 1000);
-    if (i % 2 == 1) CHECK(ftruncate(fd, 4096) == 0);  // or cut
+    if (i % 2 == 0) continue;
+    first.cut(4096);
+    first.is_in(weights, 0);
+    CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
   }
-  {
-    CHECK(ftruncate(fd, 8 << 20) == 0);
-    rlx::Weights small({path});
-    small.allow_copy();
-    small.after_run();
-    usleep(20000);
-    CHECK(small.copied() == 0);
-  }
-  close(fd);
-  unlink(path);
+  rlx::Weights small({second.path()});
+  small.copy_to_huge_pages(kPlenty);
+  usleep(20000);
+  CHECK(small.copied() == 0);
 }
 
 void test_philox() {

@@ -87,9 +87,12 @@ Napi::Value check_weights(const Napi::CallbackInfo& info) {
   });
 }
 
-Napi::Value allow_copy(const Napi::CallbackInfo& info) {
+// (session, bytes of memory that are available)
+Napi::Value copy_weights(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    engine_of(info).handles.get<Weights>(number_of(info[0], "weights"), "weights")->allow_copy();
+    const auto session = session_of<Session>(info);
+    const auto& weights = session->plan().weights;
+    if (weights) weights->copy_to_huge_pages(size_of(info[1], "available"));
     return info.Env().Undefined();
   });
 }
@@ -207,6 +210,7 @@ Napi::Value bandwidth(const Napi::CallbackInfo& info) {
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   attach_engine(env);
   exports.Set("abi", kAbi);
+  exports.Set("hugePages", HugeCopy::available());
   export_functions(env, exports,
                    {{"kernels", kernel_list},
                     {"isas", instruction_sets},
@@ -215,7 +219,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
                     {"openWeights", open_weights},
                     {"readWeights", read_weights},
                     {"checkWeights", check_weights},
-                    {"allowCopy", allow_copy},
+                    {"copyWeights", copy_weights},
                     {"copiedWeights", copied_weights},
                     {"loadPlan", load},
                     {"openSession", open_session},

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <system_error>
@@ -45,15 +46,21 @@ namespace {
 constexpr size_t kWindow = 64 << 20;
 // Between two looks at whether to stop.
 constexpr size_t kStep = 1 << 20;
+
+bool says(const char* file, const char* text) {
+  FILE* opened = std::fopen(file, "re");
+  if (opened == nullptr) return false;
+  char content[64] = {};
+  const size_t length = std::fread(content, 1, sizeof content - 1, opened);
+  std::fclose(opened);
+  return length > 0 && std::strstr(content, text) != nullptr;
+}
+
 }  // namespace
 
 bool HugeCopy::available() {
-  FILE* file = std::fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
-  if (file == nullptr) return false;
-  char text[64] = {};
-  const size_t length = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  return length > 0 && std::strstr(text, "[never]") == nullptr;
+  const char* enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
+  return (says(enabled, "[madvise]") || says(enabled, "[always]")) && says("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
 }
 
 void HugeCopy::begin(std::vector<Mapping> mappings) {
@@ -68,7 +75,7 @@ void HugeCopy::copy(const std::vector<Mapping>& mappings) {
   for (const Mapping& mapping : mappings) {
     for (size_t at = 0; at < mapping.size; at += kWindow) {
       const size_t bytes = std::min(kWindow, mapping.size - at);
-      if (!copy_window(mapping, at, bytes)) return;  // what is left stays as it is
+      if (!copy_window(mapping, at, bytes)) return;  // what is left stays mapped
       copied_.fetch_add(bytes, std::memory_order_release);
     }
   }
@@ -84,13 +91,17 @@ bool HugeCopy::copy_window(const Mapping& mapping, size_t at, size_t bytes) {
       if (stop_.load(std::memory_order_acquire)) return false;
       // A file that was cut meanwhile ends here; whoever reads it hears of it by Weights::check.
       const ssize_t read = pread(mapping.fd, own + done, std::min(kStep, bytes - done), static_cast<off_t>(at + done));
+      if (read < 0 && errno == EINTR) continue;
       if (read <= 0) return false;
       done += static_cast<size_t>(read);
     }
     return mprotect(own, whole, PROT_READ) == 0;
   };
+  const bool filled = fill();
   // The move is one step for readers: they find the old pages or the new ones.
-  if (fill() && mremap(own, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data + at) != MAP_FAILED) return true;
+  if (filled && mremap(own, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data + at) != MAP_FAILED) return true;
+  // A move that fails for want of memory may have taken the old pages away already.
+  if (filled) mmap(mapping.data + at, whole, PROT_READ, MAP_SHARED | MAP_FIXED, mapping.fd, static_cast<off_t>(at));
   munmap(own, whole);
   return false;
 }

@@ -117,8 +117,8 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   }
   data_ = place;
 #ifdef MADV_HUGEPAGE
-  // A file that is read from disk now comes in pages of 2 MB where the file system can do that: a walk through all
-  // weights is then 5 to 30 % faster, because translations of 4 KB pages cost that much.
+  // A file that is read from disk now comes in pages of 2 MB where the file system can do that; see huge_copy.h for what lies
+  // in memory already.
   madvise(data, size_, MADV_HUGEPAGE);
 #endif
   try {
@@ -150,8 +150,8 @@ Weights::Weights(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) files_.push_back(std::make_unique<MappedFile>(path));
 }
 
-void Weights::after_run() {
-  if (!copy_allowed_.exchange(false) || bytes() < kWorthCopying) return;
+void Weights::copy_to_huge_pages(size_t available) {
+  if (bytes() < kWorthCopying || bytes() > available / 2) return;
   std::vector<Mapping> mappings;
   for (const auto& file : files_) mappings.push_back(file->mapping());
   copy_.begin(std::move(mappings));

@@ -1,7 +1,7 @@
 // Weight files, mapped read-only. A file that changes or shrinks while it is mapped ends as INPUT_CHANGED:
 // size and time are compared before and after every run, and a read past a new end lands on zero pages that are
-// put there by a SIGBUS handler, which marks the file as lost instead of killing the process. Where that is allowed, large
-// files move into larger pages after the first run (huge_copy.h), which doubles what they take of memory.
+// put there by a SIGBUS handler, which marks the file as lost instead of killing the process. On request files move into
+// larger pages (huge_copy.h): memory then holds them twice, here and in the page cache.
 #pragma once
 
 #include <atomic>
@@ -46,16 +46,14 @@ class Weights {
   const MappedFile& file(size_t index) const { return *files_[index]; }
   size_t bytes() const;
   void check() const;
-  // The first run is not made to wait for memory: what uses the weights again is worth a copy.
-  void allow_copy() { copy_allowed_.store(true); }
-  void after_run();
+  // In the background, once, unless the files are small or take more than half of what is available.
+  void copy_to_huge_pages(size_t available);
   size_t copied() const { return copy_.copied(); }
   // Bytes [offset, offset + bytes) of a file, or INPUT_ARGUMENT.
   const uint8_t* at(size_t file, uint64_t offset, uint64_t bytes) const;
 
  private:
   std::vector<std::unique_ptr<MappedFile>> files_;
-  std::atomic<bool> copy_allowed_{false};
   HugeCopy copy_;  // ends before the files do
 };
 

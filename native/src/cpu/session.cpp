@@ -308,10 +308,7 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     result.outputs.push_back(std::move(fetched));
   }
   result.seconds = now() - began_;
-  if (plan_->weights) {
-    plan_->weights->check();
-    plan_->weights->after_run();
-  }
+  if (plan_->weights) plan_->weights->check();
   return result;
 }
 

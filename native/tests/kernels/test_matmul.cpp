@@ -283,7 +283,7 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
   const size_t lanes = k.isa == Isa::avx512 ? 16 : k.isa == Isa::avx2 ? 8 : 0;
   for (Type type : {Type::f32, Type::f16}) {
     const ActKind kind = type == Type::f16 ? ActKind::f16 : ActKind::f32;
-    for (const auto& [k_of_row, rows] : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}}) {
+    for (const auto& [k_of_row, rows] : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}, {1000, 45}, {1003, 44}}) {
       const size_t tokens = 17, width = k_of_row;
       const bool tiles = lanes != 0 && width % lanes == 0 && rows % 4 == 0;
       Problem p = make(type, width, rows, tokens, 31);
@@ -301,7 +301,12 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
         MatmulArgs a = args(p, act, y.data());
         a.tokens = a.t1 = count;
         a.as_ggml = true;
-        k.matmul(a, scratch.get());
+        a.rows = p.n;
+        for (size_t n = 0; n < p.n; n += kRowStep) {
+          a.n0 = n;
+          a.n1 = std::min(n + kRowStep, p.n);
+          k.matmul(a, scratch.get());
+        }
         return y;
       };
       const std::vector<float> all = product(0, tokens);
@@ -318,6 +323,30 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
                                        : in_order_of_singles(type, row.data(), x, width, lanes);
           check_same("order", &expected, &all[t * p.n + r], sizeof expected);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: as ggml, silu behind the last whole vector is the system's") {
+  const size_t lanes = k.isa == Isa::avx512 ? 16 : k.isa == Isa::avx2 ? 8 : 4, width = 64, rows = 45;
+  for (size_t tokens : {1, 9}) {
+    const Problem p = make(Type::f32, width, rows, tokens, 37);
+    const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(0));
+    std::vector<float> plain(tokens * rows), gated(tokens * rows);
+    MatmulArgs a = args(p, act, plain.data());
+    a.as_ggml = true;
+    a.rows = rows;
+    k.matmul(a, scratch.get());
+    a.y = gated.data();
+    a.glu = Glu::silu;
+    k.matmul(a, scratch.get());
+    for (size_t i = 0; i < plain.size(); ++i) {
+      const float expected = plain[i] / (1.0f + std::exp(-plain[i]));
+      if (i % rows >= rows / lanes * lanes) {
+        check_same("behind", &expected, &gated[i], sizeof expected);
+      } else {
+        check_close("within", &gated[i], std::vector<double>{expected}.data(), 1, 1e-6);
       }
     }
   }

@@ -104,8 +104,9 @@ struct MatmulArgs {
   size_t row_bytes2 = 0;
   const void* act2 = nullptr;
   const float* bias2 = nullptr;
-  // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on the matrix' rows: ldy.
+  // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on how many rows the matrix has.
   bool as_ggml = false;
+  size_t rows = 0;
 };
 
 // Rows per work item that cost nothing extra: cut n ranges at multiples of this.

@@ -1,8 +1,6 @@
 // One entry for every product: cuts rows into steps, picks the few-token or the panel path, adds the epilogue.
 #include "vecmath.h"
 
-extern "C" float expf(float);
-
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
@@ -24,9 +22,9 @@ void raw_rows(Type type, const void* w, size_t stride, const void* act, const Ma
               size_t t0, size_t t1, float* out, void* panel) {
   const RowsTask task = {type, static_cast<const uint8_t*>(w) + n0 * stride, stride,          rows, a.k,
                          view_act(act_kind(type), act, a.k, a.tokens),       t0,              t1,   out};
-  if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task, a.ldy);
-  // With 16 lanes one running sum keeps up with memory, and halves need no buffer.
-  if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task, a.ldy);
+  if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task, a.rows);
+  // With 16 lanes few running sums keep up with memory, and halves need no buffer.
+  if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task, a.rows);
   if (a.tokens < kGemmMinTokens) {
     if (is_float_kind(type)) return rows_float(task);
     return rows_packed(task);
@@ -35,11 +33,12 @@ void raw_rows(Type type, const void* w, size_t stride, const void* act, const Ma
   panel_packed({task, panel});
 }
 
-// ggml has silu by the system's library behind the whole vectors of a row. Elsewhere both are within 2 ulp.
+// ggml has silu by the system's library behind the whole vectors of a row: of the matrix, at whose end alone a range of rows ends
+// within a vector.
 F silu_behind_vectors(F x, size_t n) {
   float values[W];
   fstore(values, x);
-  for (size_t i = 0; i < n; ++i) values[i] = values[i] / (1.0f + expf(-values[i]));
+  for (size_t i = 0; i < n; ++i) values[i] = values[i] / (1.0f + __builtin_expf(-values[i]));
   return fload(values);
 }
 

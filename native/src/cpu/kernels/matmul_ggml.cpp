@@ -45,13 +45,20 @@ void single_row(const RowsTask& task, size_t row, size_t t) {
       unrolled<T>([&](auto i) RLX_LAMBDA { acc[i][u] = ffma(v, fload(values(k, i) + u * W), acc[i][u]); });
     });
   }
-  Element last[kDotGroup] = {};
   float weights[kDotGroup];
-  memcpy(last, w + whole, rest * sizeof(Element));
-  for (size_t k = 0; k < kDotGroup; k += W) fstore(weights + k, Weights::load(last + k));
-  const auto add = task.type == Type::f16 ? add_rest_of_halves : add_rest;
+  if (rest != 0) {
+    Element last[kDotGroup] = {};
+    memcpy(last, w + whole, rest * sizeof(Element));
+    for (size_t k = 0; k < kDotGroup; k += W) fstore(weights + k, Weights::load(last + k));
+  }
   for (size_t i = 0; i < static_cast<size_t>(T); ++i) {
-    task.out[(t - task.t0 + i) * kRowStep + row] = add(sum_of_group(acc[i]), weights, values(whole, i), rest);
+    float& out = task.out[(t - task.t0 + i) * kRowStep + row] = sum_of_group(acc[i]);
+    if (rest == 0) continue;
+    if constexpr (sizeof(Element) == sizeof(uint16_t)) {
+      out = add_rest_of_halves(out, weights, values(whole, i), rest);
+    } else {
+      out = add_rest(out, weights, values(whole, i), rest);
+    }
   }
 }
 

@@ -141,6 +141,7 @@ class LinearBase : public Op {
     args.n0 = item * m.chunk;
     args.n1 = std::min(m.rows, args.n0 + m.chunk);
     args.as_ggml = as_ggml_;
+    args.rows = m.rows;
     args.act = base + act_at_[static_cast<size_t>(kind_of(m.type))];
     args.tokens = args.t1 = tokens_;
     args.y = m.y->f32();
