@@ -34,6 +34,7 @@ const MODELS = [
   ["tiny-qwen2", "--width=1000", "--heads=10", "--kv-heads=5", "--head-dim=100", "--feed-forward=2004"],
   ["tiny-qwen3", "--width=74", "--heads=3", "--kv-heads=1", "--head-dim=20", "--feed-forward=95", "--vocab=1003"],
   ["tiny-llama3", "--width=60", "--heads=2", "--kv-heads=2", "--head-dim=36", "--feed-forward=131"],
+  ["tiny-qwen3", "--heads=1", "--kv-heads=1", "--head-dim=128"],
   ["tiny-qwen3", "--rope-scaling=linear", "--rope-original-context=32"],
   ["tiny-qwen3", "--rope-scaling=yarn", "--rope-original-context=32"],
 ] as const;

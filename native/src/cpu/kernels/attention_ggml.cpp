@@ -15,6 +15,13 @@ float dot(const float* a, const float* b, size_t n) {
   return add_rest(sum_of_group(acc), a + whole, b + whole, n - whole);
 }
 
+// The queries of a lone head lie one behind the other, and ggml takes them as a matrix for its tiles: one vector of sums.
+float dot_in_tile(const float* a, const float* b, size_t n) {
+  F acc = fzero();
+  for (size_t i = 0; i < n; i += W) acc = ffma(fload(a + i), fload(b + i), acc);
+  return fsum(acc);
+}
+
 // Scores of one row become weights; zero outside of what it sees, from the group of W keys that `see` begins in.
 void weigh(const AttentionArgs& a, float* s, KeyRange see) {
   const size_t from = see.first / W * W, end = (see.last + W - 1) / W * W;
@@ -82,6 +89,7 @@ void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1
   const float* v = static_cast<const float*>(a.v) + kv_head * a.kv_head_stride;
   float* sums = static_cast<float*>(scratch);  // [rows][W][width]
   float* scores = sums + kGgmlRows * W * width;
+  const auto product = a.heads == 1 && a.head_dim % W == 0 ? dot_in_tile : dot;
   for (size_t row0 = t0 * group; row0 < t1 * group; row0 += kGgmlRows) {
     const size_t rows = min_size(kGgmlRows, t1 * group - row0);
     const size_t first = visible(a, row0 / group).first, last = visible(a, (row0 + rows - 1) / group).last;
@@ -96,7 +104,7 @@ void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1
     };
     each_tile([&](size_t r, size_t t, size_t head, KeyRange keys) {
       const float* q = a.q + t * a.q_token_stride + head * a.q_head_stride;
-      for (size_t j = keys.first; j < keys.last; ++j) scores[r * stride + j] = dot(k + j * a.head_dim, q, a.head_dim);
+      for (size_t j = keys.first; j < keys.last; ++j) scores[r * stride + j] = product(k + j * a.head_dim, q, a.head_dim);
     });
     each_row([&](size_t r, size_t t, size_t) { weigh(a, scores + r * stride, visible(a, t)); });
     memset(sums, 0, rows * W * width * sizeof(float));
