@@ -32,7 +32,7 @@ const MODELS = [
   // Rows and heads that are not whole vectors.
   ["tiny-llama", "--width=200", "--heads=2", "--kv-heads=1", "--head-dim=100", "--feed-forward=172"],
   ["tiny-qwen2", "--width=1000", "--heads=10", "--kv-heads=5", "--head-dim=100", "--feed-forward=2004"],
-  ["tiny-qwen3", "--width=74", "--heads=3", "--kv-heads=1", "--head-dim=20", "--feed-forward=95", "--vocab=1003"],
+  ["tiny-qwen3", "--width=74", "--heads=3", "--kv-heads=1", "--head-dim=22", "--feed-forward=95", "--vocab=1003"],
   ["tiny-llama3", "--width=60", "--heads=2", "--kv-heads=2", "--head-dim=36", "--feed-forward=131"],
   ["tiny-qwen3", "--heads=1", "--kv-heads=1", "--head-dim=128"],
   ["tiny-qwen3", "--rope-scaling=linear", "--rope-original-context=32"],

@@ -168,7 +168,8 @@ TEST_CASE("attention: prompt and decode kernels against f64") {
 TEST_CASE("attention: as ggml against f64, the same bits for every cut") {
   uint64_t seed = 1;
   // The others take heads of a multiple of eight only.
-  std::vector<Setting> settings = {{4, 2, 100, 40, 90, 140, Type::f32, 0, 0, true}, {3, 1, 20, 17, 3, 20, Type::f32, 0, 0, true}};
+  std::vector<Setting> settings = {{4, 2, 100, 40, 90, 140, Type::f32, 0, 0, true}, {3, 1, 20, 17, 3, 20, Type::f32, 0, 0, true},
+                                   {4, 2, 22, 90, 70, 160, Type::f32, 0, 50, true}, {1, 1, 64, 40, 90, 140, Type::f32, 0, 0, true}};
   settings.insert(settings.end(), std::begin(kSettings), std::end(kSettings));
   for (const Setting& s : settings) {
     ++seed;

@@ -41,30 +41,45 @@ void weigh(const AttentionArgs& a, float* s, KeyRange see) {
   for (size_t j = from; j < end; j += W) fstore(s + j, fload(s + j) * inverse);
 }
 
+// Running sums of a value: one for every W-th key, or, where heads do not fit ggml's tiles, those of single products.
+size_t lanes_of(size_t head_dim) { return head_dim % kGgmlTileRows == 0 ? W : kDotGroup; }
+
 // sums[lane][d .. d + W) += p[key] * v[key][d .. d + W) for the keys [from, to) of each lane; `from` is a multiple of W.
 void add_values(const float* p, const float* v, size_t from, size_t to, size_t head_dim, size_t d, float* sums, size_t width) {
-  const size_t n = min_size(W, head_dim - d);
+  const size_t n = min_size(W, head_dim - d), lanes = lanes_of(head_dim);
   const auto value = [&](size_t key) {
     const float* at = v + key * head_dim + d;
     return n == W ? fload(at) : fload_n(at, n);
   };
-  F acc[W];
-  for (int i = 0; i < W; ++i) acc[i] = fload(sums + static_cast<size_t>(i) * width + d);
+  const auto sum = [&](size_t key) { return sums + key % lanes * width + d; };
   size_t key = from;
-  for (; key + W <= to; key += W) {
-    unrolled<W>([&](auto i) RLX_LAMBDA { acc[i] = ffma(fset(p[key + i]), value(key + i), acc[i]); });
+  if (from + W <= to) {
+    const bool alone = lanes != W;  // the next W keys have other sums
+    F acc[W];
+    for (size_t i = 0; i < W; ++i) acc[i] = fload(sum(from + i));
+    for (; key + W <= to; key += W) {
+      unrolled<W>([&](auto i) RLX_LAMBDA { acc[i] = ffma(fset(p[key + i]), value(key + i), acc[i]); });
+      if (!alone) continue;
+      for (size_t i = 0; i < W; ++i) {
+        fstore(sum(key + i), acc[i]);
+        acc[i] = fload(sum(key + W + i));
+      }
+    }
+    for (size_t i = 0; i < W && !alone; ++i) fstore(sum(from + i), acc[i]);
   }
-  for (int i = 0; i < W; ++i) fstore(sums + static_cast<size_t>(i) * width + d, acc[i]);
-  for (float* sum = sums + d; key < to; ++key, sum += width) fstore(sum, ffma(fset(p[key]), value(key), fload(sum)));
+  for (; key < to; ++key) fstore(sum(key), ffma(fset(p[key]), value(key), fload(sum(key))));
 }
 
-// Lanes are added by halves.
+// Sums are added by halves; those of single products first by groups, and at the end as sum_of_lanes does.
 void write_row(const float* sums, size_t width, size_t head_dim, float* out) {
+  const bool single = lanes_of(head_dim) != W;
   for (size_t d = 0; d < head_dim; d += W) {
     F acc[W];
-    for (int i = 0; i < W; ++i) acc[i] = fload(sums + static_cast<size_t>(i) * width + d);
-    for (int half = W / 2; half > 0; half /= 2) {
-      for (int i = 0; i < half; ++i) acc[i] = acc[i] + acc[i + half];
+    const auto sum = [&](size_t lane) { return fload(sums + lane * width + d); };
+    for (size_t i = 0; i < W; ++i) acc[i] = single ? (sum(i) + sum(i + 2 * W)) + (sum(i + W) + sum(i + 3 * W)) : sum(i);
+    for (size_t half = W / 2; half > 0; half /= 2) {
+      const bool neighbours = single && kNeighbours && half < W / 2;
+      for (size_t i = 0; i < half; ++i) acc[i] = neighbours ? acc[2 * i] + acc[2 * i + 1] : acc[i] + acc[i + half];
     }
     const size_t n = min_size(W, head_dim - d);
     if (n == W) {
@@ -84,11 +99,11 @@ KeyRange within(KeyRange see, size_t tile) {
 
 // Keys and values of a tile stay in the caches while all rows of a block (tokens times heads of the group) use them.
 void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, void* scratch) {
-  const size_t group = group_of(a), width = (a.head_dim + W - 1) / W * W;
+  const size_t group = group_of(a), width = (a.head_dim + W - 1) / W * W, row_sums = lanes_of(a.head_dim) * width;
   const float* k = static_cast<const float*>(a.k) + kv_head * a.kv_head_stride;
   const float* v = static_cast<const float*>(a.v) + kv_head * a.kv_head_stride;
-  float* sums = static_cast<float*>(scratch);  // [rows][W][width]
-  float* scores = sums + kGgmlRows * W * width;
+  float* sums = static_cast<float*>(scratch);  // [rows][lanes][width]
+  float* scores = sums + kGgmlRows * row_sums;
   const auto product = a.heads == 1 && a.head_dim % W == 0 ? dot_in_tile : dot;
   for (size_t row0 = t0 * group; row0 < t1 * group; row0 += kGgmlRows) {
     const size_t rows = min_size(kGgmlRows, t1 * group - row0);
@@ -107,15 +122,15 @@ void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1
       for (size_t j = keys.first; j < keys.last; ++j) scores[r * stride + j] = product(k + j * a.head_dim, q, a.head_dim);
     });
     each_row([&](size_t r, size_t t, size_t) { weigh(a, scores + r * stride, visible(a, t)); });
-    memset(sums, 0, rows * W * width * sizeof(float));
+    memset(sums, 0, rows * row_sums * sizeof(float));
     each_tile([&](size_t r, size_t, size_t, KeyRange keys) {
       if (keys.last <= keys.first) return;
       for (size_t d = 0; d < a.head_dim; d += W) {
-        add_values(scores + r * stride, v, keys.first / W * W, keys.last, a.head_dim, d, sums + r * W * width, width);
+        add_values(scores + r * stride, v, keys.first / W * W, keys.last, a.head_dim, d, sums + r * row_sums, width);
       }
     });
     each_row([&](size_t r, size_t t, size_t head) {
-      write_row(sums + r * W * width, width, a.head_dim, a.out + t * a.out_token_stride + head * a.out_head_stride);
+      write_row(sums + r * row_sums, width, a.head_dim, a.out + t * a.out_token_stride + head * a.out_head_stride);
     });
   }
 }

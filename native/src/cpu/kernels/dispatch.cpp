@@ -140,7 +140,8 @@ size_t matmul_scratch_bytes(size_t tokens) {
 size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim) {
   constexpr size_t lanes = 16;  // the most there are
   const auto rounded = [](size_t n) { return (n + lanes - 1) / lanes * lanes; };
-  return kGgmlRows * (rounded(capacity) + lanes * rounded(head_dim)) * sizeof(float);
+  const size_t sums = head_dim % kGgmlTileRows == 0 ? lanes : 4 * lanes;
+  return kGgmlRows * (rounded(capacity) + sums * rounded(head_dim)) * sizeof(float);
 }
 
 size_t attention_scratch_bytes(size_t head_dim, size_t group) {

@@ -7,9 +7,10 @@ namespace rlx::kernels::RLX_ISA {
 
 inline constexpr size_t kDotGroup = 4 * W;
 
+// The sums of a single product's lanes: halves; on AVX2 halves, then neighbours.
+inline constexpr bool kNeighbours = W == 8;
 RLX_INLINE float sum_of_lanes(F v) {
 #if defined(RLX_ISA_AVX2)
-  // Halves, then neighbours.
   const __m128 half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   const __m128 pairs = _mm_hadd_ps(half, half);
   return _mm_cvtss_f32(_mm_hadd_ps(pairs, pairs));

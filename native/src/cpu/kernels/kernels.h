@@ -145,6 +145,7 @@ size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads
 // The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the values
 // (attention_ggml.cpp).
 size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim);
+inline constexpr size_t kGgmlTileRows = 4;  // of ggml's smallest tile: matrices of other sizes are single products there
 inline constexpr size_t kGgmlRows = 16, kGgmlTile = 128;  // query rows and keys that are handled together
 
 // Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys, whatever

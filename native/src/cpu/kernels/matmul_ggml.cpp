@@ -97,8 +97,7 @@ void run(const RowsTask& task) {
 }  // namespace
 
 void rows_ggml(const RowsTask& task, size_t matrix_rows) {
-  constexpr size_t tile_rows = 4;  // of ggml's smallest tile
-  task.k % W == 0 && matrix_rows % tile_rows == 0 ? run<Tiles>(task) : run<Singles>(task);
+  task.k % W == 0 && matrix_rows % kGgmlTileRows == 0 ? run<Tiles>(task) : run<Singles>(task);
 }
 
 }  // namespace rlx::kernels::RLX_ISA
