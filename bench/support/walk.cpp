@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -92,23 +94,28 @@ double rate(const char* bytes, size_t size, size_t threads, size_t pieces, size_
   return static_cast<double>(ends.back()) * static_cast<double>(passes) / taken.count();
 }
 
+int failed(const char* what, int code = 1) {
+  std::fprintf(stderr, "[walk] %s: %s\n", what, code == 1 ? std::strerror(errno) : "wrong arguments");
+  return code;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 5) return 2;
+  if (count != 5) return failed("expected FILE THREADS PIECES PASSES", 2);
   const int file = open(arguments[1], O_RDONLY);
   struct stat info;
-  if (file < 0 || fstat(file, &info) != 0) return 1;
+  if (file < 0 || fstat(file, &info) != 0) return failed(arguments[1]);
   const auto size = static_cast<size_t>(info.st_size);
   void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) return 1;
+  if (pages == MAP_FAILED) return failed("no memory for a copy of the file");
 #ifdef MADV_HUGEPAGE
   madvise(pages, size, MADV_HUGEPAGE);
 #endif
   auto* bytes = static_cast<char*>(pages);
   for (size_t done = 0; done < size;) {
     const ssize_t got = pread(file, bytes + done, size - done, static_cast<off_t>(done));
-    if (got <= 0) return 1;
+    if (got <= 0) return failed(arguments[1]);
     done += static_cast<size_t>(got);
   }
   const size_t threads = std::strtoul(arguments[2], nullptr, 10), pieces = std::strtoul(arguments[3], nullptr, 10),

@@ -283,8 +283,8 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
   const size_t lanes = k.isa == Isa::avx512 ? 16 : k.isa == Isa::avx2 ? 8 : 0;
   for (Type type : {Type::f32, Type::f16}) {
     const ActKind kind = type == Type::f16 ? ActKind::f16 : ActKind::f32;
-    for (const auto& [k_of_row, rows] : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}, {1000, 45}, {1003, 44}}) {
-      const size_t tokens = 17, width = k_of_row;
+    for (const auto& shape : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}, {1000, 45}, {1003, 44}}) {
+      const size_t tokens = 17, width = shape.first, rows = shape.second;
       const bool tiles = lanes != 0 && width % lanes == 0 && rows % 4 == 0;
       Problem p = make(type, width, rows, tokens, 31);
       if (type == Type::f16) {
