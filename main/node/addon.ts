@@ -23,7 +23,7 @@ import type { CpuWeights } from "./settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/binding/addon.cpp. */
-const ABI = 3;
+const ABI = 4;
 
 /** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {

@@ -113,6 +113,7 @@ function sessionOver(inputs: readonly GraphInput[], threads: number, handle: Ses
   return {
     threads,
     follows: true,
+    series: true,
     // async, so that a bad request is a rejection and never a throw
     run: async (request, signal) => {
       const result = await handle.run({ ...request, symbols: symbolsOf(request) }, signal);

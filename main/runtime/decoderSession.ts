@@ -3,7 +3,7 @@
  * scoring, and going back. The cache counts as holding only what a finished run has written: after a cancel or an error
  * it is as it was.
  */
-import type { Disposable, SampledToken } from "../backends/cpu/engine.ts";
+import type { Disposable, SampledToken, Series } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
 import type { GraphRun, GraphSession, RunResult, SampleOptions } from "./device.ts";
@@ -29,11 +29,13 @@ export interface FeedOptions {
 interface Want {
   readonly rows: Int32Array;
   readonly sample?: SampleOptions;
+  readonly series?: Series;
   readonly score?: Int32Array;
   readonly fetch?: readonly string[];
 }
 
 const NO_ROWS = new Int32Array(0);
+const NO_TOKENS = new Int32Array(0);
 const ONLY_ROW = Int32Array.of(0);
 
 /** Logits of a scoring run stay below this. */
@@ -92,12 +94,16 @@ export class DecoderSession implements Disposable {
   draw(first: number, options: DrawOptions): Draws {
     const count = Math.min(options.count, this.facts.capacity - this.past);
     if (count > 0) this.#check([first]);
+    const { past } = this;
+    const endings = options.endings ?? NO_TOKENS;
     const steps: DrawSteps = {
       follows: this.#session.follows === true,
-      submit: (token, sample, signal) =>
-        token === "ahead"
-          ? this.#submit(undefined, this.past + 1, { rows: ONLY_ROW, sample }, signal)
-          : this.#submit(Int32Array.of(token), this.past, { rows: ONLY_ROW, sample }, signal),
+      series: this.#session.series === true,
+      submit: ({ at, count: drawn, token, sample }, signal) => {
+        const series = { count: drawn, token: INPUTS.tokens, position: INPUTS.past, endings };
+        const want = { rows: ONLY_ROW, sample, ...(drawn > 1 ? { series } : {}) };
+        return this.#submit(token === "ahead" ? undefined : Int32Array.of(token), past + at, want, signal);
+      },
       commit: (token) => this.#tokens.push(token),
     };
     return new Draws(first, steps, { ...options, count });
@@ -230,6 +236,7 @@ export class DecoderSession implements Disposable {
         : { inputs: { ...inputs, [INPUTS.tokens]: tokens } }),
       logits: LOGITS,
       ...(want.sample === undefined ? {} : { sample: want.sample }),
+      ...(want.series === undefined ? {} : { series: want.series }),
       ...(want.score === undefined ? {} : { score: want.score }),
       ...(want.fetch === undefined ? {} : { fetch: want.fetch }),
       profile,
@@ -241,8 +248,10 @@ export class DecoderSession implements Disposable {
 }
 
 /** Greedy drawing and scoring go through logits that are not numbers without noticing: a damaged file would look like a silent model. */
-const isNumber = ({ sampled, scored }: RunResult): boolean =>
-  !Number.isNaN(sampled?.logprob) && scored?.logprobs.some(Number.isNaN) !== true;
+const isNumber = ({ sampled, series, scored }: RunResult): boolean =>
+  !Number.isNaN(sampled?.logprob) &&
+  series?.some(({ logprob }) => Number.isNaN(logprob)) !== true &&
+  scored?.logprobs.some(Number.isNaN) !== true;
 
 const notNumbers = (): WorkbenchError =>
   new WorkbenchError("RUN_FAILED", "[decoder] the logits: got NaN, expected numbers", {

@@ -2,7 +2,7 @@
  * Where graphs run. A device compiles a graph; a compiled graph opens sessions; a session has named inputs, outputs and
  * states and runs step by step. What a session holds is native (or the reference evaluator's): only what is fetched comes out.
  */
-import type { Disposable, RunResult, SampleOptions, SessionBytes } from "../backends/cpu/engine.ts";
+import type { Disposable, RunResult, SampleOptions, Series, SessionBytes } from "../backends/cpu/engine.ts";
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import { dimSymbols } from "../ir/dim.ts";
@@ -22,6 +22,8 @@ export interface GraphRun {
   readonly fetch?: readonly string[];
   readonly logits?: string;
   readonly sample?: SampleOptions;
+  /** Several tokens in one run; see GraphSession.series. */
+  readonly series?: Series;
   readonly score?: Int32Array;
   readonly profile?: boolean;
 }
@@ -54,6 +56,8 @@ export interface GraphSession extends Disposable {
   readonly threads: number;
   /** Runs are queued, and one may follow the token that the run before it draws. */
   readonly follows?: boolean;
+  /** A run may draw several tokens, each behind the one before it. */
+  readonly series?: boolean;
   run(request: GraphRun, signal?: AbortSignal): Promise<RunResult>;
   /** A session of its own with the same states, of caches the first `positions`. */
   fork(positions: number): Promise<GraphSession>;

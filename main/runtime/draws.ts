@@ -1,7 +1,8 @@
 /**
- * Tokens drawn one after the other: each is fed, the next is drawn behind it. The next step is always under way while the
- * consumer looks at a token; where the device can follow its own draw, so is the one after it, because a step that waits for
- * its token to be known here leaves the cores idle for some hundred microseconds.
+ * Tokens drawn one after the other: each is fed, the next is drawn behind it. The next run is always under way while the
+ * consumer looks at a token; where the device can follow its own draw, so is the one after it, because a run that waits for
+ * its token to be known here leaves the cores idle for some hundred microseconds. Where the device can, a run draws a series
+ * of tokens that takes some 50 ms: JavaScript takes a core for a third of a millisecond each time it hears of one, whatever it hears.
  */
 import type { SampledToken } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
@@ -10,32 +11,64 @@ import type { RunResult, SampleOptions } from "./device.ts";
 export interface DrawOptions {
   readonly count: number;
   /**
-   * How to draw in this step (0 for the first). `given` are the first token and all that were drawn so far; where a step is
-   * asked for ahead, the last one is missing (`given.length === step`), and the device adds it to what the repetition
+   * How to draw in this step (0 for the first). `given` are the first token and all that are known to be drawn; where a step is
+   * asked for ahead, the last ones are missing (`given.length <= step`), and the device adds them to what the repetition
    * penalty counts.
    */
   readonly sampling: (given: readonly number[], step: number) => SampleOptions;
+  /** Behind these the consumer asks for nothing more. */
+  readonly endings?: Int32Array | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** What a run is asked for: `count` tokens from step `at` on, behind a token or behind what the run before it will draw last. */
+export interface DrawRun {
+  readonly at: number;
+  readonly count: number;
+  readonly token: number | "ahead";
+  readonly sample: SampleOptions;
 }
 
 /** What a session offers for it. */
 export interface DrawSteps {
   /** A run may follow the draw of the one before it. */
   readonly follows: boolean;
-  /** A run of one token, or of the one that the run under way will draw. */
-  readonly submit: (token: number | "ahead", sample: SampleOptions, signal: AbortSignal) => Promise<RunResult>;
-  /** The run of this token ended: the cache holds it. */
+  /** A run may draw several tokens. */
+  readonly series: boolean;
+  readonly submit: (run: DrawRun, signal: AbortSignal) => Promise<RunResult>;
+  /** This token was run: the cache holds it. */
   readonly commit: (token: number) => void;
 }
 
-export class Draws implements AsyncIterableIterator<SampledToken, void, void> {
+export interface DrawnToken extends SampledToken {
+  /** Seconds from its draw to the end of its run. */
+  readonly ago: number;
+}
+
+/** Text that comes in this rhythm still flows. */
+const SERIES_SECONDS = 0.05;
+const LONGEST_SERIES = 64;
+
+interface Pending {
+  readonly count: number;
+  readonly result: Promise<RunResult>;
+}
+
+export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
   readonly #steps: DrawSteps;
   readonly #options: DrawOptions;
   readonly #stopper = new AbortController();
   readonly #forward = (): void => this.#stopper.abort();
+  /** The first token, and all that are known to be drawn; the last `#ready.length` of them have not been given out. */
   readonly #given: number[];
-  #pending: Promise<RunResult> | undefined;
-  #ahead: Promise<RunResult> | undefined;
+  readonly #ready: DrawnToken[] = [];
+  /** At most two: the second follows the first. */
+  readonly #runs: Pending[] = [];
+  #asked = 0;
+  /** One of the endings was drawn. */
+  #ended = false;
+  /** Tokens of the next run. */
+  #pace = 1;
 
   constructor(first: number, steps: DrawSteps, options: DrawOptions) {
     this.#steps = steps;
@@ -43,47 +76,69 @@ export class Draws implements AsyncIterableIterator<SampledToken, void, void> {
     this.#given = [first];
     options.signal?.addEventListener("abort", this.#forward, { once: true });
     if (options.signal?.aborted === true) this.#stopper.abort();
-    this.#pending = this.#submit(0, first);
-    this.#ahead = this.#submit(1, "ahead");
+    this.#ask(first);
+    if (steps.follows) this.#ask("ahead");
   }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  async next(): Promise<IteratorResult<SampledToken, void>> {
-    if (this.#pending === undefined) return this.return();
+  async next(): Promise<IteratorResult<DrawnToken, void>> {
     try {
-      const { sampled } = await this.#pending;
-      const fed = this.#given.at(-1);
-      if (sampled === undefined || fed === undefined)
-        throw new WorkbenchError("BUG_INVARIANT", "[decoder] a step drew no token");
-      this.#steps.commit(fed);
-      this.#given.push(sampled.id);
-      const step = this.#given.length - 1;
-      this.#pending = this.#ahead ?? this.#submit(step, sampled.id);
-      this.#ahead = this.#pending === undefined ? undefined : this.#submit(step + 1, "ahead");
-      return { done: false, value: sampled };
+      if (this.#ready.length === 0) await this.#receive();
+      const token = this.#ready.shift();
+      if (token === undefined) return await this.return();
+      const fed = this.#given.at(-2 - this.#ready.length);
+      if (fed !== undefined) this.#steps.commit(fed);
+      return { done: false, value: token };
     } catch (error) {
       await this.return();
       throw error;
     }
   }
 
-  /** Ends the steps that nobody waits for any more. */
-  async return(): Promise<IteratorResult<SampledToken, void>> {
-    const left = [this.#pending, this.#ahead].filter((run) => run !== undefined);
-    this.#pending = this.#ahead = undefined;
+  /** Ends the runs that nobody waits for any more. */
+  async return(): Promise<IteratorResult<DrawnToken, void>> {
+    const left = this.#runs.splice(0);
+    this.#ready.length = 0;
     this.#options.signal?.removeEventListener("abort", this.#forward);
     this.#stopper.abort();
-    await Promise.allSettled(left);
+    await Promise.allSettled(left.map(({ result }) => result));
     return { done: true, value: undefined };
   }
 
-  #submit(step: number, token: number | "ahead"): Promise<RunResult> | undefined {
-    if (step >= this.#options.count || (token === "ahead" && !this.#steps.follows)) return undefined;
-    const run = this.#steps.submit(token, this.#options.sampling(this.#given, step), this.#stopper.signal);
-    run.catch(() => undefined); // seen by next(), or by nobody when the consumer leaves
-    return run;
+  /** Waits for the oldest run, and asks for the one after those that are under way. */
+  async #receive(): Promise<void> {
+    const [run] = this.#runs;
+    if (run === undefined || this.#ended) return;
+    const { sampled, series = sampled === undefined ? [] : [sampled], seconds } = await run.result;
+    const last = series.at(-1);
+    if (last === undefined) throw new WorkbenchError("BUG_INVARIANT", "[decoder] a step drew no token");
+    this.#runs.shift();
+    const each = seconds / series.length;
+    this.#ready.push(...series.map((token, i) => ({ ...token, ago: each * (series.length - 1 - i) })));
+    this.#given.push(...series.map(({ id }) => id));
+    this.#ended = series.length < run.count;
+    if (this.#ended) this.#stopper.abort();
+    else {
+      this.#pace = paceOf(each, run.count);
+      this.#ask(this.#runs.length === 0 ? last.id : "ahead");
+    }
+  }
+
+  #ask(token: number | "ahead"): void {
+    const at = this.#asked;
+    const count = Math.min(this.#steps.series ? this.#pace : 1, this.#options.count - at);
+    if (count <= 0) return;
+    const sample = this.#options.sampling(this.#given, at);
+    const result = this.#steps.submit({ at, count, token, sample }, this.#stopper.signal);
+    result.catch(() => undefined); // seen by next(), or by nobody when the consumer leaves
+    this.#asked += count;
+    this.#runs.push({ count, result });
   }
 }
+
+/** As many tokens as take the time that a series should; one moment is no measure, so at most twice as many as last time. */
+const paceOf = (seconds: number, last: number): number =>
+  Math.max(1, Math.min(Math.floor(SERIES_SECONDS / seconds), 2 * last, LONGEST_SERIES));

@@ -6,6 +6,7 @@ import type { SampledToken, TokenProbability } from "../backends/cpu/engine.ts";
 import { WorkbenchError, toWireError } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { SampleOptions } from "./device.ts";
+import type { DrawnToken } from "./draws.ts";
 import { StopText } from "./stopText.ts";
 
 export interface SamplingSettings {
@@ -136,12 +137,13 @@ export async function* generate(
   const drawn = session.draw(first.id, {
     count: options.maxTokens - 1,
     sampling: (given, step) => samplingFor(options, prompt, given, step + 1),
+    endings: options.ignoreEnd === true ? undefined : Int32Array.from(text.endings),
     signal: options.signal,
   });
   let reason: FinishReason = "length";
   let found: string | undefined;
   try {
-    for (let next: SampledToken | undefined = first; ;) {
+    for (let next: DrawnToken | undefined = { ...first, ago: 0 }; ;) {
       if (next === undefined) {
         reason = clock.generated < options.maxTokens ? "context-full" : "length";
         break;
@@ -150,7 +152,8 @@ export async function* generate(
         reason = "stop";
         break;
       }
-      clock.last = now();
+      // Tokens of one run come together, but were drawn one after the other.
+      clock.last = Math.max(clock.last ?? 0, now() - next.ago);
       clock.first ??= clock.last;
       clock.generated++;
       const scanned = scan.push(next, words.push(next.id), words.open());
@@ -207,7 +210,7 @@ async function* feedPrompt(
 
 const NO_TOKENS = new Int32Array(0);
 
-/** How to draw the token of this index. Where the last one before it is not known yet, the device counts it itself. */
+/** How to draw the token of this index. Where the last ones before it are not known yet, the device counts them itself. */
 function samplingFor(
   options: GenerateOptions,
   prompt: readonly number[],
@@ -221,6 +224,7 @@ function samplingFor(
     ...rest,
     repeatPenalty: counted === 0 ? 1 : repeatPenalty,
     recent: known > 0 ? Int32Array.from([...prompt.slice(-known), ...given.slice(-known)].slice(-known)) : NO_TOKENS,
+    window: counted,
     step: index,
     alternatives: options.alternatives ?? 0,
   };

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import { tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
-import type { RunResult } from "../backends/cpu/engine.ts";
+import type { RunResult, SampledToken } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { streamingDetokenizer } from "../tokenizer/detokenizer.ts";
 import { DecoderSession } from "./decoderSession.ts";
@@ -153,16 +153,22 @@ test("symbols follow from the inputs, and sizes that do not fit are refused", ()
 class Script implements GraphSession {
   readonly threads = 1;
   readonly follows: boolean;
+  readonly series: boolean;
   readonly ran: number[][] = [];
+  /** Tokens of each run that drew. */
+  readonly lengths: number[] = [];
   /** What the penalty counted, for each token drawn. */
   readonly counted: number[][] = [];
   readonly pasts: number[] = [];
   delay = 0;
   logprob = -1;
+  /** Seconds that a step is said to take. */
+  pace = 0.01;
   #queue: Promise<unknown> = Promise.resolve();
-  #drawn: number | undefined;
-  constructor(follows = false) {
-    this.follows = follows;
+  #drawn: number[] = [];
+  constructor(how: "alone" | "follows" | "series" = "alone") {
+    this.follows = how !== "alone";
+    this.series = how === "series";
   }
   run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
     const result = this.#queue.then(async () => this.#one(request, signal));
@@ -170,20 +176,31 @@ class Script implements GraphSession {
     return result;
   }
   async #one(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+    const { sample, series, follow } = request;
     const drawn = this.#drawn;
-    this.#drawn = undefined;
-    if (request.follow !== undefined && drawn === undefined) throw new Error("nothing to follow");
-    const followed = request.follow === undefined ? [] : [drawn!];
-    const tokens = [...((request.inputs["tokens"] as Int32Array | undefined) ?? followed)];
-    if (this.delay > 0) await new Promise((resolve) => setTimeout(() => resolve(undefined), this.delay));
-    if (signal?.aborted === true) throw new WorkbenchError("CANCELLED", "Cancelled.");
-    this.ran.push(tokens);
-    this.pasts.push((request.inputs["past"] as Int32Array)[0]!);
-    const sampled = { id: ((tokens.at(-1) ?? 0) + 1) % 100, logprob: this.logprob, top: [] };
-    if (request.sample === undefined) return { seconds: 0, outputs: {} };
-    this.counted.push([...request.sample.recent, ...followed]);
-    this.#drawn = sampled.id;
-    return { seconds: 0, outputs: {}, sampled };
+    this.#drawn = [];
+    if (follow !== undefined && drawn.length === 0) throw new Error("nothing to follow");
+    const counted = [...(sample?.recent ?? []), ...(follow === undefined ? [] : drawn)];
+    let past = (request.inputs["past"] as Int32Array)[0]!;
+    let tokens = follow === undefined ? [...(request.inputs["tokens"] as Int32Array)] : drawn.slice(-1);
+    const given: SampledToken[] = [];
+    for (;;) {
+      if (this.delay > 0) await new Promise((resolve) => setTimeout(() => resolve(undefined), this.delay));
+      if (signal?.aborted === true) throw new WorkbenchError("CANCELLED", "Cancelled.");
+      this.ran.push(tokens);
+      this.pasts.push(past);
+      const id = ((tokens.at(-1) ?? 0) + 1) % 100;
+      if (sample === undefined) return { seconds: 0, outputs: {} };
+      this.counted.push(counted.slice(-(sample.window ?? counted.length)));
+      given.push({ id, logprob: this.logprob, top: [] });
+      if (given.length === (series?.count ?? 1) || series?.endings.includes(id) === true) break;
+      counted.push(id);
+      past += tokens.length;
+      tokens = [id];
+    }
+    this.#drawn = given.map(({ id }) => id);
+    this.lengths.push(given.length);
+    return { seconds: given.length * this.pace, outputs: {}, ...(series ? { series: given } : { sampled: given[0]! }) };
   }
   fork = async (): Promise<GraphSession> => Promise.resolve(this);
   save = async (): Promise<Uint8Array<ArrayBuffer>> => Promise.resolve(new Uint8Array(0));
@@ -223,8 +240,81 @@ const reason = (events: readonly GenerateEvent[]): string | undefined => {
   return last?.kind === "done" ? last.reason : undefined;
 };
 
-describe.each([false, true])("generation, follows: %s", (follows) => {
-  const newScript = (): Script => new Script(follows);
+describe("series of tokens", () => {
+  const drawing = async (script: Script, options: Partial<GenerateOptions>, capacity = 200) => {
+    const session = sessionOver(script, capacity);
+    const events = await collect(session, { maxTokens: 200, ...options });
+    return { ids: ids(events), reason: reason(events), events, session };
+  };
+  const upTo = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+  test("grow to what takes 50 ms, and end with the answer", async () => {
+    const script = new Script("series");
+    const { ids: given } = await drawing(script, { maxTokens: 20 });
+    expect(given).toEqual(upTo(4, 23));
+    // The first token is drawn behind the prompt. A run ahead is asked for before the one before it says how long it took.
+    expect(script.lengths).toEqual([1, 1, 1, 2, 2, 4, 4, 5]);
+    script.lengths.length = 0;
+    script.pace = 0.06;
+    await drawing(script, { maxTokens: 6 });
+    expect(script.lengths).toEqual([1, 1, 1, 1, 1, 1]);
+    script.lengths.length = 0;
+    script.pace = 0;
+    await drawing(script, { maxTokens: 300, prompt: [1], ignoreEnd: true }, 400);
+    expect(Math.max(...script.lengths)).toBe(64);
+  });
+
+  test("an ending in the middle of one is its last token", async () => {
+    const script = new Script("series");
+    const { ids: given, reason: why, session } = await drawing(script, { prompt: [61] });
+    expect(given).toEqual(upTo(62, 89));
+    expect(why).toBe("stop");
+    expect(session.tokens).toEqual(upTo(61, 89));
+    // But for the one run that was asked for ahead; a device that takes longer than this one is told to leave it.
+    expect(script.ran.flat().slice(0, 29)).toEqual(upTo(61, 89));
+    expect(script.lengths.at(-2)).toBeLessThan(5);
+    expect(script.ran.length).toBeLessThanOrEqual(29 + 5);
+    const ignored = await drawing(new Script("series"), { prompt: [60], ignoreEnd: true, maxTokens: 36 });
+    expect(ignored.ids).toEqual(upTo(61, 96));
+  });
+
+  test("a stop string, a consumer that leaves and a full context leave what was given out", async () => {
+    const stop = [String.fromCharCode(33 + 40, 33 + 41)];
+    const stopped = await drawing(new Script("series"), { stop });
+    expect(stopped.ids).toEqual(upTo(4, 39));
+    expect(stopped.reason).toBe("stop");
+    expect(stopped.session.tokens).toEqual([1, 2, ...upTo(3, 40)]);
+
+    const session = sessionOver(new Script("series"), 200);
+    for await (const event of generate(session, letters, { prompt: [3], sampling: GREEDY, maxTokens: 90 }))
+      if (event.kind === "token" && event.id === 30) break;
+    expect(session.tokens).toEqual(upTo(3, 29));
+
+    const full = await drawing(new Script("series"), {}, 40);
+    expect(full.reason).toBe("context-full");
+    expect(full.session.past).toBe(40);
+  });
+
+  test("tokens that come together are told apart by when they were drawn", async () => {
+    let now = 0;
+    const script = new Script("series");
+    const run = script.run.bind(script);
+    script.run = async (request, signal) => {
+      const result = await run(request, signal);
+      now += result.seconds;
+      return result;
+    };
+    const { events } = await drawing(script, { maxTokens: 40, now: () => now });
+    const times = events.flatMap((event) => (event.kind === "token" ? [event.stats.generateSeconds] : []));
+    expect(times).toHaveLength(40);
+    for (const [i, time] of times.entries()) expect(time - (times[i - 1] ?? 0)).toBeGreaterThanOrEqual(0);
+    // A run ahead ends before its turn here, so times come in steps; never all of a run at once.
+    expect(new Set(times.map((time) => time.toFixed(4))).size).toBeGreaterThan(20);
+  });
+});
+
+describe.each(["alone", "follows", "series"] as const)("generation, steps: %s", (how) => {
+  const newScript = (): Script => new Script(how);
 
   test("feeds the prompt in chunks, draws tokens, ends at the length", async () => {
     const script = newScript();

@@ -1,4 +1,7 @@
 // The core without Node: threads, handles, memory, mapped files that shrink, random numbers, and plans that lie.
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +50,7 @@ bool same(const char* a, const char* b) { return std::strcmp(a, b) == 0; }
 struct Counting {
   std::atomic<size_t> seen{0};
   rlx::Barrier barrier;
+  rlx::Seats seats;
   std::atomic<int> lasts{0};
 };
 
@@ -62,7 +66,7 @@ void test_pool() {
             auto& state = *static_cast<Counting*>(argument);
             for (int i = 0; i < 5; i++) {
               state.seen.fetch_add(thread + 1);
-              state.barrier.wait([&] { state.lasts.fetch_add(1); });
+              state.barrier.wait(state.seats, thread, [&] { state.lasts.fetch_add(1); });
             }
           },
           &counting);
@@ -71,6 +75,63 @@ void test_pool() {
   }
   CHECK(pool.workers() == 3);
 }
+
+#ifdef __linux__
+// Where this thread ran when it was let go anywhere again, having been held on `processor`; the system may have moved it since.
+void sit_on(int processor, const cpu_set_t& anywhere) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(processor), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  sched_setaffinity(0, sizeof anywhere, &anywhere);
+}
+
+void test_seats() {
+  cpu_set_t anywhere;
+  sched_getaffinity(0, sizeof anywhere, &anywhere);
+  if (CPU_COUNT(&anywhere) < 2) {
+    std::printf("skipped: seats, which need two processors\n");
+    return;
+  }
+  const int here = sched_getcpu();
+  rlx::Seats seats;
+  // Nobody works here: nothing to move for.
+  CHECK(!seats.make_room(1));
+  bool moved = false;
+  for (int i = 0; i < 20 && !moved; i++) {
+    sit_on(here, anywhere);
+    seats.sit(0);
+    moved = seats.make_room(1);
+  }
+  CHECK(moved);
+  cpu_set_t after;
+  sched_getaffinity(0, sizeof after, &after);
+  CHECK(CPU_EQUAL(&anywhere, &after));
+  // Moved away from whom it shared with, and only then; a thread does not share with itself.
+  for (int i = 0; i < 20; i++) {
+    sit_on(here, anywhere);
+    seats.sit(0);
+    if (seats.make_room(1)) CHECK(sched_getcpu() != here);
+    CHECK(!seats.make_room(0));
+  }
+  seats.rise(0);
+  sit_on(here, anywhere);
+  CHECK(!seats.make_room(1));
+  // Somebody works on every processor: it stays.
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(here), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  seats.sit(0);
+  CHECK(!seats.make_room(1));
+  sched_setaffinity(0, sizeof anywhere, &anywhere);
+  // More threads than there are seats.
+  seats.sit(1000);
+  seats.rise(1000);
+}
+#else
+void test_seats() {}
+#endif
 
 void test_lane() {
   std::vector<int> order;
@@ -387,6 +448,7 @@ void test_plans() {
 
 int main() {
   test_pool();
+  test_seats();
   test_lane();
   test_handles();
   test_memory();

@@ -15,8 +15,10 @@ export interface SampleOptions {
   readonly minP: number;
   /** 1: off. */
   readonly repeatPenalty: number;
-  /** Tokens that the penalty is for. */
+  /** Tokens that the penalty is for; those that a run follows, or has drawn itself, are added behind them. */
   readonly recent: Int32Array;
+  /** That many of them at most, the last ones; without it all. */
+  readonly window?: number;
   readonly seed: number;
   /** Counter of the random numbers: the same seed and step draw the same number. */
   readonly step: number;
@@ -33,13 +35,23 @@ export interface SampledToken extends TokenProbability {
   readonly top: readonly TokenProbability[];
 }
 
+/** Several tokens drawn in one run, each behind the one before it: JavaScript hears of them together, and takes no core in between. */
+export interface Series {
+  readonly count: number;
+  /** An i32 input of one element that takes the token drawn, and one that goes on by one. The others stay as they are. */
+  readonly token: string;
+  readonly position: string;
+  /** Tokens that end it. */
+  readonly endings: Int32Array;
+}
+
 export interface RunRequest {
   /** Sizes of symbols for this run. */
   readonly symbols: Readonly<Record<string, number>>;
   /** The bytes of every input, as typed arrays of its element type. */
   readonly inputs: Readonly<Record<string, ArrayBufferView>>;
   /**
-   * An i32 input of one element that takes the token which the run before this one drew; the repetition penalty counts it too.
+   * An i32 input of one element that takes the last token which the run before this one drew; the repetition penalty counts them too.
    * So the next run can be asked for before that token is known here, and no core waits.
    */
   readonly follow?: string;
@@ -49,6 +61,8 @@ export interface RunRequest {
   readonly logits?: string;
   /** Draw a token from the last row. */
   readonly sample?: SampleOptions;
+  /** With `sample` only. */
+  readonly series?: Series;
   /** For each row of logits the token whose log-probability is wanted; -1 for none. */
   readonly score?: Int32Array;
   readonly profile?: boolean;
@@ -73,6 +87,8 @@ export interface RunResult {
   readonly seconds: number;
   readonly outputs: Readonly<Record<string, FetchedTensor>>;
   readonly sampled?: SampledToken;
+  /** Of a series, at least one; the last is one of its endings where there are fewer than it asked for. */
+  readonly series?: readonly SampledToken[];
   readonly scored?: { readonly logprobs: Float32Array; readonly best: Int32Array };
   readonly profile?: ProfileColumns;
 }

@@ -136,8 +136,10 @@ async function* itemsOf(
         event.total === 0 ? null : event.done / event.total,
       );
     } else if (event.kind === "token") {
-      recent.push(now);
-      while ((recent[0] ?? now) < now - 1) recent.shift();
+      // When it was drawn, from the first token on: tokens come several at a time.
+      const { generateSeconds } = event.stats;
+      recent.push(generateSeconds);
+      while ((recent[0] ?? generateSeconds) < generateSeconds - 1) recent.shift();
       yield { kind: "token", token: tokenView(model.tokenizer, event) };
       if (now - lastStats >= STATS_EVERY_SECONDS) {
         lastStats = now;

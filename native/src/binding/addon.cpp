@@ -16,7 +16,7 @@ namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/addon.ts holds the same number.
-constexpr int kAbi = 3;
+constexpr int kAbi = 4;
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   if (value.IsUndefined() || value.IsNull()) return *kernels::dispatch(nullptr);

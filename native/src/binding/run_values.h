@@ -10,6 +10,13 @@
 
 namespace rlx::binding {
 
+inline std::vector<int32_t> integers_of(const Napi::Value& value, const char* name) {
+  const Bytes bytes = bytes_of(value, name);
+  std::vector<int32_t> result(bytes.size / sizeof(int32_t));
+  if (!result.empty()) std::memcpy(result.data(), bytes.data, result.size() * sizeof(int32_t));
+  return result;
+}
+
 inline std::optional<SampleRequest> sample_request(const Napi::Value& value) {
   if (value.IsUndefined()) return std::nullopt;
   const Napi::Object object = object_of(value, "sample");
@@ -24,19 +31,21 @@ inline std::optional<SampleRequest> sample_request(const Napi::Value& value) {
   request.seed = static_cast<uint32_t>(size_of(object.Get("seed"), "seed"));
   request.step = size_of(object.Get("step"), "step");
   request.alternatives = std::min<size_t>(size_of(object.Get("alternatives"), "alternatives"), 1000);
-  const Bytes recent = bytes_of(object.Get("recent"), "recent");
-  request.recent.resize(recent.size / sizeof(int32_t));
-  if (recent.size > 0) std::memcpy(request.recent.data(), recent.data, request.recent.size() * sizeof(int32_t));
+  request.recent = integers_of(object.Get("recent"), "recent");
+  if (const Napi::Value window = object.Get("window"); !window.IsUndefined()) request.window = size_of(window, "window");
   return request;
+}
+
+inline std::optional<Series> series_request(const Napi::Value& value) {
+  if (value.IsUndefined()) return std::nullopt;
+  const Napi::Object object = object_of(value, "series");
+  return Series{size_of(object.Get("count"), "count"), text_of(object.Get("token"), "token"), text_of(object.Get("position"), "position"),
+                integers_of(object.Get("endings"), "endings")};
 }
 
 inline std::optional<ScoreRequest> score_request(const Napi::Value& value) {
   if (value.IsUndefined()) return std::nullopt;
-  const Bytes targets = bytes_of(value, "score");
-  ScoreRequest request;
-  request.targets.resize(targets.size / sizeof(int32_t));
-  if (targets.size > 0) std::memcpy(request.targets.data(), targets.data, request.targets.size() * sizeof(int32_t));
-  return request;
+  return ScoreRequest{integers_of(value, "score")};
 }
 
 inline RunRequest run_request(const Napi::Object& object) {
@@ -52,6 +61,7 @@ inline RunRequest run_request(const Napi::Object& object) {
   if (const Napi::Value follow = object.Get("follow"); !follow.IsUndefined()) request.follow = text_of(follow, "follow");
   request.fetch = texts_of(object.Get("fetch"), "fetch");
   request.sample = sample_request(object.Get("sample"));
+  request.series = series_request(object.Get("series"));
   request.score = score_request(object.Get("score"));
   if (request.sample || request.score) request.logits = text_of(object.Get("logits"), "logits");
   request.profile = object.Get("profile").ToBoolean();
@@ -62,6 +72,14 @@ inline Napi::Object probability(Napi::Env env, const TokenProbability& token) {
   Napi::Object result = Napi::Object::New(env);
   result.Set("id", static_cast<double>(token.id));
   result.Set("logprob", static_cast<double>(token.logprob));
+  return result;
+}
+
+inline Napi::Object sampled_token(Napi::Env env, const Sampled& sampled) {
+  Napi::Object result = probability(env, sampled.token);
+  Napi::Array top = Napi::Array::New(env);
+  for (const TokenProbability& token : sampled.top) top.Set(top.Length(), probability(env, token));
+  result.Set("top", top);
   return result;
 }
 
@@ -79,12 +97,11 @@ inline Napi::Value run_result(Napi::Env env, const RunResult& result) {
     outputs.Set(fetched.name, output);
   }
   object.Set("outputs", outputs);
-  if (result.sampled) {
-    Napi::Object sampled = probability(env, result.sampled->token);
-    Napi::Array top = Napi::Array::New(env);
-    for (const TokenProbability& token : result.sampled->top) top.Set(top.Length(), probability(env, token));
-    sampled.Set("top", top);
-    object.Set("sampled", sampled);
+  if (result.sampled) object.Set("sampled", sampled_token(env, *result.sampled));
+  if (!result.series.empty()) {
+    Napi::Array series = Napi::Array::New(env, result.series.size());
+    for (uint32_t i = 0; i < series.Length(); i++) series.Set(i, sampled_token(env, result.series[i]));
+    object.Set("series", series);
   }
   if (result.scored) {
     Napi::Object scored = Napi::Object::New(env);

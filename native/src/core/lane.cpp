@@ -37,7 +37,7 @@ void Lane::work() {
       continue;
     }
     if (stop_.load()) return;
-    await_change(signal_, seen, 300);
+    await_change(signal_, seen, 300, [] {});
   }
 }
 

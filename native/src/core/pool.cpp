@@ -44,21 +44,27 @@ void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
   pending_.store(static_cast<uint32_t>(workers_.size()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_acq_rel);
   epoch_.notify_all();
+  seats_.sit(0);
   fn(argument, 0);
+  seats_.rise(0);
   for (;;) {
     const uint32_t left = pending_.load(std::memory_order_acquire);
     if (left == 0) return;
-    await_change(pending_, left, kIdleYields);
+    await_change(pending_, left, kIdleYields, [this] { seats_.make_room(0); });
   }
 }
 
 void Pool::work(size_t thread, uint32_t seen) {
   mark_compute_thread("rlx-worker");
   for (;;) {
-    await_change(epoch_, seen, kIdleYields);
+    await_change(epoch_, seen, kIdleYields, [] {});
     seen = epoch_.load(std::memory_order_acquire);
     if (stop_.load()) return;
-    if (thread < count_) fn_(argument_, thread);
+    if (thread < count_) {
+      seats_.sit(thread);
+      fn_(argument_, thread);
+      seats_.rise(thread);
+    }
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
   }
 }

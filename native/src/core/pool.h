@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "seats.h"
+
 namespace rlx {
 
 inline void relax() {
@@ -19,14 +21,19 @@ inline void relax() {
 }
 
 // Waits until `word` is not `old`: looks for some microseconds at most, then lets other threads run between two looks, then sleeps.
-// Where other programs want the processors, too, the one that is waited for may be waiting for this one's: looking alone
+// `between` is called before it lets them run. Where other programs want the processors, too, the one that is waited for may be waiting for this one's: looking alone
 // would hold it up, a token of a small model took six times as long.
-inline void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields) {
+template <class Between>
+void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields, Between&& between) {
   constexpr int kLooks = 200;
   for (int i = 0; i < kLooks + yields; i++) {
     if (word.load(std::memory_order_acquire) != old) return;
-    if (i < kLooks) relax();
-    else std::this_thread::yield();
+    if (i < kLooks) {
+      relax();
+      continue;
+    }
+    between();
+    std::this_thread::yield();
   }
   while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
 }
@@ -37,8 +44,9 @@ class Barrier {
     count_ = static_cast<uint32_t>(count);
     arrived_.store(0, std::memory_order_relaxed);
   }
+  // `seats` are those of the pool whose thread this is.
   template <class Last>
-  void wait(Last&& last) {
+  void wait(Seats& seats, size_t thread, Last&& last) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
       arrived_.store(0, std::memory_order_relaxed);
@@ -46,8 +54,11 @@ class Barrier {
       epoch_.store(epoch + 1, std::memory_order_release);
       if (count_ > 1) epoch_.notify_all();
     } else {
-      await_change(epoch_, epoch, kYields);
+      seats.rise(thread);
+      bool moved = false;
+      await_change(epoch_, epoch, kYields, [&] { moved = moved || seats.make_room(thread); });
     }
+    seats.sit(thread);
   }
 
  private:
@@ -68,6 +79,7 @@ class Pool {
   // Calls fn(argument, thread) on `count` threads and returns when all are done. fn must not throw.
   void run(size_t count, void (*fn)(void*, size_t), void* argument);
   size_t workers() const { return workers_.size(); }
+  Seats& seats() { return seats_; }
 
  private:
   void work(size_t thread, uint32_t seen);
@@ -76,6 +88,7 @@ class Pool {
   void (*fn_)(void*, size_t) = nullptr;
   void* argument_ = nullptr;
   size_t count_ = 0;
+  Seats seats_;
   alignas(64) std::atomic<uint32_t> epoch_{0};
   alignas(64) std::atomic<uint32_t> pending_{0};
   std::atomic<bool> stop_{false};

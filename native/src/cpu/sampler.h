@@ -18,7 +18,8 @@ struct SampleRequest {
   double top_p = 1;           // 1: off
   double min_p = 0;           // 0: off
   double repeat_penalty = 1;  // 1: off
-  std::vector<int32_t> recent;  // tokens that the penalty is for
+  std::vector<int32_t> recent;  // tokens that the penalty is for; what a run follows, or has drawn, is added behind them
+  size_t window = SIZE_MAX;     // that many of them at most, the last ones
   uint32_t seed = 0;
   uint64_t step = 0;          // counter of the random numbers: the same seed and step give the same number
   size_t alternatives = 0;    // how many of the most probable tokens to report

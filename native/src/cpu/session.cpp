@@ -161,22 +161,48 @@ void Session::place_barriers() {
   }
 }
 
+void Session::bind_symbols(const RunRequest& request) {
+  std::vector<size_t> wanted = symbols_;
+  for (const auto& [name, size] : request.symbols) {
+    const uint32_t symbol = plan_->symbol(name);
+    if (symbol == kAbsent) continue;
+    if (plan_->limits[symbol] != 0 && size > plan_->limits[symbol])
+      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan_->limits[symbol]);
+    wanted[symbol] = size;
+  }
+  if (bound_ && wanted == symbols_) return;
+  symbols_ = std::move(wanted);
+  bound_ = false;
+  bind();
+}
+
+size_t Session::input(const std::string& name) const {
+  for (size_t i = 0; i < plan_->inputs.size(); i++)
+    if (plan_->inputs[i].name == name) return i;
+  fail(Code::input_argument, "[run] no input named %s", name.c_str());
+}
+
+int32_t& Session::integer_input(const std::string& name) {
+  const Tensor& tensor = tensors_[plan_->inputs[input(name)].tensor];
+  if (tensor.dtype != DType::i32 || tensor.count != 1)
+    fail(Code::input_argument, "[run] input %s: got %zu of %s, expected one i32", name.c_str(), tensor.count, dtype_name(tensor.dtype));
+  return *reinterpret_cast<int32_t*>(tensor.data);
+}
+
 void Session::set_inputs(const RunRequest& request) {
   std::vector<uint8_t> given(plan_->inputs.size(), 0);
-  const auto give = [&](const std::string& name, const void* bytes, size_t size) {
-    size_t i = 0;
-    while (i < plan_->inputs.size() && plan_->inputs[i].name != name) i++;
-    if (i == plan_->inputs.size()) fail(Code::input_argument, "[run] no input named %s", name.c_str());
+  for (const auto& [name, bytes] : request.inputs) {
+    const size_t i = input(name);
     const Tensor& tensor = tensors_[plan_->inputs[i].tensor];
-    if (size != tensor.bytes)
-      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", name.c_str(), size, tensor.bytes);
-    if (size != 0) std::memcpy(tensor.data, bytes, size);
+    if (bytes.size() != tensor.bytes)
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", name.c_str(), bytes.size(), tensor.bytes);
+    if (!bytes.empty()) std::memcpy(tensor.data, bytes.data(), bytes.size());
     given[i] = 1;
-  };
-  for (const auto& [name, bytes] : request.inputs) give(name, bytes.data(), bytes.size());
+  }
   if (!request.follow.empty()) {
-    if (!drawn_) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token");
-    give(request.follow, &*drawn_, sizeof *drawn_);
+    if (drawn_.empty()) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token");
+    integer_input(request.follow) = drawn_.back();
+    given[input(request.follow)] = 1;
   }
   for (size_t i = 0; i < given.size(); i++)
     if (given[i] == 0) fail(Code::input_argument, "[run] input %s is missing", plan_->inputs[i].name.c_str());
@@ -188,11 +214,26 @@ const Tensor& Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-Sampled Session::draw(Pool& pool, SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed) {
-  if (followed) sampling.recent.push_back(*followed);
-  const Sampled sampled = sample(*options_.kernels, pool, options_.threads, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), sampling, work_);
-  drawn_ = static_cast<int32_t>(sampled.token.id);
-  return sampled;
+// Draws behind the logits that are there, and goes on as long as the series does.
+std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel, std::vector<int32_t> followed) {
+  const Series alone;
+  const Series& series = request.series ? *request.series : alone;
+  SampleRequest sampling = *request.sample;
+  sampling.recent.insert(sampling.recent.end(), followed.begin(), followed.end());
+  std::vector<Sampled> result;
+  for (;;) {
+    std::vector<int32_t>& recent = sampling.recent;
+    if (recent.size() > sampling.window) recent.erase(recent.begin(), recent.end() - static_cast<ptrdiff_t>(sampling.window));
+    const Tensor& logits = output(request.logits);
+    result.push_back(sample(*options_.kernels, pool, options_.threads, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), sampling, work_));
+    const auto token = static_cast<int32_t>(result.back().token.id);
+    if (result.size() == series.count || std::find(series.endings.begin(), series.endings.end(), token) != series.endings.end()) return result;
+    recent.push_back(token);
+    sampling.step++;
+    integer_input(series.token) = token;
+    integer_input(series.position)++;
+    compute(pool, cancel, nullptr);
+  }
 }
 
 // While all threads wait. Going back, the items of the instructions in between are there to be taken again.
@@ -217,7 +258,7 @@ void Session::execute(size_t index) {
   Thread thread{index, scratch_.data() + index * thread_bytes_};
   // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to the next one.
   const auto sync = [&](size_t at = SIZE_MAX) {
-    gate_.wait([&] {
+    gate_.wait(*seats_, index, [&] {
       if (kProfile && at != SIZE_MAX) stamp(at);
       if (cancel_->load(std::memory_order_relaxed) || failure_.failed.load(std::memory_order_acquire)) halt_.store(true, std::memory_order_relaxed);
       else if (at < ops_.size() && waits_[at] == Wait::decision) decide(at);
@@ -251,54 +292,56 @@ void Session::execute(size_t index) {
   sync(ops_.size());
 }
 
-RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
-  if (plan_->weights) plan_->weights->check();
-  std::vector<size_t> wanted = symbols_;
-  for (const auto& [name, size] : request.symbols) {
-    const uint32_t symbol = plan_->symbol(name);
-    if (symbol == kAbsent) continue;
-    if (plan_->limits[symbol] != 0 && size > plan_->limits[symbol])
-      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan_->limits[symbol]);
-    wanted[symbol] = size;
-  }
-  if (!bound_ || wanted != symbols_) {
-    symbols_ = std::move(wanted);
-    bound_ = false;
-    bind();
-  }
-  set_inputs(request);
-  const std::optional<int32_t> drawn = std::exchange(drawn_, std::nullopt);
-
-  RunResult result;
+// Once through the plan.
+void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile) {
   cancel_ = &cancel;
+  seats_ = &pool.seats();
   failure_.failed.store(false);
   failure_.claimed.store(false);
   halt_.store(false);
   for (size_t i = 0; i < share_count_; i++) shares_[i].reset();
   gate_.reset(options_.threads);
-  if (request.profile) {
-    result.profile.emplace();
-    profile_ = &*result.profile;
-    profile_->start.resize(ops_.size());
-    profile_->seconds.resize(ops_.size());
+  profile_ = profile;
+  if (profile != nullptr) {
+    profile->start.resize(ops_.size());
+    profile->seconds.resize(ops_.size());
     executed_.assign(ops_.size(), 0);
     stamped_ = SIZE_MAX;
   }
   began_ = now();
-  const auto work = request.profile ? [](void* self, size_t thread) { static_cast<Session*>(self)->execute<true>(thread); }
-                                    : [](void* self, size_t thread) { static_cast<Session*>(self)->execute<false>(thread); };
+  const auto work = profile != nullptr ? [](void* self, size_t thread) { static_cast<Session*>(self)->execute<true>(thread); }
+                                       : [](void* self, size_t thread) { static_cast<Session*>(self)->execute<false>(thread); };
   pool.run(options_.threads, work, this);
 
   if (cancel.load()) fail(Code::cancelled, "Cancelled.");
   if (failure_.failed.load()) throw Error(failure_.code, failure_.message);
-  if (request.profile) {
-    for (size_t i = 0; i < ops_.size(); i++)
-      profile_->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);
-  }
+  if (profile == nullptr) return;
+  for (size_t i = 0; i < ops_.size(); i++) profile->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);
+}
+
+RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
+  if (request.series && (!request.sample || request.profile || request.score || !request.fetch.empty()))
+    fail(Code::input_argument, "[run] a series draws tokens, and gives nothing else");
+  if (request.series && request.series->count == 0) fail(Code::input_argument, "[run] a series: got no token, expected at least one");
+  if (plan_->weights) plan_->weights->check();
+  bind_symbols(request);
+  set_inputs(request);
+  std::vector<int32_t> followed = std::exchange(drawn_, {});
+  if (request.follow.empty()) followed.clear();
+
+  RunResult result;
+  const double start = now();
+  if (request.profile) result.profile.emplace();
+  compute(pool, cancel, request.profile ? &*result.profile : nullptr);
   if (request.sample || request.score) {
     const Tensor& logits = output(request.logits);
     if (logits.dtype != DType::f32 || logits.count == 0) fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
-    if (request.sample) result.sampled = draw(pool, *request.sample, logits, request.follow.empty() ? std::nullopt : drawn);
+    if (request.sample) {
+      std::vector<Sampled> drawn = draw(pool, request, cancel, std::move(followed));
+      for (const Sampled& sampled : drawn) drawn_.push_back(static_cast<int32_t>(sampled.token.id));
+      if (request.series) result.series = std::move(drawn);
+      else result.sampled = std::move(drawn.front());
+    }
     if (request.score) result.scored = score(*options_.kernels, pool, options_.threads, logits.f32(), logits.rows(), logits.last(), *request.score);
   }
   for (const std::string& name : request.fetch) {
@@ -307,7 +350,7 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     fetched.bytes.assign(tensor.data, tensor.data + tensor.bytes);
     result.outputs.push_back(std::move(fetched));
   }
-  result.seconds = now() - began_;
+  result.seconds = now() - start;
   if (plan_->weights) plan_->weights->check();
   return result;
 }
@@ -359,7 +402,7 @@ void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
 }
 
 void Session::reset() {
-  drawn_.reset();
+  drawn_.clear();
   for (Pages& state : states_) state.clear();
   bound_ = false;
 }

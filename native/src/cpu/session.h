@@ -30,13 +30,22 @@ struct Fetched {
   std::vector<uint8_t> bytes;
 };
 
+// Several tokens drawn in one run, each behind the one before it. The inputs are those of the first; then `token`, an i32 of one
+// element, takes what was drawn, and `position`, too, goes on by one. Sizes stay as they are. One of the `endings` is the last.
+struct Series {
+  size_t count = 1;
+  std::string token, position;
+  std::vector<int32_t> endings;
+};
+
 struct RunRequest {
   std::vector<std::pair<std::string, size_t>> symbols;
   std::vector<std::pair<std::string, std::vector<uint8_t>>> inputs;
-  std::string follow;  // an i32 input of one element that takes the token the run before this one drew
+  std::string follow;  // an i32 input of one element that takes the last token that the run before this one drew
   std::vector<std::string> fetch;
   std::string logits;  // output that sampling and scoring read: f32 [rows, vocabulary]
   std::optional<SampleRequest> sample;
+  std::optional<Series> series;
   std::optional<ScoreRequest> score;
   bool profile = false;
 };
@@ -50,6 +59,7 @@ struct Profile {
 struct RunResult {
   std::vector<Fetched> outputs;
   std::optional<Sampled> sampled;
+  std::vector<Sampled> series;
   std::optional<Scored> scored;
   std::optional<Profile> profile;
   double seconds = 0;
@@ -83,8 +93,12 @@ class Session {
   void decide(size_t at);
   void stamp(size_t at);
   void make_ops();
+  void bind_symbols(const RunRequest& request);
   void set_inputs(const RunRequest& request);
-  Sampled draw(Pool& pool, SampleRequest sampling, const Tensor& logits, std::optional<int32_t> followed);
+  void compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile);
+  std::vector<Sampled> draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel, std::vector<int32_t> followed);
+  size_t input(const std::string& name) const;
+  int32_t& integer_input(const std::string& name);
   template <bool kProfile>
   void execute(size_t thread);
   template <class Visit>
@@ -111,9 +125,10 @@ class Session {
   size_t thread_bytes_ = 0;
   Pages work_;                         // the sampler's copy of a logits row
 
-  std::optional<int32_t> drawn_;       // by the last run, if it drew and ended well
+  std::vector<int32_t> drawn_;         // by the last run, if it drew and ended well
   // Of the current run.
   Barrier gate_;
+  Seats* seats_ = nullptr;             // of the pool that runs it
   const std::atomic<bool>* cancel_ = nullptr;
   Failure failure_;
   std::atomic<bool> halt_{false};

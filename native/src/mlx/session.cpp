@@ -257,6 +257,7 @@ void Session::collect(const RunRequest& request, const Pending& pending, std::ve
 
 Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
   const Plan& plan = model_->plan();
+  if (request.series) fail(Code::input_argument, "[run] a series: MLX draws one token in a run");
   if (lost_) fail(Code::run_failed, "[session] a run failed while it updated the states: start again from an empty or a saved state");
   if (plan.weights) plan.weights->check();
   model_->load(cancel);

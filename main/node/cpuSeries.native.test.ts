@@ -1,0 +1,162 @@
+// A series of tokens in one run gives what as many runs give, whatever is asked of the draw; what it can't do is refused.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { SampledToken, SampleOptions, Series } from "../backends/cpu/engine.ts";
+import { toWireError } from "../diagnostics/errors.ts";
+import { openGguf } from "../formats/gguf/open.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
+import { INPUTS, LOGITS } from "../models/blocks.ts";
+import type { DecoderModel } from "../runtime/decoderModel.ts";
+import { openDecoder } from "../runtime/decoderModel.ts";
+import type { DecoderSession } from "../runtime/decoderSession.ts";
+import type { GraphRun, GraphSession } from "../runtime/device.ts";
+import { writeTinyGguf } from "../testing/tinyGguf.ts";
+import { loadAddon } from "./addon.ts";
+import { openFileSource } from "./fileByteSource.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "rlx-series-"));
+const path = join(folder, "tiny.gguf");
+let file: GgufFile;
+let model: DecoderModel;
+beforeAll(async () => {
+  await writeTinyGguf(path);
+  file = await openGguf(await openFileSource(path));
+  model = openDecoder(loadAddon(), file, [path], { threads: 2 });
+});
+afterAll(async () => {
+  model.dispose();
+  await file.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const PLAIN: SampleOptions = {
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  repeatPenalty: 1,
+  recent: new Int32Array(0),
+  seed: 7,
+  step: 0,
+  alternatives: 2,
+};
+const LIVELY = { ...PLAIN, temperature: 1.3, topK: 40, topP: 0.95 };
+const FIRST = 50;
+
+/** Tokens drawn one run at a time, what the penalty counts given by hand. */
+async function stepByStep(session: DecoderSession, sample: SampleOptions, count: number): Promise<SampledToken[]> {
+  const drawn: SampledToken[] = [];
+  for (let step = 0; step < count; step++) {
+    const counted = [...sample.recent, ...drawn.map(({ id }) => id)].slice(-(sample.window ?? Infinity));
+    const recent = sample.repeatPenalty === 1 ? sample.recent : Int32Array.from(counted);
+    const next = { ...sample, recent, step: sample.step + step };
+    drawn.push((await session.feed([drawn.at(-1)?.id ?? FIRST], { sample: next }))!);
+  }
+  return drawn;
+}
+
+const series = (count: number, endings: readonly number[] = []): Series => ({
+  count,
+  token: INPUTS.tokens,
+  position: INPUTS.past,
+  endings: Int32Array.from(endings),
+});
+const request = (past: number, more: Partial<GraphRun>): GraphRun => ({
+  inputs: {
+    [INPUTS.past]: Int32Array.of(past),
+    [INPUTS.rows]: Int32Array.of(0),
+    ...(more.follow === undefined ? { [INPUTS.tokens]: Int32Array.of(FIRST) } : {}),
+  },
+  logits: LOGITS,
+  sample: PLAIN,
+  ...more,
+});
+const codeOf = (run: Promise<unknown>): Promise<string> =>
+  run.then(
+    () => "ran",
+    (error: unknown) => toWireError(error).code,
+  );
+
+const openCompiled = (capacity = 64): GraphSession => model.compiled.open({ symbols: { capacity } });
+
+describe("a series", () => {
+  test.each([
+    ["greedy", PLAIN],
+    ["drawn", LIVELY],
+    ["with a penalty", { ...LIVELY, repeatPenalty: 1.7, recent: Int32Array.of(3, 9), window: 4 }],
+    ["with a penalty for all", { ...PLAIN, repeatPenalty: 1.7 }],
+  ] as const)("%s gives what single runs give, and so does the one that follows it", async (_, sample) => {
+    const single = model.open({ context: 64 });
+    const several = openCompiled();
+    const wanted = await stepByStep(single, sample, 12);
+    const first = await several.run(request(0, { sample, series: series(5) }));
+    const second = await several.run(
+      request(5, { sample: { ...sample, step: 5 }, series: series(7), follow: INPUTS.tokens }),
+    );
+    expect(first.sampled).toBeUndefined();
+    expect([...(first.series ?? []), ...(second.series ?? [])]).toEqual(wanted);
+    single.dispose();
+    several.dispose();
+  });
+
+  test("ends with an ending, and what follows goes on behind it", async () => {
+    const single = model.open({ context: 64 });
+    const wanted = await stepByStep(single, LIVELY, 12);
+    single.dispose();
+    const session = openCompiled();
+    const at = wanted.findIndex(({ id }, i) => i >= 3 && wanted.slice(0, i).every((earlier) => earlier.id !== id));
+    const first = await session.run(request(0, { sample: LIVELY, series: series(12, [wanted[at]!.id, -1]) }));
+    expect(first.series).toEqual(wanted.slice(0, at + 1));
+    const sample = { ...LIVELY, step: at + 1 };
+    const next = await session.run(request(at + 1, { sample, follow: INPUTS.tokens }));
+    expect(next.sampled).toEqual(wanted[at + 1]);
+    session.dispose();
+  });
+
+  test("refuses what it can't do, and leaves the session as it was", async () => {
+    const session = openCompiled();
+    const wanted = (await session.run(request(0, { series: series(3) }))).series;
+    const { sample: _, ...undrawn } = request(0, { series: series(3) });
+    const refused: readonly GraphRun[] = [
+      undrawn,
+      request(0, { series: series(0) }),
+      request(0, { series: series(3), fetch: [LOGITS] }),
+      request(0, { series: series(3), profile: true }),
+      request(0, { series: series(3), score: Int32Array.of(-1) }),
+      request(0, { series: { ...series(3), token: "nothing" } }),
+      request(0, { series: { ...series(3), position: LOGITS } }),
+    ];
+    for (const run of refused) expect(await codeOf(session.run(run))).toBe("INPUT_ARGUMENT");
+    expect(await codeOf(session.run(request(0, { follow: INPUTS.tokens })))).toBe("INPUT_ARGUMENT");
+    expect(await codeOf(session.run(request(60, { series: series(8) })))).toBe("RUN_CONTEXT_FULL");
+    expect((await session.run(request(0, { series: series(3) }))).series).toEqual(wanted);
+    session.dispose();
+  });
+
+  test("is cancelled between two tokens, and one that follows it then says so", async () => {
+    const session = openCompiled(8192);
+    const stop = new AbortController();
+    const run = session.run(request(0, { series: series(8000) }), stop.signal);
+    setTimeout(() => stop.abort(), 20);
+    expect(await codeOf(run)).toBe("CANCELLED");
+    expect(await codeOf(session.run(request(1, { follow: INPUTS.tokens })))).toBe("INPUT_ARGUMENT");
+    session.dispose();
+  });
+
+  test("goes through draw: the same text whether tokens come one by one or together", async () => {
+    const [single, several] = [model.open({ context: 64 }), model.open({ context: 64 })];
+    const wanted = await stepByStep(single, LIVELY, 40);
+    const drawn: SampledToken[] = [];
+    for await (const { id, logprob, top } of several.draw(FIRST, {
+      count: 40,
+      sampling: (_given, step) => ({ ...LIVELY, step }),
+    }))
+      drawn.push({ id, logprob, top });
+    expect(drawn).toEqual(wanted);
+    expect(several.tokens).toEqual([FIRST, ...wanted.slice(0, -1).map(({ id }) => id)]);
+    single.dispose();
+    several.dispose();
+  });
+});
