@@ -2,8 +2,9 @@
 // process's way to its first token. Runs are interleaved and judged by the median of their ratios, because other work on the
 // machine slows both. A plain read loop takes its turn, too: what memory gives in a good moment says nothing about the
 // moments of the runs. So does a program that walks the model's own file and does nothing else (support/walk.cpp): its rate over
-// llama.cpp's is about the highest ratio that a program can have. Prints JSON.
-//   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64] [--threads 2] [--skip-start]
+// llama.cpp's is about the highest ratio that a program can have. Then short runs of both in turn, sorted by where the processors
+// were (support/paths.ts). Prints JSON.
+//   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64] [--threads 2] [--turns 24] [--skip-start]
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,6 +19,7 @@ import { openDecoder } from "../main/runtime/decoderModel.ts";
 import { runBench } from "../main/runtime/bench.ts";
 import { profileDecoder } from "../main/runtime/profile.ts";
 import { median } from "../main/runtime/statistics.ts";
+import { alongPaths } from "./support/paths.ts";
 import { buildWalk, startWalk } from "./support/walk.ts";
 import { llamaBench, llamaForget, llamaMissing } from "../main/testing/llama.ts";
 
@@ -30,15 +32,13 @@ const { values: options } = parseArgs({
     tg: { type: "string", default: "64" },
     threads: { type: "string", default: "2" },
     models: { type: "string", default: join(tmpdir(), "rlx-bench-models") },
+    turns: { type: "string", default: "24" },
     "skip-start": { type: "boolean", default: false },
   },
 });
-const [repeats, pp, tg, threads] = [options.repeats, options.pp, options.tg, options.threads].map(Number) as [
-  number,
-  number,
-  number,
-  number,
-];
+const [repeats, pp, tg, threads, turns] = [options.repeats, options.pp, options.tg, options.threads, options.turns].map(
+  Number,
+) as [number, number, number, number, number];
 const presets = ["qwen3-0.6b", "llama-3.2-1b"] as const;
 const types = ["q8_0", "q4_k_m"] as const;
 const text = "The quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until the evening comes.";
@@ -107,6 +107,7 @@ for (const preset of presets)
     const file = await openGguf(await openFileSource(path));
     const model = openDecoder(engine, file, [path], { threads });
     const session = model.open({ context: pp + tg + 64 });
+    const llamaOptions = { threads, cache: "f16", flash: true } as const;
     const bench = { promptTokens: pp, generateTokens: tg, repeats: 1, warmup: 0 };
     await runBench(session, { ...bench, generateTokens: 4 });
     const weightBytes = model.compiled.weightBytes;
@@ -123,11 +124,7 @@ for (const preset of presets)
     for (let i = 0; i < repeats; i++) {
       const before = await readLoop();
       const [prompt, generate] = await runBench(session, bench);
-      const peer = await llamaBench(
-        path,
-        { prompt: pp, generate: tg, repeats: 1 },
-        { threads, cache: "f16", flash: true },
-      );
+      const peer = await llamaBench(path, { prompt: pp, generate: tg, repeats: 1 }, llamaOptions);
       const walked = await walk.rate();
       const after = await readLoop();
       rows.push({
@@ -140,6 +137,15 @@ for (const preset of presets)
       });
       console.error(`${name} ${i + 1}/${repeats}: ${JSON.stringify(rows.at(-1))}`);
     }
+    const short = { promptTokens: 0, generateTokens: 24, repeats: 1, warmup: 0 };
+    const byPaths = await alongPaths(walk, turns, {
+      ours: async () => ((await runBench(session, short))[0]?.median ?? NaN) * weightBytes,
+      llama: async () => {
+        const { generateSeconds } = await llamaBench(path, { prompt: 1, generate: 24, repeats: 1 }, llamaOptions);
+        return (24 / (generateSeconds[0] ?? NaN)) * weightBytes;
+      },
+    });
+    console.error(`${name} by paths: ${JSON.stringify(byPaths)}`);
     const profile = await profileDecoder(model, session, { promptTokens: 64, generateTokens: 8 });
     await llamaForget(path);
     walk.stop();
@@ -173,6 +179,7 @@ for (const preset of presets)
         oursOfIt: median(rows.map((row) => (row.oursGenerate * weightBytes) / row.walk)),
         highestRatio: median(rows.map((row) => row.walk / (row.theirsGenerate * weightBytes))),
       },
+      byPaths,
       token: profile.decode.rows.map((row) => ({
         op: row.op,
         share: row.share,

@@ -9,6 +9,8 @@ import { fileURLToPath } from "node:url";
 export interface Walk {
   /** Bytes per second: the better of the walk in pieces and the one without. */
   rate(): Promise<number>;
+  /** Bytes per second of one thread, and of all at the same time. */
+  paths(): Promise<{ readonly one: number; readonly all: number }>;
   stop(): void;
 }
 
@@ -31,12 +33,18 @@ export function startWalk(program: string, path: string, threads: number, pieces
     stdio: ["pipe", "pipe", "inherit"],
   });
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const ask = async (what: string): Promise<[number, number]> => {
+    child.stdin.write(`${what}\n`);
+    const answer = await answers.next();
+    if (answer.done === true) throw new Error(`the walk through ${path} ended`);
+    const [first = NaN, second = NaN] = answer.value.split(" ").map(Number);
+    return [first, second];
+  };
   return {
-    async rate() {
-      child.stdin.write("again\n");
-      const answer = await answers.next();
-      if (answer.done === true) throw new Error(`the walk through ${path} ended`);
-      return Math.max(...answer.value.split(" ").map(Number));
+    rate: async () => Math.max(...(await ask("again"))),
+    paths: async () => {
+      const [one, all] = await ask("paths");
+      return { one, all };
     },
     stop: () => child.stdin.end(),
   };

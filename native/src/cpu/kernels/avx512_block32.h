@@ -111,11 +111,17 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   const size_t count = task.k / 32;
   const Block* b = reinterpret_cast<const Block*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  size_t c = 0;
-  for (; 8 * c + 8 <= count; ++c) {
+  const auto add = [&](size_t c) RLX_LAMBDA {
     if (task.k >= kLongRow) ask_ahead<8 * sizeof(Block)>(row + 8 * c * sizeof(Block));
     add32<Block, T>(b + 8 * c, task, c, total);
+  };
+  size_t c = 0;
+  if constexpr (T == 1) {  // see each_chunk
+    if (count == 32) return unrolled<4>(add);
+    if (count == 64) return unrolled<8>(add);
+    for (; 8 * c + 32 <= count; c += 4) unrolled<4>([&](auto i) RLX_LAMBDA { add(c + i); });
   }
+  for (; 8 * c + 8 <= count; ++c) add(c);
   if (8 * c == count) return;
   Block last[8] = {};
   memcpy(last, b + 8 * c, (count - 8 * c) * sizeof(Block));

@@ -86,7 +86,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
     total[t] = fzero();
     low[t] = _mm256_setzero_ps();
   }
-  each_chunk(
+  each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
         if (task.k >= kLongRow) ask_ahead<sizeof(Block)>(row + c * sizeof(Block));
@@ -166,7 +166,7 @@ template <int T>
 RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   const BlockQ6K* b = reinterpret_cast<const BlockQ6K*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  each_chunk(
+  each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
         ask_ahead<sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));

@@ -40,18 +40,38 @@ RLX_INLINE __m512i dot_two(__m512i sum, const __m512i* quants, __m512i first, __
   return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, quants[0], first), quants[1], second);
 }
 
-// add(unpack(c), c) for every chunk. Each is unpacked while the one before it is multiplied: the processor does not
-// look that far ahead by itself.
-template <class Unpack, class Add>
+// add(unpack(i), i) for `kCount` chunks from c on, written out: each is unpacked while the one before it is multiplied, because the
+// processor does not look that far ahead by itself.
+template <size_t kCount, class Chunk, class Unpack, class Add>
+RLX_INLINE void in_line(const Chunk& chunk, size_t c, Unpack unpack, Add add) {
+  if constexpr (kCount == 1) {
+    add(chunk, c);
+  } else {
+    const auto next = unpack(c + 1);
+    add(chunk, c);
+    in_line<kCount - 1>(next, c + 1, unpack, add);
+  }
+}
+
+// The same for a row. One token after the other waits for memory: a loop with one chunk a turn reads 5 to 12 % less of it, and in rows
+// of 1024 and 2048 values the places of the activations are constants besides.
+template <int T, class Unpack, class Add>
 RLX_INLINE void each_chunk(size_t chunks, Unpack unpack, Add add) {
-  if (chunks == 0) return;
-  auto chunk = unpack(size_t{0});
-  for (size_t c = 0; c + 1 < chunks; ++c) {
+  size_t c = 0;
+  if constexpr (T == 1) {
+    if (chunks == 4) return in_line<4>(unpack(c), c, unpack, add);
+    if (chunks == 8) return in_line<8>(unpack(c), c, unpack, add);
+    for (; c + 8 <= chunks; c += 8) in_line<8>(unpack(c), c, unpack, add);
+    for (; c + 4 <= chunks; c += 4) in_line<4>(unpack(c), c, unpack, add);
+  }
+  if (c == chunks) return;
+  auto chunk = unpack(c);
+  for (; c + 1 < chunks; ++c) {
     const auto next = unpack(c + 1);
     add(chunk, c);
     chunk = next;
   }
-  add(chunk, chunks - 1);
+  add(chunk, c);
 }
 
 }  // namespace rlx::kernels::RLX_ISA
