@@ -6,8 +6,8 @@
 import { median } from "../../main/runtime/statistics.ts";
 import type { Walk } from "./walk.ts";
 
-/** With ways of their own all threads read nearly as many times as fast as one as there are threads; over a shared one hardly faster. */
-const APART = 1.5;
+/** With ways of their own each further thread adds nearly what one reads alone; over a shared way hardly anything. */
+const apartFrom = (threads: number): number => 1 + 0.65 * (threads - 1);
 
 type Paths = "apart" | "shared";
 interface Probe {
@@ -35,16 +35,16 @@ export interface ByPaths {
 /** Runs during which the processors were moved are left out. */
 export async function alongPaths(
   walk: Walk,
-  turns: number,
+  { turns, threads }: { readonly turns: number; readonly threads: number },
   programs: Readonly<Record<Act["program"], () => Promise<number>>>,
 ): Promise<Readonly<Record<Paths, ByPaths>> & { readonly moved: number }> {
   const acts: Act[] = [];
   let moved = 0;
-  let before = await probe(walk);
+  let before = await probe(walk, threads);
   for (let i = 0; i < turns; i++)
     for (const program of i % 2 === 0 ? (["ours", "llama"] as const) : (["llama", "ours"] as const)) {
       const rate = await programs[program]();
-      const after = await probe(walk);
+      const after = await probe(walk, threads);
       if (before.paths === after.paths)
         acts.push({ program, rate, paths: after.paths, walk: (before.all + after.all) / 2 });
       else moved++;
@@ -53,9 +53,9 @@ export async function alongPaths(
   return { apart: summary(acts, "apart"), shared: summary(acts, "shared"), moved };
 }
 
-async function probe(walk: Walk): Promise<Probe> {
+async function probe(walk: Walk, threads: number): Promise<Probe> {
   const { one, all } = await walk.paths();
-  return { paths: all / one >= APART ? "apart" : "shared", all };
+  return { paths: all / one >= apartFrom(threads) ? "apart" : "shared", all };
 }
 
 function summary(acts: readonly Act[], paths: Paths): ByPaths {

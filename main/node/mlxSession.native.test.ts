@@ -76,6 +76,8 @@ describe.skipIf(missing !== undefined)(`sessions on MLX ${missing ?? ""}`, () =>
       const sample = { temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, seed: 0, step: 0, alternatives: 0 };
       const drawing = { ...step(1, 31), logits: "logits", sample: { ...sample, recent: new Int32Array(0) } };
       expect(await quick.commitNoWait(drawing).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
+      const series = { count: 2, token: "tokens", position: "past", endings: new Int32Array(0) };
+      expect(await quick.run({ ...drawing, series }).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
       slow.dispose();
       quick.dispose();
     });

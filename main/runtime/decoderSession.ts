@@ -101,7 +101,7 @@ export class DecoderSession implements Disposable {
       series: this.#session.series === true,
       submit: ({ at, count: drawn, token, sample }, signal) => {
         const series = { count: drawn, token: INPUTS.tokens, position: INPUTS.past, endings };
-        const want = { rows: ONLY_ROW, sample, ...(drawn > 1 ? { series } : {}) };
+        const want = { rows: ONLY_ROW, sample, ...(this.#session.series === true ? { series } : {}) };
         return this.#submit(token === "ahead" ? undefined : Int32Array.of(token), past + at, want, signal);
       },
       commit: (token) => this.#tokens.push(token),

@@ -17,7 +17,7 @@ export interface GraphRun {
   readonly inputs: Readonly<Record<string, ArrayBufferView>>;
   /** Sizes of symbols; those that are the only unknown of an input follow from its length. */
   readonly symbols?: Bindings;
-  /** An input of one element that takes the token which the run before this one drew; see GraphSession.follows. */
+  /** An input of one element that takes the last token which the run before this one drew; see GraphSession.follows. */
   readonly follow?: string;
   readonly fetch?: readonly string[];
   readonly logits?: string;

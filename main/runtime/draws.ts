@@ -2,7 +2,7 @@
  * Tokens drawn one after the other: each is fed, the next is drawn behind it. The next run is always under way while the
  * consumer looks at a token; where the device can follow its own draw, so is the one after it, because a run that waits for
  * its token to be known here leaves the cores idle for some hundred microseconds. Where the device can, a run draws a series
- * of tokens that takes some 50 ms: JavaScript takes a core for a third of a millisecond each time it hears of one, whatever it hears.
+ * of tokens that takes about 50 ms: JavaScript takes a core for a third of a millisecond each time it hears of one, whatever it hears.
  */
 import type { SampledToken } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
@@ -11,12 +11,12 @@ import type { RunResult, SampleOptions } from "./device.ts";
 export interface DrawOptions {
   readonly count: number;
   /**
-   * How to draw in this step (0 for the first). `given` are the first token and all that are known to be drawn; where a step is
-   * asked for ahead, the last ones are missing (`given.length <= step`), and the device adds them to what the repetition
+   * How to draw in this step (0 for the first). `known` are the first token and all that are known to be drawn; where a step is
+   * asked for ahead, the last ones are missing (`known.length <= step`), and the device adds them to what the repetition
    * penalty counts.
    */
-  readonly sampling: (given: readonly number[], step: number) => SampleOptions;
-  /** Behind these the consumer asks for nothing more. */
+  readonly sampling: (known: readonly number[], step: number) => SampleOptions;
+  /** One of these is the last token. */
   readonly endings?: Int32Array | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -41,7 +41,7 @@ export interface DrawSteps {
 }
 
 export interface DrawnToken extends SampledToken {
-  /** Seconds from its draw to the end of its run. */
+  /** Seconds from its draw to when it was given out. */
   readonly ago: number;
 }
 
@@ -60,12 +60,14 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
   readonly #stopper = new AbortController();
   readonly #forward = (): void => this.#stopper.abort();
   /** The first token, and all that are known to be drawn; the last `#ready.length` of them have not been given out. */
-  readonly #given: number[];
+  readonly #known: number[];
   readonly #ready: DrawnToken[] = [];
   /** At most two: the second follows the first. */
   readonly #runs: Pending[] = [];
   #asked = 0;
-  /** One of the endings was drawn. */
+  /** When the tokens that are ready came. */
+  #received = 0;
+  /** One of the endings was drawn: what was asked for behind it is in vain. */
   #ended = false;
   /** Tokens of the next run. */
   #pace = 1;
@@ -73,7 +75,7 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
   constructor(first: number, steps: DrawSteps, options: DrawOptions) {
     this.#steps = steps;
     this.#options = options;
-    this.#given = [first];
+    this.#known = [first];
     options.signal?.addEventListener("abort", this.#forward, { once: true });
     if (options.signal?.aborted === true) this.#stopper.abort();
     this.#ask(first);
@@ -89,9 +91,9 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
       if (this.#ready.length === 0) await this.#receive();
       const token = this.#ready.shift();
       if (token === undefined) return await this.return();
-      const fed = this.#given.at(-2 - this.#ready.length);
+      const fed = this.#known.at(-2 - this.#ready.length);
       if (fed !== undefined) this.#steps.commit(fed);
-      return { done: false, value: token };
+      return { done: false, value: { ...token, ago: token.ago + performance.now() / 1000 - this.#received } };
     } catch (error) {
       await this.return();
       throw error;
@@ -115,11 +117,12 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
     const { sampled, series = sampled === undefined ? [] : [sampled], seconds } = await run.result;
     const last = series.at(-1);
     if (last === undefined) throw new WorkbenchError("BUG_INVARIANT", "[decoder] a step drew no token");
-    this.#runs.shift();
+    if (this.#runs.shift() === undefined) return; // the consumer has left in the meantime
     const each = seconds / series.length;
+    this.#received = performance.now() / 1000;
     this.#ready.push(...series.map((token, i) => ({ ...token, ago: each * (series.length - 1 - i) })));
-    this.#given.push(...series.map(({ id }) => id));
-    this.#ended = series.length < run.count;
+    this.#known.push(...series.map(({ id }) => id));
+    this.#ended = this.#options.endings?.includes(last.id) === true;
     if (this.#ended) this.#stopper.abort();
     else {
       this.#pace = paceOf(each, run.count);
@@ -131,7 +134,7 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
     const at = this.#asked;
     const count = Math.min(this.#steps.series ? this.#pace : 1, this.#options.count - at);
     if (count <= 0) return;
-    const sample = this.#options.sampling(this.#given, at);
+    const sample = this.#options.sampling(this.#known, at);
     const result = this.#steps.submit({ at, count, token, sample }, this.#stopper.signal);
     result.catch(() => undefined); // seen by next(), or by nobody when the consumer leaves
     this.#asked += count;

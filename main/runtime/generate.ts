@@ -136,7 +136,7 @@ export async function* generate(
   });
   const drawn = session.draw(first.id, {
     count: options.maxTokens - 1,
-    sampling: (given, step) => samplingFor(options, prompt, given, step + 1),
+    sampling: (known, step) => samplingFor(options, prompt, known, step + 1),
     endings: options.ignoreEnd === true ? undefined : Int32Array.from(text.endings),
     signal: options.signal,
   });

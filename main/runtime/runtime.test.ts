@@ -8,7 +8,7 @@ import type { RunResult, SampledToken } from "../backends/cpu/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { streamingDetokenizer } from "../tokenizer/detokenizer.ts";
 import { DecoderSession } from "./decoderSession.ts";
-import type { GraphRun, GraphSession } from "./device.ts";
+import type { GraphRun, GraphSession, SampleOptions } from "./device.ts";
 import { inputsOf, symbolReader, symbolsOf } from "./device.ts";
 import type { GenerateEvent, GenerateOptions } from "./generate.ts";
 import { GREEDY, generate } from "./generate.ts";
@@ -191,14 +191,15 @@ class Script implements GraphSession {
       this.pasts.push(past);
       const id = ((tokens.at(-1) ?? 0) + 1) % 100;
       if (sample === undefined) return { seconds: 0, outputs: {} };
-      this.counted.push(counted.slice(-(sample.window ?? counted.length)));
+      this.counted.push(sample.window === 0 ? [] : counted.slice(-(sample.window ?? counted.length)));
       given.push({ id, logprob: this.logprob, top: [] });
       if (given.length === (series?.count ?? 1) || series?.endings.includes(id) === true) break;
       counted.push(id);
       past += tokens.length;
       tokens = [id];
     }
-    this.#drawn = given.map(({ id }) => id);
+    // Nothing follows an ending.
+    this.#drawn = series?.endings.includes(given.at(-1)!.id) === true ? [] : given.map(({ id }) => id);
     this.lengths.push(given.length);
     return { seconds: given.length * this.pace, outputs: {}, ...(series ? { series: given } : { sampled: given[0]! }) };
   }
@@ -264,18 +265,35 @@ describe("series of tokens", () => {
     expect(Math.max(...script.lengths)).toBe(64);
   });
 
-  test("an ending in the middle of one is its last token", async () => {
+  test.each([
+    ["in the middle of one", 61, 4],
+    ["as the last of one", 60, 5],
+    ["as the only one", 88, 1],
+  ])("an ending %s ends the answer, and nothing is run behind it", async (_, prompt, length) => {
     const script = new Script("series");
-    const { ids: given, reason: why, session } = await drawing(script, { prompt: [61] });
-    expect(given).toEqual(upTo(62, 89));
+    const { ids: given, reason: why, session } = await drawing(script, { prompt: [prompt] });
+    expect(given).toEqual(upTo(prompt + 1, 89));
     expect(why).toBe("stop");
-    expect(session.tokens).toEqual(upTo(61, 89));
-    // But for the one run that was asked for ahead; a device that takes longer than this one is told to leave it.
-    expect(script.ran.flat().slice(0, 29)).toEqual(upTo(61, 89));
-    expect(script.lengths.at(-2)).toBeLessThan(5);
-    expect(script.ran.length).toBeLessThanOrEqual(29 + 5);
+    expect(session.tokens).toEqual(upTo(prompt, 89));
+    expect(script.ran.flat()).toEqual(upTo(prompt, 89));
+    expect(script.lengths.at(-1)).toBe(length);
+  });
+
+  test("endings that are ignored are tokens like others", async () => {
     const ignored = await drawing(new Script("series"), { prompt: [60], ignoreEnd: true, maxTokens: 36 });
     expect(ignored.ids).toEqual(upTo(61, 96));
+  });
+
+  test("draws end behind an ending for whoever asks on", async () => {
+    for (const first of [60, 61, 88]) {
+      const session = sessionOver(new Script("series"), 200);
+      const { repeatLast: _unused, ...settings } = GREEDY;
+      const sampling = (): SampleOptions => ({ ...settings, recent: new Int32Array(0), step: 0, alternatives: 0 });
+      const drawn: number[] = [];
+      for await (const { id } of session.draw(first, { count: 100, sampling, endings: Int32Array.of(90) }))
+        drawn.push(id);
+      expect(drawn).toEqual(upTo(first + 1, 90));
+    }
   });
 
   test("a stop string, a consumer that leaves and a full context leave what was given out", async () => {
@@ -296,20 +314,15 @@ describe("series of tokens", () => {
   });
 
   test("tokens that come together are told apart by when they were drawn", async () => {
-    let now = 0;
     const script = new Script("series");
-    const run = script.run.bind(script);
-    script.run = async (request, signal) => {
-      const result = await run(request, signal);
-      now += result.seconds;
-      return result;
-    };
-    const { events } = await drawing(script, { maxTokens: 40, now: () => now });
+    script.pace = 0.002;
+    script.delay = 2;
+    const { events } = await drawing(script, { maxTokens: 60 });
     const times = events.flatMap((event) => (event.kind === "token" ? [event.stats.generateSeconds] : []));
-    expect(times).toHaveLength(40);
-    for (const [i, time] of times.entries()) expect(time - (times[i - 1] ?? 0)).toBeGreaterThanOrEqual(0);
-    // A run ahead ends before its turn here, so times come in steps; never all of a run at once.
-    expect(new Set(times.map((time) => time.toFixed(4))).size).toBeGreaterThan(20);
+    expect(Math.max(...script.lengths)).toBeGreaterThan(8);
+    // The last series came at once; its tokens are 2 ms apart all the same, as the run said.
+    const steps = times.slice(-4).map((time, i, last) => time - (last[i - 1] ?? time));
+    for (const step of steps.slice(1)) expect(step).toBeCloseTo(0.002, 3);
   });
 });
 

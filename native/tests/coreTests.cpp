@@ -77,57 +77,68 @@ void test_pool() {
 }
 
 #ifdef __linux__
-// Where this thread ran when it was let go anywhere again, having been held on `processor`; the system may have moved it since.
-void sit_on(int processor, const cpu_set_t& anywhere) {
+using Room = rlx::Seats::Room;
+
+void hold_on(const cpu_set_t& processors) { sched_setaffinity(0, sizeof processors, &processors); }
+cpu_set_t only(int processor) {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(static_cast<size_t>(processor), &one);
-  sched_setaffinity(0, sizeof one, &one);
-  sched_setaffinity(0, sizeof anywhere, &anywhere);
+  return one;
+}
+cpu_set_t affinity() {
+  cpu_set_t all;
+  sched_getaffinity(0, sizeof all, &all);
+  return all;
+}
+// Thread 0 sits down on `processor`, where this thread is then let go; the system may move it at once.
+void share(rlx::Seats& seats, int processor, const cpu_set_t& anywhere) {
+  hold_on(only(processor));
+  seats.sit(0);
+  hold_on(anywhere);
 }
 
 void test_seats() {
-  cpu_set_t anywhere;
-  sched_getaffinity(0, sizeof anywhere, &anywhere);
+  const cpu_set_t anywhere = affinity();
   if (CPU_COUNT(&anywhere) < 2) {
     std::printf("skipped: seats, which need two processors\n");
     return;
   }
   const int here = sched_getcpu();
   rlx::Seats seats;
-  // Nobody works here: nothing to move for.
-  CHECK(!seats.make_room(1));
-  bool moved = false;
-  for (int i = 0; i < 20 && !moved; i++) {
-    sit_on(here, anywhere);
-    seats.sit(0);
-    moved = seats.make_room(1);
-  }
-  CHECK(moved);
-  cpu_set_t after;
-  sched_getaffinity(0, sizeof after, &after);
-  CHECK(CPU_EQUAL(&anywhere, &after));
-  // Moved away from whom it shared with, and only then; a thread does not share with itself.
+  seats.open(2);
+  CHECK(seats.make_room(1) == Room::alone);
+  // Away from whom it shares with, in most turns: in any of them the system may have moved it before, or move it back.
+  int moved = 0, away = 0;
   for (int i = 0; i < 20; i++) {
-    sit_on(here, anywhere);
-    seats.sit(0);
-    if (seats.make_room(1)) CHECK(sched_getcpu() != here);
-    CHECK(!seats.make_room(0));
+    share(seats, here, anywhere);
+    if (seats.make_room(1) != Room::moved) continue;
+    moved++;
+    away += sched_getcpu() != here;
   }
+  CHECK(moved > 10 && away > moved / 2);
+  const cpu_set_t after = affinity();
+  CHECK(CPU_EQUAL(&anywhere, &after));
+  // Not with itself, nor with a thread that waits.
+  hold_on(only(here));
+  CHECK(seats.make_room(0) == Room::alone);
   seats.rise(0);
-  sit_on(here, anywhere);
-  CHECK(!seats.make_room(1));
-  // Somebody works on every processor: it stays.
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<size_t>(here), &one);
-  sched_setaffinity(0, sizeof one, &one);
+  CHECK(seats.make_room(1) == Room::alone);
+  // Nowhere else to go: it may use this processor only, or others work on all that it may.
   seats.sit(0);
-  CHECK(!seats.make_room(1));
-  sched_setaffinity(0, sizeof anywhere, &anywhere);
-  // More threads than there are seats.
-  seats.sit(1000);
-  seats.rise(1000);
+  CHECK(seats.make_room(1) == Room::none);
+  hold_on(anywhere);
+  for (size_t processor = 0, thread = 0; processor < CPU_SETSIZE && thread < 62; processor++) {
+    if (!CPU_ISSET(processor, &anywhere)) continue;
+    seats.open(64);
+    hold_on(only(static_cast<int>(processor)));
+    seats.sit(thread++);
+  }
+  if (CPU_COUNT(&anywhere) <= 62) CHECK(seats.make_room(63) == Room::none);
+  hold_on(anywhere);
+  // More threads than seats: none is moved.
+  seats.open(65);
+  CHECK(seats.make_room(1) == Room::none && seats.make_room(64) == Room::none);
 }
 #else
 void test_seats() {}

@@ -40,17 +40,19 @@ void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
   fn_ = fn;
   argument_ = argument;
   count_ = count;
+  seats_.open(count);
+  seats_.sit(0);
   // Every worker passes through, so that none can still be looking at this run when the next one starts.
   pending_.store(static_cast<uint32_t>(workers_.size()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_acq_rel);
   epoch_.notify_all();
-  seats_.sit(0);
   fn(argument, 0);
   seats_.rise(0);
+  RoomSeeker seeker(seats_, 0);
   for (;;) {
     const uint32_t left = pending_.load(std::memory_order_acquire);
     if (left == 0) return;
-    await_change(pending_, left, kIdleYields, [this] { seats_.make_room(0); });
+    await_change(pending_, left, kIdleYields, [&] { seeker.look(); });
   }
 }
 

@@ -20,9 +20,9 @@ inline void relax() {
 #endif
 }
 
-// Waits until `word` is not `old`: looks for some microseconds at most, then lets other threads run between two looks, then sleeps.
-// `between` is called before it lets them run. Where other programs want the processors, too, the one that is waited for may be waiting for this one's: looking alone
-// would hold it up, a token of a small model took six times as long.
+// Waits until `word` is not `old`: looks for some microseconds at most, then lets other threads run between two looks, having called
+// `between`, then sleeps. Where other programs want the processors, too, the one that is waited for may be waiting for this one's: looking
+// alone would hold it up, a token of a small model took six times as long.
 template <class Between>
 void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields, Between&& between) {
   constexpr int kLooks = 200;
@@ -44,7 +44,7 @@ class Barrier {
     count_ = static_cast<uint32_t>(count);
     arrived_.store(0, std::memory_order_relaxed);
   }
-  // `seats` are those of the pool whose thread this is.
+  // `seats` are those of the pool whose thread this is. Who did not have to wait sits down again, too: it may have been moved.
   template <class Last>
   void wait(Seats& seats, size_t thread, Last&& last) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
@@ -55,10 +55,10 @@ class Barrier {
       if (count_ > 1) epoch_.notify_all();
     } else {
       seats.rise(thread);
-      bool moved = false;
-      await_change(epoch_, epoch, kYields, [&] { moved = moved || seats.make_room(thread); });
+      RoomSeeker seeker(seats, thread);
+      await_change(epoch_, epoch, kYields, [&] { seeker.look(); });
     }
-    seats.sit(thread);
+    if (count_ > 1) seats.sit(thread);
   }
 
  private:

@@ -12,20 +12,38 @@ namespace rlx {
 
 class Seats {
  public:
+  // The threads of the next run. More than there are seats do as the system says.
+  void open(size_t threads);
   // This thread begins to work, or to wait.
   void sit(size_t thread);
   void rise(size_t thread);
-  // For a waiting thread to ask between two looks: it moves to a processor where none of the others works, if one of them
-  // works on its own. Whether it did.
-  bool make_room(size_t thread) const;
+
+  enum class Room { alone, moved, none };
+  // Moves a waiting thread to a processor where nobody works, if another one works on its own. Its affinity is then what it was when it
+  // moved: what a container is given later, such a thread does not use.
+  Room make_room(size_t thread) const;
 
  private:
   static constexpr int kNowhere = -1;
   struct alignas(64) Seat {
     std::atomic<int> processor{kNowhere};
   };
-  // More threads than this keep no seats, and do as the system says.
   std::array<Seat, 64> seats_;
+  std::atomic<size_t> open_{0};
+};
+
+// One wait of a thread: it looks for room until it has moved or has found none.
+class RoomSeeker {
+ public:
+  RoomSeeker(const Seats& seats, size_t thread) : seats_(seats), thread_(thread) {}
+  void look() {
+    if (!done_) done_ = seats_.make_room(thread_) != Seats::Room::alone;
+  }
+
+ private:
+  const Seats& seats_;
+  size_t thread_;
+  bool done_ = false;
 };
 
 }  // namespace rlx

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "../core/memory.h"
@@ -23,6 +24,11 @@ struct SampleRequest {
   uint32_t seed = 0;
   uint64_t step = 0;          // counter of the random numbers: the same seed and step give the same number
   size_t alternatives = 0;    // how many of the most probable tokens to report
+
+  void add_recent(std::span<const int32_t> drawn) {
+    recent.insert(recent.end(), drawn.begin(), drawn.end());
+    if (recent.size() > window) recent.erase(recent.begin(), recent.end() - static_cast<ptrdiff_t>(window));
+  }
 };
 
 struct TokenProbability {
@@ -33,6 +39,8 @@ struct TokenProbability {
 struct Sampled {
   TokenProbability token;
   std::vector<TokenProbability> top;
+
+  int32_t id() const { return static_cast<int32_t>(token.id); }
 };
 
 struct ScoreRequest {

@@ -200,7 +200,7 @@ void Session::set_inputs(const RunRequest& request) {
     given[i] = 1;
   }
   if (!request.follow.empty()) {
-    if (drawn_.empty()) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token");
+    if (drawn_.empty()) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token, or an ending");
     integer_input(request.follow) = drawn_.back();
     given[input(request.follow)] = 1;
   }
@@ -214,24 +214,21 @@ const Tensor& Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-// Draws behind the logits that are there, and goes on as long as the series does.
-std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel, std::vector<int32_t> followed) {
-  const Series alone;
-  const Series& series = request.series ? *request.series : alone;
+// Draws behind the logits that are there, and goes on as long as the series does. `followed` are the tokens that the run goes on behind.
+std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel, const std::vector<int32_t>& followed) {
   SampleRequest sampling = *request.sample;
-  sampling.recent.insert(sampling.recent.end(), followed.begin(), followed.end());
+  sampling.add_recent(followed);
   std::vector<Sampled> result;
   for (;;) {
-    std::vector<int32_t>& recent = sampling.recent;
-    if (recent.size() > sampling.window) recent.erase(recent.begin(), recent.end() - static_cast<ptrdiff_t>(sampling.window));
     const Tensor& logits = output(request.logits);
-    result.push_back(sample(*options_.kernels, pool, options_.threads, logits.f32() + (logits.rows() - 1) * logits.last(), logits.last(), sampling, work_));
-    const auto token = static_cast<int32_t>(result.back().token.id);
-    if (result.size() == series.count || std::find(series.endings.begin(), series.endings.end(), token) != series.endings.end()) return result;
-    recent.push_back(token);
+    const float* row = logits.f32() + (logits.rows() - 1) * logits.last();
+    result.push_back(sample(*options_.kernels, pool, options_.threads, row, logits.last(), sampling, work_));
+    const int32_t token = result.back().id();
+    if (!request.series || result.size() == request.series->count || request.series->ends_with(token)) return result;
+    sampling.add_recent({&token, 1});
     sampling.step++;
-    integer_input(series.token) = token;
-    integer_input(series.position)++;
+    integer_input(request.series->token) = token;
+    integer_input(request.series->position)++;
     compute(pool, cancel, nullptr);
   }
 }
@@ -322,10 +319,14 @@ void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* prof
 RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
   if (request.series && (!request.sample || request.profile || request.score || !request.fetch.empty()))
     fail(Code::input_argument, "[run] a series draws tokens, and gives nothing else");
-  if (request.series && request.series->count == 0) fail(Code::input_argument, "[run] a series: got no token, expected at least one");
+  if (request.series && (request.series->count == 0 || request.series->token == request.series->position))
+    fail(Code::input_argument, "[run] a series: got %zu tokens for input %s, expected at least one, and another input for the position",
+         request.series->count, request.series->token.c_str());
   if (plan_->weights) plan_->weights->check();
   bind_symbols(request);
   set_inputs(request);
+  if (request.series)
+    for (const std::string& name : {request.series->token, request.series->position}) integer_input(name);
   std::vector<int32_t> followed = std::exchange(drawn_, {});
   if (request.follow.empty()) followed.clear();
 
@@ -337,8 +338,10 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     const Tensor& logits = output(request.logits);
     if (logits.dtype != DType::f32 || logits.count == 0) fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
     if (request.sample) {
-      std::vector<Sampled> drawn = draw(pool, request, cancel, std::move(followed));
-      for (const Sampled& sampled : drawn) drawn_.push_back(static_cast<int32_t>(sampled.token.id));
+      std::vector<Sampled> drawn = draw(pool, request, cancel, followed);
+      // Nothing follows an ending.
+      if (!request.series || !request.series->ends_with(drawn.back().id()))
+        for (const Sampled& sampled : drawn) drawn_.push_back(sampled.id());
       if (request.series) result.series = std::move(drawn);
       else result.sampled = std::move(drawn.front());
     }

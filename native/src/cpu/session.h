@@ -1,6 +1,7 @@
 // A session: one plan bound to memory of its own (arena, states, inputs, outputs), run step by step on the pool.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ struct Series {
   size_t count = 1;
   std::string token, position;
   std::vector<int32_t> endings;
+
+  bool ends_with(int32_t drawn) const { return std::find(endings.begin(), endings.end(), drawn) != endings.end(); }
 };
 
 struct RunRequest {
@@ -96,7 +99,8 @@ class Session {
   void bind_symbols(const RunRequest& request);
   void set_inputs(const RunRequest& request);
   void compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile);
-  std::vector<Sampled> draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel, std::vector<int32_t> followed);
+  std::vector<Sampled> draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel,
+                            const std::vector<int32_t>& followed);
   size_t input(const std::string& name) const;
   int32_t& integer_input(const std::string& name);
   template <bool kProfile>

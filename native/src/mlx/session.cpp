@@ -209,7 +209,7 @@ Session::Pending Session::prepare(const RunRequest& request, const std::vector<m
   if (request.sample) {
     const mx::array row = mx::slice(logits, {rows - 1, 0}, {rows, width});
     SampleRequest sample = *request.sample;
-    if (followed) sample.recent.push_back(*followed);
+    if (followed) sample.add_recent({&*followed, 1});
     pending.draw = draw_token(row, sample);
   }
   if (request.score) {
