@@ -2,8 +2,8 @@
 // process's way to its first token. Runs are interleaved and judged by the median of their ratios, because other work on the
 // machine slows both. A plain read loop takes its turn, too: what memory gives in a good moment says nothing about the
 // moments of the runs. So does a program that walks the model's own file and does nothing else (support/walk.cpp): its rate over
-// llama.cpp's is about the highest ratio that a program can have. Then short runs of both in turn, sorted by where the processors
-// were (support/paths.ts). Prints JSON.
+// llama.cpp's is about the highest ratio that a program can have. Then short runs of both in turn, sorted by what memory gave
+// at the time (support/memoryStates.ts). Prints JSON.
 //   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64] [--threads 2] [--turns 24] [--skip-start]
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
@@ -19,7 +19,7 @@ import { openDecoder } from "../main/runtime/decoderModel.ts";
 import { runBench } from "../main/runtime/bench.ts";
 import { profileDecoder } from "../main/runtime/profile.ts";
 import { median } from "../main/runtime/statistics.ts";
-import { alongPaths } from "./support/paths.ts";
+import { alongMemory } from "./support/memoryStates.ts";
 import { buildWalk, startWalk } from "./support/walk.ts";
 import { llamaBench, llamaForget, llamaMissing } from "../main/testing/llama.ts";
 
@@ -140,18 +140,14 @@ for (const preset of presets)
       console.error(`${name} ${i + 1}/${repeats}: ${JSON.stringify(rows.at(-1))}`);
     }
     const short = { promptTokens: 0, generateTokens: SHORT, repeats: 1, warmup: 0 };
-    const byPaths = await alongPaths(
-      walk,
-      { turns, threads },
-      {
-        ours: async () => ((await runBench(session, short))[0]?.median ?? NaN) * weightBytes,
-        llama: async () => {
-          const { generateSeconds } = await llamaBench(path, { prompt: 1, generate: SHORT, repeats: 1 }, llamaOptions);
-          return (SHORT / (generateSeconds[0] ?? NaN)) * weightBytes;
-        },
+    const byMemory = await alongMemory(walk, turns, {
+      ours: async () => ((await runBench(session, short))[0]?.median ?? NaN) * weightBytes,
+      llama: async () => {
+        const { generateSeconds } = await llamaBench(path, { prompt: 1, generate: SHORT, repeats: 1 }, llamaOptions);
+        return (SHORT / (generateSeconds[0] ?? NaN)) * weightBytes;
       },
-    );
-    console.error(`${name} by paths: ${JSON.stringify(byPaths)}`);
+    });
+    console.error(`${name} by memory: ${JSON.stringify(byMemory)}`);
     const profile = await profileDecoder(model, session, { promptTokens: 64, generateTokens: 8 });
     await llamaForget(path);
     walk.stop();
@@ -185,7 +181,7 @@ for (const preset of presets)
         oursOfIt: median(rows.map((row) => (row.oursGenerate * weightBytes) / row.walk)),
         highestRatio: median(rows.map((row) => row.walk / (row.theirsGenerate * weightBytes))),
       },
-      byPaths,
+      byMemory,
       token: profile.decode.rows.map((row) => ({
         op: row.op,
         share: row.share,

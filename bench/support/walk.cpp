@@ -2,8 +2,8 @@
 // fastest walk that was found was 6 % faster). The file is copied into pages of 2 MB, as the engine does, and walked in as many pieces
 // as a token has products, with a barrier after each and claims of 64 KB, and once in one piece without any.
 //   c++ -O3 -march=native -std=c++20 -pthread walk.cpp -o walk
-//   walk FILE THREADS PIECES PASSES    for each line on stdin: bytes per second in pieces, and in one piece; for "paths": of one
-//                                      thread, and of all at the same time
+//   walk FILE THREADS PIECES PASSES    for each line on stdin: bytes per second in pieces, and in one piece; for "together" one
+//                                      number, quickly: what all threads read for a fiftieth of a second
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -96,9 +96,8 @@ double rate(const char* bytes, size_t size, size_t threads, size_t pieces, size_
   return static_cast<double>(ends.back()) * static_cast<double>(passes) / taken.count();
 }
 
-// What `threads` read beside each other, each through a stretch of its own for a fiftieth of a second: the processors of a virtual
-// machine are moved about, and may share one way to memory or even one core for a while.
-double read_beside(const char* bytes, size_t size, size_t threads) {
+// What the threads read beside each other, each through a stretch of its own for a fiftieth of a second.
+double read_together(const char* bytes, size_t size, size_t threads) {
   constexpr size_t kStep = size_t{1} << 20;
   constexpr std::chrono::milliseconds kLong{20};
   const size_t each = size / threads / kStep * kStep;
@@ -152,13 +151,8 @@ int main(int count, char** arguments) {
                passes = std::strtoul(arguments[4], nullptr, 10);
   if (threads == 0 || size / threads < (size_t{64} << 20)) return failed("expected a file of 64 MB for each thread", 2);
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
-    if (std::strcmp(line, "paths\n") == 0) {
-      const double all = read_beside(bytes, size, threads);
-      // One thread reads what nobody has just read.
-      std::printf("%g %g\n", read_beside(bytes + size / threads / 2, size / threads / 2, 1), all);
-    } else {
-      std::printf("%g %g\n", rate(bytes, size, threads, pieces, passes), rate(bytes, size, threads, 1, passes));
-    }
+    if (std::strcmp(line, "together\n") == 0) std::printf("%g\n", read_together(bytes, size, threads));
+    else std::printf("%g %g\n", rate(bytes, size, threads, pieces, passes), rate(bytes, size, threads, 1, passes));
     std::fflush(stdout);
   }
   return 0;

@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 export interface Walk {
   /** Bytes per second: the better of the walk in pieces and the one without. */
   rate(): Promise<number>;
-  /** Bytes per second of one thread, and of all at the same time. */
-  paths(): Promise<{ readonly one: number; readonly all: number }>;
+  /** Bytes per second of all threads for a fiftieth of a second, without pieces. */
+  together(): Promise<number>;
   stop(): void;
 }
 
@@ -33,19 +33,15 @@ export function startWalk(program: string, path: string, threads: number, pieces
     stdio: ["pipe", "pipe", "inherit"],
   });
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const ask = async (what: string): Promise<[number, number]> => {
+  const ask = async (what: string): Promise<number[]> => {
     child.stdin.write(`${what}\n`);
     const answer = await answers.next();
     if (answer.done === true) throw new Error(`the walk through ${path} ended`);
-    const [first = NaN, second = NaN] = answer.value.split(" ").map(Number);
-    return [first, second];
+    return answer.value.split(" ").map(Number);
   };
   return {
     rate: async () => Math.max(...(await ask("again"))),
-    paths: async () => {
-      const [one, all] = await ask("paths");
-      return { one, all };
-    },
+    together: async () => Math.max(...(await ask("together"))),
     stop: () => child.stdin.end(),
   };
 }
