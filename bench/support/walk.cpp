@@ -1,5 +1,5 @@
 // How fast the bytes of a model can be read by a program that does nothing else: about the most that generation can reach (the
-// fastest walk that was found was 6 % faster). The file is copied into pages of 2 MB, as the engine does, and walked in as many pieces
+// fastest walk that was found was 6 % faster). The file is copied into pages of 2 MB, as large as those of the engine, and walked in as many pieces
 // as a token has products, with a barrier after each and claims of 64 KB, and once in one piece without any.
 //   c++ -O3 -march=native -std=c++20 -pthread walk.cpp -o walk
 //   walk FILE THREADS PIECES PASSES    for each line on stdin: bytes per second in pieces, and in one piece; for "together" one

@@ -36,8 +36,8 @@ interface NativeAddon {
   openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
   readWeights(weights: number, file: number, offset: number, target: Uint8Array): void;
   checkWeights(weights: number): void;
-  copyWeights(session: number, available: number): void;
-  copiedWeights(weights: number): number;
+  enlargePages(session: number, copy: boolean, available: number): void;
+  largePages(weights: number): { readonly bytes: number; readonly done: boolean };
   loadPlan(bytes: Uint8Array, weights: number | null): number;
   openSession(plan: number, options: SessionOptions & { readonly isa?: string }): number;
   run(session: number, request: RunRequest): Started<RunResult>;
@@ -99,12 +99,14 @@ const availableBytes = (): number => Math.min(process.availableMemory(), freeByt
 
 function weightsNote(native: NativeAddon, weights: CpuWeights): KernelNote {
   const mapped = "read where the file is mapped";
-  const how =
-    weights === "mapped"
-      ? `${mapped} (RLX_CPU_WEIGHTS)`
-      : native.hugePages
-        ? "from the second run on in pages of 2 MB, where files are larger than 32 MiB and half of the available memory holds them"
-        : `${mapped} (the system gives no pages of 2 MB)`;
+  const how = !native.hugePages
+    ? `${mapped} (the system gives no pages of 2 MB)`
+    : {
+        auto: `${mapped}; if larger than 32 MiB, read again from the disk into pages of 2 MB at the second run, where the file system has them`,
+        mapped: `${mapped} (RLX_CPU_WEIGHTS)`,
+        copied:
+          "copied into pages of 2 MB at the second run, if larger than 32 MiB and half of the available memory holds them (RLX_CPU_WEIGHTS)",
+      }[weights];
   return { kernels: "weights", how };
 }
 
@@ -124,7 +126,7 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
       read: (file: number, offset: number, target: Uint8Array) =>
         guarded(() => native.readWeights(id, file, offset, target)),
       check: () => guarded(() => native.checkWeights(id)),
-      copied: () => guarded(() => native.copiedWeights(id)),
+      largePages: () => guarded(() => native.largePages(id)),
       dispose: disposer(id, () => handle),
     });
     return handle;
@@ -135,8 +137,9 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
     const handle: SessionHandle = tracked(id, {
       run: (request: RunRequest, signal?: AbortSignal) =>
         awaited(() => {
-          // What is used again is worth a copy; the first run is not made to wait for it.
-          if (++runs === 2 && cpuWeights === "auto") native.copyWeights(id, availableBytes());
+          // What is used again is worth larger pages; the first run is not made to wait for them.
+          if (++runs === 2 && cpuWeights !== "mapped")
+            native.enlargePages(id, cpuWeights === "copied", availableBytes());
           return native.run(id, request);
         }, signal),
       fork: async (positions: number) => sessionHandle(await awaited(() => native.fork(id, positions))),

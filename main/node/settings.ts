@@ -12,7 +12,7 @@ export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
 export const COREML_UNITS = ["cpu", "gpu", "cpu-gpu", "all", "cpu-ane"] as const;
 export type CoremlUnits = (typeof COREML_UNITS)[number];
 
-export const CPU_WEIGHTS = ["auto", "mapped"] as const;
+export const CPU_WEIGHTS = ["auto", "mapped", "copied"] as const;
 export type CpuWeights = (typeof CPU_WEIGHTS)[number];
 
 export interface Settings {
@@ -33,7 +33,7 @@ export interface Settings {
   readonly coremlAddon: string | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
   readonly mlxMode: MlxMode;
-  /** Whether the CPU engine may copy weights into larger pages, or reads files where they are mapped. */
+  /** Whether the CPU engine may have mapped files read again into larger pages, leaves them as they are, or copies them. */
   readonly cpuWeights: CpuWeights;
   /** Overrides the folder of caches, recents and calibration. */
   readonly home: string | null;

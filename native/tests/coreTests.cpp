@@ -233,34 +233,40 @@ class TestFile {
 
 constexpr size_t kPlenty = SIZE_MAX;
 
-void test_huge_copy() {
-  const bool there = rlx::HugeCopy::available();
+void wait_for(const rlx::HugePages& pages) {
+  for (int i = 0; i < 2000 && !pages.done(); i++) usleep(10000);
+}
+
+void test_huge_pages_of(rlx::HugePages::Way way) {
+  const bool there = rlx::HugePages::available(), copies = way == rlx::HugePages::Way::copy;
   const std::vector<uint8_t> content = numbered(kCopied), little = numbered(5 << 20);
   TestFile first(content), second(little);
   const size_t bytes = content.size() + little.size();
   {
     rlx::Weights weights({first.path(), second.path()});
     const uint8_t* before = weights.at(0, 0, 1);
-    weights.copy_to_huge_pages(2 * bytes - 1);
+    weights.use_huge_pages(way, (copies ? 2 * bytes : bytes) - 1);
     usleep(200000);
-    CHECK(weights.copied() == 0);  // it would take more than half
-    weights.copy_to_huge_pages(2 * bytes);
-    weights.copy_to_huge_pages(2 * bytes);  // once is enough
+    CHECK(weights.huge().bytes() == 0 && !weights.huge().done());  // memory is short
+    weights.use_huge_pages(way, copies ? 2 * bytes : bytes);
+    weights.use_huge_pages(way, 2 * bytes);  // once is enough
     // Read while the pages are exchanged.
-    for (int i = 0; i < 1000 && there && weights.copied() < bytes; i++) CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
-    CHECK(weights.copied() == (there ? bytes : 0));
+    for (int i = 0; i < 1000 && there && !weights.huge().done(); i++) CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
+    wait_for(weights.huge());
+    CHECK(weights.huge().done() == there);
+    if (copies) CHECK(weights.huge().bytes() == (there ? bytes : 0));
     CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
     CHECK(weights.at(0, 0, 1) == before);
     weights.check();
-    // What was copied no longer follows the file, but the file counts as changed.
     first.cut(4096);
     CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
-    CHECK(!there || first.is_in(weights, 0));
+    // What was copied no longer follows the file, but the file counts as changed.
+    if (copies) CHECK(!there || first.is_in(weights, 0));
   }
-  for (int i = 0; i < 20; i++) {  // closed in the middle, or cut while it is copied and read
+  for (int i = 0; i < 20; i++) {  // closed in the middle, or cut while its pages are exchanged and read
     first.fill();
     rlx::Weights weights({first.path()});
-    weights.copy_to_huge_pages(kPlenty);
+    weights.use_huge_pages(way, kPlenty);
     usleep(static_cast<useconds_t>(i) * 1000);
     if (i % 2 == 0) continue;
     first.cut(4096);
@@ -268,9 +274,14 @@ void test_huge_copy() {
     CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
   }
   rlx::Weights small({second.path()});
-  small.copy_to_huge_pages(kPlenty);
+  small.use_huge_pages(way, kPlenty);
   usleep(20000);
-  CHECK(small.copied() == 0);
+  CHECK(small.huge().bytes() == 0 && !small.huge().done());
+}
+
+void test_huge_pages() {
+  test_huge_pages_of(rlx::HugePages::Way::copy);
+  test_huge_pages_of(rlx::HugePages::Way::reread);
 }
 
 void test_philox() {
@@ -464,7 +475,7 @@ int main() {
   test_handles();
   test_memory();
   test_weights();
-  test_huge_copy();
+  test_huge_pages();
   test_philox();
   test_sampler();
   test_sampler_parts();

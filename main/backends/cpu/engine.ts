@@ -103,8 +103,8 @@ export interface WeightsHandle extends Disposable {
   /** Fills `target` from a file; throws INPUT_CHANGED when the file is not what it was. */
   read(file: number, offset: number, target: Uint8Array): void;
   check(): void;
-  /** Bytes that lie in larger pages of our own by now, which are read faster; 0 where the system has none or memory is short. */
-  copied(): number;
+  /** Bytes that lie in larger pages by now, which are read faster, and whether that is all that will. */
+  largePages(): { readonly bytes: number; readonly done: boolean };
 }
 
 export interface SessionOptions {

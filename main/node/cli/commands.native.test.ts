@@ -428,7 +428,7 @@ describe("answers", () => {
     ],
     ["RLX_KERNEL_DISPATCH=force-native", "run FILE -p Once -n 1", /^dispatch for cpu: \d+ native, 0 decomposed, /m],
     ["RLX_CPU_WEIGHTS=mapped", "doctor", /weights: read where the file is mapped \(RLX_CPU_WEIGHTS\)/],
-    ["RLX_CPU_WEIGHTS=foo", "doctor", /got "foo", expected one of auto, mapped/],
+    ["RLX_CPU_WEIGHTS=foo", "doctor", /got "foo", expected one of auto, mapped, copied/],
     ["RLX_KERNEL_DISPATCH=foo", "run FILE -p Once -n 1", /got "foo", expected one of prefer-native, /],
   ])("do as %s says", async (setting, line, says) => {
     const [name = "", value = ""] = setting.split("=");

@@ -87,24 +87,27 @@ Napi::Value check_weights(const Napi::CallbackInfo& info) {
   });
 }
 
-// (session, bytes of memory that are available)
-Napi::Value copy_weights(const Napi::CallbackInfo& info) {
+// (session, whether to copy, bytes of memory that are available)
+Napi::Value enlarge_pages(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const auto session = session_of<Session>(info);
     const auto& weights = session->plan().weights;
-    if (weights) weights->copy_to_huge_pages(size_of(info[1], "available"));
+    const auto way = info[1].ToBoolean() ? HugePages::Way::copy : HugePages::Way::reread;
+    if (weights) weights->use_huge_pages(way, size_of(info[2], "available"));
     return info.Env().Undefined();
   });
 }
 
-Napi::Value copied_weights(const Napi::CallbackInfo& info) {
+// {bytes in large pages, whether that is all that will be}
+Napi::Value large_pages(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const auto weights = engine_of(info).handles.get<Weights>(number_of(info[0], "weights"), "weights");
-    return Napi::Number::New(info.Env(), static_cast<double>(weights->copied()));
+    Napi::Object result = Napi::Object::New(info.Env());
+    result.Set("bytes", static_cast<double>(weights->huge().bytes()));
+    result.Set("done", weights->huge().done());
+    return result;
   });
 }
-
-// ------------------------------------------------------------------------------------ plans and sessions
 
 Napi::Value load(const Napi::CallbackInfo& info) {
   return load_plan<Plan>(info, [](std::shared_ptr<Plan> plan) { return plan; });
@@ -112,7 +115,7 @@ Napi::Value load(const Napi::CallbackInfo& info) {
 
 // The system gives a session's pages as they are touched, so what it reserves is an upper bound, and a large cache that is
 // never filled would make the collector run for nothing: a session counts as at most this. Weights do not count: they are
-// pages of a file, which the system takes back by itself, or a copy that is made only where memory is plenty.
+// pages of a file, which the system takes back by itself, or a copy that was asked for.
 constexpr size_t kMostAccounted = 16u << 20;
 
 Napi::Value session_handle(Napi::Env env, Engine& engine, std::shared_ptr<Session> session) {
@@ -210,7 +213,7 @@ Napi::Value bandwidth(const Napi::CallbackInfo& info) {
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   attach_engine(env);
   exports.Set("abi", kAbi);
-  exports.Set("hugePages", HugeCopy::available());
+  exports.Set("hugePages", HugePages::available());
   export_functions(env, exports,
                    {{"kernels", kernel_list},
                     {"isas", instruction_sets},
@@ -219,8 +222,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
                     {"openWeights", open_weights},
                     {"readWeights", read_weights},
                     {"checkWeights", check_weights},
-                    {"copyWeights", copy_weights},
-                    {"copiedWeights", copied_weights},
+                    {"enlargePages", enlarge_pages},
+                    {"largePages", large_pages},
                     {"loadPlan", load},
                     {"openSession", open_session},
                     {"run", run},

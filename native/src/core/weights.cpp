@@ -18,7 +18,7 @@ namespace rlx {
 namespace {
 
 // Smaller models stay in the caches.
-constexpr size_t kWorthCopying = 32 << 20;
+constexpr size_t kWorthwhile = 32 << 20;
 
 // What the signal handler may look at: fixed memory, atomics only. A signal handler belongs to the process, so
 // this table does too; everything else in the engine belongs to an environment.
@@ -117,7 +117,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   }
   data_ = place;
 #ifdef MADV_HUGEPAGE
-  // A file that is read from disk now comes in pages of 2 MB where the file system can do that; see huge_copy.h for what lies
+  // A file that is read from disk now comes in pages of 2 MB where the file system can do that; see huge_pages.h for what lies
   // in memory already.
   madvise(data, size_, MADV_HUGEPAGE);
 #endif
@@ -150,11 +150,12 @@ Weights::Weights(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) files_.push_back(std::make_unique<MappedFile>(path));
 }
 
-void Weights::copy_to_huge_pages(size_t available) {
-  if (bytes() < kWorthCopying || bytes() > available / 2) return;
+void Weights::use_huge_pages(HugePages::Way way, size_t available) {
+  // A file that does not fit into memory would only push itself out.
+  if (bytes() < kWorthwhile || bytes() > (way == HugePages::Way::copy ? available / 2 : available)) return;
   std::vector<Mapping> mappings;
   for (const auto& file : files_) mappings.push_back(file->mapping());
-  copy_.begin(std::move(mappings));
+  huge_.begin(std::move(mappings), way);
 }
 
 size_t Weights::bytes() const {

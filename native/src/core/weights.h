@@ -1,7 +1,7 @@
 // Weight files, mapped read-only. A file that changes or shrinks while it is mapped ends as INPUT_CHANGED:
 // size and time are compared before and after every run, and a read past a new end lands on zero pages that are
 // put there by a SIGBUS handler, which marks the file as lost instead of killing the process. On request files move into
-// larger pages (huge_copy.h): memory then holds them twice, here and in the page cache.
+// larger pages (huge_pages.h): memory then holds them twice, here and in the page cache.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "huge_copy.h"
+#include "huge_pages.h"
 
 namespace rlx {
 
@@ -46,15 +46,15 @@ class Weights {
   const MappedFile& file(size_t index) const { return *files_[index]; }
   size_t bytes() const;
   void check() const;
-  // In the background, once, unless the files are small or take more than half of what is available.
-  void copy_to_huge_pages(size_t available);
-  size_t copied() const { return copy_.copied(); }
+  // In the background, once, unless the files are small, or larger than the memory that is available (a copy: than half of it).
+  void use_huge_pages(HugePages::Way way, size_t available);
+  const HugePages& huge() const { return huge_; }
   // Bytes [offset, offset + bytes) of a file, or INPUT_ARGUMENT.
   const uint8_t* at(size_t file, uint64_t offset, uint64_t bytes) const;
 
  private:
   std::vector<std::unique_ptr<MappedFile>> files_;
-  HugeCopy copy_;  // ends before the files do
+  HugePages huge_;  // ends before the files do
 };
 
 }  // namespace rlx

@@ -1,0 +1,177 @@
+#include "huge_pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "memory.h"
+
+namespace rlx {
+namespace {
+
+constexpr size_t kHuge = 2 << 20;
+
+}  // namespace
+
+uint8_t* reserve_huge(size_t bytes) {
+  int flags = MAP_PRIVATE | MAP_ANON;
+#ifdef MAP_NORESERVE
+  flags |= MAP_NORESERVE;
+#endif
+  const size_t whole = align_up(bytes, page_size());
+  void* data = mmap(nullptr, whole + kHuge, PROT_NONE, flags, -1, 0);
+  if (data == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<uint8_t*>(data);
+  const size_t before = (kHuge - reinterpret_cast<uintptr_t>(begin) % kHuge) % kHuge;
+  if (before > 0) munmap(begin, before);
+  if (before < kHuge) munmap(begin + before + whole, kHuge - before);
+  return begin + before;
+}
+
+HugePages::~HugePages() {
+  stop_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+}
+
+#if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)
+
+namespace {
+// Each window of a copy becomes a mapping of its own, of which a process may have 65530.
+constexpr size_t kCopyWindow = 64 << 20;
+// Between two looks at whether to stop.
+constexpr size_t kStep = 1 << 20;
+// Who walks through a window that is being read again waits for it.
+constexpr size_t kRereadWindow = 16 << 20;
+// Of a slower disk the first window is the last.
+constexpr double kRereadRate = 400e6;
+constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+
+bool says(const char* file, const char* text) {
+  FILE* opened = std::fopen(file, "re");
+  if (opened == nullptr) return false;
+  char content[64] = {};
+  const size_t length = std::fread(content, 1, sizeof content - 1, opened);
+  std::fclose(opened);
+  return length > 0 && std::strstr(content, text) != nullptr;
+}
+
+struct Resident {
+  size_t bytes = 0;  // that are mapped now
+  size_t huge = 0;   // in pages of 2 MB
+};
+
+Resident resident_in(const Mapping& mapping) {
+  const auto begin = reinterpret_cast<uintptr_t>(mapping.data), end = begin + mapping.size;
+  FILE* maps = std::fopen("/proc/self/smaps", "re");
+  if (maps == nullptr) return {};
+  Resident found;
+  bool inside = false;
+  for (char line[512]; std::fgets(line, sizeof line, maps) != nullptr;) {
+    uintptr_t from = 0, to = 0;
+    size_t kilobytes = 0;
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2) inside = from < end && to > begin;
+    else if (!inside) continue;
+    else if (std::sscanf(line, "Rss: %zu", &kilobytes) == 1) found.bytes += kilobytes << 10;
+    else if (std::sscanf(line, "FilePmdMapped: %zu", &kilobytes) == 1) found.huge += kilobytes << 10;
+  }
+  std::fclose(maps);
+  return found;
+}
+
+}  // namespace
+
+bool HugePages::available() {
+  const char* enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
+  return (says(enabled, "[madvise]") || says(enabled, "[always]")) && says("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
+}
+
+void HugePages::begin(std::vector<Mapping> mappings, Way way) {
+  if (!available() || thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this, way, of = std::move(mappings)] {
+      for (const Mapping& mapping : of) way == Way::copy ? copy(mapping) : reread(mapping);
+      done_.store(true, std::memory_order_release);
+    });
+  } catch (const std::system_error&) {  // no more threads: files stay as they are mapped
+  }
+}
+
+void HugePages::reread(const Mapping& mapping) {
+  const auto stopped = [this] { return stop_.load(std::memory_order_acquire); };
+  const auto window = [&](size_t at) { return std::min(kRereadWindow, mapping.size - at); };
+  // What is not there yet comes in large pages now, and what was read from the disk for this mapping has them already.
+  for (size_t at = 0; at < mapping.size && !stopped(); at += kRereadWindow)
+    if (madvise(mapping.data + at, window(at), kPopulateRead) != 0) return;
+  const Resident all = resident_in(mapping);
+  const bool large = all.huge >= all.bytes / 10 * 9;
+  for (size_t at = 0; !large && at < mapping.size && !stopped(); at += kRereadWindow) {
+    const double rate = reread_window(mapping, at, window(at));
+    if (rate == 0 || (at == 0 && (rate < kRereadRate || resident_in(mapping).huge == 0))) break;
+  }
+  bytes_.fetch_add(resident_in(mapping).huge, std::memory_order_release);
+}
+
+// Bytes per second, 0 where the system refused. Pages leave the cache only when they are on the disk and nobody has them mapped; what a
+// reader maps again in between stays as it is.
+double HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) const {
+  const auto offset = static_cast<off_t>(at), length = static_cast<off_t>(bytes);
+  uint8_t* data = mapping.data + at;
+  sync_file_range(mapping.fd, offset, length, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  const auto began = std::chrono::steady_clock::now();
+  if (madvise(data, bytes, MADV_DONTNEED) != 0 || posix_fadvise(mapping.fd, offset, length, POSIX_FADV_DONTNEED) != 0 ||
+      madvise(data, bytes, kPopulateRead) != 0)
+    return 0;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
+  return static_cast<double>(bytes) / taken.count();
+}
+
+void HugePages::copy(const Mapping& mapping) {
+  for (size_t at = 0; at < mapping.size; at += kCopyWindow) {
+    const size_t bytes = std::min(kCopyWindow, mapping.size - at);
+    if (!copy_window(mapping, at, bytes)) return;  // what is left stays mapped
+    bytes_.fetch_add(bytes, std::memory_order_release);
+  }
+}
+
+bool HugePages::copy_window(const Mapping& mapping, size_t at, size_t bytes) const {
+  uint8_t* own = reserve_huge(bytes);
+  if (own == nullptr) return false;
+  const size_t whole = align_up(bytes, page_size());
+  const auto fill = [&] {
+    if (mprotect(own, whole, PROT_READ | PROT_WRITE) != 0 || madvise(own, whole, MADV_HUGEPAGE) != 0) return false;
+    for (size_t done = 0; done < bytes;) {
+      if (stop_.load(std::memory_order_acquire)) return false;
+      // A file that was cut meanwhile ends here; whoever reads it hears of it by Weights::check.
+      const ssize_t read = pread(mapping.fd, own + done, std::min(kStep, bytes - done), static_cast<off_t>(at + done));
+      if (read < 0 && errno == EINTR) continue;
+      if (read <= 0) return false;
+      done += static_cast<size_t>(read);
+    }
+    return mprotect(own, whole, PROT_READ) == 0;
+  };
+  const bool filled = fill();
+  // The move is one step for readers: they find the old pages or the new ones.
+  if (filled && mremap(own, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data + at) != MAP_FAILED) return true;
+  // A move that fails for want of memory may have taken the old pages away already.
+  if (filled) mmap(mapping.data + at, whole, PROT_READ, MAP_SHARED | MAP_FIXED, mapping.fd, static_cast<off_t>(at));
+  munmap(own, whole);
+  return false;
+}
+
+#else
+
+bool HugePages::available() { return false; }
+void HugePages::begin(std::vector<Mapping>, Way) {}
+
+#endif
+
+}  // namespace rlx
