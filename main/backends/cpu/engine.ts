@@ -103,7 +103,7 @@ export interface WeightsHandle extends Disposable {
   /** Fills `target` from a file; throws INPUT_CHANGED when the file is not what it was. */
   read(file: number, offset: number, target: Uint8Array): void;
   check(): void;
-  /** Bytes that lie in larger pages by now, which are read faster, and whether that is all that will. */
+  /** Bytes that lie in larger pages by now, which are read faster, and whether what puts them there has come to its end. */
   largePages(): { readonly bytes: number; readonly done: boolean };
 }
 

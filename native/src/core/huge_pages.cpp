@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +54,7 @@ constexpr size_t kCopyWindow = 64 << 20;
 constexpr size_t kStep = 1 << 20;
 // Who walks through a window that is being read again waits for it.
 constexpr size_t kRereadWindow = 16 << 20;
-// Of a slower disk the first window is the last.
+// A window that came slower is the last one: walks would have to wait for the disk.
 constexpr double kRereadRate = 400e6;
 constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
 
@@ -62,6 +65,14 @@ bool says(const char* file, const char* text) {
   const size_t length = std::fread(content, 1, sizeof content - 1, opened);
   std::fclose(opened);
   return length > 0 && std::strstr(content, text) != nullptr;
+}
+
+// File systems on disks of this machine that have large pages. Elsewhere what is dropped may be far away, or be written nowhere else.
+bool reads_locally(int fd) {
+  struct statfs info {};
+  if (fstatfs(fd, &info) != 0) return false;
+  constexpr long kExt4 = 0xef53, kXfs = 0x58465342, kBtrfs = 0x9123683e;
+  return info.f_type == kExt4 || info.f_type == kXfs || info.f_type == kBtrfs;
 }
 
 struct Resident {
@@ -106,32 +117,45 @@ void HugePages::begin(std::vector<Mapping> mappings, Way way) {
 }
 
 void HugePages::reread(const Mapping& mapping) {
-  const auto stopped = [this] { return stop_.load(std::memory_order_acquire); };
-  const auto window = [&](size_t at) { return std::min(kRereadWindow, mapping.size - at); };
+  if (!reads_locally(mapping.fd)) return;
+  // Only what is on the disk may be dropped. Writing holds up no reader.
+  constexpr unsigned kWrite = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  for (size_t at = 0; at < mapping.size; at += kRereadWindow)
+    if (stop_.load(std::memory_order_acquire) || sync_file_range(mapping.fd, static_cast<off_t>(at), kRereadWindow, kWrite) != 0) return;
   // What is not there yet comes in large pages now, and what was read from the disk for this mapping has them already.
-  for (size_t at = 0; at < mapping.size && !stopped(); at += kRereadWindow)
-    if (madvise(mapping.data + at, window(at), kPopulateRead) != 0) return;
+  if (!each_window(mapping, [&](size_t at, size_t bytes) { return madvise(mapping.data + at, bytes, kPopulateRead) == 0; })) return;
   const Resident all = resident_in(mapping);
-  const bool large = all.huge >= all.bytes / 10 * 9;
-  for (size_t at = 0; !large && at < mapping.size && !stopped(); at += kRereadWindow) {
-    const double rate = reread_window(mapping, at, window(at));
-    if (rate == 0 || (at == 0 && (rate < kRereadRate || resident_in(mapping).huge == 0))) break;
-  }
+  size_t huge = all.huge;
+  int in_vain = 0;
+  if (huge < all.bytes / 10 * 9)
+    each_window(mapping, [&](size_t at, size_t bytes) {
+      if (!reread_window(mapping, at, bytes)) return false;
+      const size_t before = std::exchange(huge, resident_in(mapping).huge);
+      in_vain = huge > before ? 0 : in_vain + 1;
+      return in_vain < 2;
+    });
   bytes_.fetch_add(resident_in(mapping).huge, std::memory_order_release);
 }
 
-// Bytes per second, 0 where the system refused. Pages leave the cache only when they are on the disk and nobody has them mapped; what a
-// reader maps again in between stays as it is.
-double HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) const {
-  const auto offset = static_cast<off_t>(at), length = static_cast<off_t>(bytes);
+// visit(at, bytes) for every window, until one fails or is slow, or this is to stop; whether all were visited.
+template <class Visit>
+bool HugePages::each_window(const Mapping& mapping, Visit&& visit) const {
+  for (size_t at = 0; at < mapping.size; at += kRereadWindow) {
+    const size_t bytes = std::min(kRereadWindow, mapping.size - at);
+    const auto began = std::chrono::steady_clock::now();
+    if (stop_.load(std::memory_order_acquire) || !visit(at, bytes)) return false;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
+    if (bytes == kRereadWindow && taken.count() * kRereadRate > static_cast<double>(bytes)) return false;
+  }
+  return true;
+}
+
+// Pages leave the cache only when nobody has them mapped: what a reader maps again in between stays as it is.
+bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) const {
   uint8_t* data = mapping.data + at;
-  sync_file_range(mapping.fd, offset, length, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-  const auto began = std::chrono::steady_clock::now();
-  if (madvise(data, bytes, MADV_DONTNEED) != 0 || posix_fadvise(mapping.fd, offset, length, POSIX_FADV_DONTNEED) != 0 ||
-      madvise(data, bytes, kPopulateRead) != 0)
-    return 0;
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
-  return static_cast<double>(bytes) / taken.count();
+  return madvise(data, bytes, MADV_DONTNEED) == 0 &&
+         posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
+         madvise(data, bytes, kPopulateRead) == 0;
 }
 
 void HugePages::copy(const Mapping& mapping) {

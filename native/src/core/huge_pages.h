@@ -1,4 +1,4 @@
-// Mapped files get pages of 2 MB while they are being read. What lies in the page cache in pages of 4 KB, as a file does that
+// Mapped files get pages of 2 MB while others read them. What lies in the page cache in pages of 4 KB, as a file does that
 // was written or copied here, costs a walk through it 2 to 17 % of its rate (decision 16). There are two ways: to let the system forget
 // its pages and read the file again, for it then takes large ones where the file system has them; or to move a copy over the mapping,
 // which works with any file and takes its size in memory once more. Addresses and content stay, so others read on meanwhile.
@@ -35,13 +35,16 @@ class HugePages {
   static bool available();
   // Once, on a thread of its own.
   void begin(std::vector<Mapping> mappings, Way way);
-  // Bytes that lie in such pages, as far as the thread has come; what was copied so is counted, what was read again is looked up.
+  // Bytes that were copied, or of files that were read again those that the system has in such pages.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
+  // Whether a thread has been through all of it.
   bool done() const { return done_.load(std::memory_order_acquire); }
 
  private:
   void reread(const Mapping& mapping);
-  double reread_window(const Mapping& mapping, size_t at, size_t bytes) const;
+  template <class Visit>
+  bool each_window(const Mapping& mapping, Visit&& visit) const;
+  bool reread_window(const Mapping& mapping, size_t at, size_t bytes) const;
   void copy(const Mapping& mapping);
   bool copy_window(const Mapping& mapping, size_t at, size_t bytes) const;
 

@@ -1,7 +1,7 @@
 // Weight files, mapped read-only. A file that changes or shrinks while it is mapped ends as INPUT_CHANGED:
 // size and time are compared before and after every run, and a read past a new end lands on zero pages that are
-// put there by a SIGBUS handler, which marks the file as lost instead of killing the process. On request files move into
-// larger pages (huge_pages.h): memory then holds them twice, here and in the page cache.
+// put there by a SIGBUS handler, which marks the file as lost instead of killing the process. On request files get
+// larger pages (huge_pages.h).
 #pragma once
 
 #include <atomic>

@@ -200,7 +200,7 @@ void Session::set_inputs(const RunRequest& request) {
     given[i] = 1;
   }
   if (!request.follow.empty()) {
-    if (drawn_.empty()) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token, or an ending");
+    if (drawn_.empty()) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token, or its series has ended");
     integer_input(request.follow) = drawn_.back();
     given[input(request.follow)] = 1;
   }
