@@ -261,7 +261,6 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
   if (lost_) fail(Code::run_failed, "[session] a run failed while it updated the states: start again from an empty or a saved state");
   if (plan.weights) plan.weights->check();
   model_->load(cancel);
-
   std::vector<uint8_t> token(sizeof(int32_t));
   std::vector<const std::vector<uint8_t>*> given(plan.inputs.size(), nullptr);
   const std::optional<int32_t> drawn = std::exchange(drawn_, std::nullopt);

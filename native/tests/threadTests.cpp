@@ -1,0 +1,130 @@
+// The threads of the engine without Node: the pool, its barriers, its seats, and the lane.
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include <atomic>
+
+#include "core/lane.h"
+#include "core/pool.h"
+#include "coreTests.h"
+
+namespace core_tests {
+namespace {
+
+struct Counting {
+  std::atomic<size_t> seen{0};
+  rlx::Barrier barrier;
+  rlx::Seats seats;
+  std::atomic<int> lasts{0};
+};
+
+void test_pool() {
+  rlx::Pool pool;
+  for (size_t threads = 1; threads <= 4; threads++) {
+    for (int round = 0; round < 200; round++) {
+      Counting counting;
+      counting.barrier.reset(threads);
+      pool.run(
+          threads,
+          [](void* argument, size_t thread) {
+            auto& state = *static_cast<Counting*>(argument);
+            for (int i = 0; i < 5; i++) {
+              state.seen.fetch_add(thread + 1);
+              state.barrier.wait(state.seats, thread, [&] { state.lasts.fetch_add(1); });
+            }
+          },
+          &counting);
+      if (counting.seen != 5 * threads * (threads + 1) / 2 || counting.lasts != 5) CHECK(!"every thread runs, one is last");
+    }
+  }
+  CHECK(pool.workers() == 3);
+}
+
+#ifdef __linux__
+using Room = rlx::Seats::Room;
+
+void hold_on(const cpu_set_t& processors) { sched_setaffinity(0, sizeof processors, &processors); }
+cpu_set_t only(int processor) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(processor), &one);
+  return one;
+}
+cpu_set_t affinity() {
+  cpu_set_t all;
+  sched_getaffinity(0, sizeof all, &all);
+  return all;
+}
+// Thread 0 sits down on `processor`, where this thread is then let go; the system may move it at once.
+void share(rlx::Seats& seats, int processor, const cpu_set_t& anywhere) {
+  hold_on(only(processor));
+  seats.sit(0);
+  hold_on(anywhere);
+}
+
+void test_seats() {
+  const cpu_set_t anywhere = affinity();
+  if (CPU_COUNT(&anywhere) < 2) {
+    std::printf("skipped: seats, which need two processors\n");
+    return;
+  }
+  const int here = sched_getcpu();
+  rlx::Seats seats;
+  seats.open(2);
+  CHECK(seats.make_room(1) == Room::alone);
+  // Away from whom it shares with, in most turns: in any of them the system may have moved it before, or move it back.
+  int moved = 0, away = 0;
+  for (int i = 0; i < 20; i++) {
+    share(seats, here, anywhere);
+    if (seats.make_room(1) != Room::moved) continue;
+    moved++;
+    away += sched_getcpu() != here;
+  }
+  CHECK(moved > 10 && away > moved / 2);
+  const cpu_set_t after = affinity();
+  CHECK(CPU_EQUAL(&anywhere, &after));
+  // Not with itself, nor with a thread that waits.
+  hold_on(only(here));
+  CHECK(seats.make_room(0) == Room::alone);
+  seats.rise(0);
+  CHECK(seats.make_room(1) == Room::alone);
+  // Nowhere else to go: it may use this processor only, or others work on all that it may.
+  seats.sit(0);
+  CHECK(seats.make_room(1) == Room::none);
+  hold_on(anywhere);
+  for (size_t processor = 0, thread = 0; processor < CPU_SETSIZE && thread < 62; processor++) {
+    if (!CPU_ISSET(processor, &anywhere)) continue;
+    seats.open(64);
+    hold_on(only(static_cast<int>(processor)));
+    seats.sit(thread++);
+  }
+  if (CPU_COUNT(&anywhere) <= 62) CHECK(seats.make_room(63) == Room::none);
+  hold_on(anywhere);
+  // More threads than seats: none is moved.
+  seats.open(65);
+  CHECK(seats.make_room(1) == Room::none && seats.make_room(64) == Room::none);
+}
+#else
+void test_seats() {}
+#endif
+
+void test_lane() {
+  std::vector<int> order;
+  {
+    rlx::Lane lane;
+    for (int i = 0; i < 100; i++) lane.push([&order, i] { order.push_back(i); });
+  }
+  CHECK(order.size() == 100);
+  for (size_t i = 0; i < order.size(); i++) CHECK(order[i] == static_cast<int>(i));
+}
+
+}  // namespace
+
+void test_threads() {
+  test_pool();
+  test_seats();
+  test_lane();
+}
+
+}  // namespace core_tests
