@@ -2,6 +2,7 @@
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { loadAddon } from "../main/node/addon.ts";
 import { openFileSource } from "../main/node/fileByteSource.ts";
+import { GREEDY_DRAW } from "../main/runtime/generate.ts";
 import { openDecoder } from "../main/runtime/decoderModel.ts";
 import { createTokenizer } from "../main/tokenizer/tokenizer.ts";
 
@@ -16,18 +17,7 @@ const tokenizer = createTokenizer(file);
 const tokens = tokenizer.encode(text).subarray(0, 16);
 marks["tokens"] = performance.now();
 const session = model.open({ context: 512 });
-const sample = {
-  temperature: 0,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  repeatPenalty: 1,
-  recent: new Int32Array(0),
-  seed: 0,
-  step: 0,
-  alternatives: 0,
-};
-const token = await session.feed(tokens, { sample });
+const token = await session.feed(tokens, { sample: GREEDY_DRAW });
 marks["token"] = performance.now();
 console.log(JSON.stringify({ token: token?.id, prompt: tokens.length, marks }));
 process.exit(0);

@@ -14,7 +14,7 @@ import { compile } from "../main/compiler/compile.ts";
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { openFileSource } from "../main/node/fileByteSource.ts";
 import { loadMlx } from "../main/node/mlxAddon.ts";
-import { GREEDY } from "../main/runtime/generate.ts";
+import { GREEDY_DRAW } from "../main/runtime/generate.ts";
 import type { SampleOptions } from "../main/runtime/device.ts";
 import type { MlxDecoderModel } from "../main/runtime/mlxDecoder.ts";
 import { openMlxDecoder } from "../main/runtime/mlxDecoder.ts";
@@ -68,12 +68,7 @@ class Steps {
     return median(this.#times);
   }
 }
-const greedily = (step: number): SampleOptions => ({
-  ...GREEDY,
-  recent: new Int32Array(0),
-  step,
-  alternatives: 0,
-});
+const greedily = (step: number): SampleOptions => ({ ...GREEDY_DRAW, step });
 
 async function generated(model: MlxDecoderModel): Promise<Block> {
   const session = model.open({ context: 256 });

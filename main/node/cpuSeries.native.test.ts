@@ -11,6 +11,7 @@ import { INPUTS, LOGITS } from "../models/blocks.ts";
 import type { DecoderModel } from "../runtime/decoderModel.ts";
 import { openDecoder } from "../runtime/decoderModel.ts";
 import type { DecoderSession } from "../runtime/decoderSession.ts";
+import { GREEDY_DRAW } from "../runtime/generate.ts";
 import type { GraphRun, GraphSession } from "../runtime/device.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import { loadAddon } from "./addon.ts";
@@ -31,17 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const PLAIN: SampleOptions = {
-  temperature: 0,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  repeatPenalty: 1,
-  recent: new Int32Array(0),
-  seed: 7,
-  step: 0,
-  alternatives: 2,
-};
+const PLAIN: SampleOptions = { ...GREEDY_DRAW, seed: 7, alternatives: 2 };
 const LIVELY = { ...PLAIN, temperature: 1.3, topK: 40, topP: 0.95 };
 const FIRST = 50;
 

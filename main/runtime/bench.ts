@@ -1,7 +1,7 @@
 /** The benchmark of a decoder: prompt processing and generation, with warm-up and repeats. Tokens are seeded, never sampled text. */
 import { invariant, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
-import { GREEDY } from "./generate.ts";
+import { GREEDY_DRAW } from "./generate.ts";
 import type { Interval } from "./statistics.ts";
 import { deviation, mean, median, medianInterval, seededRandom } from "./statistics.ts";
 
@@ -97,7 +97,7 @@ async function promptOnce(session: DecoderSession, tokens: Int32Array, options: 
   const now = clockOf(options);
   session.truncate(0);
   const start = now();
-  await session.feed(bounded(session, tokens), { sample: { ...greedy }, signal: options.signal });
+  await session.feed(bounded(session, tokens), { sample: GREEDY_DRAW, signal: options.signal });
   return now() - start;
 }
 
@@ -113,7 +113,7 @@ async function generateOnce(
   const [token = 0] = bounded(session, Int32Array.of(first));
   const start = now();
   let drawn = 0;
-  for await (const _ of session.draw(token, { count, sampling: () => greedy, signal: options.signal })) drawn++;
+  for await (const _ of session.draw(token, { count, sampling: () => GREEDY_DRAW, signal: options.signal })) drawn++;
   const seconds = now() - start;
   invariant(drawn === count, `${count} tokens fit the context`);
   return seconds;
@@ -121,6 +121,3 @@ async function generateOnce(
 
 const bounded = (session: DecoderSession, tokens: Int32Array): Int32Array =>
   tokens.map((token) => token % session.facts.vocabulary);
-
-const { repeatLast: _repeatLast, ...greedySettings } = GREEDY;
-const greedy = { ...greedySettings, recent: new Int32Array(0), step: 0, alternatives: 0 };

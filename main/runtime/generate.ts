@@ -30,6 +30,10 @@ export const GREEDY: SamplingSettings = {
   seed: 0,
 };
 
+const { repeatLast: _unused, ...greedySettings } = GREEDY;
+/** One draw of the most probable token, with nothing that a penalty counts: for benchmarks and profiles. */
+export const GREEDY_DRAW: SampleOptions = { ...greedySettings, recent: new Int32Array(0), step: 0, alternatives: 0 };
+
 /** What generation needs of a tokenizer. */
 export interface TextSource {
   readonly endings: ReadonlySet<number>;

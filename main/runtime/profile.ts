@@ -7,7 +7,7 @@ import { invariant } from "../diagnostics/errors.ts";
 import type { DecoderModel } from "./decoderModel.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { PlanStep } from "./device.ts";
-import { GREEDY } from "./generate.ts";
+import { GREEDY_DRAW } from "./generate.ts";
 import { seededRandom } from "./statistics.ts";
 
 export interface ProfileOptions {
@@ -101,8 +101,7 @@ export async function recordRuns(
       const start = performance.now() / 1000 - began - result.seconds;
       onRun({ start, seconds: result.seconds, tokens, decode }, result);
     };
-  const { repeatLast: _unused, ...settings } = GREEDY;
-  const sample = { ...settings, recent: new Int32Array(0), step: 0, alternatives: 0 };
+  const sample = GREEDY_DRAW;
   const total = options.promptTokens + options.generateTokens;
   session.truncate(0);
   // Once without a clock: the first touch of weights and caches is not what a profile is about.

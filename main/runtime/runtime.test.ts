@@ -11,7 +11,7 @@ import { DecoderSession } from "./decoderSession.ts";
 import type { GraphRun, GraphSession, SampleOptions } from "./device.ts";
 import { inputsOf, symbolReader, symbolsOf } from "./device.ts";
 import type { GenerateEvent, GenerateOptions } from "./generate.ts";
-import { GREEDY, generate } from "./generate.ts";
+import { GREEDY, GREEDY_DRAW, generate } from "./generate.ts";
 import { deviation, median, medianInterval, quantile, seededRandom } from "./statistics.ts";
 import { LEAST_REPEATS, intervalName } from "../contract/views/run.ts";
 import { StopText } from "./stopText.ts";
@@ -287,8 +287,7 @@ describe("series of tokens", () => {
   test("draws end behind an ending for whoever asks on", async () => {
     for (const first of [60, 61, 88]) {
       const session = sessionOver(new Script("series"), 200);
-      const { repeatLast: _unused, ...settings } = GREEDY;
-      const sampling = (): SampleOptions => ({ ...settings, recent: new Int32Array(0), step: 0, alternatives: 0 });
+      const sampling = (): SampleOptions => GREEDY_DRAW;
       const drawn: number[] = [];
       for await (const { id } of session.draw(first, { count: 100, sampling, endings: Int32Array.of(90) }))
         drawn.push(id);
