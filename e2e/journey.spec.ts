@@ -141,8 +141,8 @@ async function completion({ page, look }: Journey): Promise<void> {
   const turn = panel.getByRole("article");
   await expect(turn).toContainText(/\d\st\/s/);
   await look("run-text");
-  const stop = panel.getByRole("button", { name: "Stop", exact: true });
-  if (await stop.isVisible()) await stop.click();
+  // Whether it still writes or not: the sample can have reached its limit by now, and then there is no button to press.
+  await page.keyboard.press("Escape");
   await expect(send(panel)).toBeVisible();
   await expect(turn).toContainText(/\w{3,}/);
 }
