@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #ifdef __linux__
+#include <sys/ioctl.h>
 #include <sys/vfs.h>
 #endif
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -54,8 +57,12 @@ constexpr size_t kCopyWindow = 64 << 20;
 constexpr size_t kStep = 1 << 20;
 // Who walks through a window that is being read again waits for it.
 constexpr size_t kRereadWindow = 16 << 20;
-// A window that came slower is the last one: walks would have to wait for the disk.
+// What comes slower makes walks wait for the disk: half a second of that altogether is the end. Not a single slow window: the walks
+// themselves take the processors from the thread that reads.
 constexpr double kRereadRate = 400e6;
+constexpr std::chrono::duration<double> kPatience{0.5};
+// A walk that comes by while its window is dropped keeps it as it is.
+constexpr int kTries = 3;
 constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
 
 bool says(const char* file, const char* text) {
@@ -73,6 +80,29 @@ bool reads_locally(int fd) {
   if (fstatfs(fd, &info) != 0) return false;
   constexpr long kExt4 = 0xef53, kXfs = 0x58465342, kBtrfs = 0x9123683e;
   return info.f_type == kExt4 || info.f_type == kXfs || info.f_type == kBtrfs;
+}
+
+// Bytes that are mapped in large pages; nothing where the system can't say (PAGEMAP_SCAN, Linux 6.7).
+std::optional<size_t> huge_between(const uint8_t* begin, const uint8_t* end) {
+  struct Region {
+    uint64_t start, end, categories;
+  } regions[64];
+  struct Scan {
+    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask, category_anyof_mask, return_mask;
+  };
+  constexpr uint64_t kIsHuge = 1 << 6;
+  const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  size_t found = 0;
+  Scan scan{sizeof(Scan), 0, reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(end), 0, reinterpret_cast<uintptr_t>(regions),
+            std::size(regions), 0, 0, kIsHuge, 0, kIsHuge};
+  int count = 0;
+  while (scan.start < scan.end && (count = ioctl(file, _IOWR('f', 16, Scan), &scan)) > 0) {
+    for (int i = 0; i < count; i++) found += regions[i].end - regions[i].start;
+    scan.start = scan.walk_end;
+  }
+  close(file);
+  return count < 0 ? std::nullopt : std::optional(found);
 }
 
 struct Resident {
@@ -125,37 +155,47 @@ void HugePages::reread(const Mapping& mapping) {
   // What is not there yet comes in large pages now, and what was read from the disk for this mapping has them already.
   if (!each_window(mapping, [&](size_t at, size_t bytes) { return madvise(mapping.data + at, bytes, kPopulateRead) == 0; })) return;
   const Resident all = resident_in(mapping);
-  size_t huge = all.huge;
   int in_vain = 0;
-  if (huge < all.bytes / 10 * 9)
+  if (all.huge < all.bytes / 10 * 9)
     each_window(mapping, [&](size_t at, size_t bytes) {
-      if (!reread_window(mapping, at, bytes)) return false;
-      const size_t before = std::exchange(huge, resident_in(mapping).huge);
-      in_vain = huge > before ? 0 : in_vain + 1;
+      bool gained = false;
+      for (int tries = 0; tries < kTries && !gained; tries++)
+        if (!reread_window(mapping, at, bytes, &gained)) return false;
+      in_vain = gained ? 0 : in_vain + 1;
       return in_vain < 2;
     });
   bytes_.fetch_add(resident_in(mapping).huge, std::memory_order_release);
 }
 
-// visit(at, bytes) for every window, until one fails or is slow, or this is to stop; whether all were visited.
+// visit(at, bytes) for every window, until one fails, or too much time is lost, or this is to stop; whether all were visited.
 template <class Visit>
 bool HugePages::each_window(const Mapping& mapping, Visit&& visit) const {
+  std::chrono::duration<double> late{0};
   for (size_t at = 0; at < mapping.size; at += kRereadWindow) {
     const size_t bytes = std::min(kRereadWindow, mapping.size - at);
     const auto began = std::chrono::steady_clock::now();
     if (stop_.load(std::memory_order_acquire) || !visit(at, bytes)) return false;
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
-    if (bytes == kRereadWindow && taken.count() * kRereadRate > static_cast<double>(bytes)) return false;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began, allowed{static_cast<double>(kRereadWindow) / kRereadRate};
+    late += std::max(taken - allowed, std::chrono::duration<double>(0));
+    if (late > kPatience) return false;
   }
   return true;
 }
 
-// Pages leave the cache only when nobody has them mapped: what a reader maps again in between stays as it is.
-bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) const {
+// False where the system refuses. `gained` where the window lies in large pages, or more of it than before.
+bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes, bool* gained) const {
   uint8_t* data = mapping.data + at;
-  return madvise(data, bytes, MADV_DONTNEED) == 0 &&
-         posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
-         madvise(data, bytes, kPopulateRead) == 0;
+  const auto huge = [&] { return huge_between(data, data + bytes); };
+  const std::optional<size_t> known = huge();
+  *gained = known && *known >= bytes / 10 * 9;
+  if (*gained) return true;
+  const size_t before = known ? *known : resident_in(mapping).huge;
+  // Pages leave the cache only when nobody has them mapped: what a reader maps again in between stays as it is.
+  const bool done = madvise(data, bytes, MADV_DONTNEED) == 0 &&
+                    posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
+                    madvise(data, bytes, kPopulateRead) == 0;
+  *gained = done && (known ? huge().value_or(0) : resident_in(mapping).huge) > before;
+  return done;
 }
 
 void HugePages::copy(const Mapping& mapping) {

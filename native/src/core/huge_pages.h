@@ -44,7 +44,7 @@ class HugePages {
   void reread(const Mapping& mapping);
   template <class Visit>
   bool each_window(const Mapping& mapping, Visit&& visit) const;
-  bool reread_window(const Mapping& mapping, size_t at, size_t bytes) const;
+  bool reread_window(const Mapping& mapping, size_t at, size_t bytes, bool* gained) const;
   void copy(const Mapping& mapping);
   bool copy_window(const Mapping& mapping, size_t at, size_t bytes) const;
 

@@ -12,10 +12,14 @@ namespace rlx::kernels::RLX_ISA {
 template <class Block>
 inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
 
-// A chunk of Q4_K or Q5_K with its 256 quants as bytes. Each lane of 128 bits belongs to one sub-block: `even` holds
+// The 256 quants of a chunk of Q4_K or Q5_K as bytes. Each lane of 128 bits belongs to one sub-block: `even` holds
 // the first and the last 16 quants of sub-blocks 0 2 4 6, `odd` those of 1 3 5 7.
-struct Chunk45 {
+struct Quants45 {
   __m512i even[2], odd[2];
+};
+
+struct Chunk45 {
+  Quants45 quants;
   __m512i scale;  // of every lane of 16 bits, as the products are packed
   __m256 mins;
   __m128 d;  // d, dmin
@@ -34,11 +38,11 @@ RLX_INLINE long long w16(int i) {
 }
 
 template <class Block>
-RLX_INLINE Chunk45 unpack45(const Block& b) {
+RLX_INLINE Quants45 quants45(const Block& b) {
   const __m512i low4 = _mm512_set1_epi8(15), to_low = _mm512_set1_epi64(kHighNibble);
   const __m512i x = load512_once(b.qs), y = load512_once(b.qs + 64);
   const __m512i q[2] = {starts_of(x, y), ends_of(x, y)};
-  Chunk45 r;
+  Quants45 r;
   for (int i = 0; i < 2; ++i) {
     r.even[i] = _mm512_and_si512(q[i], low4);
     r.odd[i] = _mm512_gf2p8affine_epi64_epi8(q[i], to_low, 0);
@@ -48,6 +52,20 @@ RLX_INLINE Chunk45 unpack45(const Block& b) {
       r.odd[i] = _mm512_or_si512(r.odd[i], _mm512_gf2p8affine_epi64_epi8(high, bits_to_fifth(1), 0));
     }
   }
+  return r;
+}
+
+// Their products with one token in lanes of 16 bits, each of which is a group of activations: those of sub-block 0, of 1, and so on.
+RLX_INLINE __m512i products45(const Quants45& q, const int8_t* quants) {
+  const __m512i even = dot_two(_mm512_setzero_si512(), q.even, load512(quants), load512(quants + 64));
+  const __m512i odd = dot_two(_mm512_setzero_si512(), q.odd, load512(quants + 128), load512(quants + 192));
+  return _mm512_packs_epi32(even, odd);
+}
+
+template <class Block>
+RLX_INLINE Chunk45 unpack45(const Block& b) {
+  Chunk45 r;
+  r.quants = quants45(b);
   const PackedScales s = unpack_scales(b.scales);
   const __m512i scales = _mm512_set1_epi64(static_cast<int64_t>(s.scale));
   const __m512i order = _mm512_setr_epi64(w16(0), w16(1), w16(2), w16(3), w16(4), w16(5), w16(6), w16(7));
@@ -66,15 +84,92 @@ RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
     const int8_t* quants = task.act.planes(c, at);
-    const __m512i even = dot_two(_mm512_setzero_si512(), w.even, load512(quants), load512(quants + 64));
-    const __m512i odd = dot_two(_mm512_setzero_si512(), w.odd, load512(quants + 128), load512(quants + 192));
-    // A lane of 16 bits is a group: its factor and the scale of its sub-block are one number.
+    // The factor of a group and the scale of its sub-block are one number.
     const __m512i factors = _mm512_mullo_epi16(w.scale, load512(quants + kChunk));
-    const __m512i acc = _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_packs_epi32(even, odd), factors);
+    const __m512i acc = _mm512_dpwssd_epi32(_mm512_setzero_si512(), products45(w.quants, quants), factors);
     const __m128 ds = _mm_mul_ps(w.d, _mm_set1_ps(task.act.scales(c)[at]));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
     const __m256 min = _mm256_mul_ps(w.mins, _mm256_loadu_ps(task.act.sums(c) + 8 * at));
     low[t] = _mm256_fmadd_ps(min, second_everywhere(ds), low[t]);
+  }
+}
+
+// What stands before the quants of four chunks: in each lane of 128 bits the scales of a chunk, then its mins, as bytes.
+struct Heads45 {
+  __m512i scales;
+  __m256 d;  // d and dmin of the first chunk, of the second, and so on
+};
+template <class Block>
+RLX_INLINE Heads45 heads45(const Block* b) {
+  __m512i all = _mm512_zextsi128_si512(load128(b[0].d));
+  all = _mm512_inserti32x4(all, load128(b[1].d), 1);
+  all = _mm512_inserti32x4(all, load128(b[2].d), 2);
+  all = _mm512_inserti32x4(all, load128(b[3].d), 3);
+  // The same as unpack_scales. Of its words a b c: a c b c, of which whole bytes, low and high nibbles and what lies two bits further
+  // up are taken; the upper halves are composed of two of these.
+  const __m512i words = _mm512_shuffle_epi32(all, static_cast<_MM_PERM_ENUM>(1 | 3 << 2 | 2 << 4 | 3 << 6));
+  const long long whole_low = 0x3830282018100800, whole_high = 0x3c342c2418100800, two_up = 0x1a120a021a120a02;
+  const __m512i lower = _mm512_multishift_epi64_epi8(
+      _mm512_setr_epi64(whole_low, whole_high, whole_low, whole_high, whole_low, whole_high, whole_low, whole_high), words);
+  const __m512i upper = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(two_up), words);
+  const __m512i of_lower = _mm512_set1_epi64(0x0f0f0f0fffffffff);
+  const __m512i bytes = _mm512_ternarylogic_epi64(of_lower, lower, upper, 0xca);  // of_lower ? lower : upper
+  const __m512i firsts = _mm512_castsi128_si512(_mm_setr_epi32(0, 4, 8, 12));
+  return {_mm512_and_si512(bytes, _mm512_set1_epi8(0x3f)), _mm256_cvtph_ps(_mm512_castsi512_si128(_mm512_permutexvar_epi32(firsts, all)))};
+}
+
+// For vpermb with every second byte zero: lanes of 16 bits with the scales of a chunk of four, each four times; and with the mins of a
+// pair of chunks, each twice.
+RLX_INLINE __m512i scales_of(__m512i heads, int chunk) {
+  const auto q = [chunk](int i) RLX_LAMBDA { return 0x0001000100010001ll * (16 * chunk + i); };
+  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), heads);
+}
+RLX_INLINE __m512i mins_of(__m512i heads, int pair) {
+  const auto q = [pair](int i) RLX_LAMBDA {
+    const long long at = 16 * (2 * pair + i / 4) + 8 + 2 * (i % 4);
+    return 0x00010001ll * at | (0x00010001ll * (at + 1)) << 32;
+  };
+  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), heads);
+}
+
+// Four chunks against the only token there is: what stands before their quants is unpacked at once, with half as many instructions. It
+// comes last, though it lies first: a walk with steps back is read more slowly.
+template <class Block>
+RLX_INLINE void add_four45(const Block* blocks, const ActView& act, size_t c, F* total) {
+  __m512i products[4];
+  unrolled<4>([&](auto i) RLX_LAMBDA { products[i] = products45(quants45(blocks[i]), act.planes(c + i, 0)); });
+  const Heads45 heads = heads45(blocks);
+  const __m256 scales = _mm256_castps128_ps256(_mm_loadu_ps(act.scales(c)));
+  const __m256 ds = _mm256_mul_ps(heads.d, _mm256_permutevar8x32_ps(scales, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)));
+  // Through memory, whose side can spread them and has the time.
+  alignas(32) float each[8];
+  _mm256_store_ps(each, ds);
+  __asm__("" : : "r"(each) : "memory");
+  unrolled<4>([&](auto i) RLX_LAMBDA {
+    const __m512i factors = _mm512_mullo_epi16(scales_of(heads.scales, i), load512(act.planes(c + i, 0) + kChunk));
+    *total = ffma(_mm512_cvtepi32_ps(_mm512_dpwssd_epi32(_mm512_setzero_si512(), products[i], factors)), fset(each[2 * i]), *total);
+  });
+  unrolled<2>([&](auto pair) RLX_LAMBDA {
+    const __m512i low = _mm512_madd_epi16(mins_of(heads.scales, pair), load512(act.sums16(c + 2 * pair)));
+    constexpr int a = 4 * pair + 1, b = a + 2;  // dmin of these
+    const __m512i which = _mm512_setr_epi32(a, a, a, a, a, a, a, a, b, b, b, b, b, b, b, b);
+    *total = ffma(_mm512_cvtepi32_ps(low), _mm512_permutexvar_ps(which, _mm512_castps256_ps512(ds)), *total);
+  });
+}
+
+// A row of `Fours` times four chunks, or of any number of them.
+inline constexpr size_t kAnyFours = 0;
+template <class Block, size_t Fours>
+RLX_INLINE void row_fours45(const RowsTask& task, const uint8_t* row, F* total) {
+  *total = fzero();
+  const auto add = [&](size_t four) RLX_LAMBDA {
+    if (task.k >= kLongRow) ask_ahead<4 * sizeof(Block)>(row + four * 4 * sizeof(Block));
+    add_four45(reinterpret_cast<const Block*>(row) + 4 * four, task.act, 4 * four, total);
+  };
+  if constexpr (Fours == kAnyFours) {
+    for (size_t four = 0; four < task.k / (4 * kChunk); ++four) add(four);
+  } else {
+    unrolled<Fours>(add);
   }
 }
 
@@ -89,7 +184,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (task.k >= kLongRow) ask_ahead<sizeof(Block)>(row + c * sizeof(Block));
+        if (task.k >= kLongRow && c % 4 == 0) ask_ahead<4 * sizeof(Block)>(row + c * sizeof(Block));
         return unpack45(b[c]);
       },
       [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
@@ -169,7 +264,7 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        ask_ahead<sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
+        if (c % 4 == 0) ask_ahead<4 * sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
         return unpack6(b[c]);
       },
       [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });

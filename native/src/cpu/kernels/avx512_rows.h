@@ -53,8 +53,8 @@ RLX_INLINE void in_line(const Chunk& chunk, size_t c, Unpack unpack, Add add) {
   }
 }
 
-// The same for a row. One token after the other waits for memory: a loop with one chunk a turn reads 4 to 11 % less of Q4_K, and in rows
-// of 1024 and 2048 values the places of the activations are constants besides.
+// The same for a row. One token after the other waits for memory: a loop with one chunk a turn reads less, and in rows of 1024 and 2048
+// values the places of the activations are constants besides.
 template <int T, class Unpack, class Add>
 RLX_INLINE void each_chunk(size_t chunks, Unpack unpack, Add add) {
   size_t c = 0;

@@ -55,7 +55,7 @@ bool runs_here(Isa isa) {
       __builtin_cpu_init();
       return runs_here(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni");
+             __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
 #endif
 #if defined(RLX_HAVE_ARM)
     case Isa::neon: return true;

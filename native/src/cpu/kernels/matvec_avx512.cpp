@@ -30,8 +30,20 @@ template <class Block, int T>
 void rows_block32(const RowsTask& task) {
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_block32<Block, T>(task, row, total); });
 }
+template <class Block, size_t Fours>
+void rows_fours45(const RowsTask& task) {
+  by_sixteen<1>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_fours45<Block, Fours>(task, row, total); });
+}
 template <class Block, int T>
 void rows_q45(const RowsTask& task) {
+  if (T == 1 && task.act.tokens == 1 && task.k % (4 * kChunk) == 0) {
+    switch (task.k / (4 * kChunk)) {
+      case 1: return rows_fours45<Block, 1>(task);
+      case 2: return rows_fours45<Block, 2>(task);
+      case 3: return rows_fours45<Block, 3>(task);
+      default: return rows_fours45<Block, kAnyFours>(task);
+    }
+  }
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q45<Block, T>(task, row, total); });
 }
 template <int T>
