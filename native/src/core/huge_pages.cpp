@@ -94,8 +94,13 @@ std::optional<size_t> huge_between(const uint8_t* begin, const uint8_t* end) {
   const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   size_t found = 0;
-  Scan scan{sizeof(Scan), 0, reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(end), 0, reinterpret_cast<uintptr_t>(regions),
-            std::size(regions), 0, 0, kIsHuge, 0, kIsHuge};
+  Scan scan{};
+  scan.size = sizeof scan;
+  scan.start = reinterpret_cast<uintptr_t>(begin);
+  scan.end = align_up(reinterpret_cast<uintptr_t>(end), page_size());
+  scan.vec = reinterpret_cast<uintptr_t>(regions);
+  scan.vec_len = std::size(regions);
+  scan.category_mask = scan.return_mask = kIsHuge;
   int count = 0;
   while (scan.start < scan.end && (count = ioctl(file, _IOWR('f', 16, Scan), &scan)) > 0) {
     for (int i = 0; i < count; i++) found += regions[i].end - regions[i].start;
