@@ -52,7 +52,7 @@ for (const { theme, width, height } of LOOKS)
     await test.step("the graph is folded, opens a block in place and says why an op is where it is", () =>
       graph(journey));
     await test.step("each pass shows what it changed", () => pipeline(journey));
-    await test.step("a completion streams and stops when told", () => completion(journey));
+    await test.step("a completion streams", () => completion(journey));
     await test.step("a chat uses the file's template", () => chat(journey));
     await test.step("a benchmark gives medians", () => bench(journey));
     await test.step("a profile names the ops that took the time", () => profile(journey));
@@ -135,13 +135,16 @@ async function completion({ page, look }: Journey): Promise<void> {
   await panel.getByText("Text", { exact: true }).click();
   await page.getByRole("button", { name: "Sampling parameters" }).click();
   await page.getByLabel("Most tokens").fill("4000");
+  // The first one leaves the field.
+  await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
   await panel.getByLabel("The text to go on from").fill("Once upon a time");
   await send(panel).click();
   const turn = panel.getByRole("article");
   await expect(turn).toContainText(/\d\st\/s/);
   await look("run-text");
-  // Whether it still writes or not: the sample can have reached its limit by now, and then there is no button to press.
+  // Whether it still writes or not: the sample can have reached its limit by now, and then there is no button to press (run.spec.ts
+  // stops a model without an end).
   await page.keyboard.press("Escape");
   await expect(send(panel)).toBeVisible();
   await expect(turn).toContainText(/\w{3,}/);

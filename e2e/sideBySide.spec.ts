@@ -48,7 +48,11 @@ for (const [theme, width, height] of [
     await page.locator("#composer").fill("Tell me a story.");
     // Speeds are live: a column shows the speed of now while it writes. Looked for in every frame: a story takes a fraction of a
     // second, and what asks less often can find it written.
-    const live = page.waitForFunction(() => /t\/s\snow/.test(document.body.textContent), null, { polling: "raf" });
+    const live = page.waitForFunction(
+      () => [...document.querySelectorAll("article")].some(({ textContent }) => /t\/s\snow/.test(textContent)),
+      null,
+      { polling: "raf" },
+    );
     await page.keyboard.press("Enter");
     const pair = panel.getByRole("article", { name: `Side by side, CPU and ${other}` });
     const columns = [pair.getByRole("region", { name: "CPU" }), pair.getByRole("region", { name: other })] as const;

@@ -173,6 +173,21 @@ export const profileRow = z.object({
 });
 export type ProfileRow = View<typeof profileRow>;
 
+/** Below this an instruction's time is that of starting and ending it; a rate of its bytes would say nothing. */
+const LEAST_BYTES = 64 * 1024;
+
+export type Roof =
+  | { readonly kind: "share"; readonly value: number }
+  /** Faster than memory: the weights are so small that they stay in the processor's cache from token to token. */
+  | { readonly kind: "cache"; readonly value: number }
+  | { readonly kind: "none" };
+
+export function roofOf({ roofShare, bytes, count }: Pick<ProfileRow, "roofShare" | "bytes" | "count">): Roof {
+  if (roofShare === null || bytes / Math.max(1, count) < LEAST_BYTES) return { kind: "none" };
+  return { kind: roofShare > 1 ? "cache" : "share", value: roofShare };
+}
+
+
 export const profileView = z.object({
   device: runDevice,
   truth,

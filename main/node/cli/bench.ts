@@ -1,8 +1,8 @@
 /** `rlx bench` and `rlx profile`. */
 import { stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { intervalName } from "../../contract/views/run.ts";
-import type { ProfileView } from "../../contract/views/run.ts";
+import { intervalName, roofOf } from "../../contract/views/run.ts";
+import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
@@ -121,13 +121,20 @@ function printProfile({ output }: Command, view: ProfileView): void {
       `${(row.seconds * 1e3).toFixed(3)} ms`,
       `${(row.share * 100).toFixed(1)} %`,
       row.bandwidth === null ? "" : `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
-      row.roofShare === null ? "" : `${(row.roofShare * 100).toFixed(0)} %`,
+      roofText(row),
     ]);
     output.table(["op", "times", "time", "share", "bandwidth", "of roof"], rows, {
       right: [1, 2, 3, 4, 5],
       yields: 0,
     });
+    if (part.rows.some((row) => roofOf(row).kind === "cache"))
+      output.line("cache: faster than memory, because these weights stay in the processor's cache from token to token");
   }
+}
+
+function roofText(row: ProfileRow): string {
+  const roof = roofOf(row);
+  return roof.kind === "none" ? "" : roof.kind === "cache" ? "cache" : `${(roof.value * 100).toFixed(0)} %`;
 }
 
 /** Chrome's trace-event JSON: opens in Perfetto and speedscope. */

@@ -285,7 +285,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   {
     line: "profile FILE --pp 4 --tg 2 --trace DIR/trace.json",
     json: z.object({ truth: z.literal("measured"), decode: z.object({ rows: z.array(z.any()).min(5) }) }),
-    says: /Reading the prompt: .* per token, over 4 tokens[^]*linear[^]* GB\/s +\d+ %[^]*Writing: /,
+    says: /Reading the prompt: .* per token, over 4 tokens[^]*linear[^]* GB\/s +(?:\d\d? %|100 %|cache)\n[^]*Writing: /,
   },
   {
     line: "doctor",
@@ -351,6 +351,11 @@ describe("answers", () => {
       whyNoRouting: expect.stringContaining("mixture of experts") as string,
     });
     expect((await command("tokenize DIR/experts.gguf --text the")).out).toMatch(/256 +"th"/);
+    // Also where there would be something else to say: more tokens than it has positions for, and no chat template.
+    expect(await command("bench DIR/experts.gguf --pp 5000")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("mixture of experts") as string,
+    });
   });
 
   it("give the value of a key in its own type, and as text what JSON has no exact number for", async () => {

@@ -1,6 +1,7 @@
 /** From what a person says to the tokens a model reads: the file's own template, or the text as it is. */
 import type { TemplateView } from "../../contract/views/run.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
+import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import type { ChatMessage, ChatSupport } from "../../tokenizer/chatTemplate.ts";
 import { chatSupport, encodeRendered } from "../../tokenizer/chatTemplate.ts";
 import type { OpenModel } from "./openModel.ts";
@@ -20,8 +21,11 @@ const supportOf = (model: OpenModel): ChatSupport =>
 export function promptOf(model: OpenModel, prompt: Prompt): PromptTokens {
   if (prompt.kind === "completion") return { text: prompt.text, ids: model.tokenizer.encode(prompt.text) };
   const support = supportOf(model);
-  if (support.kind === "none")
+  if (support.kind === "none") {
+    // What cannot run at all has no use for a completion either.
+    requireArchitecture(model.requireFile("chat"));
     throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
+  }
   const text = support.template.render(prompt.messages);
   return { text, ids: encodeRendered(model.tokenizer, text) };
 }

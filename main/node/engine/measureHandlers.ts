@@ -8,6 +8,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
 import type { BenchTest, ProfileItem, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
 import { runBench } from "../../runtime/bench.ts";
 import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";
@@ -140,8 +141,11 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
 }
 
 /** Before anything is made ready: a measurement has as many tokens as were asked for, or is none. */
-function requireRoom({ description }: OpenModel, what: string, tokens: number): void {
+function requireRoom(model: OpenModel, what: string, tokens: number): void {
+  const { description } = model;
   if (description.context === undefined || tokens <= description.context) return;
+  // What cannot run at all has no use for fewer tokens.
+  requireArchitecture(model.requireFile(what));
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
     `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model knows no further positions`,

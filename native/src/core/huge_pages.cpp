@@ -158,14 +158,24 @@ void HugePages::reread(const Mapping& mapping) {
   for (size_t at = 0; at < mapping.size; at += kRereadWindow)
     if (stop_.load(std::memory_order_acquire) || sync_file_range(mapping.fd, static_cast<off_t>(at), kRereadWindow, kWrite) != 0) return;
   // What is not there yet comes in large pages now, and what was read from the disk for this mapping has them already.
-  if (!each_window(mapping, [&](size_t at, size_t bytes) { return madvise(mapping.data + at, bytes, kPopulateRead) == 0; })) return;
+  if (!each_window(mapping, [&](size_t at, size_t bytes) { return populate(mapping, at, bytes); })) return;
   const Resident all = resident_in(mapping);
+  size_t huge = all.huge;
+  bool worked = false;
   int in_vain = 0;
-  if (all.huge < all.bytes / 10 * 9)
+  if (huge < all.bytes / 10 * 9)
     each_window(mapping, [&](size_t at, size_t bytes) {
-      bool gained = false;
-      for (int tries = 0; tries < kTries && !gained; tries++)
-        if (!reread_window(mapping, at, bytes, &gained)) return false;
+      const uint8_t *begin = mapping.data + at, *end = begin + bytes;
+      std::optional<size_t> found = huge_between(begin, end);
+      // Only what the system has shown to do, and what can be seen in a window, is worth another try.
+      const int tries = found && worked ? kTries : 1;
+      for (int i = 0; i < tries && !(found && *found >= bytes / kHuge * kHuge); i++) {
+        if (stop_.load(std::memory_order_acquire) || !reread_window(mapping, at, bytes)) return false;
+        found = huge_between(begin, end);
+      }
+      const size_t before = std::exchange(huge, found ? huge : resident_in(mapping).huge);
+      const bool gained = found ? *found > 0 || bytes < kHuge : huge > before;
+      worked = worked || gained;
       in_vain = gained ? 0 : in_vain + 1;
       return in_vain < 2;
     });
@@ -175,32 +185,23 @@ void HugePages::reread(const Mapping& mapping) {
 // visit(at, bytes) for every window, until one fails, or too much time is lost, or this is to stop; whether all were visited.
 template <class Visit>
 bool HugePages::each_window(const Mapping& mapping, Visit&& visit) const {
-  std::chrono::duration<double> late{0};
-  for (size_t at = 0; at < mapping.size; at += kRereadWindow) {
-    const size_t bytes = std::min(kRereadWindow, mapping.size - at);
-    const auto began = std::chrono::steady_clock::now();
-    if (stop_.load(std::memory_order_acquire) || !visit(at, bytes)) return false;
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began, allowed{static_cast<double>(kRereadWindow) / kRereadRate};
-    late += std::max(taken - allowed, std::chrono::duration<double>(0));
-    if (late > kPatience) return false;
-  }
+  for (size_t at = 0; at < mapping.size; at += kRereadWindow)
+    if (stop_.load(std::memory_order_acquire) || late_ > kPatience || !visit(at, std::min(kRereadWindow, mapping.size - at))) return false;
   return true;
 }
 
-// False where the system refuses. `gained` where the window lies in large pages, or more of it than before.
-bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes, bool* gained) const {
-  uint8_t* data = mapping.data + at;
-  const auto huge = [&] { return huge_between(data, data + bytes); };
-  const std::optional<size_t> known = huge();
-  *gained = known && *known >= bytes / 10 * 9;
-  if (*gained) return true;
-  const size_t before = known ? *known : resident_in(mapping).huge;
-  // Pages leave the cache only when nobody has them mapped: what a reader maps again in between stays as it is.
-  const bool done = madvise(data, bytes, MADV_DONTNEED) == 0 &&
-                    posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
-                    madvise(data, bytes, kPopulateRead) == 0;
-  *gained = done && (known ? huge().value_or(0) : resident_in(mapping).huge) > before;
+bool HugePages::populate(const Mapping& mapping, size_t at, size_t bytes) {
+  const auto began = std::chrono::steady_clock::now();
+  const bool done = madvise(mapping.data + at, bytes, kPopulateRead) == 0;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began, allowed{static_cast<double>(kRereadWindow) / kRereadRate};
+  late_ += std::max(taken - allowed, std::chrono::duration<double>(0));
   return done;
+}
+
+// Pages leave the cache only when nobody has them mapped: what a reader maps again in between stays as it is.
+bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) {
+  return madvise(mapping.data + at, bytes, MADV_DONTNEED) == 0 &&
+         posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 && populate(mapping, at, bytes);
 }
 
 void HugePages::copy(const Mapping& mapping) {

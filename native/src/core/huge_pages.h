@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -44,13 +45,15 @@ class HugePages {
   void reread(const Mapping& mapping);
   template <class Visit>
   bool each_window(const Mapping& mapping, Visit&& visit) const;
-  bool reread_window(const Mapping& mapping, size_t at, size_t bytes, bool* gained) const;
+  bool populate(const Mapping& mapping, size_t at, size_t bytes);
+  bool reread_window(const Mapping& mapping, size_t at, size_t bytes);
   void copy(const Mapping& mapping);
   bool copy_window(const Mapping& mapping, size_t at, size_t bytes) const;
 
   std::atomic<bool> stop_{false};
   std::atomic<bool> done_{false};
   std::atomic<size_t> bytes_{0};
+  std::chrono::duration<double> late_{0};  // of the thread: how much longer than a good disk this one took
   std::thread thread_;
 };
 

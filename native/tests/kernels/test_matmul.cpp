@@ -205,14 +205,14 @@ TEST_CASE("matmul: closer than 8-bit activations with one scale a block") {
   }
 }
 
-// Rows of 4, 8, 12 and any number of times 256 have loops of their own.
+// Rows of 4, 8, 12 and any multiple of 4 times 256 have loops of their own, and so have others.
 TEST_CASE("matmul: decode and prompt paths agree") {
   for (Type type : kAll) {
-    for (size_t width : {768, 1024, 2048, 3072, 5120}) {
+    for (size_t width : {768, 1024, 2048, 3072, 4096, 5120}) {
       Problem p = make(type, width, 40, 7, width);
       const std::vector<float> all = run(k, p);
-      // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is rounded to f32 with it.
-      const double limit = 4e-6;
+      // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is rounded to f32 with it, once a chunk.
+      const double limit = 4e-6 * std::max(1.0, std::sqrt(static_cast<double>(width) / 1024));
       for (size_t t = 0; t < p.tokens; ++t) {
         Problem one = {type, p.k, p.n, 1, buffer(p.stride() * p.n), {}, {}, 0.0};
         std::memcpy(one.w.get(), p.w.get(), p.stride() * p.n);

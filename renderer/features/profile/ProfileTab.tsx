@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
 import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
+import { roofOf } from "../../../main/contract/views/run.ts";
 import { SIMULATED_TIME } from "../../devices/choices.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
@@ -16,7 +17,7 @@ import { DeviceChip, Meter, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
-import { roofOf, tokenParts } from "./breakdown.ts";
+import { tokenParts } from "./breakdown.ts";
 import type { ProfileSlice } from "./slice.ts";
 import { slowestSlice } from "./slices.ts";
 import { Timeline } from "./Timeline.tsx";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { partOf, roofOf, tokenParts } from "./breakdown.ts";
+import { roofOf } from "../../../main/contract/views/run.ts";
+import { partOf, tokenParts } from "./breakdown.ts";
 
 /** A prompt of one step, then two tokens of 10 ms with 2 ms between them. */
 const strings = ["", "rms_norm + qkv_linear", "rope_append + attention_cached", "iota"];

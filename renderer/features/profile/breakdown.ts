@@ -1,5 +1,5 @@
 /** Where the time of one written token goes, and what a row's bandwidth says about memory. */
-import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
+import type { ProfileView } from "../../../main/contract/views/run.ts";
 
 export const PARTS = ["weights", "attention", "rest", "drawing", "between"] as const;
 export type PartName = (typeof PARTS)[number];
@@ -51,18 +51,4 @@ export function tokenParts({ steps, slices, strings }: Pick<ProfileView, "steps"
     seconds: total,
     parts: PARTS.map((part) => ({ part, seconds: mean(part), share: total === 0 ? 0 : mean(part) / total })),
   };
-}
-
-/** Below this an instruction's time is that of starting and ending it; a rate of its bytes would say nothing. */
-const LEAST_BYTES = 64 * 1024;
-
-export type Roof =
-  | { readonly kind: "share"; readonly value: number }
-  /** Faster than memory: the weights are so small that they stay in the processor's cache from token to token. */
-  | { readonly kind: "cache"; readonly value: number }
-  | { readonly kind: "none" };
-
-export function roofOf({ roofShare, bytes, count }: Pick<ProfileRow, "roofShare" | "bytes" | "count">): Roof {
-  if (roofShare === null || bytes / Math.max(1, count) < LEAST_BYTES) return { kind: "none" };
-  return { kind: roofShare > 1 ? "cache" : "share", value: roofShare };
 }

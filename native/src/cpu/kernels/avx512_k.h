@@ -101,10 +101,10 @@ struct Heads45 {
 };
 template <class Block>
 RLX_INLINE Heads45 heads45(const Block* b) {
-  __m512i all = _mm512_zextsi128_si512(load128(b[0].d));
-  all = _mm512_inserti32x4(all, load128(b[1].d), 1);
-  all = _mm512_inserti32x4(all, load128(b[2].d), 2);
-  all = _mm512_inserti32x4(all, load128(b[3].d), 3);
+  __m512i all = _mm512_zextsi128_si512(load128(&b[0]));
+  all = _mm512_inserti32x4(all, load128(&b[1]), 1);
+  all = _mm512_inserti32x4(all, load128(&b[2]), 2);
+  all = _mm512_inserti32x4(all, load128(&b[3]), 3);
   // The same as unpack_scales. Of its words a b c: a c b c, of which whole bytes, low and high nibbles and what lies two bits further
   // up are taken; the upper halves are composed of two of these.
   const __m512i words = _mm512_shuffle_epi32(all, static_cast<_MM_PERM_ENUM>(1 | 3 << 2 | 2 << 4 | 3 << 6));
@@ -163,7 +163,7 @@ template <class Block, size_t Fours>
 RLX_INLINE void row_fours45(const RowsTask& task, const uint8_t* row, F* total) {
   *total = fzero();
   const auto add = [&](size_t four) RLX_LAMBDA {
-    if (task.k >= kLongRow) ask_ahead<4 * sizeof(Block)>(row + four * 4 * sizeof(Block));
+    if (Fours == kAnyFours && task.k >= kLongRow) ask_ahead<4 * sizeof(Block)>(row + four * 4 * sizeof(Block));
     add_four45(reinterpret_cast<const Block*>(row) + 4 * four, task.act, 4 * four, total);
   };
   if constexpr (Fours == kAnyFours) {
@@ -264,7 +264,8 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (c % 4 == 0) ask_ahead<4 * sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
+        if (task.k < 4 * kChunk) ask_ahead<sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
+        else if (c % 4 == 0) ask_ahead<4 * sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
         return unpack6(b[c]);
       },
       [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });

@@ -156,7 +156,7 @@ RLX_INLINE void touch_next_pages(const uint8_t* row, size_t bytes) {
 // the walk breaks most: in long rows, and with AVX-512 in all of Q6_K, which has few instructions for its bytes. (On two
 // cores, by what the neighbours do: rows of 8192 1.0 to 2 times as fast, Q6_K of 1024 and 2048 0.95 to 1.45 times, but
 // Q4_K of those 0.9 to 1.1 times. In a whole model rows of 8192 take 5 to 8 % less time.)
-// With a multiple of 64 bytes each line is asked for once, as in the types of 32-blocks, Q4_K and Q5_K for each 1024 values.
+// AVX-512 asks for 1024 values at once, a multiple of 64 bytes in all types but Q6_K: so in rows of whole 1024 values each line once.
 template <size_t Bytes>
 RLX_INLINE void ask_ahead(const uint8_t* piece) {
   for (size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(piece + 8192 + line, 0, 2);
