@@ -75,7 +75,7 @@ for (const { theme, width, height } of LOOKS)
     await test.step("a file is picked, and sent to the engine", async () => {
       const chosen = page.waitForEvent("filechooser");
       await page.keyboard.press("Control+O");
-      await (await chosen).setFiles(sampleCopy(folder, `picked-${theme}.gguf`));
+      await (await chosen).setFiles(sampleCopy(folder, `picked-${theme}-${width}.gguf`));
       await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
       const send = page.getByRole("button", { name: "Send the file to the engine" }).first();
       await tabTo(page, send);
@@ -144,7 +144,7 @@ for (const { theme, width, height } of LOOKS)
 
     await test.step("the package is written where it was asked for", async () => {
       const panel = await view(page, "Alt+8", "Export");
-      const path = join(folder, `picked-${theme}.mlpackage`);
+      const path = join(folder, `picked-${theme}-${width}.mlpackage`);
       await tabTo(page, panel.getByLabel("Where to write the package"));
       await page.keyboard.press("Control+A");
       await page.keyboard.type(path);

@@ -73,6 +73,30 @@ for (const [theme, width, height] of LOOKS)
     expect(errors).toEqual([]);
   });
 
+/** The devices of the legend with their counts. */
+const legend = async (page: Page): Promise<string> =>
+  (await page.locator('button[title^="Only "]').allInnerTexts()).join(" ");
+
+test("another target moves ops to other devices, and back", async ({ page }) => {
+  const errors = await openWindow(page, plain.url);
+  await openPath(page, sampleCopy(folder, "target.gguf"));
+  await showTab(page, "Graph");
+  await expect.poll(() => legend(page)).toMatch(/ANE[^]*CPU/);
+  const here = await legend(page);
+  const target = page.getByRole("button", { name: "Target of the prediction" });
+  const pick = async (field: RegExp, value: string): Promise<void> => {
+    await target.click();
+    await page.getByRole("combobox", { name: field }).selectOption(value);
+    await page.keyboard.press("Escape");
+  };
+  await pick(/^Compute units/, "cpu");
+  await expect.poll(() => legend(page)).not.toContain("ANE");
+  await picture(page, "target-cpu-graph");
+  await pick(/^Compute units/, "cpu-ane");
+  await expect.poll(() => legend(page)).toBe(here);
+  expect(errors).toEqual([]);
+});
+
 test.describe("over the double of Core ML", () => {
   // Setup builds it: in CI its absence is a failure, not a skip.
   test.skip(!existsSync(double) && process.env["CI"] !== "true", "the double of Core ML is not built");

@@ -1,23 +1,30 @@
-// A short life of the addon, to run under the sanitizers: graphs on every instruction set, cancels, disposals while a run is
-// on its way, plans that lie, conversions. Prints its counts and ends with a code.
+// A short life of the addon, to run under the sanitizers: graphs and packed weights on every instruction set, a model that writes,
+// cancels, disposals while a run is on its way, plans that lie, conversions. Prints its counts and ends with a code.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { compileCpu } from "../backends/cpu/compile.ts";
 import type { CpuEngine, RunRequest } from "../backends/cpu/engine.ts";
 import { compile } from "../compiler/compile.ts";
+import { openGguf } from "../formats/gguf/open.ts";
 import { GraphBuilder } from "../ir/builder.ts";
+import type { PackedType } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
 import { loadAddon } from "../node/addon.ts";
+import { openFileSource } from "../node/fileByteSource.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
+import { runBench } from "../runtime/bench.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
+import { openDecoder } from "../runtime/decoderModel.ts";
 import { caches, endless, nest } from "./controlGraphs.ts";
 import { damagedPlan } from "./mutatePlan.ts";
+import { repositoryRoot } from "./oracleProcess.ts";
 import { seededRandom } from "./random.ts";
 import { randomWindowCase } from "./randomWindows.ts";
+import { packedBytes, weightFile } from "./weightFile.ts";
 
 const path = process.argv[2] === undefined ? null : resolve(process.argv[2]);
 const folder = mkdtempSync(join(tmpdir(), "rlx-sanitize-"));
@@ -176,6 +183,55 @@ async function runLayer(engine: CpuEngine, graph: Graph, asGgml: boolean): Promi
   compiled.dispose();
 }
 
+const PACKED: readonly PackedType[] = ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"];
+
+/** Rows of a packed matrix, normed, against packed matrices alone and in a gated pair; 1280 values are no whole pieces of 1024. */
+function packedProducts(type: PackedType, width: number): Graph {
+  const builder = new GraphBuilder(opTable, type);
+  const g = typedBuilder(builder);
+  builder.limitSymbol("T", 64);
+  const tokens = builder.input("tokens", tensor("i32", ["T"]));
+  const weight = (name: string): Value => builder.param(name, tensor(type, [48, width]), { file: "f", tensor: name });
+  const table = weight("table");
+  const ones = builder.constant(hostTensor("f32", [width], new Float64Array(width).fill(1)));
+  const x = g.rms_norm([g.gather([table, tokens], { axis: 0 }), ones], { eps: 1e-6 });
+  builder.output("logits", g.linear([x, table]));
+  builder.output("gated", g.mul([g.silu([g.linear([x, weight("gate")])]), g.linear([x, weight("up")])]));
+  return builder.finish();
+}
+
+/** Prompts of all the sizes that have kernels of their own, of every packed type. */
+async function runPacked(engine: CpuEngine): Promise<void> {
+  for (const [type, width] of PACKED.flatMap((type) => [1024, 1280].map((width) => [type, width] as const))) {
+    const graph = compile(packedProducts(type, width), { backend: "cpu" }).graph;
+    const file = weightFile(graph, (_, { shape }) => packedBytes(type, Number(shape[0]) * Number(shape[1]), width));
+    const compiled = cpuDevice(engine, { threads: 2, weights: file }).compile(graph);
+    const session = compiled.open();
+    for (const tokens of [1, 2, 5, 6, 64])
+      await session.run({
+        inputs: { tokens: Int32Array.from({ length: tokens }, (_, i) => (i * 7) % 48) },
+        fetch: ["logits", "gated"],
+      });
+    session.dispose();
+    compiled.dispose();
+    file.remove();
+    done++;
+  }
+}
+
+/** The sample model reads a prompt, and draws tokens natively, many in one run. */
+async function runSample(engine: CpuEngine): Promise<void> {
+  const path = join(repositoryRoot, "assets/models/rlx-sample.gguf");
+  const model = await openGguf(await openFileSource(path));
+  const decoder = openDecoder(engine, model, [path], { threads: 2 });
+  const session = decoder.open({ context: 256 });
+  await runBench(session, { promptTokens: 40, generateTokens: 48, repeats: 1, warmup: 0 });
+  session.dispose();
+  decoder.dispose();
+  await model.close();
+  done++;
+}
+
 const best = loadAddon({ path });
 for (const isa of best.isas) {
   const engine = loadAddon({ path, isa });
@@ -183,6 +239,8 @@ for (const isa of best.isas) {
   await runLayer(engine, layer("f32", "f16"), true);
   await runWindows(engine);
   await runControl(engine);
+  await runPacked(engine);
+  await runSample(engine);
   for (const [graph, asGgml] of [
     [layer("f16", "f32"), false],
     [layer("f32", "f16"), true],

@@ -187,7 +187,6 @@ export function roofOf({ roofShare, bytes, count }: Pick<ProfileRow, "roofShare"
   return { kind: roofShare > 1 ? "cache" : "share", value: roofShare };
 }
 
-
 export const profileView = z.object({
   device: runDevice,
   truth,
