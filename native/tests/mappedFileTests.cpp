@@ -150,6 +150,13 @@ void test_huge_pages_of(rlx::HugePages::Way way) {
     // What was copied no longer follows the file, but the file counts as changed.
     if (copies) CHECK(!there || first.is_in(weights, 0));
   }
+  if (must) {  // nobody in the way
+    first.fill();
+    rlx::Weights quiet({first.path()});
+    quiet.use_huge_pages(way, kPlenty);
+    wait_for(quiet.huge());
+    CHECK(quiet.huge().done() && quiet.huge().bytes() >= content.size() / 2);
+  }
   for (int i = 0; i < 20; i++) {  // closed in the middle, or cut while its pages are exchanged and read
     first.fill();
     rlx::Weights weights({first.path()});
