@@ -10,6 +10,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Attack } from "../../testing/hostileGguf.ts";
 import { attack, touchModel } from "../../testing/hostileGguf.ts";
 import { writeBigFile } from "../../testing/bigGguf.ts";
+import { peakGrowth } from "../../testing/peakMemory.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { meteredSource } from "../byteSource.ts";
@@ -29,15 +30,13 @@ const collect = (): void => {
   gc();
 };
 
-/** The most memory this process ever held, so that what was taken and given back between two looks counts too. */
-const peakBytes = (): number => process.resourceUsage().maxRSS * 1024;
-
 /** Garbage is collected after so many files: how long it may lie is the machine's affair, what a file needs is ours. */
 const BATCH = 40;
 
 /** How often each end was met; all of it coded, in time and within memory. */
 async function attackAll(first: number, count: number, options: Attack): Promise<Map<string, number>> {
-  const before = peakBytes();
+  collect();
+  const growth = peakGrowth();
   const ends = new Map<string, number>();
   for (let done = 0; done < count; done += BATCH) {
     const { faults, outcomes } = await attack(first + done, BATCH, options);
@@ -45,7 +44,7 @@ async function attackAll(first: number, count: number, options: Attack): Promise
     for (const [end, times] of outcomes) ends.set(end, (ends.get(end) ?? 0) + times);
     collect();
   }
-  expect(peakBytes() - before).toBeLessThan(256 << 20);
+  expect(growth()).toBeLessThan(256 << 20);
   return ends;
 }
 
