@@ -351,7 +351,7 @@ describe("answers", () => {
       whyNoRouting: expect.stringContaining("mixture of experts") as string,
     });
     expect((await command("tokenize DIR/experts.gguf --text the")).out).toMatch(/256 +"th"/);
-    // Also where there would be something else to say: more tokens than it has positions for, and no chat template.
+    // Also where there would be something else to say: more tokens than it has positions for.
     expect(await command("bench DIR/experts.gguf --pp 5000")).toMatchObject({
       code: 1,
       err: expect.stringContaining("mixture of experts") as string,
