@@ -1,7 +1,8 @@
 /** The same ids as llama.cpp: on its own test pairs elsewhere, here on thousands of generated texts per vocabulary. */
 import { afterAll, describe, expect, it } from "vitest";
-import { boolEntry, numberEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
+import { boolEntry, numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
+import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { llamaEndings, llamaForget, llamaInfo, llamaMissing, llamaPieces, llamaTokenize } from "../testing/llama.ts";
 import { seededRandom } from "../testing/random.ts";
 import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
@@ -75,21 +76,64 @@ describe.skipIf(missing)("the same ids as llama.cpp", () => {
     }
   });
 
-  it("takes every single code point, alone and between letters", async () => {
-    const texts: string[] = [];
-    for (let start = 0; start < 0x110000; start += 64) {
-      const points = Array.from({ length: 64 }, (_, i) => start + i).filter((p) => p > 0 && (p < 0xd800 || p > 0xdfff));
-      texts.push(points.map((p) => `a${String.fromCodePoint(p)}b `).join(""));
-    }
-    const { path, file } = await folder.variant(await openShared(GPT2), "points.gguf", pre("default"));
-    const tokenizer = createTokenizer(file);
-    const expected = await llamaTokenize(path, texts, { addSpecial: false, parseSpecial: false });
-    texts.forEach((text, i) => {
-      const got = tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
-      if (got.join() !== expected[i]!.join()) throw new Error(`code points from ${(i * 64).toString(16)}`);
-    });
-  });
+  it.each(["default", "llama-bpe", "deepseek-coder", "deepseek-llm", "deepseek-v3", "viking"])(
+    "gpt-2 cut by %s: every code point of two planes and some of the others, among letters, signs and spaces",
+    async (name) => {
+      const points = [...steps(1, 0x20000, 1), ...steps(0x20000, 0x110000, 61)].filter((p) => p < 0xd800 || p > 0xdfff);
+      const texts = Array.from({ length: Math.ceil(points.length / 64) }, (_, i) =>
+        points
+          .slice(i * 64, i * 64 + 64)
+          .map((p) => surrounded(String.fromCodePoint(p)))
+          .join(""),
+      );
+      const { path, file } = await folder.variant(await openShared(GPT2), `points-${name}.gguf`, {
+        ...pre(name),
+        ...joiningEntries(await openShared(GPT2)),
+      });
+      const tokenizer = createTokenizer(file);
+      const expected = await llamaTokenize(path, texts, { addSpecial: false, parseSpecial: false });
+      texts.forEach((text, i) => {
+        const got = tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
+        if (got.join() !== expected[i]!.join()) throw new Error(`code points from ${points[i * 64]?.toString(16)}`);
+      });
+    },
+  );
 });
+
+const steps = (from: number, to: number, step: number): number[] =>
+  Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => from + i * step);
+
+/** Behind ©, which no pattern names, one sees where the space before a letter goes. */
+const surrounded = (point: string): string => `a${point}b !${point}! ${point}0${point}é${point}© ${point}`;
+
+function textsOf(file: GgufFile, key: string): string[] {
+  const table = file.metadata.strings(key);
+  return Array.from({ length: table.length }, (_, i) => table.textAt(i));
+}
+
+/** A vocabulary in which letters, signs, digits and spaces join the first byte of whatever follows, so that every cut shows. */
+function joiningEntries(file: GgufFile): Record<string, MetadataEntry> {
+  const tokens = textsOf(file, "tokenizer.ggml.tokens");
+  const merges = textsOf(file, "tokenizer.ggml.merges");
+  const known = new Set(tokens);
+  // The lead bytes of UTF-8 beyond ASCII stand for themselves in byte-level vocabularies.
+  const leads = Array.from({ length: 0xf5 - 0xc2 }, (_, i) => String.fromCodePoint(0xc2 + i));
+  // é and © end in the bytes A9.
+  const joined = ["a", "!", "0", "Ġ", "©"].flatMap((before) => leads.map((lead) => [before, lead] as const));
+  for (const [before, after] of [...joined, ["©", "Ġ"] as const]) {
+    if (!known.has(before + after)) tokens.push(before + after);
+    merges.unshift(`${before} ${after}`);
+  }
+  return {
+    "tokenizer.ggml.tokens": stringsEntry("tokenizer.ggml.tokens", tokens),
+    "tokenizer.ggml.merges": stringsEntry("tokenizer.ggml.merges", [...new Set(merges)]),
+    "tokenizer.ggml.token_type": numbersEntry(
+      "tokenizer.ggml.token_type",
+      "i32",
+      tokens.map(() => 1),
+    ),
+  };
+}
 
 describe.skipIf(missing)("tokens, one by one", () => {
   it.each(SHARED)("%s: the same bytes", async (name) => {

@@ -2,7 +2,7 @@
  * Text as the pre-tokenizers see it: one UTF-16 unit per code point, so that positions mean the same in every form.
  * `folded` keeps ASCII and replaces each other code point by a sign for its class (letter, number, …, white space as vertical tab),
  * so that plain regular expressions can speak of classes. `plain` keeps the code points of the basic
- * plane, white space aside.
+ * plane, white space aside; of those beyond it only letters with case are told from others, by one that stands for all.
  * The tables are our own: what an engine takes for a letter depends on its version.
  */
 import { UNICODE_RUNS } from "./unicodeTables.ts";
@@ -18,6 +18,17 @@ export const SIGN = {
   space: "\v",
 } as const;
 
+/** U+0100, a letter with case that is in no other class. */
+const CASED = "\u0100";
+const CASED_BEYOND = [
+  [0x10400, 0x1044f],
+  [0x104b0, 0x104d3],
+  [0x104d8, 0x104fb],
+  [0x10c80, 0x10cb2],
+  [0x10cc0, 0x10cf2],
+  [0x118a0, 0x118df],
+  [0x1e900, 0x1e943],
+] as const;
 const WHITE_SPACE = [0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000];
 
 let table: Uint16Array | undefined;
@@ -58,7 +69,6 @@ export function unitsOf(text: string): Units {
   if (isAscii(text)) return { folded: text, plain: text, positions: undefined };
   const fold = foldTable();
   const space = SIGN.space.charCodeAt(0);
-  const other = SIGN.other.charCodeAt(0);
   const folded = new Uint16Array(text.length);
   const plain = new Uint16Array(text.length);
   const positions = new Int32Array(text.length + 1);
@@ -69,7 +79,7 @@ export function unitsOf(text: string): Units {
     const lone = point >= 0xd800 && point <= 0xdfff;
     const sign = fold[lone ? 0xfffd : point] ?? 0;
     folded[count] = sign;
-    plain[count] = sign === space ? space : point > 0xffff || lone ? other : point;
+    plain[count] = sign === space ? space : point > 0xffff || lone ? beyond(point) : point;
     positions[count] = at;
     at += point > 0xffff ? 2 : 1;
     count += 1;
@@ -81,6 +91,9 @@ export function unitsOf(text: string): Units {
     positions: count === text.length ? undefined : positions.subarray(0, count + 1),
   };
 }
+
+const beyond = (point: number): number =>
+  (CASED_BEYOND.some(([first, last]) => point >= first && point <= last) ? CASED : SIGN.other).charCodeAt(0);
 
 const decoder = new TextDecoder("utf-16le", { ignoreBOM: true });
 function stringOf(units: Uint16Array): string {
