@@ -18,10 +18,10 @@ import { evaluate } from "../ops/evaluate.ts";
 import { WEIGHTS } from "../ops/families/cpu.ts";
 import { values, weight } from "../ops/families/samples.ts";
 import { OPS, opOf } from "../ops/index.ts";
-import { outputName, sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
+import { outputName, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
 import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
-import { packedBytes, weightFile } from "../testing/weightFile.ts";
+import { packedBytes, storedGraph, weightFile } from "../testing/weightFile.ts";
 import { loadAddon } from "./addon.ts";
 
 /** What is multiplied with blocks of 256 is rounded to 8 bits first. */
@@ -33,7 +33,7 @@ const engines: readonly CpuEngine[] = loadAddon().isas.map((isa) => loadAddon({ 
 async function runSample(engine: CpuEngine, op: AnyOp, sample: Sample<AttrRecord>): Promise<string | undefined> {
   const rule = cpuRules(op.name);
   if (typeof rule === "string") return rule;
-  const graph = sampleGraph(op, sample);
+  const graph = storedGraph(op, sample);
   const node = graph.nodes.find((candidate) => candidate.op === op.name)!;
   const support = supportOf(graph, node, "cpu");
   if (support.state !== "native") return support.reason;

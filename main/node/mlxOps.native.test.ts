@@ -24,7 +24,7 @@ import { mlxDevice } from "../runtime/mlxDevice.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
 import type { WeightFile } from "../testing/weightFile.ts";
 import { expectClose, numbersOf } from "../testing/nativeTensors.ts";
-import { packedBytes, weightFile } from "../testing/weightFile.ts";
+import { packedBytes, storedGraph, weightFile } from "../testing/weightFile.ts";
 import { loadAddon } from "./addon.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
 import { reasonNotFound } from "../testing/skipping.ts";
@@ -67,7 +67,7 @@ async function compare(graph: Graph, mode: MlxMode, given: EvaluationInput, weig
 
 /** One sample; the reason when MLX cannot run it. */
 async function runSample(op: AnyOp, sample: Sample<AttrRecord>, mode: MlxMode): Promise<string | undefined> {
-  const graph = sampleGraph(op, sample);
+  const graph = storedGraph(op, sample);
   const { graph: legal, blocked } = compile(graph, { backend: "mlx", passes: [], blocked: "keep", verify: true });
   const [reason] = blocked.values();
   if (reason !== undefined) return reason;

@@ -2,10 +2,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AttrRecord } from "../ir/attributes.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { ElementType, PackedType } from "../ir/dtype.ts";
-import { blockLayout } from "../ir/dtype.ts";
+import { blockLayout, isPacked } from "../ir/dtype.ts";
+import { specialize } from "../ir/specialize.ts";
 import type { TensorType } from "../ir/type.ts";
+import type { AnyOp, Sample } from "../ops/defineOp.ts";
+import { opTable } from "../ops/index.ts";
+import { sampleGraph } from "../ops/sampleData.ts";
 import { seededRandom } from "./random.ts";
 
 export interface WeightFile {
@@ -15,6 +20,13 @@ export interface WeightFile {
     tensor: string,
   ) => { readonly file: number; readonly offset: number; readonly bytes: number };
   readonly remove: () => void;
+}
+
+/** The graph of a sample, the sizes of its packed operands bound: what lies in a file has sizes. */
+export function storedGraph(op: AnyOp, sample: Sample<AttrRecord>): Graph {
+  const stored = sample.inputs.filter(({ type }) => isPacked(type.dtype)).flatMap(({ type }) => type.shape);
+  const bindings = Object.entries(sample.bindings ?? {}).filter(([symbol]) => stored.includes(symbol));
+  return specialize(opTable, sampleGraph(op, sample), Object.fromEntries(bindings));
 }
 
 /** One file with the bytes of every param of the graph. */

@@ -26,6 +26,8 @@ import { repositoryRoot } from "../../testing/oracleProcess.ts";
 import type { ExportReport } from "./export.ts";
 import { bindingsOf, exportPackage, flexibleVariants, previewInSteps } from "./export.ts";
 import type { ShapeFlexibility } from "./flexible.ts";
+import type { MilConstant, MilFunction } from "./mil/types.ts";
+import { elementCount, nestedOperations } from "./mil/types.ts";
 import { openPackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";
 import { SimulatedDecoder } from "./simulator/decoder.ts";
@@ -39,9 +41,10 @@ const NAMES = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, log
 const CONTEXT = 96;
 const missing = oracleMissing();
 
-async function makeFile(preset: string, type: string): Promise<GgufFile> {
-  const path = join(folder, `${preset}-${type}.gguf`);
-  const flags = ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path];
+async function makeFile(preset: string, type: string, tied?: boolean): Promise<GgufFile> {
+  const path = join(folder, `${preset}-${type}-${tied}.gguf`);
+  const tying = tied === undefined ? [] : [tied ? "--tied" : "--no-tied"];
+  const flags = ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path, ...tying];
   execFileSync(join(repositoryRoot, ".venv/bin/python"), flags, { cwd: join(repositoryRoot, "python"), stdio: "pipe" });
   return openGguf(await openFileSource(path));
 }
@@ -128,7 +131,49 @@ const divergence = (exact: Float64Array, other: Float64Array): number =>
   exact.reduce((sum, p, i) => sum + Math.exp(p) * (p - (other[i] ?? NaN)), 0);
 const best = (row: Float64Array): number => row.reduce((at, x, i) => (x > (row[at] ?? -Infinity) ? i : at), 0);
 
+/** Where a function's constants lie in the weight file, each with its number of elements. */
+function recordsOf(functions: readonly MilFunction[]): Map<number, number> {
+  const records = new Map<number, number>();
+  const add = ({ type, data }: MilConstant): void =>
+    void (data.kind === "blob" && records.set(data.offset, elementCount(type.shape)));
+  for (const { operations } of functions)
+    for (const op of operations.flatMap((outer) => [outer, ...nestedOperations(outer)])) {
+      if (op.value) add(op.value);
+      for (const [, bindings] of op.inputs) for (const b of bindings) if (b.kind === "value") add(b.value);
+    }
+  return records;
+}
+
 describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
+  it.each([
+    { preset: "tiny-qwen3", tied: true },
+    { preset: "tiny-llama3", tied: false },
+  ])(
+    "$preset: both functions read the same records, an embedding that is the output too is one of them",
+    async (the) => {
+      const file = await makeFile(the.preset, "q4_k_m", the.tied);
+      const { vocabulary, width, tiedEmbedding } = requireArchitecture(file);
+      expect(tiedEmbedding).toBe(the.tied);
+      for (const profile of ["exact", "gpu", "ane"] as const) {
+        const { path } = await exported(file, profile);
+        const reader = packageReader(path);
+        const { program } = await openPackage(reader);
+        await reader.close();
+        const [first, second] = program.functions.map((f) => recordsOf([f]));
+        const tables = (records = new Map<number, number>()): number[] =>
+          [...records].filter(([, count]) => count === vocabulary * width).map(([offset]) => offset);
+        expect(tables(first)).toHaveLength(the.tied ? 1 : 2);
+        expect(tables(second)).toEqual(tables(first));
+        // What only one of them has (a table of positions for its steps) is less than a layer's matrix.
+        const own = [...(first ?? []), ...(second ?? [])].filter(
+          ([offset]) => !(first?.has(offset) && second?.has(offset)),
+        );
+        for (const [, count] of own) expect(count).toBeLessThan(width * width);
+      }
+      await file.close();
+    },
+  );
+
   for (const [preset, type] of [
     ["tiny-qwen3", "q4_k_m"],
     ["tiny-llama3", "q8_0"],

@@ -38,6 +38,7 @@ export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
     { title: "q4_k", inputs: [weight(2, [2, 256], "q4_k")], attrs: {} },
     { title: "q6_k", inputs: [weight(3, [1, 512], "q6_k")], attrs: {} },
     { title: "q5_1, odd number of rows", inputs: [weight(4, [5, 64], "q5_1")], attrs: {} },
+    { title: "q8_0, symbolic number of rows", inputs: [weight(6, ["N", 64], "q8_0")], attrs: {}, bindings: { N: 7 } },
     { title: "more dimensions than Core ML has", inputs: [weight(5, [1, 1, 2, 1, 1, 256], "q6_k")], attrs: {} },
   ],
 });
