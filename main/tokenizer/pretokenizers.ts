@@ -11,28 +11,11 @@ const L = `A-Za-z${SIGN.letter}`;
 const N = `0-9${SIGN.number}`;
 /** ASCII members of Unicode's P: everything printable that is neither letter, digit nor a symbol ($+<=>^\`|~). */
 const P = `!-#%-*,-/:;?@\\[-\\]_{}${SIGN.punctuation}`;
-
 /** ASCII members of Unicode's S. */
 const S = `$+<=>^\`|~${SIGN.symbol}`;
 const M = SIGN.mark;
-/**
- * Letters with case as DeepSeek's first model lists them: fewer than Unicode has today (no Georgian capitals, no Coptic Nuskhuri, …).
- */
-const CASED =
-  "A-Za-z\\u00b5\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u01ba\\u01bc-\\u01bf\\u01c4-\\u0293\\u0295-\\u02af" +
-  "\\u0370-\\u0373\\u0376\\u0377\\u037b-\\u037d\\u037f\\u0386\\u0388-\\u038a\\u038c\\u038e-\\u03a1" +
-  "\\u03a3-\\u03f5\\u03f7-\\u0481\\u048a-\\u052f\\u0531-\\u0556\\u10a0-\\u10c5\\u13a0-\\u13f5" +
-  "\\u13f8-\\u13fd\\u1c90-\\u1cba\\u1cbd-\\u1cbf\\u1d00-\\u1d2b\\u1d6b-\\u1d77\\u1d79-\\u1d9a" +
-  "\\u1e00-\\u1f15\\u1f18-\\u1f1d\\u1f20-\\u1f45\\u1f48-\\u1f4d\\u1f50-\\u1f57\\u1f59\\u1f5b\\u1f5d" +
-  "\\u1f5f-\\u1f7d\\u1f80-\\u1fb4\\u1fb6-\\u1fbc\\u1fbe\\u1fc2-\\u1fc4\\u1fc6-\\u1fcc\\u1fd0-\\u1fd3" +
-  "\\u1fd6-\\u1fdb\\u1fe0-\\u1fec\\u1ff2-\\u1ff4\\u1ff6-\\u1ffc\\u2102\\u2107\\u210a-\\u2113\\u2115" +
-  "\\u2119-\\u211d\\u2124\\u2126\\u2128\\u212a-\\u212d\\u212f-\\u2134\\u2139\\u213c-\\u213f\\u2145-\\u2149" +
-  "\\u214e\\u2183\\u2184\\u2c00-\\u2c7b\\u2c7e-\\u2ce4\\u2ceb-\\u2cee\\u2cf2\\u2cf3\\ua640-\\ua66d" +
-  "\\ua680-\\ua69b\\ua722-\\ua76f\\ua771-\\ua787\\ua78b-\\ua78e\\uab70-\\uabbf\\ufb00-\\ufb06" +
-  "\\ufb13-\\ufb17\\uff21-\\uff3a\\uff41-\\uff5a";
-
 const folded = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "folded" });
-/** White space is written out in these, because \s takes U+FEFF for some. */
+/** Over plain text white space is written out as [\t-\r ], because \s takes U+FEFF for some. */
 const plain = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "plain" });
 
 interface Pattern {
@@ -53,6 +36,20 @@ const upper = `[A-Z${SIGN.letter}]`;
 const lower = `[a-z${SIGN.letter}]`;
 const cased = (digits: string, contraction: string): string =>
   `[^\\r\\n${L}${N}]?${upper}*${lower}+${contraction}|[^\\r\\n${L}${N}]?${upper}+${lower}*${contraction}|[${N}]${digits}| ?[^\\s${L}${N}]+[\\r\\n/]*|${TAIL}`;
+
+/** Letters with case as DeepSeek LLM lists them: not all that Unicode has (no small Armenian or Georgian ones, for instance). */
+const CASED =
+  "A-Za-z\\u00b5\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u01ba\\u01bc-\\u01bf\\u01c4-\\u0293\\u0295-\\u02af" +
+  "\\u0370-\\u0373\\u0376\\u0377\\u037b-\\u037d\\u037f\\u0386\\u0388-\\u038a\\u038c\\u038e-\\u03a1" +
+  "\\u03a3-\\u03f5\\u03f7-\\u0481\\u048a-\\u052f\\u0531-\\u0556\\u10a0-\\u10c5\\u13a0-\\u13f5" +
+  "\\u13f8-\\u13fd\\u1c90-\\u1cba\\u1cbd-\\u1cbf\\u1d00-\\u1d2b\\u1d6b-\\u1d77\\u1d79-\\u1d9a" +
+  "\\u1e00-\\u1f15\\u1f18-\\u1f1d\\u1f20-\\u1f45\\u1f48-\\u1f4d\\u1f50-\\u1f57\\u1f59\\u1f5b\\u1f5d" +
+  "\\u1f5f-\\u1f7d\\u1f80-\\u1fb4\\u1fb6-\\u1fbc\\u1fbe\\u1fc2-\\u1fc4\\u1fc6-\\u1fcc\\u1fd0-\\u1fd3" +
+  "\\u1fd6-\\u1fdb\\u1fe0-\\u1fec\\u1ff2-\\u1ff4\\u1ff6-\\u1ffc\\u2102\\u2107\\u210a-\\u2113\\u2115" +
+  "\\u2119-\\u211d\\u2124\\u2126\\u2128\\u212a-\\u212d\\u212f-\\u2134\\u2139\\u213c-\\u213f\\u2145-\\u2149" +
+  "\\u214e\\u2183\\u2184\\u2c00-\\u2c7b\\u2c7e-\\u2ce4\\u2ceb-\\u2cee\\u2cf2\\u2cf3\\ua640-\\ua66d" +
+  "\\ua680-\\ua69b\\ua722-\\ua76f\\ua771-\\ua787\\ua78b-\\ua78e\\uab70-\\uabbf\\ufb00-\\ufb06" +
+  "\\ufb13-\\ufb17\\uff21-\\uff3a\\uff41-\\uff5a";
 
 /** Words with their space; what ends a word or a sentence in several scripts stands apart, and so do round brackets. */
 const BLOOM = " ?[^(\\t-\\r |.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+";
