@@ -79,6 +79,22 @@ const rawSocket = (bytes: Uint8Array): Promise<string> =>
     socket.write(`${lines.join("\r\n")}\r\n\r\n`);
   });
 
+/** Tokens that are nearly the right one: of its length with another character at every place, in another case, its beginnings. */
+function wrongTokens(token: string): readonly string[] {
+  const swapped = (at: number): string => {
+    const other = token[at] === "A" ? "B" : "A";
+    return token.slice(0, at) + other + token.slice(at + 1);
+  };
+  const near = [
+    ...Array.from({ length: token.length }, (_, at) => swapped(at)),
+    token.toLowerCase(),
+    token.toUpperCase(),
+    [...token].reverse().join(""),
+    ...[1, 8, token.length - 1].map((length) => token.slice(0, length)),
+  ];
+  return near.filter((one) => one !== token);
+}
+
 const nextFrame = (socket: WebSocket): Promise<unknown> =>
   new Promise((resolve, reject) => {
     socket.once("message", (data: Buffer) => resolve(decodeFrame(data)));
@@ -185,6 +201,7 @@ describe("sockets", () => {
     expect(await refusedWith(open({ token: "" }))).toBe(401);
     expect(await refusedWith(open({ token: `${server.token}x` }))).toBe(401);
     expect(await refusedWith(open({ token: server.token.slice(1) }))).toBe(401);
+    for (const wrong of wrongTokens(server.token)) expect(await refusedWith(open({ token: wrong })), wrong).toBe(401);
     // A token in the address does not count: addresses are kept in histories and logs.
     expect(await refusedWith(open({ token: "wrong", path: `${SOCKET_PATH}?token=${server.token}` }))).toBe(401);
     expect(await refusedWith(open({ origin: "http://evil.example" }))).toBe(403);
