@@ -200,7 +200,7 @@ test("a pass is seen in the graph from both sides, change by change", async ({ p
   const stage = page.getByLabel("Stage of the graph").locator("option:checked");
   await expect(stage).toHaveText("After fuse swiglu");
   await picture(page, "graph-pass-after");
-  await page.keyboard.press("x");
+  await page.keyboard.press("Shift+X");
   await expect(stage).toHaveText("Before fuse swiglu");
   await expect(page.getByRole("img", { name: "removed" })).not.toHaveCount(0);
   await picture(page, "graph-pass-before");

@@ -136,7 +136,7 @@ test.describe("over the double of Core ML", () => {
       await expect(page.getByRole("img", { name: /^planned on/ }).first()).toBeVisible();
       await picture(page, `${theme}-${width}-graph-planned-beside`);
       await page.getByRole("application").first().focus();
-      await page.keyboard.press("p");
+      await page.keyboard.press("Shift+P");
       await picture(page, `${theme}-${width}-graph-planned`);
       expect(errors).toEqual([]);
     });

@@ -11,6 +11,8 @@ import { nodeName, producersOf } from "./graphModel.ts";
 
 export interface ResultColumn {
   readonly values: Float32Array;
+  /** 1 for each node whose number is a share of what was measured of several. */
+  readonly attributed: Uint8Array;
   /** measured: every number is a clock's · attributed: some were shared out among the ops of one instruction. */
   readonly truth: Truth;
   /** Share of all that was measured which stands in the column. */
@@ -29,8 +31,8 @@ export function measuredColumn(model: GraphModel, profile: ProfileView, phase: "
   const count = steps.decode.filter((each) => each === decode).length;
   const nodesOf = nodesBySource(model);
   const bytes = bytesRead(model);
+  const attributed = new Uint8Array(view.nodeCount);
   let [total, placed] = [0, 0];
-  let shared = false;
   for (let slice = 0; slice < slices.seconds.length; slice++) {
     if (steps.decode[slices.step[slice] ?? 0] !== decode || count === 0) continue;
     const seconds = (slices.seconds[slice] ?? 0) / count;
@@ -40,15 +42,16 @@ export function measuredColumn(model: GraphModel, profile: ProfileView, phase: "
       for (const node of nodesOf.get(slices.nodes[i] ?? -1) ?? []) if (!nodes.includes(node)) nodes.push(node);
     if (nodes.length === 0) continue;
     placed += seconds;
-    shared ||= nodes.length > 1;
     const weight = nodes.reduce((sum, node) => sum + (bytes[node] ?? 0), 0);
     for (const node of nodes) {
+      if (nodes.length > 1) attributed[node] = 1;
       const share = weight > 0 ? (bytes[node] ?? 0) / weight : 1 / nodes.length;
       const known = values[node] ?? Number.NaN;
       values[node] = (Number.isNaN(known) ? 0 : known) + seconds * share;
     }
   }
-  return { values, truth: shared ? "attributed" : "measured", covered: total > 0 ? placed / total : 0 };
+  const truth = attributed.includes(1) ? "attributed" : "measured";
+  return { values, attributed, truth, covered: total > 0 ? placed / total : 0 };
 }
 
 function nodesBySource({ view, hidden }: GraphModel): ReadonlyMap<number, readonly number[]> {
@@ -85,5 +88,6 @@ export function weightErrorColumn(model: GraphModel, rows: readonly WeightRow[])
       const known = values[node] ?? Number.NaN;
       values[node] = Number.isNaN(known) ? error : Math.max(known, error);
     }
-  return { values, truth: "exact", covered: rows.length === 0 ? 0 : seen.size / rows.length };
+  const attributed = new Uint8Array(model.view.nodeCount);
+  return { values, attributed, truth: "exact", covered: rows.length === 0 ? 0 : seen.size / rows.length };
 }

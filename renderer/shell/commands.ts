@@ -5,6 +5,7 @@ import type { Device } from "../../main/contract/views/common.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import { hasPlan } from "../features/export/slice.ts";
+import { routeColumns } from "../features/graph/graphState.ts";
 import { current } from "../session/async.ts";
 import type { Tab } from "../session/types.ts";
 import type { WorkbenchState, WorkbenchStore } from "./store.ts";
@@ -36,6 +37,16 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     },
     enabled: () => shownTabs(store).includes(name),
   });
+  const withHits = (run: () => void): BoundCommand => ({
+    run: () => {
+      get().setTab("graph");
+      run();
+    },
+    enabled: () => get().graphHits.length > 0,
+  });
+  /** Of the graph's stages, or of the pipeline's list. */
+  const stepPass = (step: 1 | -1, passes: "changed" | "all"): BoundCommand =>
+    withGraph(() => (get().tab === "graph" ? get().stepStage(step, passes) : get().stepPass(step, passes)));
   const isolate = (device: Device): BoundCommand => withGraph(() => get().isolate(device));
 
   return {
@@ -63,6 +74,8 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       },
     },
     "edit.find": withModel(() => focusSearch(store)),
+    "edit.findNext": withHits(() => get().nextHit(1)),
+    "edit.findPrevious": withHits(() => get().nextHit(-1)),
     "edit.copyCommand": {
       run: () => {
         const { lastCommand, notify } = get();
@@ -118,14 +131,19 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       void get().startProfile();
     }),
     "model.phase": withGraph(() => get().setPhase(get().phase === "decode" ? "prefill" : "decode")),
-    "navigate.previousPass": withGraph(() => (get().tab === "graph" ? get().stepStage(-1) : get().stepPass(-1))),
-    "navigate.nextPass": withGraph(() => (get().tab === "graph" ? get().stepStage(1) : get().stepPass(1))),
+    "navigate.previousOfAll": stepPass(-1, "all"),
+    "navigate.nextOfAll": stepPass(1, "all"),
+    "navigate.previousPass": stepPass(-1, "changed"),
+    "navigate.nextPass": stepPass(1, "changed"),
     "navigate.nextChange": withGraph(() => get().nextChange(1)),
     "navigate.previousChange": withGraph(() => get().nextChange(-1)),
     "graph.passSide": withGraph(() => {
       const { graphStage, setPassSide } = get();
       if (graphStage.kind === "pass") setPassSide(graphStage.side === "after" ? "before" : "after");
     }),
+    "graph.onlyChanges": { run: () => get().showOnly("changes"), enabled: () => get().stageChanges !== null },
+    "graph.criticalPath": { run: () => get().showOnly("path"), enabled: () => routeColumns(get()).work !== null },
+    "graph.quickLook": withGraph(() => get().toggleInspector()),
     "graph.walkUp": withGraph(() => get().walk("up")),
     "graph.walkDown": withGraph(() => get().walk("down")),
     "graph.walkLeft": withGraph(() => get().walk("left")),

@@ -38,7 +38,13 @@ export function parseChord(keys: string): Chord {
 
 /** The key itself, whatever Shift and Alt make of it: "[" stays "[" with Shift, "3" stays "3" with Option. */
 function plainKey({ key, code }: KeyPress): string {
-  const named: { readonly [code: string]: string } = { BracketLeft: "[", BracketRight: "]", Slash: "/", Period: "." };
+  const named: { readonly [code: string]: string } = {
+    BracketLeft: "[",
+    BracketRight: "]",
+    Slash: "/",
+    Period: ".",
+    Space: "space",
+  };
   const match = /^(?:Key([A-Z])|Digit(\d))$/.exec(code);
   return (match?.[1] ?? match?.[2] ?? named[code] ?? key).toLowerCase();
 }

@@ -12,7 +12,9 @@ export function useShortcuts(commands: CommandTable, shell: ShellBridge | null):
       const target = event.target instanceof Element ? event.target : null;
       const typing =
         target?.closest("input, textarea, select, [contenteditable], .monaco-editor") !== null && target !== null;
-      const canvasFocused = target?.closest("[data-graph-canvas]") !== null && target !== null;
+      // A button on the canvas is pressed by these itself.
+      const pressing = (event.key === " " || event.key === "Enter") && target?.closest("button, a") !== null;
+      const canvasFocused = !pressing && target !== null && target.closest("[data-graph-canvas]") !== null;
       const id = commandFor(event, { mac: onMac(), shell: shell !== null, canvasFocused, typing });
       if (id === null) return;
       const command = commands[id];

@@ -48,7 +48,7 @@ export function TruthMark({ truth, word = truth, children }: TruthMarkProps): Re
     <span className={styles["mark"]}>
       <i
         className={styles["dot"]}
-        data-shape={truth === "simulated" ? "square" : "round"}
+        data-shape={truth === "simulated" ? "square" : truth === "attributed" ? "hatched" : "round"}
         style={{ "--filled": FILLED[truth] } as CSSProperties}
         aria-hidden="true"
       />

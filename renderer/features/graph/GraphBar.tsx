@@ -26,7 +26,11 @@ const MODES: readonly ModeOption[] = [
 const MEASURED: ModeOption = { id: "measured", text: "Measured", hint: "Colour by the time of the last profile (M)" };
 const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by what weights lost in the last export (E)" };
 
-const PLANNED: ModeOption = { id: "planned", text: "Planned", hint: "Colour by the device of Core ML’s own plan (P)" };
+const PLANNED: ModeOption = {
+  id: "planned",
+  text: "Planned",
+  hint: "Colour by the device of Core ML’s own plan (Shift+P)",
+};
 const MLX: ModeOption = {
   id: "mlx",
   text: "MLX",

@@ -19,9 +19,10 @@ import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import { GraphBar } from "./GraphBar.tsx";
 import { GraphCanvas } from "./GraphCanvas.tsx";
 import { changedBoxes } from "./changes.ts";
-import { dimmedBoxes } from "./dim.ts";
+import { boxesOf, dimmedBoxes } from "./dim.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
 import { errorText, Legend } from "./Legend.tsx";
+import { litNodes } from "./lit.ts";
 import { paintScene, segmentText } from "./paint.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
 import type { Picture } from "./graphState.ts";
@@ -73,6 +74,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const work = useGraph((s) => routeColumns(s).work);
   const selection = useGraph((s) => s.selection);
   const isolated = useGraph((s) => s.isolated);
+  const only = useGraph((s) => s.only);
   const hitNodes = useGraph((s) => s.graphHits);
   const anchorGroup = useGraph((s) => s.anchorGroup);
   const request = useGraph((s) => s.viewRequest);
@@ -146,23 +148,25 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   );
 
   const segment = selection.kind === "segment" ? selection.index : -1;
-  const dimmed = useMemo(
-    () => dimmedBoxes(scene, paint, segments, { device: isolated === null ? -1 : DEVICES.indexOf(isolated), segment }),
-    [scene, paint, segments, isolated, segment],
-  );
+  const lit = useMemo(() => litNodes(only, model, workColumn, changes), [only, model, workColumn, changes]);
+  const dimmed = useMemo(() => {
+    const alone = isolated === null ? -1 : DEVICES.indexOf(isolated);
+    return dimmedBoxes(scene, paint, segments, { device: alone, segment, lit: lit?.nodes ?? null });
+  }, [scene, paint, segments, isolated, segment, lit]);
 
+  const attributed = useMemo(() => (result === null ? null : boxesOf(scene, result.attributed, 1)), [scene, result]);
   const quantity = useCallback(
     (of: number): string => {
       if (mode === "segment") return segmentText(paint.segments[of] ?? []);
       if (mode === "time") return (paint.value[of] ?? 0) > 0 ? approximate(fineShare(paint.value[of] ?? 0)) : "";
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
-      if (mode === "measured") return (paint.value[of] ?? 0) > 0 ? seconds(paint.value[of] ?? 0) : "";
+      if (mode === "measured") return timeText(paint.value[of] ?? 0, attributed?.[of] === 1);
       if (mode === "error") return Number.isNaN(paint.value[of] ?? Number.NaN) ? "" : errorText(paint.value[of] ?? 0);
       if (mode === "mlx") return mlxStateOf(paint.value[of] ?? 0) === "none" ? "" : mlxStateOf(paint.value[of] ?? 0);
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
       return (paint.work[of] ?? 0) >= 0.0005 ? approximate(fineShare(paint.work[of] ?? 0)) : "";
     },
-    [mode, paint, overlay],
+    [mode, paint, overlay, attributed],
   );
   const warning = useCallback(
     (node: number): string | null => {
@@ -255,10 +259,13 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
         pending={pending}
         actions={actions}
       />
-      <Legend paint={paint} route={legalRoute} overlay={overlay} result={result} devices={devices} />
+      <Legend paint={paint} route={legalRoute} overlay={overlay} result={result} devices={devices} lit={lit} />
     </>
   );
 }
+
+const timeText = (value: number, attributed: boolean): string =>
+  value > 0 ? (attributed ? approximate(seconds(value)) : seconds(value)) : "";
 
 function countDevices(
   model: GraphModel,

@@ -12,6 +12,7 @@ import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { heatColor, typeColor } from "./colors.ts";
+import type { Lit } from "./lit.ts";
 import type { Paint } from "./paint.ts";
 import { mlxColor } from "./paint.ts";
 import { useGraph } from "./useGraph.ts";
@@ -24,12 +25,13 @@ export interface LegendProps {
   readonly result: ResultColumn | null;
   /** Ops by device, on the graph that is shown. */
   readonly devices: readonly { readonly device: Device; readonly ops: number }[];
+  readonly lit: Lit | null;
 }
 
 /** A relative error, as the report of the export writes it. */
 export const errorText = (value: number): string => (value === 0 ? "exact" : value.toExponential(1));
 
-export function Legend({ paint, route, overlay, result, devices }: LegendProps): ReactNode {
+export function Legend({ paint, route, overlay, result, devices, lit }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
   const routing = useGraph((s) => s.graphStage.kind === "legal" && s.routes[s.phase].kind === "loading");
@@ -38,6 +40,7 @@ export function Legend({ paint, route, overlay, result, devices }: LegendProps):
   return (
     <div className={cx(styles["legend"], stageIsPass && styles["withChanges"])}>
       <ChangeLegend />
+      <OnlyNote lit={lit} />
       {mode === "measured" || mode === "error" ? (
         <Results paint={paint} result={result} />
       ) : mode === "time" || mode === "bytes" ? (
@@ -81,6 +84,21 @@ export function Legend({ paint, route, overlay, result, devices }: LegendProps):
         </>
       )}
     </div>
+  );
+}
+
+/** What alone is looked at, and the way back to everything. */
+function OnlyNote({ lit }: { readonly lit: Lit | null }): ReactNode {
+  const only = useGraph((s) => s.only);
+  const showOnly = useGraph((s) => s.showOnly);
+  if (lit === null || only === null) return null;
+  return (
+    <span className={styles["only"]}>
+      {lit.sentence}
+      <Step label="Show everything again" keys={only === "path" ? "P" : "X"} onClick={() => showOnly(only)}>
+        <b aria-hidden="true">×</b>
+      </Step>
+    </span>
   );
 }
 

@@ -13,7 +13,7 @@ export function StageField(): ReactNode {
   const placing = useGraph(isPlacing);
   const isModel = useGraph((s) => current(s.model)?.canGraph.ok === true);
   if (!isModel) return null;
-  const changing = passes.filter(({ changed }) => changed);
+  const listed = passes.filter(({ changed, index }) => changed || (stage.kind === "pass" && stage.index === index));
   const value = stage.kind === "pass" ? `pass ${stage.index}` : stage.kind;
   const choose = (id: string): void => {
     const next: StageChoice = id.startsWith("pass ")
@@ -28,9 +28,9 @@ export function StageField(): ReactNode {
       <span className="visually-hidden">Stage of the graph</span>
       <select value={value} onChange={(event) => choose(event.target.value)}>
         <option value="initial">As the file builds it</option>
-        {changing.length === 0 ? null : (
+        {listed.length === 0 ? null : (
           <optgroup label="Passes of the CPU program">
-            {changing.map(({ index, name }) => (
+            {listed.map(({ index, name }) => (
               <option key={index} value={`pass ${index}`}>
                 {stage.kind === "pass" && stage.index === index && stage.side === "before" ? "Before" : "After"} {name}
               </option>

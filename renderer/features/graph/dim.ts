@@ -1,4 +1,4 @@
-/** Which boxes step back: those without a part in the device that is looked at alone, or in the segment that is selected. */
+/** Which boxes step back: those without a part in what is looked at alone (a device, the critical path, changes), or in the segment that is selected. */
 import { DEVICES } from "../../../main/contract/views/common.ts";
 import type { Scene } from "../../graph/scene.ts";
 import type { Paint } from "./paint.ts";
@@ -11,22 +11,23 @@ export function dimmedBoxes(
   scene: Scene,
   paint: Paint,
   segments: ArrayLike<number> | null,
-  { device, segment }: { readonly device: number; readonly segment: number },
+  { device, segment, lit }: { readonly device: number; readonly segment: number; readonly lit: Uint8Array | null },
 ): Dimmed {
   const bySegment = segments !== null && segment >= 0;
-  if (device <= 0 && !bySegment) return null;
+  if (device <= 0 && !bySegment && lit === null) return null;
   const inside = bySegment ? boxesOf(scene, segments, segment) : null;
+  const shown = lit === null ? null : boxesOf(scene, lit, 1);
   return Uint8Array.from({ length: scene.boxCount }, (_, box) => {
     const elsewhere = device > 0 && (paint.shares[box * DEVICES.length + device] ?? 0) === 0;
-    return elsewhere || inside?.[box] === 0 ? 1 : 0;
+    return elsewhere || inside?.[box] === 0 || shown?.[box] === 0 ? 1 : 0;
   });
 }
 
-/** Boxes with an op of the segment in them, and those around these. */
-function boxesOf(scene: Scene, segments: ArrayLike<number>, segment: number): Uint8Array {
+/** Boxes with an op of this number in them, and those around these. */
+export function boxesOf(scene: Scene, numbers: ArrayLike<number>, wanted: number): Uint8Array {
   const inside = new Uint8Array(scene.boxCount);
-  for (let node = 0; node < segments.length; node++) {
-    if (segments[node] !== segment) continue;
+  for (let node = 0; node < numbers.length; node++) {
+    if (numbers[node] !== wanted) continue;
     for (let box = scene.boxOfNode[node] ?? -1; box >= 0 && inside[box] === 0; box = scene.parent[box] ?? -1)
       inside[box] = 1;
   }

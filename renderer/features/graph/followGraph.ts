@@ -105,6 +105,7 @@ export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): 
         keptView: null,
         overlay: IDLE,
         isolated: null,
+        only: null,
         graphRoom: { ...state.graphRoom, map: false },
       });
       return;

@@ -11,6 +11,7 @@ import { current } from "../../session/async.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { Changes, Side } from "./changes.ts";
+import type { Only } from "./lit.ts";
 import type { KeptView } from "./view.ts";
 import type { Direction } from "./walk.ts";
 
@@ -58,6 +59,7 @@ export interface GraphSlice {
   readonly openGroups: ReadonlySet<number>;
   readonly picture: Async<Picture>;
   readonly isolated: Device | null;
+  readonly only: Only | null;
   readonly graphQuery: string;
   readonly graphHits: readonly number[];
   readonly graphHitAt: number;
@@ -77,8 +79,8 @@ export interface GraphSlice {
   readonly showPass: (index: number) => void;
   readonly setPassSide: (side: Side) => void;
   readonly nextChange: (step: 1 | -1) => void;
-  /** From stage to stage that changed something: as built, after each pass, legal. */
-  readonly stepStage: (step: 1 | -1) => void;
+  /** From stage to stage: as built, after each pass (or each that changed something), legal. */
+  readonly stepStage: (step: 1 | -1, passes: "changed" | "all") => void;
   /** Selects the neighbour of what is selected. */
   readonly walk: (direction: Direction) => void;
   /** Folds what is around the selection and selects it; at the top, selects nothing. */
@@ -89,6 +91,8 @@ export interface GraphSlice {
   readonly expandAll: () => void;
   readonly foldAll: () => void;
   readonly isolate: (device: Device) => void;
+  /** The same again shows everything. */
+  readonly showOnly: (only: Only) => void;
   readonly setGraphQuery: (text: string) => void;
   readonly nextHit: (step: 1 | -1) => void;
   readonly showNode: (node: number) => void;

@@ -76,18 +76,18 @@ describe("the graph's state", () => {
         { index: 2, name: "fuse", changed: true },
       ],
     });
-    get().stepStage(-1);
+    get().stepStage(-1, "changed");
     expect(get().graphStage).toEqual({ kind: "pass", index: 2, side: "after" });
     await until(() => get().stageGraph.kind === "ready" && get().stageDiff !== null);
     get().setPassSide("before");
     const stageShown = (): string => JSON.stringify(current(get().stageGraph)?.view.key.stage);
     await until(() => stageShown() === JSON.stringify({ kind: "pass", index: 1 }));
-    get().stepStage(-1);
+    get().stepStage(-1, "changed");
     expect(get().graphStage).toEqual({ kind: "initial" });
-    get().stepStage(-1);
+    get().stepStage(-1, "changed");
     expect(get().graphStage).toEqual({ kind: "initial" });
-    get().stepStage(1);
-    get().stepStage(1);
+    get().stepStage(1, "changed");
+    get().stepStage(1, "changed");
     expect(get().graphStage).toEqual({ kind: "legal" });
     await until(() => get().stageDiff === null);
   });

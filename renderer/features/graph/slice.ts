@@ -104,6 +104,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     openGroups: new Set(),
     picture: IDLE,
     isolated: null,
+    only: null,
     graphQuery: "",
     graphHits: [],
     graphHitAt: -1,
@@ -157,12 +158,12 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       const node = nextRegion(stageChanges.regions, selection.kind === "node" ? selection.node : -1, step);
       if (node !== null) get().showNode(node);
     },
-    stepStage(step) {
+    stepStage(step, passes) {
       const { graphStage, passChoices } = get();
       const choices: readonly StageChoice[] = [
         { kind: "initial" },
         ...passChoices.flatMap(({ index, changed }) =>
-          changed ? [{ kind: "pass", index, side: "after" } as const] : [],
+          changed || passes === "all" ? [{ kind: "pass", index, side: "after" } as const] : [],
         ),
         { kind: "legal" },
       ];
@@ -233,6 +234,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       requestView("top");
     },
     isolate: (device) => set({ isolated: get().isolated === device ? null : device }),
+    showOnly: (only) => set({ only: get().only === only ? null : only }),
     setGraphQuery(graphQuery) {
       const shown = current(shownGraph(get()));
       const hits = shown === null ? [] : searchNodes(shown, parseQuery(graphQuery), routeColumns(get()));

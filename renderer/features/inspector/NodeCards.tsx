@@ -9,7 +9,7 @@ import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, plural, seconds, shape } from "../../ui/format.ts";
+import { approximate, bytes, plural, seconds, shape } from "../../ui/format.ts";
 import { DeviceChip, FigureText, TruthMark } from "../../ui/marks.tsx";
 import styles from "./Inspector.module.css";
 
@@ -138,6 +138,7 @@ function CostCard({ node }: { readonly node: NodeView }): ReactNode {
     [profile, model, phase],
   );
   const here = measured?.values[node.node] ?? Number.NaN;
+  const shared = measured?.attributed[node.node] === 1;
   if (node.cost.length === 0) return null;
   return (
     <Card
@@ -151,8 +152,8 @@ function CostCard({ node }: { readonly node: NodeView }): ReactNode {
             ? []
             : [
                 [
-                  `time here, ${measured.truth}`,
-                  `${measured.truth === "measured" ? "" : "~"}${seconds(here)}`,
+                  `time here, ${shared ? "attributed" : "measured"}`,
+                  shared ? approximate(seconds(here)) : seconds(here),
                 ] as const,
               ]),
         ]}

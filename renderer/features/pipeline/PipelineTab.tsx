@@ -48,10 +48,11 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
   const stepPass = usePipeline((s) => s.stepPass);
   const shown = passes.filter((pass) => pass.changed || !changedOnly);
   const onKeyDown = (event: KeyboardEvent): void => {
-    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    const bracket = event.code === "BracketRight" ? 1 : event.code === "BracketLeft" ? -1 : 0;
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : bracket;
     if (step === 0) return;
     event.preventDefault();
-    stepPass(step);
+    stepPass(step, bracket === 0 ? undefined : event.shiftKey ? "changed" : "all");
   };
   return (
     <section className={styles["passes"]} aria-label="All passes">

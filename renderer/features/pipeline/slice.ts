@@ -20,7 +20,8 @@ export interface PipelineSlice {
   readonly pageAround: number | null;
   readonly loadPasses: () => Promise<void>;
   readonly choosePass: (index: number) => void;
-  readonly stepPass: (step: 1 | -1) => void;
+  /** Through the passes that are listed, through those that changed something, or through all (which lists them). */
+  readonly stepPass: (step: 1 | -1, passes?: "changed" | "all") => void;
   readonly setChangedOnly: (on: boolean) => void;
   readonly setPipelineView: (view: PipelineView) => void;
   readonly setWholeDiff: (whole: boolean) => void;
@@ -118,8 +119,9 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       set({ passAt: index, pipelineView: "diff" });
       void loadDiff();
     },
-    stepPass(step) {
-      const list = current(get().passes)?.passes.filter(({ changed }) => changed || !get().changedOnly) ?? [];
+    stepPass(step, passes = get().changedOnly ? "changed" : "all") {
+      if (passes === "all") set({ changedOnly: false });
+      const list = current(get().passes)?.passes.filter(({ changed }) => changed || passes === "all") ?? [];
       const at = list.findIndex(({ index }) => index === get().passAt);
       const next = list[Math.min(list.length - 1, Math.max(0, at + step))];
       if (next !== undefined && next.index !== get().passAt) get().choosePass(next.index);
