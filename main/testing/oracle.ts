@@ -138,10 +138,29 @@ export interface MilOutput {
   readonly shape: readonly number[];
 }
 
-/** One MIL op on constant inputs, by coremltools' value inference. */
-export async function milEval(op: string, inputs: OracleInputs, opset = "iOS18"): Promise<MilOutput[]> {
-  const answer = (await ask("coreml.mil_eval", { op, inputs, opset })) as readonly OracleValue[];
-  return answer.map((item) => {
+/** One MIL op on constant inputs, by coremltools' value inference. `elementTypes` are those that NumPy has not, by input. */
+export async function milEval(
+  op: string,
+  inputs: OracleInputs,
+  elementTypes: Readonly<Record<string, "int4" | "uint4">> = {},
+): Promise<MilOutput[]> {
+  return milOutputs(await ask("coreml.mil_eval", { op, inputs, element_types: elementTypes }));
+}
+
+/** A branch of `milCond`: one op on the operand `x`, with its other arguments. */
+export type MilBranch = readonly [op: string, more: OracleInputs];
+
+/** `cond` with a known predicate, by coremltools' value inference. */
+export async function milCond(
+  flag: boolean,
+  operand: OracleTensor,
+  branches: readonly [MilBranch, MilBranch],
+): Promise<MilOutput[]> {
+  return milOutputs(await ask("coreml.mil_cond", { flag, operand, branches: branches.map((branch) => [...branch]) }));
+}
+
+function milOutputs(answer: OracleValue): MilOutput[] {
+  return (answer as readonly OracleValue[]).map((item) => {
     const { value, dtype, shape } = record(item);
     return {
       value: value === null || typeof value === "string" ? value : numeric(value),

@@ -20,15 +20,19 @@ def validate(path, frontend=True, fake_weights=False):
     return {"errors": report.count("E"), "warnings": report.count("W"), "rows": [list(row) for row in report.rows]}
 
 
-def mil_eval(op, inputs, opset="iOS18"):
+def mil_eval(op, inputs, opset="iOS18", element_types={}):
     """One MIL operation on constant inputs, by coremltools' own value inference.
 
-    Gives one {value, dtype, shape} per output; value is null where coremltools has no evaluation for this op."""
+    `element_types` names those that NumPy has not, by input: "int4", "uint4". Gives one {value, dtype, shape} per output; value is
+    null where coremltools has no evaluation for this op."""
     results = []
+    given = {name: _argument(value) for name, value in inputs.items()}
+    for name, element in element_types.items():
+        given[name] = given[name].astype(types.nptype_from_builtin(types.string_to_builtin(element)))
 
     @mb.program(input_specs=[], opset_version=getattr(ct.target, opset))
     def program():
-        out = getattr(mb, op)(**{name: _argument(value) for name, value in inputs.items()})
+        out = getattr(mb, op)(**given)
         outputs = list(out) if isinstance(out, (list, tuple)) else [out]
         values = [item.val for item in outputs]
         if all(value is None for value in values) and hasattr(outputs[0].op, "materialized_val_inference"):
@@ -36,6 +40,27 @@ def mil_eval(op, inputs, opset="iOS18"):
             values = list(made) if isinstance(made, (list, tuple)) else [made]
         for item, value in zip(outputs, values):
             results.append({"value": _plain(value), "dtype": types.builtin_to_string(item.dtype), "shape": list(item.shape)})
+        return mb.const(val=np.float32(0))
+
+    return results
+
+
+def mil_cond(flag, operand, branches):
+    """`cond` with a constant predicate, by coremltools' own value inference: each branch is one operation on the operand.
+
+    `branches` are two [operation, {other argument: value}]. Gives {value, dtype, shape} as `mil_eval` does."""
+    results = []
+
+    @mb.program(input_specs=[], opset_version=ct.target.iOS18)
+    def program():
+        x = mb.const(val=operand)
+
+        def branch(at):
+            op, more = branches[at]
+            return lambda: getattr(mb, op)(x=x, **{name: _argument(value) for name, value in more.items()})
+
+        out = mb.cond(pred=bool(flag), _true_fn=branch(0), _false_fn=branch(1))
+        results.append({"value": _plain(out.val), "dtype": types.builtin_to_string(out.dtype), "shape": list(out.shape)})
         return mb.const(val=np.float32(0))
 
     return results
