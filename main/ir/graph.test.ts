@@ -45,50 +45,6 @@ describe("builder", () => {
   });
 });
 
-describe("verifier", () => {
-  it("has nothing to say of a built graph", () => expect(verify(opTable, sumGraph())).toEqual([]));
-
-  it("finds every fault at once", () => {
-    const graph = sumGraph();
-    const break_ = (id: number, change: Partial<Node>): Graph => ({
-      ...graph,
-      nodes: graph.nodes.map((node) => (node.id === id ? { ...node, ...change } : node)),
-    });
-    const add = graph.nodes.find((node) => node.op === "add");
-    const id = add?.id ?? 0;
-    expect(verify(opTable, break_(id, { op: "nope" }))).toHaveLength(1);
-    expect(verify(opTable, break_(id, { outputs: [tensor("f32", [9])] })).some((f) => f.code === "IR_TYPE")).toBe(true);
-    expect(verify(opTable, break_(id, { inputs: [{ node: 99 as NodeId, output: 0 }] })).length).toBeGreaterThan(1);
-    expect(verify(opTable, break_(id, { attrs: { wrong: 1 } })).map((f) => f.code)).toEqual(["IR_ATTRIBUTE"]);
-    expect(verify(opTable, { ...graph, constants: new Map() })).toHaveLength(1);
-    expect(
-      verify(opTable, { ...graph, outputs: [{ name: "y", value: { node: 99 as NodeId, output: 0 } }] }),
-    ).toHaveLength(1);
-  });
-
-  it("holds the signature to the input nodes, each once", () => {
-    const graph = sumGraph();
-    const [first] = graph.inputs;
-    const found = (inputs: readonly NodeId[]) => verify(opTable, { ...graph, inputs }).map(({ message }) => message);
-    expect(found(graph.inputs.slice(1))).toEqual([`input ${first!} is not in the signature`]);
-    expect(found([...graph.inputs, first!])).toEqual(["the signature names an input twice"]);
-    expect(found([...graph.inputs, 99 as NodeId])).toEqual(["the signature names node 99, which is no input"]);
-  });
-
-  it("holds a state to its type and its leaf", () => {
-    const graph = sumGraph();
-    const [state] = graph.states;
-    const weight = graph.nodes.find((node) => node.op === "param")!.id;
-    const found = (change: Partial<NonNullable<typeof state>>) =>
-      verify(opTable, { ...graph, states: [{ ...state!, ...change }] }).map(({ code, message }) => ({ code, message }));
-    expect(found({ output: { node: weight, output: 0 } })).toEqual([
-      { code: "IR_TYPE", message: "state s changes type from f32[T,3] to f32[3]" },
-    ]);
-    expect(found({ input: weight })).toEqual([{ code: "IR_STRUCTURE", message: "state s has no state leaf" }]);
-    expect(found({ output: { node: 99 as NodeId, output: 0 } })).toHaveLength(1);
-  });
-});
-
 describe("hash", () => {
   it("is the same for the same graph and differs in every detail that matters", () => {
     expect(graphHash(sumGraph())).toBe(graphHash(sumGraph()));

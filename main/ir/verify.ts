@@ -1,11 +1,14 @@
 /** The executable specification of a well-formed graph. Returns every finding, never throws on the first. */
 import { toWireError } from "../diagnostics/errors.ts";
 import { checkAttrs } from "./attributes.ts";
+import { canonicalDim } from "./dim.ts";
+import { isPacked } from "./dtype.ts";
 import type { Graph, Node, Value } from "./graph.ts";
 import { isLeaf } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import { DEEPEST_NEST, regionFaults, regionPlace } from "./regions.ts";
-import { formatType, sameType } from "./type.ts";
+import type { TensorType } from "./type.ts";
+import { byteLength, formatType, sameType } from "./type.ts";
 
 export interface Finding {
   readonly code: "IR_STRUCTURE" | "IR_TYPE" | "IR_SHAPE" | "IR_ATTRIBUTE";
@@ -25,13 +28,10 @@ function verifyNested(table: OpTable, graph: Graph, depth: number): readonly Fin
       findings.push({ code: "IR_STRUCTURE", node: index, message: `node at ${index} says its id is ${node.id}` });
     findings.push(...operandFindings(graph, node, index));
     findings.push(...regionFindings(table, node, depth));
-    if (!isLeaf(node)) findings.push(...opFindings(table, graph, node));
-    else if (node.inputs.length > 0 || node.outputs.length !== 1)
-      findings.push({ code: "IR_STRUCTURE", node: node.id, message: `${node.op} must have no inputs and one output` });
-    if (node.op === "constant" && !graph.constants.has(String(node.attrs["data"])))
-      findings.push({ code: "IR_STRUCTURE", node: node.id, message: `constant ${node.id} has no data in the graph` });
+    findings.push(...typeFindings(node));
+    findings.push(...(isLeaf(node) ? leafFindings(graph, node) : opFindings(table, graph, node)));
   });
-  findings.push(...inputFindings(graph));
+  findings.push(...inputFindings(graph), ...ownerFindings(graph), ...limitFindings(graph));
   for (const output of graph.outputs) findings.push(...rootFindings(graph, `output ${output.name}`, output.value));
   for (const state of graph.states) findings.push(...stateFindings(graph, state.name, state.input, state.output));
   for (const [kind, names] of [
@@ -85,6 +85,66 @@ function operandFindings(graph: Graph, node: Node, index: number): readonly Find
   });
 }
 
+/** What a type says by itself, whoever made it. */
+function typeFindings(node: Node): readonly Finding[] {
+  return node.outputs.flatMap((type): readonly Finding[] => {
+    const fault = typeFault(type);
+    return fault === undefined
+      ? []
+      : [{ code: "IR_SHAPE", node: node.id, message: `${node.op} of type ${formatType(type)}: ${fault}` }];
+  });
+}
+
+function typeFault(type: TensorType): string | undefined {
+  try {
+    // Dims are told apart by their text, so that another spelling would be another size.
+    for (const dim of type.shape)
+      if (canonicalDim(dim) !== dim) return `the size ${dim} has to be written ${canonicalDim(dim)}`;
+    if (isPacked(type.dtype)) byteLength(type);
+    return undefined;
+  } catch (error) {
+    return toWireError(error).message;
+  }
+}
+
+const isName = (value: unknown): boolean => typeof value === "string" && value !== "";
+
+function leafFindings(graph: Graph, node: Node): readonly Finding[] {
+  const found = (code: Finding["code"], message: string): readonly Finding[] => [{ code, node: node.id, message }];
+  const [type] = node.outputs;
+  if (node.inputs.length > 0 || node.outputs.length !== 1 || type === undefined)
+    return found("IR_STRUCTURE", `${node.op} must have no inputs and one output`);
+  const { name, data, file, tensor } = node.attrs;
+  if (node.op === "input" && !isName(name)) return found("IR_ATTRIBUTE", `input ${node.id} has no name`);
+  // The parts of one op, looked at by themselves, have weights of no file; their file is the empty text.
+  if (node.op === "param" && !(typeof file === "string" && isName(tensor)))
+    return found("IR_ATTRIBUTE", `param ${node.id} does not say which tensor of which file it is`);
+  if (node.op !== "constant") return [];
+  const value = graph.constants.get(String(data));
+  if (!value) return found("IR_STRUCTURE", `constant ${node.id} has no data in the graph`);
+  return sameType(value, type)
+    ? []
+    : found("IR_TYPE", `constant ${node.id} is ${formatType(type)}, its data is ${formatType(value)}`);
+}
+
+/** Each `state` leaf is read for one state. */
+function ownerFindings(graph: Graph): readonly Finding[] {
+  const owners = new Map<number, readonly string[]>();
+  for (const { name, input } of graph.states) owners.set(input, [...(owners.get(input) ?? []), name]);
+  return graph.nodes.flatMap(({ op, id }): readonly Finding[] => {
+    const names = op === "state" ? (owners.get(id) ?? []) : undefined;
+    if (names === undefined || names.length === 1) return [];
+    const message = names.length === 0 ? `no state owns leaf ${id}` : `leaf ${id} is read for ${names.join(" and ")}`;
+    return [{ code: "IR_STRUCTURE", node: id, message }];
+  });
+}
+
+function limitFindings(graph: Graph): readonly Finding[] {
+  return Object.entries(graph.symbolLimits)
+    .filter(([, size]) => !Number.isSafeInteger(size) || size < 0)
+    .map(([symbol, size]) => ({ code: "IR_SHAPE", message: `the limit of ${symbol} is ${size}` }));
+}
+
 function opFindings(table: OpTable, graph: Graph, node: Node): readonly Finding[] {
   const spec = table.get(node.op);
   if (!spec) return [{ code: "IR_STRUCTURE", node: node.id, message: `[${node.op}] no such op` }];
@@ -99,7 +159,8 @@ function opFindings(table: OpTable, graph: Graph, node: Node): readonly Finding[
     ];
   const types = node.inputs.map((v) => graph.nodes[v.node]?.outputs[v.output]);
   if (types.some((type) => type === undefined)) return [];
-  // A broken sub-graph has findings of its own and no types to infer from.
+  // Broken sub-graphs have findings of their own and no types to infer from.
+  if (node.regions.length !== spec.regionNames.length) return [];
   if (node.regions.some((region) => region.outputs.some(({ value }) => !exists(region, value)))) return [];
   try {
     const attrs = checkAttrs(node.op, spec.schema, node.attrs);
