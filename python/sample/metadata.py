@@ -29,13 +29,18 @@ def add_metadata(writer: GGUFWriter, shape: ModelShape, file_type: LlamaFileType
     writer.add_key_length(shape.head_dim)
     writer.add_value_length(shape.head_dim)
     writer.add_vocab_size(shape.vocab)
-    writer.add_rope_dimension_count(shape.head_dim)
+    writer.add_rope_dimension_count(shape.head_dim if shape.rope_dims is None else shape.rope_dims)
     writer.add_rope_freq_base(shape.rope_base)
     # Factors in the llama3 form travel as the tensor rope_freqs.weight, not as metadata.
     if shape.rope_scaling == "linear":
         writer.add_rope_scaling_type(RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(shape.rope_factor)
+    elif shape.rope_scaling == "old-linear":
+        # The one key that converters wrote before there were types of scaling.
+        writer.add_float32(f"{shape.family}.rope.scale_linear", shape.rope_factor)
     elif shape.rope_scaling == "yarn":
         writer.add_rope_scaling_type(RopeScalingType.YARN)
         writer.add_rope_scaling_factor(shape.rope_factor)
         writer.add_rope_scaling_orig_ctx_len(shape.rope_original_context)
+    if shape.rope_attention_factor is not None:
+        writer.add_rope_scaling_attn_factors(shape.rope_attention_factor)

@@ -21,11 +21,11 @@ from .weights import RandomWeights
 
 # Options that replace a field of the preset: name, type, choices.
 _NUMBERS = ("layers", "width", "heads", "kv_heads", "head_dim", "feed_forward", "vocab", "context",
-            "rope_original_context")
-_REALS = ("norm_epsilon", "rope_base", "rope_factor")
+            "rope_original_context", "rope_dims", "still_dims")
+_REALS = ("norm_epsilon", "rope_base", "rope_factor", "rope_attention_factor")
 _CHOICES = {
     "family": ["llama", "qwen2", "qwen3"],
-    "rope_scaling": ["none", "linear", "llama3", "yarn"],
+    "rope_scaling": ["none", "linear", "old-linear", "llama3", "yarn"],
     "tokenizer": ["spm", "qwen2", "llama-bpe", "gpt-2", "deepseek-coder", "smollm", "default"],
 }
 

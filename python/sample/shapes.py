@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Family = Literal["llama", "qwen2", "qwen3"]
-RopeScaling = Literal["none", "linear", "llama3", "yarn"]
+RopeScaling = Literal["none", "linear", "old-linear", "llama3", "yarn"]
 Tokenizer = Literal["spm", "qwen2", "llama-bpe", "gpt-2", "deepseek-coder", "smollm", "default"]
 
 
@@ -35,6 +35,10 @@ class ModelShape:
     rope_scaling: RopeScaling = "none"
     rope_factor: float = 8.0
     rope_original_context: int = 512
+    rope_dims: int | None = None
+    rope_attention_factor: float | None = None
+    # The last dimensions of each head, held still by rotation factors.
+    still_dims: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def tensors(shape: ModelShape) -> list[TensorSpec]:
     found: list[TensorSpec] = []
     if not shape.tied:
         found.append(TensorSpec("output.weight", (shape.vocab, shape.width)))
-    if shape.rope_scaling == "llama3":
+    if shape.rope_scaling == "llama3" or shape.still_dims > 0:
         found.append(TensorSpec("rope_freqs.weight", (shape.head_dim // 2,)))
     found.append(TensorSpec("token_embd.weight", (shape.vocab, shape.width)))
     for layer in range(shape.layers):

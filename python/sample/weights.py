@@ -35,6 +35,14 @@ def _llama3_factors(shape: ModelShape) -> np.ndarray:
     return np.where(short, 1.0, np.where(long, shape.rope_factor, ramp)).astype(np.float32)
 
 
+def _rotation_factors(shape: ModelShape) -> np.ndarray:
+    if shape.still_dims == 0:
+        return _llama3_factors(shape)
+    # Divided by this much, an angle is nothing: the pair stays where it is.
+    turning = np.arange(0, shape.head_dim, 2) < shape.head_dim - shape.still_dims
+    return np.where(turning, 1.0, 1e30).astype(np.float32)
+
+
 def _deviation(shape: ModelShape, tensor: TensorSpec) -> float:
     """Weights of unit gain, with attention scores and logits of a real spread."""
     kind = tensor.name.split(".")[-2]
@@ -70,7 +78,7 @@ class RandomWeights:
 
     def _vector(self, tensor: TensorSpec, rng: np.random.Generator) -> np.ndarray:
         if tensor.name == "rope_freqs.weight":
-            return _llama3_factors(self._shape)
+            return _rotation_factors(self._shape)
         noise = rng.standard_normal(tensor.shape, dtype=np.float32)
         if tensor.name.endswith(".bias"):
             return noise * np.float32(0.3)

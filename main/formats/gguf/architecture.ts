@@ -3,6 +3,7 @@
  * sentence on why there is no graph for it. Keys and defaults are those llama.cpp reads, so that both see one model.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { checkTensors } from "./decoderTensors.ts";
 import type { GgufFile } from "./file.ts";
 import { quote } from "./header.ts";
 
@@ -66,8 +67,18 @@ export type ArchitectureReading =
 
 const STILL_WORKS = "Its metadata, tensors and tokenizer can be inspected, but there is no graph for it.";
 
+/** Files of this format that are no models, by their `general.type`. */
+const NO_MODELS: { readonly [type: string]: string } = {
+  adapter: "It is an adapter (LoRA), not a model: it changes the weights of another file, which is not supported yet.",
+  imatrix: "It is an importance matrix, not a model: it tells a quantiser which weights matter.",
+};
+
 export function readArchitecture(file: GgufFile): ArchitectureReading {
   const name = optionalText(file, "general.architecture");
+  const other = NO_MODELS[optionalText(file, "general.type") ?? "model"];
+  if (other !== undefined) return { kind: "unsupported", name, sentence: `${other} ${STILL_WORKS}` };
+  if (file.tensors.length === 0)
+    return { kind: "unsupported", name, sentence: `It holds a vocabulary and no weights. ${STILL_WORKS}` };
   if (name === undefined)
     return { kind: "unsupported", name, sentence: `The file does not name its architecture. ${STILL_WORKS}` };
   const family = FAMILIES.find((known) => known === name);
@@ -83,6 +94,7 @@ export function readArchitecture(file: GgufFile): ArchitectureReading {
     const architecture = readFamily(file, name, family);
     const unread = file.tensors.map((tensor) => tensor.name).filter((tensor) => !isRead(architecture, tensor));
     if (unread.length > 0) return { kind: "unsupported", name, sentence: `${leftOver(name, unread)} ${STILL_WORKS}` };
+    checkTensors(file, architecture);
     return { kind: "known", architecture };
   } catch (error) {
     if (!(error instanceof WorkbenchError)) throw error;

@@ -111,6 +111,42 @@ describe("the architecture", () => {
     expect(factors.rope.factorsTensor).toBe("rope_freqs.weight");
   });
 
+  it("reads the factor of the rotation, the old key of linear scaling, and how much of a head turns", async () => {
+    const real = (key: string, value: number) => ({ [key]: numberEntry(key, "f32", value) });
+    const attention = real("qwen2.rope.scaling.attn_factor", 0.5);
+    expect((await architecture("qwen2", attention)).rope).toMatchObject({
+      scaling: { kind: "none" },
+      attentionFactor: 0.5,
+    });
+    const yarn = {
+      "qwen2.rope.scaling.type": stringEntry("qwen2.rope.scaling.type", "yarn"),
+      ...real("qwen2.rope.scaling.factor", 4),
+    };
+    // As for yarn above, times this one.
+    expect((await architecture("qwen2", { ...yarn, ...attention })).rope.attentionFactor).toBeCloseTo(1.1386 / 2, 4);
+
+    const old = real("llama.rope.scale_linear", 4);
+    expect((await architecture("llama", old)).rope.scaling).toEqual({ kind: "linear", factor: 4 });
+    const both = { ...old, ...real("llama.rope.scaling.factor", 2) };
+    expect((await architecture("llama", both)).rope.scaling).toEqual({ kind: "linear", factor: 2 });
+
+    const turning = (dims: number) => ({ "llama.rope.dimension_count": u32("llama.rope.dimension_count", dims) });
+    expect(await architecture("llama", turning(32))).toMatchObject({ headDim: 64, rope: { dims: 32 } });
+    for (const dims of [0, 31, 66]) {
+      const reading = readArchitecture(await file("llama", turning(dims)));
+      expect(reading.kind === "broken" && reading.error.message).toContain(`dimension_count: got ${dims}, expected`);
+    }
+  });
+
+  it("is broken when the heads cannot share the key heads", async () => {
+    const key = "llama.attention.head_count_kv";
+    for (const kvHeads of [3, 8]) {
+      const reading = readArchitecture(await file("llama", { [key]: u32(key, kvHeads) }));
+      expect(reading.kind === "broken" && reading.error.code).toBe("INPUT_MALFORMED");
+      expect(reading.kind === "broken" && reading.error.message).toContain(`4 heads cannot share ${kvHeads} key/value`);
+    }
+  });
+
   it("names what it does not know", async () => {
     const other = readArchitecture(await file("mamba"));
     expect(other).toMatchObject({ kind: "unsupported", name: "mamba" });
