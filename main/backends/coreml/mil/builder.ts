@@ -4,7 +4,7 @@
  * written out (Core ML itself wants them), and equal operators on equal operands are made once.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
-import { inferOutputs } from "./infer.ts";
+import { EMITTED_OPS, inferOutputs } from "./infer.ts";
 import type { NameTable } from "./names.ts";
 import type { MilArgs, MilOpName } from "./ops.generated.ts";
 import { requireVersion } from "./opTable.ts";
@@ -42,8 +42,13 @@ const isValueList = (given: Given): given is readonly MilValue[] =>
 export type Resolved = ReadonlyMap<string, readonly MilValue[]>;
 
 export type ConstexprName = Extract<MilOpName, `constexpr_${string}`>;
-/** What `op` makes; constants and constexprs have methods of their own. */
-export type BuildableOp = Exclude<MilOpName, ConstexprName | "const">;
+/** Operators without a rule in `infer.ts`: each has a method of its own here. */
+const OWN_OPS = ["const", "cond", "while_loop", "write_state"] as const;
+type OwnOp = (typeof OWN_OPS)[number];
+/** What `op` makes; constexprs have a method of their own too. */
+export type BuildableOp = Exclude<MilOpName, ConstexprName | OwnOp>;
+/** Everything that a built program can hold. */
+export const BUILT_OPS: readonly string[] = [...EMITTED_OPS, ...OWN_OPS];
 
 /** A block while its operator is not made yet. */
 export interface BuiltBlock extends MilBlock {
@@ -191,7 +196,7 @@ export class MilFunctionBuilder {
 
   /** An operator with blocks; its results have the given types. */
   nested(
-    type: "cond" | "while_loop",
+    type: Extract<OwnOp, "cond" | "while_loop">,
     args: readonly (readonly [argument: string, values: readonly MilValue[]])[],
     blocks: readonly MilBlock[],
     types: readonly MilTensorType[],
@@ -261,7 +266,7 @@ export class MilFunctionBuilder {
   }
 
   #operation(
-    type: string,
+    type: BuildableOp | ConstexprName | OwnOp,
     name: string,
     inputs: MilOperation["inputs"],
     outputs: readonly MilNamed[],
