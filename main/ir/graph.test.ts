@@ -4,7 +4,7 @@ import { GraphBuilder } from "./builder.ts";
 import type { Graph, Node, NodeId } from "./graph.ts";
 import { graphHash } from "./hash.ts";
 import { hostTensor } from "./hostTensor.ts";
-import { printGraph } from "./print.ts";
+import { printGraph, printNode } from "./print.ts";
 import { prune, rewrite } from "./rewrite.ts";
 import { specialize } from "./specialize.ts";
 import { tensor } from "./type.ts";
@@ -186,6 +186,12 @@ describe("specialise", () => {
         .filter((dim) => typeof dim === "string"),
     ).toEqual([]);
   });
+
+  it("keeps the limits of symbols that stay, and drops those of symbols that are bound", () => {
+    const limited: Graph = { ...sumGraph(), symbolLimits: { T: 8, U: 9 } };
+    expect(specialize(opTable, limited, { T: 5 }).symbolLimits).toEqual({ U: 9 });
+    expect(specialize(opTable, limited, { U: 2 }).symbolLimits).toEqual({ T: 8 });
+  });
 });
 
 describe("print", () => {
@@ -204,5 +210,16 @@ describe("print", () => {
         return "y" = %5
       }"
     `);
+  });
+
+  it("names the passes that made a node, oldest first, with its origins or without", () => {
+    const graph = sumGraph();
+    const printed = (change: Partial<Node>): string => printNode(graph, { ...graph.nodes[4]!, ...change });
+    expect(printed({ passes: ["fuse", "fold"] })).toBe("%4 = add(%0, %1) : f32[T,3]  // block xw [fuse, fold]");
+    expect(printed({ passes: ["fuse"], origins: [] })).toBe("%4 = add(%0, %1) : f32[T,3] [fuse]");
+  });
+
+  it("begins with the limits of the symbols", () => {
+    expect(printGraph({ ...sumGraph(), symbolLimits: { T: 8 } }).split("\n")[1]).toBe("  limit T = 8");
   });
 });

@@ -3,6 +3,7 @@ import { requireArchitecture } from "../formats/gguf/architecture.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import { graphHash } from "../ir/hash.ts";
 import { printNode } from "../ir/print.ts";
+import type { TensorType } from "../ir/type.ts";
 import { verify } from "../ir/verify.ts";
 import { opTable } from "../ops/index.ts";
 import type { ModelOptions } from "./blocks.ts";
@@ -29,6 +30,27 @@ describe("a model of the llama family", () => {
     const used = new Set(graph.nodes.filter((n) => n.op === "param").map((n) => n.attrs["tensor"]));
     expect(file.tensors.map((t) => t.name).filter((name) => !used.has(name))).toEqual([]);
     expect(graph.states).toHaveLength(32);
+  });
+  it("is refused where a tensor has another shape than the keys say, or is not there", async () => {
+    const file = await headerOnlyModel({ ...LLAMA_1B, layers: 1 });
+    const weights = weightSourceOf(file);
+    const name = "blk.0.ffn_up.weight";
+    const built = (type: TensorType | undefined) => () =>
+      buildModel(
+        requireArchitecture(file),
+        { ...weights, tensorType: (tensor) => (tensor === name ? type : weights.tensorType(tensor)) },
+        options,
+      );
+    const known = weights.tensorType(name)!;
+    const [rows, columns] = known.shape;
+    // Twice the rows: a matrix that a product would take, and that only the keys contradict.
+    expect(built({ ...known, shape: [Number(rows) * 2, columns!] })).toThrow(
+      expect.objectContaining({
+        code: "INPUT_MALFORMED",
+        message: expect.stringContaining(`tensor "${name}": got`) as string,
+      }),
+    );
+    expect(built(undefined)).toThrow(expect.objectContaining({ code: "INPUT_MISSING_TENSOR" }));
   });
   it("has more than 10 000 ops when it is deep", async () => {
     expect((await build(DEEP)).graph.nodes.length).toBeGreaterThan(10_000);
