@@ -14,7 +14,7 @@ import type {
   CallName,
   StreamName,
 } from "./define.ts";
-import { modelId, page, phase, targetSpec } from "./views/common.ts";
+import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
@@ -66,7 +66,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 5,
+  version: 6,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -82,7 +82,7 @@ export const contract = {
     "model.overview": call(
       z.object({
         model: modelId,
-        context: z.number().int().min(1).max(1_048_576).nullable().default(null),
+        context: z.number().int().min(1).max(LARGEST_CONTEXT).nullable().default(null),
         target: targetSpec.nullable().default(null),
       }),
       overview,

@@ -1,4 +1,5 @@
 /** The target a prediction is for: chip, system, units, weights, context. Every routing number names it. */
+import { LARGEST_CONTEXT } from "../../main/contract/views/common.ts";
 import type { ReactNode } from "react";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { current } from "../session/async.ts";
@@ -77,7 +78,7 @@ export function TargetForm(): ReactNode {
           label="Context"
           value={target.context}
           min={1}
-          max={trained ?? 1_048_576}
+          max={trained ?? LARGEST_CONTEXT}
           digits={7}
           onChange={(context) => change({ context })}
         />

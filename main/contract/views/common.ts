@@ -2,6 +2,9 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 
+/** More tokens than any model was trained for, and few enough for every count of bytes. */
+export const LARGEST_CONTEXT = 16_777_216;
+
 /**
  * exact: read from the file or counted · measured: by a clock or a counter here · attributed: a measured total shared out ·
  * predicted: by our rules · planned: by the system's own plan · simulated: by our simulator of the device.
@@ -86,7 +89,7 @@ export const targetSpec = z.object({
   os: z.string().min(1).max(32),
   units: z.enum(["cpu-ane", "cpu-gpu", "all", "cpu"]),
   profile: z.enum(["auto", "gpu", "ane", "exact"]),
-  context: z.number().int().min(1).max(1_048_576),
+  context: z.number().int().min(1).max(LARGEST_CONTEXT),
 });
 export type TargetSpec = View<typeof targetSpec>;
 

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { fact, figure, modelId, phase, u32, u8 } from "./common.ts";
+import { LARGEST_CONTEXT, fact, figure, modelId, phase, u32, u8 } from "./common.ts";
 import { graphKey } from "./graph.ts";
 
 /** In the order of the byte codes of the column. none: a leaf, or an op that MLX's passes took into another. */
@@ -43,7 +43,7 @@ export type MlxWeightRow = View<typeof mlxWeightRow>;
 export const mlxRouteInput = z.object({
   model: modelId,
   phase,
-  context: z.number().int().min(1).max(1_048_576),
+  context: z.number().int().min(1).max(LARGEST_CONTEXT),
 });
 
 export const mlxRoute = z.object({

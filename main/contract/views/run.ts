@@ -1,7 +1,7 @@
 /** Running: chat and completion as a stream, benchmarks, profiles, and the hybrid run of a demo graph. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { device, f32, f64, figure, modelId, phaseItem, targetSpec, truth, u32, u8 } from "./common.ts";
+import { LARGEST_CONTEXT, device, f32, f64, figure, modelId, phaseItem, targetSpec, truth, u32, u8 } from "./common.ts";
 import { runDevice } from "./engine.ts";
 import { machineState } from "./machine.ts";
 
@@ -33,7 +33,7 @@ export const runInput = z.object({
   sampling: sampling.prefault({}),
   stop: z.array(z.string().min(1).max(1000)).max(64).default([]),
   maxTokens: z.number().int().min(1).max(1_048_576).default(512),
-  context: z.number().int().min(1).max(1_048_576).nullable().default(null),
+  context: z.number().int().min(1).max(LARGEST_CONTEXT).nullable().default(null),
   threads: z.number().int().min(1).max(1024).nullable().default(null),
   /** How many alternatives to report for each token. */
   alternatives: z.number().int().min(0).max(20).default(5),

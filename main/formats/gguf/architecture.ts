@@ -3,7 +3,6 @@
  * sentence on why there is no graph for it. Keys and defaults are those llama.cpp reads, so that both see one model.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { checkTensors } from "./decoderTensors.ts";
 import type { GgufFile } from "./file.ts";
 import { quote } from "./header.ts";
 
@@ -94,7 +93,6 @@ export function readArchitecture(file: GgufFile): ArchitectureReading {
     const architecture = readFamily(file, name, family);
     const unread = file.tensors.map((tensor) => tensor.name).filter((tensor) => !isRead(architecture, tensor));
     if (unread.length > 0) return { kind: "unsupported", name, sentence: `${leftOver(name, unread)} ${STILL_WORKS}` };
-    checkTensors(file, architecture);
     return { kind: "known", architecture };
   } catch (error) {
     if (!(error instanceof WorkbenchError)) throw error;

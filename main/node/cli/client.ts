@@ -3,6 +3,7 @@ import type { EngineClient } from "../../contract/contract.ts";
 import { contract } from "../../contract/contract.ts";
 import { createClient } from "../../contract/client.ts";
 import { createPortPair } from "../../contract/port.ts";
+import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -124,7 +125,9 @@ export async function targetOf(command: Command, options: TargetOptions): Promis
     units: pick("units", options.units, list.units, list.initial.units),
     profile: pick("profile", options.profile, list.profiles, list.initial.profile),
     context:
-      options.context === undefined ? list.initial.context : wholeNumber("context", options.context, 1, 1_048_576),
+      options.context === undefined
+        ? list.initial.context
+        : wholeNumber("context", options.context, 1, LARGEST_CONTEXT),
   };
 }
 

@@ -68,7 +68,7 @@ function printOverview(command: Command, view: Overview): void {
     output.line(`Will it fit? (${view.fit.machine}, context ${view.fit.context})`);
     printSum(command, view.fit.rows);
     output.line(
-      `  ${figureText(view.fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(view.fit.available)}`,
+      `  ${figureText(view.fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(view.fit.available)} (${view.fit.available.basis})`,
     );
     output.line(`  ${view.fit.sentence}`);
   }

@@ -3,6 +3,7 @@ import { constants, existsSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
+import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
@@ -52,7 +53,7 @@ function runInput(model: string, options: SamplingOptions, prompt: RunInput["pro
     },
     stop: stopTexts(options.stop ?? []),
     maxTokens: wholeNumber("max-tokens", options.maxTokens, 1, 1_048_576),
-    context: options.context === undefined ? null : wholeNumber("context", options.context, 1, 1_048_576),
+    context: options.context === undefined ? null : wholeNumber("context", options.context, 1, LARGEST_CONTEXT),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
   };
 }

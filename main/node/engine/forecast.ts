@@ -26,6 +26,8 @@ const CACHE_BYTES = 2;
 const CHUNK = 512;
 /** The engine itself: program, tokenizer, graph. */
 const ENGINE_BYTES = 60e6;
+/** Below this a token is over before its ops are started. */
+const LAUNCH_BOUND_SECONDS = 5e-4;
 /** Share of memory a Mac leaves to one program by default before it swaps. */
 const USABLE_SHARE = 0.75;
 /** What engines reach of the published bandwidth while writing, and of the published rate while reading. */
@@ -108,7 +110,7 @@ export function fitForecast(
       ),
       row(
         "Activations and engine",
-        null,
+        `${CHUNK} tokens × 4 B × (4 × ${shape.width} + 3 × ${shape.feedForward}) + 4 B × ${grouped(shape.vocabulary)} + ${ENGINE_BYTES / 1e6} MB`,
         activations,
         "predicted",
         `a prompt chunk of ${CHUNK} tokens and the program itself`,
@@ -119,7 +121,7 @@ export function fitForecast(
       available,
       "bytes",
       "predicted",
-      `${percent(USABLE_SHARE)} % of ${machine.title}: what macOS leaves to one program`,
+      `${percent(USABLE_SHARE)} % of ${Math.round(machine.memoryBytes / 2 ** 30)} GiB, what macOS leaves to one program`,
     ),
     verdict,
     sentence: fitSentence(verdict, total, available, largest, perToken, context, trainedContext),
@@ -147,21 +149,24 @@ function fitSentence(
     : `Just: ${bytesText(available - total)} to spare. Close other programs first.`;
 }
 
-export function speedForecast(shape: ModelShape, machine: Machine, promptTokens = 1000): SpeedView {
-  const rate = (reach: number): number => (machine.bandwidth * reach) / shape.bytesPerToken;
+/** The range reaches from the last token of a full context to the first of an empty one: each reads the cache so far, too. */
+export function speedForecast(shape: ModelShape, machine: Machine, context: number, promptTokens = 1000): SpeedView {
+  const cache = cacheBytes(shape, context);
+  const rate = (reach: number, filled: number): number =>
+    (machine.bandwidth * reach) / (shape.bytesPerToken + filled * cache);
   const flops = 2 * shape.activeParameters * promptTokens;
   const seconds = (reach: number): number => flops / (machine.gpuFlops * reach);
   const middle = (range: { readonly low: number; readonly high: number }): number => (range.low + range.high) / 2;
   return {
     machine: machine.title,
     generate: figure(
-      rate(middle(BANDWIDTH_REACH)),
+      rate(middle(BANDWIDTH_REACH), 0.5),
       "tokens/s",
       "predicted",
-      "bytes per token against memory bandwidth",
+      "bytes per token, with the context full or empty, against memory bandwidth",
       {
-        low: rate(BANDWIDTH_REACH.low),
-        high: rate(BANDWIDTH_REACH.high),
+        low: rate(BANDWIDTH_REACH.low, 1),
+        high: rate(BANDWIDTH_REACH.high, 0),
       },
     ),
     prompt: figure(
@@ -182,6 +187,11 @@ export function speedForecast(shape: ModelShape, machine: Machine, promptTokens 
         value: figure(shape.bytesPerToken, "bytes", "exact", "the tensors of the file"),
       },
       {
+        label: "KV cache, when the context is full",
+        arithmetic: `${grouped(context)} tokens × ${bytesFigure(cacheBytes(shape, 1))}`,
+        value: figure(cache, "bytes", "predicted", "keys and values in f16"),
+      },
+      {
         label: "Memory bandwidth",
         arithmetic: `${percent(BANDWIDTH_REACH.low)}–${percent(BANDWIDTH_REACH.high)} % of it is reached`,
         value: figure(machine.bandwidth, "bytes/s", "exact", `published for ${machine.title}`),
@@ -197,6 +207,13 @@ export function speedForecast(shape: ModelShape, machine: Machine, promptTokens 
         value: figure(machine.gpuFlops, "flops/s", "exact", `published for ${machine.title}`),
       },
     ],
-    sentence: `Writing is bound by memory: ${bytesText(shape.bytesPerToken)} per token against ${bytesText(machine.bandwidth)} per second.`,
+    sentence: speedSentence(shape, machine, cache),
   };
+}
+
+function speedSentence(shape: ModelShape, machine: Machine, cache: number): string {
+  const read = `${bytesText(shape.bytesPerToken)} per token, and ${bytesText(cache)} more when the context is full, against ${bytesText(machine.bandwidth)} per second`;
+  return shape.bytesPerToken / machine.bandwidth < LAUNCH_BOUND_SECONDS
+    ? `Memory would allow this (${read}), but so small a model is bound by starting its ops, which is not counted here: expect a part of it.`
+    : `Writing is bound by memory: ${read}.`;
 }

@@ -4,7 +4,9 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
+import { missingTensor } from "../../formats/gguf/decoderTensors.ts";
 import { otherTypes } from "../../formats/gguf/describe.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
 import { WEIGHTS } from "../../ops/families/cpu.ts";
 import { MACHINES, machineFor } from "./machines.ts";
 import type { ModelStore } from "./modelStore.ts";
@@ -13,7 +15,7 @@ import type { Recents } from "./recents.ts";
 import type { Uploads } from "./uploads.ts";
 import { demoOverview } from "./views/demoView.ts";
 import { metadataPage, metadataValue, tensorPage } from "./views/inspectView.ts";
-import { CAN, cannot, fileOverview } from "./views/overviewView.ts";
+import { CAN, cannot, fileOverview, plainSentence } from "./views/overviewView.ts";
 import { weightErrorsOf } from "./weightErrors.ts";
 import { profileChoices } from "./views/profileView.ts";
 
@@ -101,7 +103,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, engineMissing: 
   if (!file) return demoOverview(model, target);
   const machine = machineFor(target.chip) ?? MACHINES["m4"];
   if (!machine) throw new Error("the table of machines has no M4");
-  const canGraph = graphAbility(model);
+  const canGraph = graphAbility(model, file);
   return fileOverview({
     model: model.id,
     kind: model.kind === "header-only" ? "header-only" : "model",
@@ -124,7 +126,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, engineMissing: 
 }
 
 /** Whether this file has a graph: a known architecture whose tensors have types the graph can use. */
-function graphAbility(model: OpenModel): Ability {
+function graphAbility(model: OpenModel, file: GgufFile): Ability {
   const { architecture, mix } = model.description;
   if (architecture.kind === "unsupported")
     return cannot(
@@ -132,12 +134,14 @@ function graphAbility(model: OpenModel): Ability {
       architecture.sentence,
       "Use a dense model of the llama, qwen2 or qwen3 family.",
     );
-  if (architecture.kind === "broken") {
-    const { code, message, hint } = toWireError(architecture.error);
-    return cannot(code, message, hint ?? null);
+  const error =
+    architecture.kind === "broken" ? architecture.error : missingTensor(file, architecture.architecture);
+  if (error !== undefined) {
+    const { code, message, hint } = toWireError(error);
+    return cannot(code, plainSentence(message), hint ?? null);
   }
   const graphed = mix.filter((row) => row.runs).map((row) => row.type);
-  return typeAbility(model, graphed, "run") ?? CAN;
+  return typeAbility(model, [...new Set([...WEIGHTS, ...graphed])], "run") ?? CAN;
 }
 
 const EXPORTED: readonly string[] = ["f32", "f16", "bf16", ...MAPPED_TYPES];

@@ -27,6 +27,7 @@ const NO_SWITCH = {
   cpu_strict: false,
   poll: 50,
   n_gpu_layers: 0,
+  n_cpu_moe: 0,
   split_mode: "layer",
   main_gpu: 0,
   no_kv_offload: false,
@@ -35,6 +36,8 @@ const NO_SWITCH = {
   tensor_buft_overrides: "none",
   embeddings: false,
   no_op_offload: 0,
+  fit_target: 0,
+  fit_min_ctx: 0,
 } as const;
 
 /** As llama-bench writes times, `%Y-%m-%dT%H:%M:%SZ`: there are readers that take no other form. */

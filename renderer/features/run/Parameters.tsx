@@ -1,4 +1,5 @@
 /** What a run is made with: each number with what it does, none beyond what the model can take. */
+import { LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import { NumberField } from "../../ui/fields.tsx";
@@ -22,7 +23,7 @@ const HINTS = {
 /** Tokens that the model can look back on, and the sentence that says why no more are offered. */
 export function contextLimit(trained: number | null): { readonly most: number; readonly sentence: string } {
   return trained === null
-    ? { most: 1_048_576, sentence: "The file does not say for how many tokens the model was trained." }
+    ? { most: LARGEST_CONTEXT, sentence: "The file does not say for how many tokens the model was trained." }
     : {
         most: trained,
         sentence: `The model was trained on ${count(trained)} tokens. A longer context is not offered: beyond it, it has never learned where a token stands.`,

@@ -83,7 +83,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
     context: { trained: description.context ?? null, chosen: context },
     hasChatTemplate: description.tokenizer?.hasChatTemplate ?? false,
     fit: held ? fitForecast(held, input.machine, context, description.context ?? null) : null,
-    speed: shape ? speedForecast(shape, input.machine) : null,
+    speed: shape ? speedForecast(shape, input.machine, context) : null,
     profiles: [...input.profiles],
     canGraph: input.canGraph,
     canRun: input.canRun,
@@ -149,9 +149,15 @@ function whatItIs(
     kind === "header-only" ? `${diskSize(file.byteLength)} if it had its data` : `${diskSize(file.byteLength)} on disk`;
   const reading = description.architecture;
   if (architecture) return `A dense decoder of ${architecture.layers} layers. ${size}, ${place}.`;
-  if (reading.kind === "broken") return `${reading.error.message} ${size}, ${place}.`;
+  if (reading.kind === "broken") return `${plainSentence(reading.error.message)} ${size}, ${place}.`;
   return `${reading.kind === "unsupported" ? reading.sentence : ""} ${size}, ${place}.`;
 }
+
+/** An error's message without who says it, as a sentence. */
+export const plainSentence = (message: string): string => {
+  const said = message.replace(/^\[[^\]]*\] /u, "");
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}${said.endsWith(".") ? "" : "."}`;
+};
 
 function mixSentence(description: ModelDescription): string | null {
   const [most, second] = description.mix;
