@@ -168,6 +168,28 @@ test("says how its kernels run, for each instruction set", () => {
   expect(new Set(engine.isas.map((isa) => JSON.stringify(loadAddon({ isa }).notes))).size).toBe(engine.isas.length);
 });
 
+describe("the instruction set", () => {
+  test("that nobody named is the best of those that run here", () => {
+    const best = engine.isas.at(-1)!;
+    expect(engine.isa).toBe(best);
+    // What the kernels themselves say: the notes of each set differ.
+    expect(engine.notes).toEqual(loadAddon({ isa: best }).notes);
+  });
+
+  test.runIf(process.platform === "linux")("is there wherever the system says that the processor has it", () => {
+    const [, listed = ""] = /^(?:flags|Features)\s*:(.*)$/mu.exec(readFileSync("/proc/cpuinfo", "utf8")) ?? [];
+    const flags = new Set(listed.trim().split(/\s+/u));
+    const has = (...names: readonly string[]): boolean => names.every((name) => flags.has(name));
+    const avx2 = has("avx2", "fma", "f16c");
+    const avx512 = has("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512vbmi", "gfni");
+    const sets = {
+      x64: [...(avx2 ? ["avx2"] : []), ...(avx2 && avx512 ? ["avx512"] : [])],
+      arm64: [...["neon"], ...(has("asimddp") ? ["neon-dot"] : []), ...(has("asimddp", "i8mm") ? ["neon-i8mm"] : [])],
+    };
+    expect(engine.isas).toEqual(["scalar", ...sets[process.arch as keyof typeof sets]]);
+  });
+});
+
 describe("larger pages", () => {
   const there = !engine.notes.some(({ how }) => how.includes("the system gives no pages"));
   const SIZE = 70 << 20;
