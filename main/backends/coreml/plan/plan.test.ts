@@ -17,7 +17,7 @@ import { functionFacts } from "./facts.ts";
 import type { PlacementProblem } from "./placement.ts";
 import { DEVICES, costOf, place } from "./placement.ts";
 import { placementProblem, predictPlan } from "./predict.ts";
-import type { RuleId } from "./rules.ts";
+import type { Finding, RuleId } from "./rules.ts";
 import { RULE_IDS, RULES, findingsFor } from "./rules.ts";
 import type { PlanTarget } from "./target.ts";
 import { profileFor, resolveTarget, targetTitle } from "./target.ts";
@@ -38,6 +38,8 @@ interface RuleCase {
   readonly quiet: Build | readonly MilOperation[];
   readonly target?: Partial<PlanTarget>;
   readonly quietTarget?: Partial<PlanTarget>;
+  /** What the sentence says, for rules with several. */
+  readonly says?: string;
 }
 
 const half = (b: MilFunctionBuilder, shape: readonly (number | null)[], name = "x"): MilValue =>
@@ -66,8 +68,8 @@ const raw = (type: string, shape: readonly number[] = [1, 32]): readonly MilOper
     origins: [],
   },
 ];
-const pool = (b: MilFunctionBuilder, stride: number): MilValue =>
-  b.op("max_pool", { x: half(b, [1, 2, 64]), kernel_sizes: [2], strides: [stride], pad_type: "valid" });
+const pool = (b: MilFunctionBuilder, stride: number, op: "avg_pool" | "max_pool" = "max_pool"): MilValue =>
+  b.op(op, { x: half(b, [1, 2, 64]), kernel_sizes: [2], strides: [stride], pad_type: "valid" });
 const conv = (b: MilFunctionBuilder, kernel: number, stride: number): MilValue =>
   b.op("conv", {
     x: half(b, [1, 2, 64]),
@@ -75,6 +77,17 @@ const conv = (b: MilFunctionBuilder, kernel: number, stride: number): MilValue =
     strides: [stride],
     pad_type: "valid",
   });
+/** A convolution of `out` channels with a window of any rank; what it reads has 8 of each size. */
+const window = (b: MilFunctionBuilder, out: number, kernel: readonly number[], dilation = 1): MilValue =>
+  b.op("conv", {
+    x: half(b, [1, 2, ...kernel.map((size) => Math.max(8, size * dilation))]),
+    weight: b.data({ type: tensorType("fp16", [out, 2, ...kernel]), data: { kind: "blob", offset: 64 } }, "w"),
+    strides: kernel.map(() => 1),
+    dilations: kernel.map(() => dilation),
+    pad_type: "valid",
+  });
+const multiplied = (b: MilFunctionBuilder, rows: number, inner: number, columns: number): MilValue =>
+  b.op("matmul", { x: half(b, [rows, inner]), y: half(b, [inner, columns], "y") });
 
 const CASES: readonly RuleCase[] = [
   {
@@ -119,7 +132,46 @@ const CASES: readonly RuleCase[] = [
     target: { chip: "m4" },
     quietTarget: { chip: "m4" },
   },
-  { rule: "ane-conv", fires: (b) => conv(b, 17, 1), quiet: (b) => conv(b, 16, 2) },
+  {
+    rule: "ane-size",
+    fires: (b) => window(b, 65537, [1, 1]),
+    quiet: (b) => window(b, 65536, [1, 1]),
+    says: "65537 channels exceed the 65536",
+  },
+  {
+    // As channels the second axis is too long, as anything else it is not.
+    rule: "ane-size",
+    fires: (b) => window(b, 70000, [1, 1]),
+    quiet: (b) => b.op("exp", { x: half(b, [1, 70000, 8, 8]) }),
+    says: "70000 channels exceed the 65536",
+  },
+  {
+    rule: "ane-size",
+    fires: (b) => linear(b, half(b, [1, 64]), weight(b, 70000, 64)),
+    quiet: (b) => linear(b, half(b, [1, 64]), weight(b, 65536, 64)),
+    target: { chip: "m4" },
+    quietTarget: { chip: "m4" },
+    says: "A dimension of 70000 exceeds the 65536",
+  },
+  { rule: "ane-conv", fires: (b) => conv(b, 17, 1), quiet: (b) => conv(b, 16, 2), says: "1×17 kernel exceeds 29×16" },
+  {
+    rule: "ane-conv",
+    fires: (b) => window(b, 2, [1, 3, 3]),
+    quiet: (b) => window(b, 2, [3, 3]),
+    says: "Three-dimensional convolution",
+  },
+  {
+    rule: "ane-conv",
+    fires: (b) => window(b, 2, [30, 1]),
+    quiet: (b) => window(b, 2, [29, 1]),
+    says: "30×1 kernel exceeds 29×16",
+  },
+  {
+    rule: "ane-conv",
+    fires: (b) => window(b, 2, [3, 3], 5),
+    quiet: (b) => window(b, 2, [3, 3], 6),
+    says: "this one is 5",
+  },
   {
     rule: "ane-conv",
     fires: (b) => conv(b, 14, 1),
@@ -190,11 +242,25 @@ const CASES: readonly RuleCase[] = [
     quiet: (b) => b.op("exp", { x: half(b, [1, 64]) }),
   },
   { rule: "ane-pool-stride", fires: (b) => pool(b, 3), quiet: (b) => pool(b, 2) },
+  { rule: "ane-pool-stride", fires: (b) => pool(b, 1, "avg_pool"), quiet: (b) => conv(b, 1, 3) },
   { rule: "ane-linear", fires: (b) => linear(b, half(b, [1, 64]), weight(b, 32, 64)), quiet: (b) => conv(b, 1, 1) },
   {
     rule: "ane-matmul",
     fires: (b) => b.op("matmul", { x: half(b, [1, 4096]), y: half(b, [4096, 32], "y") }),
     quiet: (b) => b.op("matmul", { x: half(b, [1, 64]), y: half(b, [64, 32], "y") }),
+  },
+  // Two factors of 512 · 768 halves and a product of 512 · 512 are 2 MB.
+  {
+    rule: "ane-matmul",
+    fires: (b) => multiplied(b, 512, 769, 512),
+    quiet: (b) => multiplied(b, 512, 768, 512),
+    says: "Operands beyond 2 MB",
+  },
+  {
+    rule: "ane-matmul",
+    fires: (b) => multiplied(b, 1, 2049, 32),
+    quiet: (b) => multiplied(b, 1, 2048, 32),
+    says: "Sums over 2049 products",
   },
   {
     rule: "ane-attention",
@@ -227,6 +293,11 @@ const CASES: readonly RuleCase[] = [
     fires: (b) => b.op("square", { x: half(b, [1, 32]) }),
     quiet: (b) => b.op("mul", { x: half(b, [1, 32]), y: 2 }),
   },
+  ...(["reduce_sum_square", "reduce_l2_norm"] as const).map((op): RuleCase => ({
+    rule: "ane-square",
+    fires: (b) => b.op(op, { x: half(b, [1, 32]), axes: [1] }),
+    quiet: (b) => b.op(op, { x: float(b, [1, 32]), axes: [1] }),
+  })),
   {
     rule: "ane-program-size",
     fires: (b) => linear(b, half(b, [1, 50000]), weight(b, 50000, 50000)),
@@ -244,9 +315,9 @@ function build(what: RuleCase["fires"]): MilFunction {
   return { name: "main", opset: "CoreML8", inputs: [x], operations: what, outputs: [] };
 }
 
-function rulesOf(f: MilFunction, target: PlanTarget): readonly string[] {
+function findingsOf(f: MilFunction, target: PlanTarget): readonly Finding[] {
   const facts = finish(functionFacts(f));
-  return facts.kinds.flatMap((op) => findingsFor(op, target, facts).map((finding) => finding.rule));
+  return facts.kinds.flatMap((op) => findingsFor(op, target, facts));
 }
 
 /** The rules that decided in the plan of a function, and in the route of a graph. */
@@ -320,8 +391,11 @@ const DECISIONS: Readonly<
 describe("rules", () => {
   for (const [i, c] of CASES.entries())
     it(`${c.rule} #${i}`, () => {
-      expect(rulesOf(build(c.fires), { ...TARGET, ...c.target })).toContain(c.rule);
-      expect(rulesOf(build(c.quiet), { ...TARGET, ...c.quietTarget })).not.toContain(c.rule);
+      const found = findingsOf(build(c.fires), { ...TARGET, ...c.target }).filter(({ rule }) => rule === c.rule);
+      expect(found).toHaveLength(1);
+      expect(found[0]?.reason).toContain(c.says ?? "");
+      const quiet = findingsOf(build(c.quiet), { ...TARGET, ...c.quietTarget });
+      expect(quiet.filter(({ rule }) => rule === c.rule)).toEqual([]);
     });
 
   for (const [rule, { fires, quiet }] of Object.entries(DECISIONS))

@@ -224,14 +224,10 @@ export const RULES: readonly Rule[] = [
   rule("ane-size", "hard", "Dimensions beyond the hardware's limits", "ane-guide", (op, target) => {
     const edge = generation(target) >= 4 ? 65536 : 16384;
     const big = op.tensors.flatMap((t) => [...t.shape].slice(-2)).find((d) => d !== null && d > edge);
-    const weight = op.inputs.get("weight")?.type.shape[0];
     const channels = spatial(op) ? Math.max(0, ...op.tensors.map((t): number => t.shape[1] ?? 0)) : 0;
     if (big !== undefined && big !== null)
       return `A dimension of ${big} exceeds the ${edge} that this chip's Neural Engine holds along width or height.`;
-    if (channels > 65536) return `${channels} channels exceed the 65536 that the Neural Engine holds.`;
-    return weight !== undefined && weight !== null && weight > 65536
-      ? `${weight} outputs exceed the 65536 channels that the Neural Engine holds.`
-      : undefined;
+    return channels > 65536 ? `${channels} channels exceed the 65536 that the Neural Engine holds.` : undefined;
   }),
   rule("ane-conv", "hard", "Convolution windows", "ane-guide", (op, target) => {
     if (op.type !== "conv") return undefined;
