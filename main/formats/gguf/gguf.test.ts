@@ -226,6 +226,22 @@ describe("split files", () => {
     await expectCode("INPUT_SPLIT", shelf({ ...both, [name(2)]: part(1, 2, []) }, name(1)));
     await expectCode("INPUT_SPLIT", shelf({ "renamed.gguf": both[name(1)]! }, "renamed.gguf"));
   });
+
+  it("are a thousand at most, whatever a file says: no more are looked for", async () => {
+    const looked: string[] = [];
+    const opened = async (count: number): Promise<WorkbenchError> => {
+      const given = `m-00001-of-${String(count).padStart(5, "0")}.gguf`;
+      const source = memorySource(given, await part(0, count, []));
+      const openSibling = async (key: string): Promise<undefined> => void looked.push(key);
+      return expectCode("INPUT_SPLIT", openGguf(source, { openSibling }));
+    };
+    expect((await opened(1001)).message).toContain("split.count: got 1001, expected at most 1000");
+    expect(looked).toEqual([]);
+    expect((await opened(1000)).message).toContain("this is part 1 of 1000; missing:");
+    expect(looked).toHaveLength(999);
+    const late = memorySource(name(1), await part(2, 2, []));
+    expect((await expectCode("INPUT_SPLIT", openGguf(late))).message).toContain("split.no: got 2");
+  });
 });
 
 describe("what a file can get wrong", () => {
