@@ -99,6 +99,43 @@ describe("runs", () => {
   });
 });
 
+test("a cancel ends a single long operation in its middle", async () => {
+  const [wide, inner, tokens] = [4096, 1024, 2048];
+  const weights = join(folder, "long.bin");
+  writeFileSync(weights, new Uint8Array(new Float32Array(wide * inner).fill(0.01).buffer));
+  const builder = new GraphBuilder(opTable, "long");
+  const g = typedBuilder(builder);
+  const x = builder.input("x", tensor("f32", [tokens, inner]));
+  builder.output("y", g.linear([x, builder.param("w", tensor("f32", [wide, inner]), { file: "f", tensor: "w" })]));
+  const compiled = cpuDevice(engine, {
+    threads: 2,
+    weights: { paths: [weights], locate: () => ({ file: 0, offset: 0, bytes: 4 * wide * inner }) },
+  }).compile(builder.finish());
+  const session = compiled.open();
+  const request = { inputs: { x: new Float32Array(tokens * inner).fill(0.5) } };
+  await session.run(request);
+  const timed = async (signal?: AbortSignal): Promise<[seconds: number, how: unknown]> => {
+    const began = performance.now();
+    const how = await session.run(request, signal).then(() => "finished", codeOf);
+    return [(performance.now() - began) / 1000, how];
+  };
+  const wholes: number[] = [];
+  const cancelled: number[] = [];
+  // In turn, so that a machine that is slower or faster for a while is so for both.
+  for (let i = 0; i < 4; i++) {
+    wholes.push((await timed())[0]);
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 100 * Math.min(...wholes));
+    const [seconds, how] = await timed(stop.signal);
+    expect(how).toBe("CANCELLED");
+    cancelled.push(seconds);
+  }
+  // After a tenth of the whole it was asked to stop.
+  expect(Math.min(...cancelled)).toBeLessThan(0.6 * Math.min(...wholes));
+  session.dispose();
+  compiled.dispose();
+});
+
 describe("handles", () => {
   test("dispose is idempotent, and what was disposed is unknown", async () => {
     const compiled = cpuDevice(engine, optionsFor(path)).compile(chain(1));

@@ -159,3 +159,53 @@ describe("a series", () => {
     several.dispose();
   });
 });
+
+describe("a draw", () => {
+  const DRAWS = 4000;
+
+  /** Logits behind the first token. */
+  async function logitsOf(session: GraphSession): Promise<Float32Array> {
+    const { sample: _, ...plain } = request(0, { fetch: [LOGITS] });
+    const { bytes } = (await session.run(plain)).outputs[LOGITS]!;
+    return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  }
+
+  test.each([0.5, 1, 2])("at temperature %d has the probabilities of the logits divided by it", async (temperature) => {
+    const session = openCompiled();
+    const logits = [...(await logitsOf(session))];
+    const weights = logits.map((logit) => Math.exp((logit - Math.max(...logits)) / temperature));
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    const counts = logits.map(() => 0);
+    for (let step = 0; step < DRAWS; step++) {
+      const { sampled } = await session.run(request(0, { sample: { ...PLAIN, temperature, step } }));
+      counts[sampled!.id]! += 1;
+    }
+    session.dispose();
+    // Pearson's sum over what is expected ten times or more; the rest is one place.
+    const places: [drawn: number, expected: number][] = [[0, 0]];
+    for (const [id, weight] of weights.entries()) {
+      const expected = (DRAWS * weight) / total;
+      if (expected >= 10) places.push([counts[id]!, expected]);
+      else places[0] = [places[0]![0] + counts[id]!, places[0]![1] + expected];
+    }
+    const used = places.filter(([, expected]) => expected > 0);
+    const chi = used.reduce((sum, [drawn, expected]) => sum + (drawn - expected) ** 2 / expected, 0);
+    const freedom = used.length - 1;
+    expect(freedom).toBeGreaterThan(20);
+    // Mean and deviation of the sum are `freedom` and the root of twice that.
+    expect(chi).toBeLessThan(freedom + 5 * Math.sqrt(2 * freedom));
+  });
+
+  test("of the same seed gives the same text, and of another seed another", async () => {
+    const text = async (seed: number): Promise<number[]> => {
+      const session = openCompiled();
+      const run = await session.run(request(0, { sample: { ...LIVELY, seed }, series: series(40) }));
+      session.dispose();
+      return (run.series ?? []).map(({ id }) => id);
+    };
+    const texts = [await text(1), await text(2), await text(3)];
+    expect(texts[0]).toHaveLength(40);
+    expect(await text(1)).toEqual(texts[0]);
+    expect(new Set(texts.map((ids) => ids.join(" "))).size).toBe(3);
+  });
+});
