@@ -4,15 +4,20 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const needed = ["darwin-arm64", "linux-x64"];
+/** The systems we develop and test on: Macs with Apple silicon (no others are supported) and Linux. */
+const needed = [/(darwin|mac)-arm64/, /linux-x64/];
 
-/** Packages that ship one binary package per platform; each must be locked for every system we run on. */
-const perPlatform = [
-  /^@oxlint\/binding-/,
-  /^@oxlint-tsgolint\//,
-  /^@typescript\//,
-  /^@rolldown\/binding-/,
-  /^lightningcss-/,
+/** Tools that ship one binary package per platform: where the tool is locked, so must be its binaries for every system. */
+export const perPlatform = [
+  { tool: "oxlint", binaries: /^@oxlint\/binding-/ },
+  { tool: "oxlint-tsgolint", binaries: /^@oxlint-tsgolint\// },
+  { tool: "typescript", binaries: /^@typescript\/typescript-/ },
+  { tool: "rolldown", binaries: /^@rolldown\/binding-/ },
+  { tool: "lightningcss", binaries: /^lightningcss-/ },
+  { tool: "esbuild", binaries: /^@esbuild\// },
+  { tool: "oxc-parser", binaries: /^@oxc-parser\/binding-/ },
+  { tool: "oxc-resolver", binaries: /^@oxc-resolver\/binding-/ },
+  { tool: "node-llama-cpp", binaries: /^@node-llama-cpp\// },
 ];
 
 /** Is `name` reachable from the package at `from` by Node's own lookup (walking up the node_modules folders)? */
@@ -36,11 +41,11 @@ export function lockProblems(text) {
     if (path && !entry.integrity && !entry.link) problems.push(`${path} has no integrity hash`);
     if (entry.resolved) problems.push(`${path} names the host it came from (${entry.resolved})`);
   }
-  for (const pattern of perPlatform) {
-    const family = [...names].filter((name) => pattern.test(name));
-    if (family.length === 0) continue;
+  for (const { tool, binaries } of perPlatform) {
+    if (!names.has(tool)) continue;
+    const family = [...names].filter((name) => binaries.test(name));
     for (const platform of needed) {
-      if (!family.some((name) => name.includes(platform))) problems.push(`${pattern} has no package for ${platform}`);
+      if (!family.some((name) => platform.test(name))) problems.push(`${tool} has no binary for ${platform.source}`);
     }
   }
   return problems;

@@ -1,7 +1,7 @@
 // Who may import whom. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
 // rule names. Imports are read by a real parser and resolved on disk, so neither comments nor `../` can hide one.
 //
-//   diagnostics ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training/bench ◀ node
+//   diagnostics ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
 //   backends/<b> sees ir and its own folder; ops see a backend's types and its rules.ts; the renderer sees the contract.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -17,7 +17,7 @@ const everyBackend = ["main/backends"];
 const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
 const compilerLayers = [...graphLayers, ...everyBackend, "main/formats", "main/models", "main/compiler"];
 const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/runtime"];
-const engine = [...runtimeLayers, "main/training", "main/bench", "main/contract"];
+const engine = [...runtimeLayers, "main/training", "main/contract"];
 
 /**
  * Per folder (the longest matching entry counts): which folders of ours it may import, `types` for type-only imports,
@@ -37,7 +37,6 @@ export const walls = [
   { folder: "main/compiler", may: compilerLayers },
   { folder: "main/runtime", may: runtimeLayers },
   { folder: "main/training", may: runtimeLayers },
-  { folder: "main/bench", may: [...runtimeLayers, "main/training"] },
   { folder: "main/contract", may: base, packages: ["zod"] },
   { folder: "main/node", may: engine, node: true, packages: ["commander", "ws", "zod"] },
   { folder: "main/testing", may: [...engine, "main/node"], node: true, packages: ["fast-check", "vitest"] },

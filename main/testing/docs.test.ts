@@ -35,6 +35,11 @@ describe("documentation", () => {
     expect(PAGES.flatMap(pathsIn).length).toBeGreaterThan(50);
   });
 
+  it("keeps the README to what a first visit needs: 150 lines", () => {
+    const lines = readFileSync(join(repositoryRoot, "README.md"), "utf8").trimEnd().split("\n");
+    expect(lines.length).toBeLessThanOrEqual(150);
+  });
+
   it.each(PAGES)("%s names what exists", (page) => {
     expect(pathsIn(page).filter((path) => !exists(path))).toEqual([]);
     expect(linksIn(page).filter((link) => !exists(join(dirname(page), link)))).toEqual([]);

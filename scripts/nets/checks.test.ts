@@ -1,0 +1,39 @@
+/** That `npm run check` and `npm test` ask every net: one violation of each in one copy, and each must fail. */
+import { expect, it } from "vitest";
+import { allStaticChecks, staticChecks } from "../check.mjs";
+import { lockFiles, net, seed } from "./net.ts";
+
+const seeds = [
+  seed("format", "main/ir/format.ts", "export const x   = 1;\n", "[warn] main/ir/format.ts"),
+  seed("lint", "main/ir/lint.ts", "export var x = 1;\n", "main/ir/lint.ts:1:8: Unexpected var"),
+  seed(
+    "walls",
+    "main/ir/wall.ts",
+    'export * from "../ops/x.ts";\n',
+    "main/ir/wall.ts:1: must not import main/ops/x.ts",
+  ),
+  seed("types", "main/ir/type.ts", 'export const x: number = "1";\n', "main/ir/type.ts(1,14): error TS2322"),
+  seed("unused", "main/ir/unused.ts", "export const x = 1;\n", "main/ir/unused.ts"),
+  ...lockFiles.map((file) =>
+    seed(file, file, '{ "packages": { "node_modules/x": {} } }', `${file}: node_modules/x has no integrity hash`),
+  ),
+];
+const files = Object.fromEntries(seeds.map(({ path, text }) => [path, text]));
+
+const ask = `import { allStaticChecks, runStaticChecks } from "./scripts/check.mjs";
+process.exitCode = (await runStaticChecks(allStaticChecks)).length;`;
+const outcome = Promise.resolve().then(() => net(files, "node", "--input-type=module", "--eval", ask));
+
+it("fails every check", async () => expect((await outcome).code).toBe(allStaticChecks.length));
+
+it.each(allStaticChecks)("fails $name", async ({ name }) => {
+  expect((await outcome).output).toContain(`FAILED ${name} (`);
+});
+
+it.each(seeds)("says what is wrong with $name", async ({ says }) => expect((await outcome).output).toContain(says));
+
+it("leaves nothing but unused code to npm test", () => {
+  const quick = staticChecks.map(({ name }) => name);
+  const rest = allStaticChecks.map(({ name }) => name).filter((name) => !quick.includes(name));
+  expect(rest).toEqual(["unused files, exports and packages (npx knip)"]);
+});
