@@ -200,12 +200,50 @@ test("a pass is seen in the graph from both sides, change by change", async ({ p
   const stage = page.getByLabel("Stage of the graph").locator("option:checked");
   await expect(stage).toHaveText("After fuse swiglu");
   await picture(page, "graph-pass-after");
+  await page.keyboard.press("x");
+  await expect(page.getByText("Only what the pass changed")).toBeVisible();
+  await picture(page, "graph-pass-only");
+  await page.keyboard.press("x");
+  await expect(page.getByText("Only what the pass changed")).toBeHidden();
   await page.keyboard.press("Shift+X");
   await expect(stage).toHaveText("Before fuse swiglu");
   await expect(page.getByRole("img", { name: "removed" })).not.toHaveCount(0);
   await picture(page, "graph-pass-before");
   await page.getByRole("button", { name: "Next change" }).click();
   await expect(inspector.getByRole("heading", { level: 2 })).toContainText("blk.1");
+});
+
+test("the critical path stands out, hits are stepped through, and the inspector comes and goes by key", async ({
+  page,
+}) => {
+  await openGraph(page, /sample/i);
+  await page.locator("[data-graph-canvas]").focus();
+  await page.keyboard.press("Shift+E");
+  await page.keyboard.press("p");
+  const path = page.getByText(/^Critical path: \d+ ops, ~\d/);
+  await expect(path).toBeVisible();
+  await picture(page, "graph-critical-path");
+  await page.getByRole("button", { name: "Show everything again" }).click();
+  await expect(path).toBeHidden();
+  await page.getByLabel("Search the graph").fill("op:attention_cached");
+  await page.keyboard.press("Control+g");
+  await expect(page.getByText(/^1 of \d/)).toBeVisible();
+  await page.keyboard.press("Control+g");
+  await expect(page.getByText(/^2 of \d/)).toBeVisible();
+  await page.keyboard.press("Control+Shift+g");
+  await expect(page.getByText(/^1 of \d/)).toBeVisible();
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  await expect(inspector).toBeVisible();
+  await page.locator("[data-graph-canvas]").focus();
+  await page.keyboard.press("Space");
+  await expect(inspector).toBeHidden();
+  await page.keyboard.press("Space");
+  await expect(inspector).toBeVisible();
+  await page.keyboard.press("]");
+  await expect(page.getByLabel("Stage of the graph").locator("option:checked")).toHaveText(/^(After|Legal)/);
+  await page.keyboard.press("[");
+  const stage = page.getByLabel("Stage of the graph").locator("option:checked");
+  await expect(stage).toHaveText(/^After/);
 });
 
 test("an op leads to its tensor, to its pass and to its lines of MIL", async ({ page }) => {

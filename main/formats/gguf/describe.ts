@@ -51,7 +51,7 @@ export function describeModel(file: GgufFile): ModelDescription {
   const tensorBytes = file.tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
   const architecture = readArchitecture(file);
   return {
-    title: text(file, "general.name") ?? text(file, "general.basename") ?? file.name.replace(/\.gguf$/u, ""),
+    title: line(text(file, "general.name")) ?? text(file, "general.basename") ?? file.name.replace(/\.gguf$/u, ""),
     variant: variantOf(file, mix),
     architecture,
     parameters,
@@ -149,6 +149,12 @@ function warningsOf(file: GgufFile, mix: readonly TypeShare[]): string[] {
 }
 
 /** A text key; a key of another type counts as absent here, for an overview must not fail on it. */
+/** A title stands in one line. */
+function line(value: string | undefined): string | undefined {
+  const joined = value?.replace(/\s+/gu, " ").trim();
+  return joined === "" ? undefined : joined;
+}
+
 function text(file: GgufFile, key: string): string | undefined {
   return file.metadata.get(key)?.kind === "string" ? file.metadata.optionalString(key) : undefined;
 }

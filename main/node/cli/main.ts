@@ -174,7 +174,8 @@ sampling(
     .addOption(
       once("-p, --prompt <text>", "the text to continue; without it, standard input, without its last line end"),
     )
-    .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above")),
+    .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
+    .option("--demo", "run the demo graph instead: its segments on the Core ML simulator, the rest on the host"),
 ).action(run(async () => (await import("./run.ts")).complete));
 
 sampling(

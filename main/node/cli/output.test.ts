@@ -37,6 +37,19 @@ describe("output", () => {
     expect(out.text()).toBe("result\n");
   });
 
+  it("shows a terminal what a file's control characters are, and a pipe the characters", () => {
+    const name = "a\u001b[31mred\u009b1m\u007f\r\tb\n";
+    const [pipe, terminal] = [sink(), sink()];
+    createOutput(false, pipe.stream, sink().stream).line(name);
+    expect(pipe.text()).toBe(`${name}\n`);
+    const output = createOutput(false, Object.assign(terminal.stream, { isTTY: true, columns: 80 }), sink().stream);
+    output.line(name);
+    output.write(name);
+    output.table(["key"], [[name.trim()]]);
+    expect(terminal.text()).toContain("a␛[31mred\ufffd1m␡␍\tb\n");
+    expect(terminal.text().replaceAll(/[\n\t]/g, "")).not.toMatch(/\p{Cc}/u);
+  });
+
   it("fits tables to a terminal, says so, and gives pipes all of them", () => {
     const rows = [["add", "x".repeat(200)]];
     const [pipe, terminal, err] = [sink(), sink(), sink()];

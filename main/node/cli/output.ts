@@ -27,11 +27,24 @@ export interface Output {
 /** A stream that may be a terminal. */
 type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
+/**
+ * Texts of a file or a model may hold control characters: a terminal would obey them, so it is shown their pictures (␛). Through a pipe
+ * every byte goes as it is.
+ */
+export const harmless = (text: string): string =>
+  text.replace(/\p{Cc}/gu, (c) => {
+    const code = c.charCodeAt(0);
+    if (c === "\n" || c === "\t") return c;
+    return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "\u2421" : "\ufffd";
+  });
+
 /** Characters in a line of a terminal; a terminal that does not know its width says nought. */
 const columnsOf = (stream: Stream): number =>
   stream.columns === undefined || stream.columns === 0 ? 80 : stream.columns;
 
 export function createOutput(json: boolean, out: Stream = process.stdout, err: Stream = process.stderr): Output {
+  const forOut = out.isTTY === true ? harmless : String;
+  const forErr = err.isTTY === true ? harmless : String;
   let progressWidth = 0;
   let last = "";
   const endProgress = (): void => {
@@ -43,21 +56,21 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
     json,
     line(text = "") {
       endProgress();
-      if (!json) out.write(`${text}\n`);
+      if (!json) out.write(`${forOut(text)}\n`);
     },
     table(header, rows, style) {
       endProgress();
       if (json) return;
       const { text, isCut } = formatTable(header, rows, style, out.isTTY === true ? columnsOf(out) : Infinity);
-      out.write(`${text}\n`);
+      out.write(`${forOut(text)}\n`);
       if (isCut) out.write("(… fitted to this terminal; through a pipe, or with --json, it is whole)\n");
     },
     write(text) {
-      if (!json) out.write(text);
+      if (!json) out.write(forOut(text));
     },
     note(text) {
       endProgress();
-      if (!json) err.write(`${text}\n`);
+      if (!json) err.write(`${forErr(text)}\n`);
     },
     value(value) {
       endProgress();
@@ -67,7 +80,7 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
       if (json) return;
       if (err.isTTY === true) {
         // A line that wraps cannot be rewritten.
-        const shown = text.slice(0, columnsOf(err) - 1);
+        const shown = harmless(text).slice(0, columnsOf(err) - 1);
         err.write(`\r${shown.padEnd(progressWidth)}`);
         progressWidth = Math.max(progressWidth, shown.length);
       } else if (step !== last) err.write(`${text}\n`);

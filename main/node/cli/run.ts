@@ -9,6 +9,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { READER_LEFT } from "./ending.ts";
+import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, phaseText } from "./output.ts";
 import { cacheFolder } from "../diskStore.ts";
 import { makeFolder } from "../makeFolder.ts";
@@ -153,7 +154,11 @@ async function promptOf({ signal }: Command, { prompt, promptFile }: PromptOptio
   return piped === "" ? undefined : piped;
 }
 
+/** A graph of its own: it has no text to go on from. */
+const DEMO = "demo-hybrid";
+
 export async function complete(command: Command, choice: ModelChoice, options: PromptOptions): Promise<number> {
+  if (choice.offer === DEMO) return runDemo(command, options);
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = await promptOf(command, options);
   if (text === undefined) {

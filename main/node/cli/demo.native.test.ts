@@ -1,0 +1,46 @@
+// `rlx run --demo` through the built command line: parts on the simulator and on the host, which agree with the reference.
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { z } from "zod";
+import { CLI_BUNDLE, rlx } from "../../testing/rlxProcess.ts";
+
+const answer = z.object({
+  truth: z.string(),
+  segments: z.array(z.object({ device: z.string() })),
+  outputs: z.array(z.object({ name: z.string(), values: z.array(z.number()) })),
+  agreement: z.object({ relativeRms: z.object({ value: z.number() }) }),
+});
+
+let home: string;
+beforeAll(async () => {
+  if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+  home = await mkdtemp(join(tmpdir(), "rlx-demo-"));
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+it("runs the demo graph in parts", async () => {
+  const { code, out, err } = await rlx(["run", "--demo", "--json"], { home });
+  expect(code, err).toBe(0);
+  const view = answer.parse(JSON.parse(out));
+  expect(view.truth).toBe("simulated");
+  expect(view.segments.filter(({ device }) => device === "host")).toHaveLength(3);
+  expect(view.agreement.relativeRms.value).toBeLessThan(2e-3);
+  expect(view.outputs.map(({ name }) => name)).toEqual(["probabilities", "reconstruction"]);
+  const [probabilities] = view.outputs;
+  expect(probabilities?.values.reduce((sum, p) => sum + p, 0)).toBeCloseTo(1, 2);
+});
+
+it("says it for people, too: what is simulated has its ~", async () => {
+  const { code, out } = await rlx(["run", "--demo", "--seed", "7"], { home });
+  expect(code).toBe(0);
+  expect(out).toMatch(/^7 parts: 4 simulated, 3 on the host\./);
+  expect(out).toMatch(/ ane +encoder +~/);
+});
+
+it("is one thing to run, not two", async () => {
+  expect((await rlx(["run", "--demo", "--sample"], { home })).code).toBe(2);
+  expect((await rlx(["run", "--demo", "--seed", "x"], { home })).code).toBe(2);
+});
