@@ -1,6 +1,6 @@
 /**
- * From a model's graph to one that a backend lowers: precision, specialisation, passes, legalisation, memory. The result
- * keeps everything that the workbench shows of the way there. Lowering itself belongs to the backends.
+ * From a model's graph to one that a backend lowers: precision, specialisation, passes, legalisation. The result keeps
+ * everything that the workbench shows of the way there. Lowering itself, and the plan of memory, belong to the backends.
  */
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
@@ -15,8 +15,6 @@ import { pipelineFor, runPipeline } from "../passes/pipeline.ts";
 import type { DispatchReport } from "./legalise.ts";
 import { legalise } from "./legalise.ts";
 import type { DispatchPolicy } from "./support.ts";
-import type { GraphMemory } from "./memory.ts";
-import { planGraphMemory } from "./memory.ts";
 import type { PrecisionPolicy } from "./precision.ts";
 import { applyPrecision } from "./precision.ts";
 
@@ -47,8 +45,6 @@ export interface Compiled {
   readonly report: DispatchReport;
   /** Nodes of `graph` that the backend cannot run. */
   readonly blocked: ReadonlyMap<number, string>;
-  /** Undefined where a symbol has neither size nor limit; worked out when it is asked for. */
-  readonly memory: GraphMemory | undefined;
 }
 
 export function compile(graph: Graph, options: CompileOptions): Compiled {
@@ -75,19 +71,7 @@ export function compile(graph: Graph, options: CompileOptions): Compiled {
       return legalised.report;
     },
     blocked,
-    get memory() {
-      return memoryOf(legal);
-    },
   };
-}
-
-function memoryOf(graph: Graph): GraphMemory | undefined {
-  try {
-    return planGraphMemory(graph);
-  } catch (error) {
-    if (error instanceof WorkbenchError && error.code === "IR_SHAPE") return undefined;
-    throw error;
-  }
 }
 
 function refusal(graph: Graph, backend: Backend, blocked: ReadonlyMap<number, string>): WorkbenchError {

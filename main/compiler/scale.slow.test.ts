@@ -9,7 +9,6 @@ import { opTable } from "../ops/index.ts";
 import { PASSES, runPipeline } from "../passes/pipeline.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
 import { legalise } from "./legalise.ts";
-import { planGraphMemory } from "./memory.ts";
 
 const LAYERS = 2750;
 
@@ -32,7 +31,6 @@ describe("100 000 nodes", () => {
     ["hash", graphHash],
     ["print", (graph) => printGraph(graph)],
     ["specialise", (graph) => specialize(opTable, graph, { T: 1, R: 1 })],
-    ["memory", (graph) => planGraphMemory(graph)],
     ["legalise for the CPU", (graph) => legalise(graph, "cpu")],
     ["legalise for Core ML", (graph) => legalise(graph, "coreml")],
     ...PASSES.map((pass) => [pass.name, (graph: Graph) => pass.run(graph)] as const),

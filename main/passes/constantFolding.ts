@@ -60,7 +60,7 @@ export function knownValues(
       misses.push({
         node: node.id,
         where: placeOf(node),
-        why: `${node.op} to ${node.outputs.map(formatType).join(", ")} is too large to become a constant (${LARGEST_RESULT} elements at most)`,
+        why: `${node.op} to ${node.outputs.map(formatType).join(", ")} is too large to become a constant (${LARGEST_RESULT} elements at most, from ${LARGEST_OPERANDS})`,
       });
       continue;
     }

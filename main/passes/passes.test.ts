@@ -12,7 +12,7 @@ import type { OpBuilder } from "../ops/opBuilder.ts";
 import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
 import { commonSubexpressions } from "./commonSubexpressions.ts";
-import { LARGEST_RESULT, constantFolding } from "./constantFolding.ts";
+import { LARGEST_OPERANDS, LARGEST_RESULT, constantFolding } from "./constantFolding.ts";
 import { deadCode } from "./deadCode.ts";
 import { fuseAddRmsNorm } from "./fusions/addRmsNorm.ts";
 import { fuseGatedLinear } from "./fusions/gatedLinear.ts";
@@ -101,6 +101,21 @@ describe("general passes", () => {
     expect(opsOf(after)).toEqual(["expand", "reduce", "mul", "mul"]);
     expect([...after.constants.values()].map((c) => c.data[0])).toContain(2);
     expect(misses.map((m) => m.why)).toEqual([expect.stringContaining("too large")]);
+  });
+
+  it("fold the largest operands that they may, and nothing that costs more to work out", () => {
+    const total = (size: number): Graph =>
+      build((g, b) => {
+        const known = b.constant(hostTensor("f32", [size], new Float64Array(size).fill(1)));
+        return g.reduce([known], { kind: "sum", axes: [0] });
+      });
+    const small = constantFolding.run(total(LARGEST_OPERANDS));
+    expect([opsOf(small.graph), small.misses]).toEqual([[], []]);
+    const { graph, misses } = constantFolding.run(total(LARGEST_OPERANDS + 1));
+    expect(opsOf(graph)).toEqual(["reduce"]);
+    expect(misses.map(({ why }) => why)).toEqual([
+      "reduce to f32[] is too large to become a constant (4096 elements at most, from 65536)",
+    ]);
   });
 
   it("round folded values to their dtype", () => {

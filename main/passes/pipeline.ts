@@ -51,8 +51,6 @@ export interface PassRecord {
   readonly milliseconds: number;
   readonly hits: number;
   readonly misses: readonly Miss[];
-  /** Node id before → node id after, -1 when it is gone. */
-  readonly moved: Int32Array;
   readonly before: Graph;
   readonly after: Graph;
 }
@@ -87,7 +85,7 @@ export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Ste
     throwIfCancelled(options.signal);
     yield;
     const start = performance.now();
-    const { graph: after, hits, misses, moved } = runNested(pass, current);
+    const { graph: after, hits, misses } = runNested(pass, current);
     const milliseconds = performance.now() - start;
     if (options.verify === true) {
       const [finding] = verify(opTable, after);
@@ -106,7 +104,6 @@ export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Ste
       milliseconds,
       hits,
       misses,
-      moved,
       before: current,
       after,
     });

@@ -5,26 +5,23 @@ import type { Graph, NodeId } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
 import type { Miss, Pass, PassOutcome } from "./pass.ts";
 
+type NestedOutcome = Omit<PassOutcome, "moved">;
+
 /** `known`: sub-graphs that the pass has been through. Turns of an unrolled loop share theirs, and so do nodes that were copied. */
-export function runNested(pass: Pass, graph: Graph, known = new Map<Graph, PassOutcome>()): PassOutcome {
+export function runNested(pass: Pass, graph: Graph, known = new Map<Graph, NestedOutcome>()): NestedOutcome {
   const outer = pass.run(graph);
   if (!outer.graph.nodes.some((node) => node.regions.length > 0)) return outer;
   let { hits } = outer;
   const misses: Miss[] = [...outer.misses];
-  const { graph: next, moved } = mapRegions(opTable, outer.graph, pass.name, (region, node, index) => {
+  const { graph: next } = mapRegions(opTable, outer.graph, pass.name, (region, node, index) => {
     const inner = known.get(region) ?? runNested(pass, region, known);
     known.set(region, inner);
     hits += inner.hits;
-    const place = regionPlace(opTable, node, index);
     // A miss is told by the node of the graph before the pass.
     const before = outer.moved.indexOf(node.id) as NodeId;
+    const place = regionPlace(opTable, before < 0 ? node : { ...node, id: before }, index);
     misses.push(...inner.misses.map((miss) => ({ ...miss, node: before, where: `${place}: ${miss.where}` })));
     return inner.graph;
   });
-  return {
-    graph: next,
-    moved: next === outer.graph ? outer.moved : outer.moved.map((id) => (id < 0 ? -1 : (moved[id] ?? -1))),
-    hits,
-    misses,
-  };
+  return { graph: next, hits, misses };
 }
