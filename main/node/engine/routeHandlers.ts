@@ -7,7 +7,7 @@ import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
 import { figure } from "./forecast.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { routeOf } from "./routes.ts";
-import { deviceShares, routeView } from "./views/routeView.ts";
+import { bytesPerStep, deviceShares, routeView } from "./views/routeView.ts";
 import type { Kind } from "./works.ts";
 import { worksOf } from "./works.ts";
 
@@ -56,7 +56,6 @@ export function routeHandlers(
 }
 
 function compared(target: TargetSpec, route: Route): RouteComparison["rows"][number] {
-  const bytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
   return {
     target,
     title: route.title,
@@ -64,7 +63,7 @@ function compared(target: TargetSpec, route: Route): RouteComparison["rows"][num
     devices: deviceShares(route),
     segments: route.segments.length,
     hops: route.hops.length,
-    bytesPerStep: figure(bytes, "bytes", "predicted", "values that one segment makes and another takes"),
+    bytesPerStep: bytesPerStep(route),
     seconds: figure(
       route.costMs / 1000,
       "seconds",

@@ -114,8 +114,8 @@ function Summary({
       )}
       <span>{plural(route.segments.length, "segment")}</span>
       <span>{plural(route.hops.length, "hop")}</span>
-      {route.hops.length === 0 ? null : (
-        <span>
+      {route.bytesPerStep.value === 0 ? null : (
+        <span title={route.bytesPerStep.basis}>
           <b>{bytes(route.bytesPerStep.value)}</b> {unit}
         </span>
       )}

@@ -10,7 +10,7 @@ import type { Steps } from "../../../ir/steps.ts";
 import type { TensorType } from "../../../ir/type.ts";
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { CoremlRule, MilValue } from "../emitter.ts";
-import type { LoweredProgram, RuleOf } from "../lowering/lower.ts";
+import type { FeatureBinding, LoweredProgram, RuleOf } from "../lowering/lower.ts";
 import { lowerProgramInSteps } from "../lowering/lower.ts";
 import type { MilFunction, MilOpset } from "../mil/types.ts";
 import type { FunctionFacts } from "../plan/facts.ts";
@@ -44,6 +44,7 @@ export interface LoweringRequest {
 export interface LoweredPart {
   readonly part: Part;
   readonly mil: MilFunction;
+  readonly bindings: readonly FeatureBinding[];
   readonly facts: FunctionFacts;
   /** Nodes of the whole graph that operator i (as counted in `facts`) computes: nodes[nodeStart[i]] … */
   readonly nodeStart: Uint32Array;
@@ -127,10 +128,11 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
         );
   const functions = new Map<number, LoweredPart>();
   for (const [i, part] of coreml.entries()) {
-    const mil = lowered?.functions[i]?.mil;
-    invariant(mil, `part ${part.index} was not lowered`);
+    const made = lowered?.functions[i];
+    invariant(made, `part ${part.index} was not lowered`);
+    const { mil, bindings } = made;
     const facts = yield* functionFacts(mil, { share });
-    functions.set(part.index, { part, mil, facts, ...nodesOf(graph, part, mil, facts.operations) });
+    functions.set(part.index, { part, mil, bindings, facts, ...nodesOf(graph, part, mil, facts.operations) });
     yield;
   }
   return { graph, parts, lowered, functions, functionNames };

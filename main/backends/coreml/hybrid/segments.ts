@@ -2,6 +2,7 @@
 import type { Graph } from "../../../ir/graph.ts";
 import type { CrossingValue, FunctionPlan } from "../plan/predict.ts";
 import type { RuleId } from "../plan/rules.ts";
+import { passedCaches } from "./caches.ts";
 import type { LoweredGraph, LoweredPart } from "./loweredGraph.ts";
 import type { Part } from "./partition.ts";
 
@@ -19,6 +20,7 @@ export interface RouteSegment {
   readonly title: string;
   /** Ids in the whole graph. */
   readonly nodes: readonly number[];
+  /** What crosses its borders: values of other segments, those of the call, and caches that a call passes. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly bytesIn: number;
@@ -51,6 +53,8 @@ export interface Verdict {
 export interface RouteColumns {
   readonly segments: readonly RouteSegment[];
   readonly hops: readonly RouteHop[];
+  /** Bytes of caches that every call passes in and out, where the program keeps no state. */
+  readonly cacheBytes: number;
   /** Columns by node id of the graph; `verdict` is an index into `verdicts`. */
   readonly nodes: {
     readonly device: Uint8Array;
@@ -73,6 +77,8 @@ interface Draft {
   readonly cost: number;
   readonly inputs: ReadonlyMap<string, CrossingValue>;
   readonly outputs: ReadonlyMap<string, CrossingValue>;
+  /** Of these, bytes of caches that a call passes. */
+  readonly cacheBytes: number;
   readonly why: string;
 }
 
@@ -135,6 +141,7 @@ export function routeColumns(made: LoweredGraph, plans: ReadonlyMap<number, Func
   return {
     segments: drafts.map((d, i) => segmentOf(graph, d, i, total)),
     hops: hopsOf(drafts),
+    cacheBytes: drafts.reduce((sum, d) => sum + d.cacheBytes, 0),
     nodes: { device, work, verdict },
     verdicts,
     costMs,
@@ -152,13 +159,14 @@ function hostDraft(part: Part, columns: NodeColumns): Draft {
     cost,
     inputs: valuesByKey("part", part.inputs),
     outputs: valuesByKey("part", part.outputs),
+    cacheBytes: 0,
     why: part.why,
   };
 }
 
 /** One draft per run of the plan; the first takes the part's inputs, the last gives its outputs. */
 function coremlDrafts(
-  { part, nodeStart, nodes }: LoweredPart,
+  { part, bindings, facts, nodeStart, nodes }: LoweredPart,
   plan: FunctionPlan,
   columns: NodeColumns,
 ): readonly Draft[] {
@@ -172,7 +180,8 @@ function coremlDrafts(
       columns.add(nodes[n] as number, devices[op] as number, costs[op] as number, verdicts[op] as number);
   }
   for (const id of part.nodes) if (columns.device[id] === 0) columns.verdict[id] = columns.number(NO_OPERATION);
-  const key = `mil${part.index}`;
+  const [key, call] = [`mil${part.index}`, `call${part.index}`];
+  const caches = passedCaches(bindings, facts, plan.runs);
   /** The run that listed a node last. */
   const listed = new Int32Array(columns.device.length).fill(-1);
   return plan.runs.map((run, r): Draft => {
@@ -189,13 +198,23 @@ function coremlDrafts(
       }
     }
     const [isFirst, isLast] = [r === 0, r === plan.runs.length - 1];
+    const { inputs, outputs } = caches[r] ?? { inputs: [], outputs: [] };
     return {
       device: run.device,
       part: part.index,
       nodes: own.sort((a, b) => a - b),
       cost,
-      inputs: new Map([...(isFirst ? valuesByKey("part", part.inputs) : []), ...valuesByKey(key, run.inputs)]),
-      outputs: new Map([...(isLast ? valuesByKey("part", part.outputs) : []), ...valuesByKey(key, run.outputs)]),
+      inputs: new Map([
+        ...(isFirst ? valuesByKey("part", part.inputs) : []),
+        ...valuesByKey(key, run.inputs),
+        ...valuesByKey(call, inputs),
+      ]),
+      outputs: new Map([
+        ...(isLast ? valuesByKey("part", part.outputs) : []),
+        ...valuesByKey(key, run.outputs),
+        ...valuesByKey(call, outputs),
+      ]),
+      cacheBytes: [...inputs, ...outputs].reduce((sum, v) => sum + v.bytes, 0),
       why: isFirst ? part.why : run.why,
     };
   });

@@ -2,7 +2,7 @@
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
 import type { RouteDevice, Verdict } from "../../../backends/coreml/hybrid/segments.ts";
 import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/segments.ts";
-import type { Device, Phase, TargetSpec } from "../../../contract/views/common.ts";
+import type { Device, Figure, Phase, TargetSpec } from "../../../contract/views/common.ts";
 import { deviceCode } from "../../../contract/views/common.ts";
 import type { DeviceShare, HopView, RouteView, SegmentView } from "../../../contract/views/route.ts";
 import { isLeaf } from "../../../ir/graph.ts";
@@ -32,7 +32,6 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
   const { chip, os, units, profile, context } = route.target;
   const segmentOf = new Int32Array(route.graph.nodes.length).fill(-1);
   for (const segment of route.segments) for (const id of segment.nodes) segmentOf[id] = segment.index;
-  const bytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
   return {
     // A key repeats what was asked, within the model's context; the target is the one that the numbers are for.
     key: { model, stage: { kind: "legal", target: { ...target, context } }, phase },
@@ -51,11 +50,24 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
     segments: route.segments.map(segmentView),
     hops: route.hops.map((hop) => hopView(route, hop)),
     devices: deviceShares(route),
-    bytesPerStep: figure(bytes, "bytes", "predicted", "values that one segment makes and another takes"),
-    sentence: sentenceOf(route, bytes),
+    bytesPerStep: bytesPerStep(route),
+    sentence: sentenceOf(route),
     strings: strings.strings,
   };
 }
+
+const hopBytes = (route: Route): number => route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
+
+/** What moves for a step: between segments, and the caches that a call passes where the program keeps none. */
+export const bytesPerStep = (route: Route): Figure =>
+  figure(
+    hopBytes(route) + route.cacheBytes,
+    "bytes",
+    "predicted",
+    route.cacheBytes === 0
+      ? "values that one segment makes and another takes"
+      : `values that one segment makes and another takes, and ${bytesFigure(route.cacheBytes)} of caches, which every call passes in and out`,
+  );
 
 /** For each node the string of its verdict: each verdict is looked up once. */
 function textColumn({ nodes, verdicts }: Route, strings: StringTable, of: (verdict: Verdict) => string): Uint32Array {
@@ -173,10 +185,12 @@ const NAMES: Readonly<Record<Exclude<Device, "none">, string>> = {
 /** As the window's own figures: a share that is not the whole never reads as if it were. */
 const percent = (share: number): string => (share > 0.99 && share < 1 ? "> 99 %" : `${Math.round(share * 100)} %`);
 
-export function sentenceOf(route: Route, bytes: number): string {
+export function sentenceOf(route: Route): string {
   const [most] = deviceShares(route).sort((a, b) => b.workShare - a.workShare);
   if (!most || most.device === "none") return "Nothing to place.";
   const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
-  if (route.segments.length === 1) return `Everything runs in one segment on the ${NAMES[most.device]}.`;
-  return `${NAMES[most.device]} ${percent(most.workShare)} of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesFigure(bytes)} between them per step.`;
+  const caches = route.cacheBytes === 0 ? "" : `${bytesFigure(route.cacheBytes)} of caches in and out`;
+  if (route.segments.length === 1)
+    return `Everything runs in one segment on the ${NAMES[most.device]}${caches === "" ? "" : `, ${caches} per step`}.`;
+  return `${NAMES[most.device]} ${percent(most.workShare)} of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesFigure(hopBytes(route))} between them${caches === "" ? "" : ` and ${caches}`} per step.`;
 }

@@ -1,0 +1,158 @@
+// What crosses the borders of segments, counted from shapes and element types, and why each segment begins.
+import { describe, expect, it } from "vitest";
+import { legalise } from "../../../compiler/legalise.ts";
+import type { Graph } from "../../../ir/graph.ts";
+import { specialize } from "../../../ir/specialize.ts";
+import { buildModel } from "../../../models/buildModel.ts";
+import { demoGraph, STEPS, WIDTH } from "../../../models/demo.ts";
+import { opOf, opTable } from "../../../ops/index.ts";
+import { tinyArchitecture, tinyWeights } from "../../../testing/tinyModels.ts";
+import type { PlanTarget } from "../plan/target.ts";
+import type { EntryOf } from "./loweredGraph.ts";
+import type { Route } from "./route.ts";
+import { routeGraph } from "./route.ts";
+
+const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
+const routeFor = (graph: Graph, target: Pick<PlanTarget, "units" | "profile">): Route =>
+  routeGraph(legalise(graph, "coreml").graph, {
+    table: opTable,
+    entries,
+    target: { chip: "m4", os: "macos15", context: 64, phase: "decode", ...target },
+  });
+
+const [LAYERS, KV_HEADS, HEAD_DIM, CONTEXT, WORDS, MODEL] = [3, 2, 64, 64, 4096, 1024];
+/** One token of a decoder that is wide enough to be worth a way to the Neural Engine. */
+function decoder(): Graph {
+  const architecture = {
+    ...tinyArchitecture("llama", LAYERS),
+    ...{ width: MODEL, feedForward: 4096, heads: 16, kvHeads: KV_HEADS, headDim: HEAD_DIM, vocabulary: WORDS },
+  };
+  const template = buildModel(architecture, tinyWeights(architecture), {
+    capacity: CONTEXT,
+    cacheType: "f16",
+    largestStep: 8,
+    largestRows: 1,
+  });
+  return specialize(opTable, template, { T: 1, R: 1 });
+}
+
+/** Bytes of the caches of all layers for some positions: keys and values, at a number of bytes an element. */
+const caches = (positions: number, bytes: number): number => LAYERS * 2 * KV_HEADS * positions * HEAD_DIM * bytes;
+/** Tokens, past and the row of logits, four bytes each; logits as the graph has them, in f32. */
+const [GIVEN, LOGITS] = [3 * 4, WORDS * 4];
+
+type Borders = readonly (readonly [device: string, bytesIn: number, bytesOut: number])[];
+const borders = (route: Route): Borders => route.segments.map((s) => [s.device, s.bytesIn, s.bytesOut]);
+const hops = (route: Route) => route.hops.map(({ from, to, values, bytes }) => [from, to, values, bytes]);
+
+describe("segments of the demo graph", () => {
+  const route = routeFor(demoGraph(), { units: "cpu-ane", profile: "ane" });
+  // All values but those of the LSTM have the shape of the signal, in f32.
+  const signal = STEPS * WIDTH * 4;
+  const [hidden, classes] = [48, 10];
+  const memory = STEPS * hidden * 4 + hidden * 4;
+
+  it("take and give exactly these bytes", () => {
+    expect(borders(route)).toEqual([
+      ["ane", signal, signal],
+      ["host", signal, signal],
+      ["ane", signal, signal],
+      ["host", signal, signal],
+      ["ane", signal, signal],
+      ["host", signal, memory],
+      ["cpu", memory, classes * 4 + signal],
+    ]);
+    expect(hops(route)).toEqual([
+      [0, 1, 1, signal],
+      [1, 2, 1, signal],
+      [2, 3, 1, signal],
+      [3, 4, 1, signal],
+      [4, 5, 1, signal],
+      [5, 6, 2, memory],
+    ]);
+    expect(route.segments.map((s) => [s.inputs.length, s.outputs.length])).toEqual([
+      ...Array.from({ length: 5 }, () => [1, 1]),
+      [1, 2],
+      [2, 2],
+    ]);
+    expect(route.cacheBytes).toBe(0);
+  });
+
+  it("say why each begins", () => {
+    const refused = (op: string): string => {
+      const entry = opOf(op)?.backends.coreml;
+      return entry?.kind === "unsupported" ? `${op}: ${entry.reason}` : "";
+    };
+    expect(route.segments.map(({ why }) => why)).toEqual([
+      "The program begins here.",
+      refused("fft"),
+      "Core ML goes on once fft has run on the host.",
+      refused("custom"),
+      "Core ML goes on once custom has run on the host.",
+      refused("lstm"),
+      "Core ML goes on once lstm has run on the host.",
+    ]);
+  });
+});
+
+describe("segments of a decoder", () => {
+  const ane = routeFor(decoder(), { units: "cpu-ane", profile: "ane" });
+  // Halves: the embedding, the same over its largest element and one over its root, an angle's sine and cosine, the mask.
+  const begin = 2 * (MODEL + MODEL + 1 + 4 + 4 + CONTEXT);
+  const row = 2 * MODEL;
+  const normed = 2 * (MODEL + 1);
+  const fresh = caches(1, 2);
+
+  it("count what crosses between them, and the caches that a call passes where the program keeps none", () => {
+    expect(borders(ane)).toEqual([
+      ["cpu", GIVEN, begin],
+      ["ane", begin + caches(CONTEXT, 2), row + fresh],
+      ["cpu", row, normed],
+      ["ane", normed + fresh, LOGITS + fresh],
+    ]);
+    expect(hops(ane)).toEqual([
+      [0, 1, 6, begin],
+      [1, 2, 1, row],
+      [1, 3, 2 * LAYERS, fresh],
+      [2, 3, 2, normed],
+    ]);
+    expect(ane.cacheBytes).toBe(caches(CONTEXT, 2) + fresh);
+  });
+
+  it("name the caches among what they take and give", () => {
+    const names = (suffix: string): readonly string[] =>
+      Array.from({ length: LAYERS }, (_, i) => [`k_${i}${suffix}`, `v_${i}${suffix}`]).flat();
+    expect(ane.segments[1]?.inputs.slice(6)).toEqual(names(""));
+    expect(ane.segments[3]?.outputs).toEqual(["logits", ...names("_next")]);
+  });
+
+  it("say why each begins, with the number of operations that are worth the way", () => {
+    const lengths: number[] = [];
+    const { ops } = ane.plans.get(0)!;
+    ops.forEach(({ preferred }, i) => {
+      if (preferred === ops[i - 1]?.preferred) lengths.push((lengths.pop() ?? 0) + 1);
+      else lengths.push(1);
+    });
+    const worth = (n: number): string =>
+      `CPU → Neural Engine: the next ${n} lowered operations take less time there, even with the way.`;
+    expect(ane.segments.map(({ why }) => why)).toEqual([
+      "The program begins here.",
+      worth(lengths[1] ?? 0),
+      "Neural Engine → CPU: Published compute plans keep gathers by index on the CPU.",
+      worth(lengths[3] ?? 0),
+    ]);
+  });
+
+  it("do not count states: those stay on the device", () => {
+    const packed = routeFor(decoder(), { units: "cpu-gpu", profile: "gpu" });
+    expect(borders(packed)).toEqual([["gpu", GIVEN, LOGITS]]);
+    expect(packed.cacheBytes).toBe(0);
+    expect(hops(packed)).toEqual([]);
+  });
+
+  it("count caches of f32 where those are passed", () => {
+    const exact = routeFor(decoder(), { units: "cpu-gpu", profile: "exact" });
+    expect(borders(exact)).toEqual([["gpu", GIVEN + caches(CONTEXT, 4), LOGITS + caches(1, 4)]]);
+    expect(exact.cacheBytes).toBe(caches(CONTEXT, 4) + caches(1, 4));
+  });
+});
