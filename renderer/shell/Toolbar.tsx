@@ -158,6 +158,13 @@ function ModelPick(): ReactNode {
   );
 }
 
+const SHORT_UNITS: { readonly [units: string]: string } = {
+  "cpu-ane": "CPU+ANE",
+  "cpu-gpu": "CPU+GPU",
+  all: "all units",
+  cpu: "CPU",
+};
+
 function TargetPick(): ReactNode {
   const target = useWorkbench((state) => state.target);
   const targets = useWorkbench((state) => current(state.targets));
@@ -171,9 +178,14 @@ function TargetPick(): ReactNode {
       trigger={
         <>
           <b>Route for Core ML</b>
-          <span>
+          <span className={styles["wide"]}>
             {name(targets?.units, target.units)} · ctx {target.context} · {name(targets?.chips, target.chip)},{" "}
             {name(targets?.oses, target.os)}
+          </span>
+          {/* In a small window the chip comes first: no number is worth much without it. */}
+          <span className={styles["narrow"]}>
+            {target.chip.toUpperCase()} · {name(targets?.oses, target.os)} · {SHORT_UNITS[target.units] ?? target.units}{" "}
+            · ctx {target.context}
           </span>
         </>
       }

@@ -6,7 +6,7 @@ import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
-import { figureText, phaseText } from "./output.ts";
+import { figureText, phaseText, plural } from "./output.ts";
 
 interface MeasureOptions extends CommonOptions {
   readonly pp: string;
@@ -50,7 +50,7 @@ export async function bench(
     else {
       // llama-bench's own array, so that existing scripts can read it.
       command.output.value(JSON.parse(item.json));
-      command.output.line(`${title} ${variant}, ${item.machine}, ${item.threads} threads, ${item.kernels}`);
+      command.output.line(`${title} ${variant}, ${item.machine}, ${plural(item.threads, "thread")}, ${item.kernels}`);
       const rows = item.tests.map((test) => [
         `${test.test} ${test.tokens}`,
         figureText({ ...test.rate, low: null, high: null }),

@@ -90,6 +90,9 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
   };
 }
 
+/** "1 thread", "2 threads". */
+export const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
+
 /** What goes on, with its time once there is some: a phase may take minutes. */
 export const phaseText = ({ sentence, elapsedSeconds }: PhaseItem): string =>
   elapsedSeconds < 1 ? sentence : `${sentence}, ${Math.round(elapsedSeconds)} s`;

@@ -10,7 +10,7 @@ import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
-import { figureText, INTERRUPTED, phaseText } from "./output.ts";
+import { figureText, INTERRUPTED, phaseText, plural } from "./output.ts";
 import { cacheFolder } from "../diskStore.ts";
 import { makeFolder } from "../makeFolder.ts";
 import { readSettings } from "../settings.ts";
@@ -112,7 +112,7 @@ function mark(command: Command): (start: Start) => void {
 
 /** `asked`: the context that was asked for; a smaller one is said. */
 function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): string {
-  const parts = [`${origin(start)}: ${stats.promptTokens} prompt tokens`];
+  const parts = [`${origin(start)}: ${plural(stats.promptTokens, "prompt token")}`];
   if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
   if (stats.promptRate) parts.push(`read at ${figureText(stats.promptRate)}`);
   parts.push(`${stats.generated} written`);

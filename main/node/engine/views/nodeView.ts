@@ -161,6 +161,8 @@ function findingsOf(route: Route, routed: number, decided: string): Found {
   const hasEngine = units === "all" || units === "cpu-ane";
   const found: Found = { supported: new Set(), rules: [] };
   const seen = new Set<string>();
+  /** A node is several MIL operations: which of them a rule speaks of. */
+  const parts = new Map<string, Set<string>>();
   for (const [part, plan] of route.plans) {
     const origin = route.parts[part]?.origin;
     const name = route.functionNames.get(part);
@@ -169,18 +171,29 @@ function findingsOf(route: Route, routed: number, decided: string): Found {
       const operation = mil?.operations[plan.operations[i] ?? -1];
       if (operation?.origins.some((own) => origin?.[own] === routed) !== true) continue;
       for (const device of op.supported) found.supported.add(device);
-      for (const finding of op.findings)
-        if (hasEngine && !seen.has(finding.rule)) {
-          seen.add(finding.rule);
-          found.rules.push({ id: finding.rule, verdict: finding.verdict, sentence: finding.reason });
-        }
+      for (const finding of op.findings) {
+        if (!hasEngine) continue;
+        const types = parts.get(finding.rule) ?? new Set();
+        parts.set(finding.rule, types.add(operation.type));
+        if (seen.has(finding.rule)) continue;
+        seen.add(finding.rule);
+        found.rules.push({ id: finding.rule, verdict: finding.verdict, sentence: finding.reason });
+      }
       if (op.rule === decided && !seen.has(op.rule)) {
         seen.add(op.rule);
         found.rules.push({ id: op.rule, verdict: "cost", sentence: op.reason });
       }
     }
   }
-  return found;
+  const rules = found.rules.map((rule) => ({ ...rule, sentence: namingParts(rule.sentence, parts.get(rule.id)) }));
+  return { ...found, rules };
+}
+
+/** "… (of floor_div and cast)" behind a reason that names none of them. */
+function namingParts(sentence: string, types: ReadonlySet<string> | undefined): string {
+  const named = [...(types ?? [])];
+  if (named.length === 0 || named.some((type) => sentence.includes(type))) return sentence;
+  return `${sentence.replace(/\.$/, "")} (of ${named.join(", ")}).`;
 }
 
 /** What would change the placement, where we know it. */
