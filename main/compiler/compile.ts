@@ -6,7 +6,7 @@ import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
 import { specialize } from "../ir/specialize.ts";
-import { verify } from "../ir/verify.ts";
+import { requireVerified } from "../ir/verify.ts";
 import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
 import type { Pass } from "../passes/pass.ts";
@@ -57,10 +57,7 @@ export function compile(graph: Graph, options: CompileOptions): Compiled {
   const { graph: optimised, records } = runPipeline(source, { passes, verify: checked, signal });
   const legalised = legalise(optimised, backend, signal, options.dispatch);
   const { graph: legal, blocked } = legalised;
-  if (checked) {
-    const [finding] = verify(opTable, legal);
-    if (finding) throw new WorkbenchError("BUG_INVARIANT", `[compile] after legalisation: ${finding.message}`);
-  }
+  if (checked) requireVerified(opTable, legal, "after legalisation");
   if (blocked.size > 0 && options.blocked !== "keep") throw refusal(legal, backend, blocked);
   return {
     backend,

@@ -1,6 +1,8 @@
 /** What a graph goes through before a backend lowers it: the passes, then the ops that the backend has. */
 import type { Graph } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
+import { requireVerified } from "../ir/verify.ts";
+import { opTable } from "../ops/index.ts";
 import type { PipelineResult } from "../passes/pipeline.ts";
 import { pipelineFor, runPipelineInSteps } from "../passes/pipeline.ts";
 import type { Legalised } from "./legalise.ts";
@@ -17,9 +19,14 @@ export interface CompileNews {
   readonly legal: Pick<Legalised, "report">;
 }
 
-export interface PrepareOptions {
-  readonly verify?: boolean;
-  readonly tell?: ((news: CompileNews) => void) | undefined;
+/** How compiles are looked after by whoever debugs them. */
+export interface CompileWatch {
+  /** Verify after every step. */
+  readonly verify: boolean;
+  readonly tell: (news: CompileNews) => void;
+}
+
+export interface PrepareOptions extends Partial<CompileWatch> {
   /** Of the news. */
   readonly what?: string;
 }
@@ -36,6 +43,7 @@ export function* legalInSteps(
 ): Steps<Legalised> {
   const { graph: passed, records } = yield* runPipelineInSteps(graph, { passes: pipelineFor(backend), verify });
   const legal = yield* legaliseInSteps(passed, backend);
+  if (verify) requireVerified(opTable, legal.graph, "after legalisation");
   tell?.({ backend, what, records, legal });
   return legal;
 }

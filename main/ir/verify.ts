@@ -1,5 +1,5 @@
 /** The executable specification of a well-formed graph. Returns every finding, never throws on the first. */
-import { toWireError } from "../diagnostics/errors.ts";
+import { invariant, toWireError } from "../diagnostics/errors.ts";
 import { checkAttrs } from "./attributes.ts";
 import { canonicalDim } from "./dim.ts";
 import { isPacked } from "./dtype.ts";
@@ -17,6 +17,12 @@ export interface Finding {
   /** Sub-graphs on the way to the fault, outermost first: `["%7 then"]`. The message begins with it. */
   readonly path?: readonly string[];
   readonly message: string;
+}
+
+/** For who cannot go on with a broken graph: the first finding is an error of our own, with what had been done. */
+export function requireVerified(table: OpTable, graph: Graph, done: string): void {
+  const [finding] = verify(table, graph);
+  invariant(finding === undefined, `${done}: ${finding?.message ?? ""}`);
 }
 
 export const verify = (table: OpTable, graph: Graph): readonly Finding[] => verifyNested(table, graph, 0);

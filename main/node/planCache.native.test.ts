@@ -225,6 +225,8 @@ describe("the key", () => {
       key(await openFile(longer)),
       key(file, { cacheType: "f32" }),
       key(file, { chunk: 64 }),
+      key(file, { asGgml: true }),
+      key(file, { asGgml: false }),
       key(file, {}, { dispatch: "force-common" }),
       key(file, {}, { build: "another build" }),
     ];

@@ -16,7 +16,7 @@ export const CPU_WEIGHTS = ["auto", "mapped", "copied"] as const;
 export type CpuWeights = (typeof CPU_WEIGHTS)[number];
 
 export interface Settings {
-  /** Log each compile step and pass to stderr. */
+  /** Log each compile step and pass to stderr, and verify the graph after each. */
   readonly verbose: boolean;
   /** Whether legalisation may use native rules, must decompose, or must not. */
   readonly dispatch: DispatchPolicy;

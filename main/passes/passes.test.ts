@@ -21,6 +21,7 @@ import { fuseQkvLinear } from "./fusions/qkvLinear.ts";
 import { fuseRopeAppend } from "./fusions/ropeAppend.ts";
 import { fuseSwiglu } from "./fusions/swiglu.ts";
 import type { Pass } from "./pass.ts";
+import { unchanged } from "./pass.ts";
 import { PASSES, countOps, pipelineFor, runPipeline } from "./pipeline.ts";
 import { simplify } from "./simplify.ts";
 
@@ -341,6 +342,33 @@ describe("near misses say why", () => {
     expect(fused(fuseQkvLinear, block("operands")).why.join()).toContain("different operands");
     expect(fused(fuseQkvLinear, block("late")).why.join()).toContain("computed after");
     expect(fused(fuseQkvLinear, block("source")).why.join()).toContain("does not come from a product");
+  });
+});
+
+describe("the verifier between passes", () => {
+  const graph = build((g, b) => g.sin([b.input("x", tensor("f32", [3]))]));
+  const retyped = (old: Graph): Graph => ({
+    ...old,
+    nodes: old.nodes.map((node) => (node.op === "sin" ? { ...node, outputs: [tensor("f32", [9])] } : node)),
+  });
+  const bad: Pass = { name: "bad", reason: "", run: (old) => ({ ...unchanged(old), graph: retyped(old) }) };
+  const run = (from: Graph, passes: readonly Pass[], verified: boolean) => () =>
+    runPipeline(from, { passes, verify: verified });
+  const fault = "[sin] stored type f32[9], inferred f32[3]";
+
+  it("names the pass that broke the graph, or says that it came broken", () => {
+    const refusal = (done: string) =>
+      expect.objectContaining({ code: "BUG_INVARIANT", message: `[invariant] ${done}: ${fault}` });
+    expect(run(graph, [deadCode, bad, simplify], true)).toThrow(refusal('after pass "bad"'));
+    expect(run(retyped(graph), [deadCode], true)).toThrow(refusal("before the passes"));
+  });
+
+  it("is there only where it is asked for, and the records say so", () => {
+    expect(run(graph, [bad], false)).not.toThrow();
+    const said = [true, false].map((verified) =>
+      run(graph, [deadCode], verified)().records.map((record) => record.verified),
+    );
+    expect(said).toEqual([[true], [false]]);
   });
 });
 

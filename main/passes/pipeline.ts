@@ -3,11 +3,11 @@
  * the before and after of the workbench. Core ML and the other backends take fused ops apart again, so only the CPU's list
  * holds fusions.
  */
-import { invariant, throwIfCancelled } from "../diagnostics/errors.ts";
+import { throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Graph } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
-import { verify } from "../ir/verify.ts";
+import { requireVerified } from "../ir/verify.ts";
 import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
 import { commonSubexpressions } from "./commonSubexpressions.ts";
@@ -49,6 +49,8 @@ export interface PassRecord {
   readonly opsBefore: Readonly<Record<string, number>>;
   readonly opsAfter: Readonly<Record<string, number>>;
   readonly milliseconds: number;
+  /** Whether the verifier has been through what the pass left. */
+  readonly verified: boolean;
   readonly hits: number;
   readonly misses: readonly Miss[];
   readonly before: Graph;
@@ -62,7 +64,7 @@ export interface PipelineResult {
 
 export interface PipelineOptions {
   readonly passes: readonly Pass[];
-  /** Verify after each pass: in tests and when debugging. */
+  /** Verify before the first pass and after each: in tests and when debugging. */
   readonly verify?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -78,6 +80,8 @@ export const runPipeline = (graph: Graph, options: PipelineOptions): PipelineRes
 
 /** With a pause before each pass. */
 export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Steps<PipelineResult> {
+  const { verify: verified = false } = options;
+  if (verified) requireVerified(opTable, graph, "before the passes");
   const records: PassRecord[] = [];
   let current = graph;
   let ops = countOps(graph);
@@ -87,10 +91,7 @@ export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Ste
     const start = performance.now();
     const { graph: after, hits, misses } = runNested(pass, current);
     const milliseconds = performance.now() - start;
-    if (options.verify === true) {
-      const [finding] = verify(opTable, after);
-      invariant(finding === undefined, `after pass "${pass.name}": ${finding?.message ?? ""}`);
-    }
+    if (verified) requireVerified(opTable, after, `after pass "${pass.name}"`);
     const changed = after !== current;
     const opsAfter = changed ? countOps(after) : ops;
     records.push({
@@ -102,6 +103,7 @@ export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Ste
       opsBefore: ops,
       opsAfter,
       milliseconds,
+      verified,
       hits,
       misses,
       before: current,

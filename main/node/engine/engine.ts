@@ -12,7 +12,7 @@ import { serve } from "../../contract/serve.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import { compile } from "../../compiler/compile.ts";
 import { formatReport } from "../../compiler/legalise.ts";
-import type { CompileNews } from "../../compiler/prepare.ts";
+import type { CompileWatch } from "../../compiler/prepare.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { loadAddon } from "../addon.ts";
 import { BUILD_HASH } from "../buildHash.ts";
@@ -105,24 +105,25 @@ async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
   while (performance.now() < end && closed.some((connection) => connection.open() > 0)) await wait(5);
 }
 
-/** What a compile did, told on stderr as far as that was asked for. */
-function tellCompiled(settings: Settings): (news: CompileNews) => void {
-  return ({ backend, what, records, legal }) => {
+/** What a compile did, verified and told on stderr as far as that was asked for. */
+function compileWatch(settings: Settings): CompileWatch {
+  const tell: CompileWatch["tell"] = ({ backend, what, records, legal }) => {
     const say = (text: string): void => void process.stderr.write(`${text}\n`);
     if (settings.verbose || settings.dispatchReport) say(`compile for ${backend}: ${what}`);
     if (settings.verbose)
       for (const pass of records)
         say(
-          `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms`,
+          `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms${pass.verified ? ", verified" : ""}`,
         );
     if (settings.dispatchReport) say(formatReport(legal.report));
   };
+  return { verify: settings.verbose, tell };
 }
 
 /** Passes and legalisation for the CPU engine. */
-function prepareForCpu({ dispatch }: Settings, tell: (news: CompileNews) => void): (graph: Graph) => Graph {
+function prepareForCpu({ dispatch }: Settings, { verify, tell }: CompileWatch): (graph: Graph) => Graph {
   return (graph) => {
-    const compiled = compile(graph, { backend: "cpu", dispatch });
+    const compiled = compile(graph, { backend: "cpu", dispatch, verify });
     tell({ backend: "cpu", what: "decoder", records: compiled.records, legal: compiled });
     return compiled.graph;
   };
@@ -144,21 +145,21 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   };
   const jobs = createJobs(tell);
   const cpu = cpuAccess(() => loadAddon({ path: settings.addon, weights: settings.cpuWeights }));
-  const onCompiled = tellCompiled(settings);
-  const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch, tell: onCompiled });
+  const watch = compileWatch(settings);
+  const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch, watch });
   const flexibility = shapeFlexibility(settings);
   const coreml = coremlAccess(folder, settings.coremlAddon, flexibility);
   const recents = createRecents(folder);
   const uploads = createUploads();
   const offers = createOffers();
-  const store = createModelStore({ offers, recents, uploads, onCompiled });
+  const store = createModelStore({ offers, recents, uploads, watch });
   const defaultThreads = availableParallelism();
   const place = cacheFolder(settings);
   const plans = place === undefined ? undefined : diskStore(place);
   const decoders = createDecoders({
     engine: cpu.engine,
     mlx,
-    prepare: prepareForCpu(settings, onCompiled),
+    prepare: prepareForCpu(settings, watch),
     plans: planCache(settings, plans, build),
     defaultThreads,
     defaultContext: CONTEXT,

@@ -21,7 +21,7 @@ import { inSlices } from "./works.ts";
 const preparation =
   (model: OpenModel, whole: string): ExportRequest["prepare"] =>
   (graph, name) =>
-    prepareInSteps(graph, "coreml", { tell: model.onCompiled, what: `function ${name} of ${whole}` });
+    prepareInSteps(graph, "coreml", { ...model.watch, what: `function ${name} of ${whole}` });
 
 export async function exportRequest(
   model: OpenModel,

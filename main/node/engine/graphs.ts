@@ -75,7 +75,13 @@ export const passRecords = (
   precision: PrecisionPolicy = "f32",
 ): Promise<PipelineResult> =>
   worksOf(model).get(PASS_RECORDS, precision, signal, async (own) =>
-    inSlices(runPipelineInSteps(await typedTemplate(model, precision, own), { passes: PASSES }), own),
+    inSlices(
+      runPipelineInSteps(await typedTemplate(model, precision, own), {
+        passes: PASSES,
+        verify: model.watch?.verify ?? false,
+      }),
+      own,
+    ),
   );
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
@@ -87,7 +93,7 @@ export const legalFor = (model: OpenModel, phase: Phase, context: number, signal
 function* boundLegalInSteps(model: OpenModel, template: Graph, phase: Phase, context: number): Steps<Legalised> {
   const bound = yield* specializeInSteps(opTable, template, bindingsFor(phase, context));
   return yield* legalInSteps(bound, "coreml", {
-    tell: model.onCompiled,
+    ...model.watch,
     what: `${phase} with a context of ${context}`,
   });
 }

@@ -1,7 +1,7 @@
 /** The MLX engine of this machine, or why there is none, looked for once; and how the workbench opens decoders on it. */
 import type { MlxMode } from "../../backends/mlx/engine.ts";
 import { compile } from "../../compiler/compile.ts";
-import type { CompileNews } from "../../compiler/prepare.ts";
+import type { CompileWatch } from "../../compiler/prepare.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -30,13 +30,13 @@ export interface MlxAccess {
 export interface MlxSettings {
   readonly mode: MlxMode;
   readonly dispatch: DispatchPolicy;
-  readonly tell?: (news: CompileNews) => void;
+  readonly watch?: CompileWatch;
 }
 
 const CPU_CHUNK = 64;
 
 export function mlxAccess(
-  { mode, dispatch, tell }: MlxSettings,
+  { mode, dispatch, watch }: MlxSettings,
   find: () => MlxEngine | string = findMlxEngine,
 ): MlxAccess {
   let known: MlxEngine | string | undefined;
@@ -62,8 +62,8 @@ export function mlxAccess(
         ...options,
         mode,
         prepare: (graph) => {
-          const compiled = compile(graph, { backend: "mlx", dispatch });
-          tell?.({ backend: "mlx", what: "decoder", records: compiled.records, legal: compiled });
+          const compiled = compile(graph, { backend: "mlx", dispatch, verify: watch?.verify ?? false });
+          watch?.tell({ backend: "mlx", what: "decoder", records: compiled.records, legal: compiled });
           return compiled.graph;
         },
       }),

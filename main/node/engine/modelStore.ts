@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { CompileNews } from "../../compiler/prepare.ts";
+import type { CompileWatch } from "../../compiler/prepare.ts";
 import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -36,7 +36,7 @@ export function createModelStore(parts: {
   readonly offers: Offers;
   readonly recents: Recents;
   readonly uploads: Uploads;
-  readonly onCompiled?: (news: CompileNews) => void;
+  readonly watch?: CompileWatch;
 }): ModelStore {
   const models = new Map<string, OpenModel>();
   /** How many models, and attempts at one, each upload is for. */
@@ -153,7 +153,7 @@ export function createModelStore(parts: {
     async open(source, signal) {
       const release = hold(source);
       try {
-        const model = new OpenModel(`m${next++}`, await initOf(source, signal), parts.onCompiled);
+        const model = new OpenModel(`m${next++}`, await initOf(source, signal), parts.watch);
         models.set(model.id, model);
         sent.set(model, [release]);
         return model;

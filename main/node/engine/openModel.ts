@@ -2,7 +2,7 @@
  * One open model and everything that is made from it on demand: description, tokenizer, graphs. Handles are ids that are never
  * used twice; a closed model's id is unknown, not somebody else's.
  */
-import type { CompileNews } from "../../compiler/prepare.ts";
+import type { CompileWatch } from "../../compiler/prepare.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ModelDescription } from "../../formats/gguf/describe.ts";
@@ -32,8 +32,8 @@ export class OpenModel {
   readonly id: string;
   readonly kind: Overview["kind"];
   readonly offer: string | undefined;
-  /** Is told what each compile of this model did. */
-  readonly onCompiled: ((news: CompileNews) => void) | undefined;
+  /** Of its compiles. */
+  readonly watch: CompileWatch | undefined;
   #init: ModelInit;
   #description: ModelDescription | undefined;
   #tokenizer: Tokenizer | undefined;
@@ -42,11 +42,11 @@ export class OpenModel {
   readonly #disposers: (() => void)[] = [];
   #disposed = false;
 
-  constructor(id: string, init: ModelInit, onCompiled?: (news: CompileNews) => void) {
+  constructor(id: string, init: ModelInit, watch?: CompileWatch) {
     this.id = id;
     this.kind = init.kind;
     this.offer = init.offer;
-    this.onCompiled = onCompiled;
+    this.watch = watch;
     this.#init = init;
   }
 
