@@ -75,13 +75,7 @@ export const passRecords = (
   precision: PrecisionPolicy = "f32",
 ): Promise<PipelineResult> =>
   worksOf(model).get(PASS_RECORDS, precision, signal, async (own) =>
-    inSlices(
-      runPipelineInSteps(await typedTemplate(model, precision, own), {
-        passes: PASSES,
-        verify: model.watch?.verify ?? false,
-      }),
-      own,
-    ),
+    inSlices(runPipelineInSteps(await typedTemplate(model, precision, own), { passes: PASSES }), own),
   );
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
