@@ -107,6 +107,21 @@ it("an op has its own reasons: none of its free steps, none of a Neural Engine t
   expect(placement?.rules.map(({ id }) => id)).toEqual(["gpu-faster"]);
 });
 
+it("a rule about a part of an op names the part", async () => {
+  const model = await open("sample");
+  const target = { ...TARGET, units: "cpu-ane" } as const;
+  const key = { model, stage: { kind: "legal", target }, phase: "decode" } as const;
+  const graph = await harness.client.call("graph.get", key);
+  const node = graph.nodes.op.findIndex((op) => graph.strings[op] === "attention_cached");
+  const { placement } = await harness.client.call("graph.node", { key, node, target });
+  const hard = placement?.rules.filter(({ verdict }) => verdict === "hard").map(({ sentence }) => sentence);
+  // Attention compares positions: whole numbers, which the Neural Engine has not.
+  expect(hard).toEqual([
+    "The Neural Engine has no int32 arithmetic; such values only serve as indices and shapes (of less).",
+    "Casts with bool are done where the integers are, on the CPU (of cast).",
+  ]);
+});
+
 it("a large model is worked out between other answers, and not at all once nobody wants it", async () => {
   const model = await open("header-only-400");
   const abort = new AbortController();
