@@ -18,12 +18,12 @@ import type { ShapeFlexibility } from "./flexible.ts";
 import { flexibleSizes, mergeSizes } from "./flexible.ts";
 import type { ModelMetadata } from "./interface.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
-import { writePackage } from "./package.ts";
+import { modelLengthInSteps, writePackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";
 import { systemOf, targetTitle } from "./plan/target.ts";
 import { bitsPerWeight, formText } from "./weights/forms.ts";
 import { fileBytes } from "./weights/plan.ts";
-import type { SmallParts } from "./weights/plan.ts";
+import type { PlannedWeight, SmallParts } from "./weights/plan.ts";
 import { elementCount, isMilDtype, packedByteLength } from "./mil/types.ts";
 import type { WeightBytes, WeightReport } from "./weights/write.ts";
 import { readSmallParts, writeWeights } from "./weights/write.ts";
@@ -108,7 +108,11 @@ export interface ExportRequest {
 /** What an export will be, known from the header alone. */
 export interface ExportPreview {
   readonly functions: readonly string[];
+  /** false: what the data holds may add some bytes to the program. */
+  readonly exact: boolean;
   readonly weightBytes: number;
+  /** Of the program, without the weights. */
+  readonly modelBytes: number;
   readonly sourceBytes: number;
   /** By file type and form. */
   readonly forms: readonly {
@@ -120,8 +124,7 @@ export interface ExportPreview {
   }[];
 }
 
-export interface ExportReport extends ExportPreview {
-  readonly modelBytes: number;
+export interface ExportReport extends Omit<ExportPreview, "exact"> {
   readonly weights: readonly WeightReport[];
   readonly seconds: number;
 }
@@ -210,7 +213,7 @@ function merged(
   };
 }
 
-function preview(lowered: LoweredProgram): ExportPreview {
+function weightSummary(lowered: LoweredProgram): Omit<ExportPreview, "exact" | "modelBytes"> {
   const forms = new Map<string, ExportPreview["forms"][number]>();
   let sourceBytes = 0;
   for (const weight of lowered.plan.weights) {
@@ -234,9 +237,19 @@ function preview(lowered: LoweredProgram): ExportPreview {
   };
 }
 
+/** Halves as scales may need a power of two, and what stands in the program itself may turn out equal to something else. */
+const isSettled = ({ form, parts }: PlannedWeight): boolean =>
+  (form.kind === "plain" || (form.kind === "blockwise" && form.scale === "fp32")) &&
+  parts.every(({ record }) => record !== undefined);
+
 /** Sizes and forms, without reading a byte of data. */
 export function* previewInSteps(request: ExportRequest): Steps<ExportPreview> {
-  return preview(yield* lower(request, yield* functionSources(request), new Map(), new Map()));
+  const lowered = yield* lower(request, yield* functionSources(request), new Map(), new Map());
+  return {
+    ...weightSummary(lowered),
+    exact: lowered.plan.weights.every(isSettled),
+    modelBytes: lowered.functions.length === 0 ? 0 : yield* modelLengthInSteps(contentsOf(request, lowered)),
+  };
 }
 
 export async function exportPackage(request: ExportRequest, run: ExportRun): Promise<ExportReport> {
@@ -271,7 +284,7 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
       run.signal,
     );
     return {
-      ...preview(draft),
+      ...weightSummary(draft),
       modelBytes: sizes.modelBytes,
       weights: reports,
       seconds: (performance.now() - started) / 1000,

@@ -4,13 +4,14 @@
  */
 import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import { hashBytes, hashText } from "../../ir/hash.ts";
+import type { Steps } from "../../ir/steps.ts";
 import type { BlobPlan, PositionedSink, RangeSource } from "./blob.ts";
 import { BlobReader, writeBlobFrame } from "./blob.ts";
 import { CoreML } from "./generated/proto.js";
 import type { Flexibility, FunctionInterface, ModelMetadata } from "./interface.ts";
 import { descriptionMessage, interfaceOf, interfacesFrom } from "./interface.ts";
 import { malformed, programFrom } from "./mil/fromProto.ts";
-import { programMessage } from "./mil/toProto.ts";
+import { fieldLength, programLengthInSteps, programMessage } from "./mil/toProto.ts";
 import type { MilOpset, MilProgram } from "./mil/types.ts";
 import { MIL_OPSETS } from "./mil/types.ts";
 
@@ -67,12 +68,26 @@ export function manifestText(content: string): string {
   return `${JSON.stringify({ fileFormatVersion: "1.0.0", itemInfoEntries: sorted, rootModelIdentifier: model }, null, 4)}\n`;
 }
 
-/** The serialised model. */
-export function modelBytes(contents: PackageContents): Uint8Array {
+/** The model but for its program. */
+function modelFrame(contents: PackageContents): CoreML.Specification.Model.$Properties {
   const functions = contents.program.functions.map((f) => interfaceOf(f, contents.flexible?.[f.name]));
-  const bytes = CoreML.Specification.Model.encode({
+  return {
     specificationVersion: MIL_OPSETS[contents.opset].specificationVersion,
     description: descriptionMessage(functions, contents.defaultFunction, contents.opset, contents.metadata),
+  };
+}
+
+/** How long `modelBytes` is. */
+export function* modelLengthInSteps(contents: PackageContents): Steps<number> {
+  const frame = CoreML.Specification.Model.encode(modelFrame(contents)).finish().length;
+  // The number of `mlProgram` takes two bytes.
+  return frame + fieldLength(yield* programLengthInSteps(contents.program), 2);
+}
+
+/** The serialised model. */
+export function modelBytes(contents: PackageContents): Uint8Array {
+  const bytes = CoreML.Specification.Model.encode({
+    ...modelFrame(contents),
     mlProgram: programMessage(contents.program),
   }).finish();
   if (bytes.length > MAX_MODEL_BYTES)

@@ -232,8 +232,11 @@ describe("running", () => {
   it("exports a package with a report of every weight", async () => {
     const { model } = await openPath();
     const path = join(harness.folder, "tiny.mlpackage");
+    const plan = await harness.client.call("export.plan", { model, target: TARGET });
     const done = (await harness.all("export.start", { model, target: TARGET, path })).at(-1);
     expect(done?.kind === "done" && done.weights.length).toBe(24);
+    // The window shows both, one after the other.
+    expect(done?.kind === "done" && done.bytes).toBe(plan.bytes.value);
     expect(existsSync(join(path, "Manifest.json"))).toBe(true);
     await expect(harness.all("export.start", { model, target: TARGET, path })).rejects.toMatchObject({
       code: "INPUT_ARGUMENT",

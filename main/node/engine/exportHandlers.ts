@@ -180,11 +180,20 @@ async function exportPlan(
   const preview = await worksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
     inSlices(previewInSteps(await exportRequest(model, plan, own, flexibility)), own),
   );
+  const bytes = preview.weightBytes + preview.modelBytes;
+  const functions = preview.functions.length === 1 ? "one function" : `${preview.functions.join(" and ")} sharing them`;
   return {
     ...base,
-    bytes: figure(preview.weightBytes, "bytes", "exact", "weights; the program comes on top"),
+    bytes: preview.exact
+      ? figure(bytes, "bytes", "exact", "weights and the program")
+      : figure(
+          bytes,
+          "bytes",
+          "predicted",
+          "weights and the program, to which what the weights hold may add some bytes",
+        ),
     functions: [...preview.functions],
     forms: preview.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
-    sentence: `${diskSize(preview.weightBytes)} of weights, ${(preview.weightBytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file, ${preview.functions.length === 1 ? "one function" : `${preview.functions.join(" and ")} sharing them`}.`,
+    sentence: `${diskSize(bytes)}, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file: ${diskSize(preview.weightBytes)} of weights, ${functions}, and ${diskSize(preview.modelBytes)} of program.`,
   };
 }

@@ -80,7 +80,7 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
           {rest > 0 ? (
             <tr>
               <td>–</td>
-              <td className={table["left"]}>constants and padding</td>
+              <td className={table["left"]}>program, constants and padding</td>
               <td />
               <td />
               <td>{bytes(rest)}</td>

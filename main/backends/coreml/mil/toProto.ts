@@ -1,6 +1,7 @@
 /** A MIL program as protobuf messages: how each value, type and operator is written. */
 import { invariant } from "../../../diagnostics/errors.ts";
-import type { CoreML } from "../generated/proto.js";
+import type { Steps } from "../../../ir/steps.ts";
+import { CoreML } from "../generated/proto.js";
 import { halvesFromFloats } from "../half.ts";
 import type {
   MilBinding,
@@ -146,4 +147,29 @@ export function programMessage(program: MilProgram): Message {
   for (const f of program.functions) functions[f.name] = functionMessage(f);
   const info = Object.keys(program.buildInfo).length > 0;
   return { version: 1, functions, ...(info ? { attributes: { buildInfo: buildInfo(program.buildInfo) } } : {}) };
+}
+
+const varintLength = (value: number): number => (value < 128 ? 1 : 1 + varintLength(Math.floor(value / 128)));
+/** Bytes of a message, text or bytes inside another message; `tag` are those of its number. */
+export const fieldLength = (length: number, tag = 1): number => tag + varintLength(length) + length;
+
+/** Operators between two pauses. */
+const SLICE = 256;
+
+/** How long the program's message is, without making it: operator by operator, for whoever has others to answer. */
+export function* programLengthInSteps(program: MilProgram): Steps<number> {
+  const { Block, Function, Operation, Program } = CoreML.Specification.MILSpec;
+  let total = Program.encode(programMessage({ ...program, functions: [] })).finish().length;
+  for (const f of program.functions) {
+    let block = Block.encode({ outputs: [...f.outputs] }).finish().length;
+    for (const [i, op] of f.operations.entries()) {
+      if (i % SLICE === 0) yield;
+      block += fieldLength(Operation.encode(operationMessage(op)).finish().length);
+    }
+    const frame = Function.encode({ inputs: f.inputs.map(named), opset: f.opset }).finish().length;
+    const specialised = fieldLength(fieldLength(f.opset.length) + fieldLength(block));
+    // Names are ASCII.
+    total += fieldLength(fieldLength(f.name.length) + fieldLength(frame + specialised));
+  }
+  return total;
 }

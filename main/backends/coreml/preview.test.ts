@@ -1,0 +1,129 @@
+// What an export will take, said before a byte of weights is read, is what it takes: in the report and on the disk.
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import { legalise } from "../../compiler/legalise.ts";
+import { prepareInSteps } from "../../compiler/prepare.ts";
+import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { openGguf } from "../../formats/gguf/open.ts";
+import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
+import { dequantize } from "../../formats/quant/dequantize.ts";
+import { finish } from "../../ir/steps.ts";
+import { INPUTS } from "../../models/blocks.ts";
+import { buildModel } from "../../models/buildModel.ts";
+import { openFileSource } from "../../node/fileByteSource.ts";
+import { packageWriter } from "../../node/packageDirectory.ts";
+import { opOf, opTable } from "../../ops/index.ts";
+import { randomCase } from "../../testing/randomGraphs.ts";
+import type { ExportRequest } from "./export.ts";
+import { exportPackage, flexibleVariants, previewInSteps } from "./export.ts";
+import type { EntryOf } from "./hybrid/loweredGraph.ts";
+import { rulesFrom } from "./hybrid/loweredGraph.ts";
+import { lowerProgram } from "./lowering/lower.ts";
+import { MilFunctionBuilder } from "./mil/builder.ts";
+import { NameTable } from "./mil/names.ts";
+import { tensorType } from "./mil/types.ts";
+import type { PackageContents } from "./package.ts";
+import { MANIFEST_PATH, modelBytes, modelLengthInSteps } from "./package.ts";
+import type { PlanTarget } from "./plan/target.ts";
+
+const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
+const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
+const missing = existsSync(sample) ? undefined : "(the sample model is not here)";
+const folder = mkdtempSync(join(tmpdir(), "rlx-preview-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const METADATA = { shortDescription: "µ", author: "", license: "", version: "1", userDefined: { "rlx.source": "x" } };
+
+describe.skipIf(missing)(`an export of the sample model ${missing ?? ""}`, () => {
+  it.each([
+    ["ane", "fixed", true],
+    ["gpu", "fixed", false],
+    ["exact", "fixed", true],
+    ["ane", "native", true],
+  ] as const)("%s weights, %s sizes: the preview has every byte", async (profile, flexibility, exact) => {
+    const file = await openGguf(await openFileSource(sample));
+    const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: 128, phase: "decode" };
+    const symbols = { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens };
+    const request: ExportRequest = {
+      table: opTable,
+      entries,
+      prepare: (graph) => prepareInSteps(graph, "coreml"),
+      graph: buildModel(requireArchitecture(file), weightSourceOf(file), {
+        capacity: "capacity",
+        cacheType: "f16",
+        largestStep: 128,
+        largestRows: 1,
+        largestCapacity: 128,
+      }),
+      ...flexibleVariants(target, symbols, flexibility),
+      target,
+      metadata: METADATA,
+    };
+    const before = finish(previewInSteps(request));
+    const path = join(folder, `${profile}-${flexibility}.mlpackage`);
+    const report = await exportPackage(request, {
+      directory: await packageWriter(path),
+      weights: {
+        read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
+        dequantize,
+      },
+    });
+    await file.close();
+    expect(before.exact).toBe(exact);
+    expect(before.modelBytes).toBe(report.modelBytes);
+    expect(before.weightBytes).toBe(report.weightBytes);
+    const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const sizes = files.map((entry) => statSync(join(entry.parentPath, entry.name)).size);
+    const manifest = statSync(join(path, MANIFEST_PATH)).size;
+    expect(sizes.reduce((a, b) => a + b) - manifest).toBe(before.modelBytes + before.weightBytes);
+  });
+});
+
+describe("the length of a model", () => {
+  const agrees = (contents: PackageContents): void =>
+    expect(finish(modelLengthInSteps(contents))).toBe(modelBytes(contents).length);
+
+  it("is that of its bytes, whatever graph it came from", () => {
+    let tried = 0;
+    for (let seed = 0; seed < 30; seed++) {
+      const { graph } = legalise(randomCase(seed).graph, "coreml");
+      const sources = ["main", `a_name_of_${"many".repeat(40)}_letters`].slice(0, 1 + (seed % 2));
+      const options = {
+        rules: rulesFrom(entries),
+        profile: "ane",
+        opset: "CoreML8",
+        buildInfo: { by: "test" },
+      } as const;
+      let lowered;
+      try {
+        lowered = lowerProgram(
+          sources.map((name) => ({ name, graph })),
+          options,
+        );
+      } catch {
+        // Some of these graphs have parts for the host.
+        continue;
+      }
+      agrees({ program: lowered.program, opset: "CoreML8", defaultFunction: "main", metadata: METADATA });
+      tried++;
+    }
+    expect(tried).toBeGreaterThan(10);
+  });
+
+  it("has the operators of blocks, and pauses between operators", () => {
+    const b = new MilFunctionBuilder("main", "CoreML8", new NameTable());
+    const x = b.input("x", tensorType("fp16", [4]));
+    const pred = b.op("greater", { x: b.op("reduce_max", { x, axes: [0], keep_dims: false }), y: 1 });
+    const branches = [b.block([], () => [b.op("exp", { x })]), b.block([], () => [b.op("tanh", { x })])] as const;
+    let last = b.nested("cond", [["pred", [pred]]], branches, branches[0].types)[0]!;
+    for (let i = 0; i < 600; i++) last = b.op("add", { x: last, y: i / 1024 });
+    b.output("y", last);
+    const program = { functions: [b.finish()], buildInfo: {} };
+    const contents: PackageContents = { program, opset: "CoreML8", defaultFunction: "main", metadata: METADATA };
+    agrees(contents);
+    expect([...modelLengthInSteps(contents)].length).toBeGreaterThan(3);
+  });
+});
