@@ -54,5 +54,5 @@ if (process.argv[1]?.endsWith("check.mjs")) {
   ]);
   if (tests !== 0) failed.push("unit tests");
   console.log(failed.length > 0 ? `check FAILED: ${failed.join(", ")}` : `check ok (${seconds(began)})`);
-  process.exit(failed.length > 0 ? 1 : 0);
+  process.exitCode = failed.length > 0 ? 1 : 0;
 }

@@ -7,4 +7,5 @@ const [lint, walls] = await Promise.all([
 ]);
 if (lint.code !== 0) console.error(lint.output.trim());
 if (walls.code !== 0) console.error(walls.output.trim());
-process.exit(lint.code !== 0 || walls.code !== 0 ? 1 : 0);
+// `process.exit` would cut off what a pipe has not taken yet.
+process.exitCode = lint.code !== 0 || walls.code !== 0 ? 1 : 0;

@@ -55,5 +55,5 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const file = process.argv[2] ?? "package-lock.json";
   const problems = lockProblems(readFileSync(file, "utf8"));
   for (const problem of problems) console.error(`${file}: ${problem}`);
-  process.exit(problems.length > 0 ? 1 : 0);
+  process.exitCode = problems.length > 0 ? 1 : 0;
 }

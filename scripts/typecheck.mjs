@@ -34,4 +34,5 @@ const results = await Promise.all(
     }),
 );
 for (const { config, code, output } of results) if (code !== 0) console.error(`\n${config}\n${output.trim()}`);
-process.exit(results.some(({ code }) => code !== 0) ? 1 : 0);
+// `process.exit` would cut off what a pipe has not taken yet.
+process.exitCode = results.some(({ code }) => code !== 0) ? 1 : 0;

@@ -221,5 +221,6 @@ export function wallProblems() {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const problems = wallProblems();
   for (const problem of problems) console.error(problem);
-  process.exit(problems.length > 0 ? 1 : 0);
+  // `process.exit` would cut off what a pipe has not taken yet.
+  process.exitCode = problems.length > 0 ? 1 : 0;
 }

@@ -30,7 +30,17 @@ it.each(allStaticChecks)("fails $name", async ({ name }) => {
   expect((await outcome).output).toContain(`FAILED ${name} (`);
 });
 
-it.each(seeds)("says what is wrong with $name", async ({ says }) => expect((await outcome).output).toContain(says));
+it.each(seeds)("says what is wrong with $name", async ({ says }) => {
+  const said = (await outcome).output.split("\n").filter((line) => line.startsWith(says));
+  expect(said).not.toEqual([]);
+});
+
+it.each(["lint", "walls"])("fails scripts/lint.mjs for %s alone", async (wanted) => {
+  const { path, text, says } = seeds.find(({ name }) => name === wanted)!;
+  const { code, output } = await net({ [path]: text }, "node", "scripts/lint.mjs");
+  expect(output.split("\n")[0]).toContain(says);
+  expect(code).toBe(1);
+});
 
 it("leaves nothing but unused code to npm test", () => {
   const quick = staticChecks.map(({ name }) => name);

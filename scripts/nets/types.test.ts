@@ -71,6 +71,11 @@ describe("types per environment", () => {
     expect(Object.keys(compilerOptions).toSorted()).toEqual(known.toSorted());
   });
 
+  it("fails when one of two environments does", async () => {
+    const files = { "main/ir/a.ts": "export const x = 1;\n", "main/ir/a.test.ts": 'export const x: number = "1";\n' };
+    expect(await types(files)).toMatchObject({ code: 1 });
+  });
+
   const outcome = catches(
     types,
     [
@@ -80,7 +85,7 @@ describe("types per environment", () => {
       ...environments.map((config) => {
         const name = config.includes("portable") ? "seed.ts" : "seed.test.ts";
         const path = config === "tsconfig.json" ? "seed.config.ts" : `${dirname(config)}/${name}`;
-        return seed(`an index without a check under ${config}`, path, unchecked, "undefined");
+        return seed(`base under ${config}`, path, unchecked, "undefined");
       }),
       seed("Buffer in portable code", "main/formats/buffer.ts", "export const x = Buffer.alloc(1);\n", "'Buffer'"),
       seed("node: in portable code", "main/ir/fs.ts", 'export * from "node:fs";\n', "'node:fs'"),
