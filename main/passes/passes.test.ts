@@ -357,7 +357,7 @@ describe("the verifier between passes", () => {
   const fault = "[sin] stored type f32[9], inferred f32[3]";
 
   it("names the pass that broke the graph, or says that it came broken", () => {
-    const refusal = (done: string) =>
+    const refusal = (done: string): unknown =>
       expect.objectContaining({ code: "BUG_INVARIANT", message: `[invariant] ${done}: ${fault}` });
     expect(run(graph, [deadCode, bad, simplify], true)).toThrow(refusal('after pass "bad"'));
     expect(run(retyped(graph), [deadCode], true)).toThrow(refusal("before the passes"));
