@@ -17,7 +17,7 @@ const engine = createEngine({ settings });
 /** Nothing that anybody asked for: a failure is told, and the engine goes on. */
 const warmUp = (): void =>
   void engine.warmUp().catch((error: unknown) => process.stderr.write(`[engine] warm-up: ${String(error)}\n`));
-if (serveParentPort(engine) || serveChildChannel(engine)) {
+if (serveParentPort(engine, process) || serveChildChannel(engine)) {
   endWithSupervisor(engine);
   void removeLeftovers(dataFolder(settings));
   setTimeout(warmUp, WARM_UP_AFTER_MS);

@@ -24,8 +24,8 @@ interface ParentPort {
 const parentPortOf = (host: object): ParentPort | undefined =>
   "parentPort" in host ? ((host.parentPort as ParentPort | null) ?? undefined) : undefined;
 
-/** False when this process is not a utility process. */
-export function serveParentPort(engine: Connectable, host: object = process): boolean {
+/** `host` is the process; false when it is not a utility process. */
+export function serveParentPort(engine: Connectable, host: object): boolean {
   const parent = parentPortOf(host);
   if (!parent) return false;
   parent.on("message", (event) => {
