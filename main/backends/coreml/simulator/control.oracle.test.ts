@@ -82,7 +82,7 @@ describe.skipIf(oracleMissing())(`control flow and states in the simulator ${ora
         const x = b.constant("fp32", SHAPE, operand.data as Float64Array);
         const branch = ([op, more]: MilBranch) => {
           const args = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, literal(value)]));
-          return () => b.op(op as BuildableOp, { x, ...args } as never);
+          return () => b.op(op as BuildableOp, { x, ...args });
         };
         const pred = b.constant("bool", [], [Number(flag)]);
         b.output("y", choose(b, pred, [branch(pair[0]), branch(pair[1])])[0]!);
