@@ -106,6 +106,9 @@ const llamaBench = z.strictObject({
   tensor_buft_overrides: text,
   embeddings: z.boolean(),
   no_op_offload: number,
+  n_cpu_moe: number,
+  fit_target: number,
+  fit_min_ctx: number,
   use_mmap: z.boolean(),
   n_prompt: number,
   n_gen: number,
@@ -462,7 +465,7 @@ describe("answers", () => {
     const run = 'run FILE -p "Once" -n 3 --temperature 0 --device coreml-sim';
     const said = await command(run);
     expect(said).toMatchObject({ code: 0 });
-    expect(said.err).toMatch(/coreml-sim, simulated: \d+ prompt tokens[^]* at ~/);
+    expect(said.err).toMatch(/coreml-sim, simulated: \d+ prompt tokens?[^]* at ~/);
     const timed = z.object({ truth: z.literal("simulated") });
     const simulated = z.object({
       device: z.literal("coreml-sim"),
@@ -670,7 +673,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["route FILE --mlx --chip m4", 2, /where to run: got --mlx and --chip, expected one/],
   ["inspect FILE --key general.name --tensors", 2, /got --key and --tensors, expected one/],
   ["assert-residency FILE --min-ane 2", 2, /--min-ane: got 2, expected a number from 0 to 1/],
-  ["inspect FILE --context 99999999999", 2, /--context: got 99999999999, expected a whole number from 1 to 1048576/],
+  ["inspect FILE --context 99999999999", 2, /--context: got 99999999999, expected a whole number from 1 to 16777216/],
   ["inspect FILE --sample", 2, /the model: got \S+ and --sample, expected one/],
   ["route --deep --demo", 2, /the model: got --deep and --demo, expected one/],
   ["score FILE --ids 1,2 --text abc", 2, /the text: got --ids and --text, expected one/],
