@@ -12,13 +12,13 @@ import { loadMlx } from "../node/mlxAddon.ts";
 import { compile } from "../compiler/compile.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
-import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
+import { sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import type { GraphRun } from "../runtime/device.ts";
 import type { MlxSession } from "../runtime/mlxDevice.ts";
 import { mlxDevice, mlxRules } from "../runtime/mlxDevice.ts";
 import { damagedPlan } from "./mutatePlan.ts";
 import { seededRandom } from "./random.ts";
-import { packedBytes, weightFile } from "./weightFile.ts";
+import { packedBytes, storedGraph, weightFile } from "./weightFile.ts";
 
 const path = process.argv[2];
 const engine = loadMlx(path === undefined ? undefined : resolve(path));
@@ -162,7 +162,7 @@ async function sampled(): Promise<number> {
   let runs = 0;
   for (const op of Object.keys(OPS).flatMap((name) => opOf(name) ?? []))
     for (const sample of op.samples) {
-      const { graph: legal, blocked } = compile(sampleGraph(op, sample), {
+      const { graph: legal, blocked } = compile(storedGraph(op, sample), {
         backend: "mlx",
         passes: [],
         blocked: "keep",

@@ -134,8 +134,7 @@ function graphAbility(model: OpenModel, file: GgufFile): Ability {
       architecture.sentence,
       "Use a dense model of the llama, qwen2 or qwen3 family.",
     );
-  const error =
-    architecture.kind === "broken" ? architecture.error : missingTensor(file, architecture.architecture);
+  const error = architecture.kind === "broken" ? architecture.error : missingTensor(file, architecture.architecture);
   if (error !== undefined) {
     const { code, message, hint } = toWireError(error);
     return cannot(code, plainSentence(message), hint ?? null);
