@@ -22,22 +22,26 @@ export function passedCaches(
   const passed = bindings.filter(({ kind }) => kind === "stateIn" || kind === "stateOut" || kind === "freshKeys");
   if (passed.length === 0) return made;
   const { values } = facts;
-  const places = new Map(values.name.map((name, value) => [name, value]));
+  const places = placesOf(values.name, new Set(passed.map(({ feature }) => feature)));
   for (const { feature, kind, dtype, shape } of passed) {
     const value = places.get(feature) ?? -1;
     const at = (kind === "stateIn" ? values.lastUse[value] : values.madeBy[value]) ?? -1;
+    const run = runs.findIndex(({ first, last }) => first <= at && at <= last);
     // What nothing reads is still handed over with the call.
-    const owner =
-      made[
-        Math.max(
-          0,
-          runs.findIndex((run) => run.first <= at && at <= run.last),
-        )
-      ];
+    const owner = made[Math.max(0, run)];
     owner?.[kind === "stateIn" ? "inputs" : "outputs"].push({
       name: feature,
       bytes: packedByteLength(dtype, elementCount(shape)),
     });
   }
   return made;
+}
+
+/** A large program has a hundred thousand values, and few of them cross: only these are noted. */
+function placesOf(names: readonly string[], wanted: ReadonlySet<string>): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  names.forEach((name, value) => {
+    if (wanted.has(name)) places.set(name, value);
+  });
+  return places;
 }
