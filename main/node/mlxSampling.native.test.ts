@@ -12,6 +12,7 @@ import type { MlxEngine } from "../runtime/mlxDevice.ts";
 import { seededRandom } from "../testing/random.ts";
 import { loadAddon } from "./addon.ts";
 import { findMlxEngine } from "./mlxAddon.ts";
+import { GREEDY_DRAW } from "../runtime/generate.ts";
 import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
@@ -20,17 +21,7 @@ const mlx = found as MlxEngine;
 const cpu = loadAddon();
 
 const VOCABULARY = 300;
-const PLAIN: SampleOptions = {
-  temperature: 1,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  repeatPenalty: 1,
-  recent: new Int32Array(0),
-  seed: 5,
-  step: 0,
-  alternatives: 0,
-};
+const PLAIN: SampleOptions = { ...GREEDY_DRAW, temperature: 1, seed: 5 };
 /** Two normal ones make a few likely tokens and a long tail. */
 const random = seededRandom(21);
 const LOGITS = Float32Array.from({ length: VOCABULARY }, () => 2 * random.normal());

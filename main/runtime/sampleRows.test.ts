@@ -2,19 +2,10 @@
 import { describe, expect, test } from "vitest";
 import type { SampleOptions } from "../backends/cpu/engine.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
+import { GREEDY_DRAW } from "./generate.ts";
 import { draw, scoreRows } from "./sampleRows.ts";
 
-const PLAIN: SampleOptions = {
-  temperature: 1,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  repeatPenalty: 1,
-  recent: new Int32Array(),
-  seed: 3,
-  step: 0,
-  alternatives: 0,
-};
+const PLAIN: SampleOptions = { ...GREEDY_DRAW, temperature: 1, seed: 3 };
 /** Their softmax is 0.5, 0.25, 0.15, 0.1. */
 const LOGITS = [0.5, 0.25, 0.15, 0.1].map(Math.log);
 const row = (logits: readonly number[]) => hostTensor("f32", [1, logits.length], Float64Array.from(logits));

@@ -5,31 +5,26 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { prepareInSteps } from "../../compiler/prepare.ts";
 import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
-import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
-import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
 import { INPUTS, LOGITS } from "../../models/blocks.ts";
-import { buildModel } from "../../models/buildModel.ts";
 import { openFileSource } from "../../node/fileByteSource.ts";
 import { finish } from "../../ir/steps.ts";
 import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
 import { evaluate } from "../../ops/evaluate.ts";
-import { opOf, opTable } from "../../ops/index.ts";
+import { decoderExport, decoderTemplate, weightsOf } from "../../testing/decoderExport.ts";
 import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { repositoryRoot } from "../../testing/oracleProcess.ts";
-import type { ExportReport } from "./export.ts";
-import { bindingsOf, exportPackage, flexibleVariants, previewInSteps } from "./export.ts";
+import type { ExportReport, ExportRequest } from "./export.ts";
+import { bindingsOf, exportPackage, previewInSteps } from "./export.ts";
 import type { ShapeFlexibility } from "./flexible.ts";
 import type { MilConstant, MilFunction } from "./mil/types.ts";
 import { elementCount, nestedOperations } from "./mil/types.ts";
 import { openPackage } from "./package.ts";
-import type { PlanTarget } from "./plan/target.ts";
 import { SimulatedDecoder } from "./simulator/decoder.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import type { WeightProfile } from "./weights/forms.ts";
@@ -49,31 +44,9 @@ async function makeFile(preset: string, type: string, tied?: boolean): Promise<G
   return openGguf(await openFileSource(path));
 }
 
-const templateOf = (file: GgufFile): Graph =>
-  buildModel(requireArchitecture(file), weightSourceOf(file), {
-    capacity: "capacity",
-    cacheType: "f32",
-    largestStep: 64,
-    largestRows: 64,
-    largestCapacity: CONTEXT,
-  });
-
-function request(
-  file: GgufFile,
-  profile: WeightProfile,
-  flexibility: ShapeFlexibility = "fixed",
-): Parameters<typeof exportPackage>[0] {
-  const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: CONTEXT, phase: "decode" };
-  return {
-    table: opTable,
-    entries: (op) => opOf(op)?.backends.coreml,
-    prepare: (graph) => prepareInSteps(graph, "coreml", { verify: true }),
-    graph: templateOf(file),
-    ...flexibleVariants(target, { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens }, flexibility),
-    target,
-    metadata: { shortDescription: file.name, author: "", license: "", version: "1", userDefined: {} },
-  };
-}
+const TEMPLATE = { context: CONTEXT, cacheType: "f32", largestRows: 64 } as const;
+const request = (file: GgufFile, profile: WeightProfile, flexibility: ShapeFlexibility = "fixed"): ExportRequest =>
+  decoderExport(file, { ...TEMPLATE, profile, flexibility, verify: true });
 
 async function exported(
   file: GgufFile,
@@ -83,10 +56,7 @@ async function exported(
   const path = join(folder, `${file.name}-${profile}-${flexibility}.mlpackage`);
   const report = await exportPackage(request(file, profile, flexibility), {
     directory: await packageWriter(path),
-    weights: {
-      read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
-      dequantize,
-    },
+    weights: weightsOf(file),
   });
   return { path, report };
 }
@@ -103,7 +73,7 @@ async function referenceRows(file: GgufFile, tokens: readonly number[]): Promise
         dequantize(tensor.type.element ?? "f32", await file.readTensor(tensor), tensor.elements),
       ),
     );
-  const result = evaluate(templateOf(file), {
+  const result = evaluate(decoderTemplate(file, TEMPLATE), {
     inputs: {
       [INPUTS.tokens]: hostTensor("i32", [tokens.length], tokens),
       [INPUTS.past]: hostScalar("i32", 0),
@@ -273,10 +243,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
     const abort = new AbortController();
     const run = exportPackage(request(file, "gpu"), {
       directory: await packageWriter(path),
-      weights: {
-        read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
-        dequantize,
-      },
+      weights: weightsOf(file),
       signal: abort.signal,
       onProgress: (p) => {
         if (p.kind === "progress") abort.abort();

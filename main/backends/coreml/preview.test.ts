@@ -5,20 +5,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { legalise } from "../../compiler/legalise.ts";
-import { prepareInSteps } from "../../compiler/prepare.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
-import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
-import { dequantize } from "../../formats/quant/dequantize.ts";
 import { finish } from "../../ir/steps.ts";
-import { INPUTS } from "../../models/blocks.ts";
-import { buildModel } from "../../models/buildModel.ts";
 import { openFileSource } from "../../node/fileByteSource.ts";
 import { packageWriter } from "../../node/packageDirectory.ts";
-import { opOf, opTable } from "../../ops/index.ts";
+import { opOf } from "../../ops/index.ts";
+import { decoderExport, weightsOf } from "../../testing/decoderExport.ts";
 import { randomCase } from "../../testing/randomGraphs.ts";
-import type { ExportRequest } from "./export.ts";
-import { exportPackage, flexibleVariants, previewInSteps } from "./export.ts";
+import { exportPackage, previewInSteps } from "./export.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom } from "./hybrid/loweredGraph.ts";
 import { lowerProgram } from "./lowering/lower.ts";
@@ -27,7 +21,6 @@ import { NameTable } from "./mil/names.ts";
 import { tensorType } from "./mil/types.ts";
 import type { PackageContents } from "./package.ts";
 import { MANIFEST_PATH, modelBytes, modelLengthInSteps } from "./package.ts";
-import type { PlanTarget } from "./plan/target.ts";
 
 const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
 const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
@@ -45,31 +38,15 @@ describe.skipIf(missing)(`an export of the sample model ${missing ?? ""}`, () =>
     ["ane", "native", true],
   ] as const)("%s weights, %s sizes: the preview has every byte", async (profile, flexibility, exact) => {
     const file = await openGguf(await openFileSource(sample));
-    const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: 128, phase: "decode" };
-    const symbols = { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens };
-    const request: ExportRequest = {
-      table: opTable,
-      entries,
-      prepare: (graph) => prepareInSteps(graph, "coreml"),
-      graph: buildModel(requireArchitecture(file), weightSourceOf(file), {
-        capacity: "capacity",
-        cacheType: "f16",
-        largestStep: 128,
-        largestRows: 1,
-        largestCapacity: 128,
-      }),
-      ...flexibleVariants(target, symbols, flexibility),
-      target,
+    const request = decoderExport(file, {
+      ...{ profile, flexibility, context: 128, cacheType: "f16", largestStep: 128 },
       metadata: METADATA,
-    };
+    });
     const before = finish(previewInSteps(request));
     const path = join(folder, `${profile}-${flexibility}.mlpackage`);
     const report = await exportPackage(request, {
       directory: await packageWriter(path),
-      weights: {
-        read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
-        dequantize,
-      },
+      weights: weightsOf(file),
     });
     await file.close();
     expect(before.exact).toBe(exact);

@@ -5,22 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { prepareInSteps } from "../../compiler/prepare.ts";
 import { requireArchitecture } from "../../formats/gguf/architecture.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
-import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
-import { dequantize } from "../../formats/quant/dequantize.ts";
 import { INPUTS, LOGITS } from "../../models/blocks.ts";
-import { buildModel } from "../../models/buildModel.ts";
 import { loadAddon } from "../../node/addon.ts";
 import { openFileSource } from "../../node/fileByteSource.ts";
 import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
-import { opOf, opTable } from "../../ops/index.ts";
 import { openDecoder } from "../../runtime/decoderModel.ts";
-import { bindingsOf, decoderVariants, exportPackage } from "./export.ts";
+import { decoderExport, weightsOf } from "../../testing/decoderExport.ts";
+import { bindingsOf, exportPackage } from "./export.ts";
 import { openPackage } from "./package.ts";
-import type { PlanTarget } from "./plan/target.ts";
 import { SimulatedDecoder } from "./simulator/decoder.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import type { WeightProfile } from "./weights/forms.ts";
@@ -38,32 +33,11 @@ async function simulated(
   file: GgufFile,
   profile: WeightProfile,
 ): Promise<{ readonly decoder: SimulatedDecoder; readonly close: () => Promise<void> }> {
-  const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: CONTEXT, phase: "decode" };
   const directory = join(folder, `${profile}.mlpackage`);
-  await exportPackage(
-    {
-      table: opTable,
-      entries: (op) => opOf(op)?.backends.coreml,
-      prepare: (graph) => prepareInSteps(graph, "coreml"),
-      graph: buildModel(requireArchitecture(file), weightSourceOf(file), {
-        capacity: "capacity",
-        cacheType: "f32",
-        largestStep: 64,
-        largestRows: 1,
-        largestCapacity: CONTEXT,
-      }),
-      variants: decoderVariants(target, { tokens: "T", rows: "R", capacity: "capacity" }),
-      target,
-      metadata: { shortDescription: "sample", author: "", license: "", version: "1", userDefined: {} },
-    },
-    {
-      directory: await packageWriter(directory),
-      weights: {
-        read: (name, offset, length) => file.readTensor(file.requireTensor(name), { offset, length }),
-        dequantize,
-      },
-    },
-  );
+  await exportPackage(decoderExport(file, { profile, context: CONTEXT, cacheType: "f32" }), {
+    directory: await packageWriter(directory),
+    weights: weightsOf(file),
+  });
   const reader = packageReader(directory);
   const opened = await openPackage(reader);
   const names = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, logits: LOGITS };

@@ -1,0 +1,69 @@
+/** A decoder's file as a package: what tests and benchmarks of the export ask for, with what they vary. */
+import type { ExportRequest, ExportRun } from "../backends/coreml/export.ts";
+import { flexibleVariants } from "../backends/coreml/export.ts";
+import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
+import type { WeightProfile } from "../backends/coreml/weights/forms.ts";
+import { prepareInSteps } from "../compiler/prepare.ts";
+import { requireArchitecture } from "../formats/gguf/architecture.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
+import { weightSourceOf } from "../formats/gguf/weightSource.ts";
+import { dequantize } from "../formats/quant/dequantize.ts";
+import type { Graph } from "../ir/graph.ts";
+import { INPUTS } from "../models/blocks.ts";
+import { buildModel } from "../models/buildModel.ts";
+import { opOf, opTable } from "../ops/index.ts";
+
+export interface TemplateChoice {
+  readonly context: number;
+  readonly cacheType: "f32" | "f16";
+  readonly largestStep?: number;
+  readonly largestRows?: number;
+}
+
+export const decoderTemplate = (
+  file: GgufFile,
+  { context, cacheType, largestStep = 64, largestRows = 1 }: TemplateChoice,
+): Graph =>
+  buildModel(requireArchitecture(file), weightSourceOf(file), {
+    capacity: "capacity",
+    cacheType,
+    largestStep,
+    largestRows,
+    largestCapacity: context,
+  });
+
+export interface ExportChoice extends TemplateChoice {
+  readonly profile: WeightProfile;
+  readonly flexibility?: ShapeFlexibility;
+  readonly verify?: boolean;
+  readonly metadata?: Partial<ExportRequest["metadata"]>;
+}
+
+/** Its first phase is decode, on an M2 with macOS 15. */
+export function decoderExport(file: GgufFile, choice: ExportChoice): ExportRequest {
+  const { profile, context, flexibility = "fixed", verify = false } = choice;
+  const target = { chip: "m2", os: "macos15", units: "all", profile, context, phase: "decode" } as const;
+  const symbols = { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens };
+  return {
+    table: opTable,
+    entries: (op) => opOf(op)?.backends.coreml,
+    prepare: (graph) => prepareInSteps(graph, "coreml", { verify }),
+    graph: decoderTemplate(file, choice),
+    ...flexibleVariants(target, symbols, flexibility),
+    target,
+    metadata: {
+      shortDescription: file.name,
+      author: "",
+      license: "",
+      version: "1",
+      userDefined: {},
+      ...choice.metadata,
+    },
+  };
+}
+
+export const weightsOf = (file: GgufFile): ExportRun["weights"] => ({
+  read: (name, offset, length, signal) =>
+    file.readTensor(file.requireTensor(name), { offset, length, ...(signal === undefined ? {} : { signal }) }),
+  dequantize,
+});
