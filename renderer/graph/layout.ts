@@ -36,7 +36,7 @@ interface Measures {
 }
 const MEASURES: { readonly roomy: Measures; readonly compact: Measures } = {
   roomy: { width: 224, gapY: 36, op: 50, group: 56, input: { width: 140, height: 32 } },
-  compact: { width: 196, gapY: 26, op: 46, group: 50, input: { width: 124, height: 28 } },
+  compact: { width: 210, gapY: 26, op: 46, group: 50, input: { width: 124, height: 28 } },
 };
 
 export function layoutScene(model: GraphModel, state: FoldState, room: LayoutRoom = ROOMY): Scene {

@@ -177,7 +177,9 @@ function TargetPick(): ReactNode {
       width={360}
       trigger={
         <>
-          <b>Route for Core ML</b>
+          <b>
+            <span className={styles["wide"]}>Route for </span>Core ML
+          </b>
           <span className={styles["wide"]}>
             {name(targets?.units, target.units)} · ctx {target.context} · {name(targets?.chips, target.chip)},{" "}
             {name(targets?.oses, target.os)}
