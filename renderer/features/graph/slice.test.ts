@@ -92,6 +92,28 @@ describe("the graph's state", () => {
     await until(() => get().stageDiff === null);
   });
 
+  it("steps to the neighbours of a pass that changed nothing", async () => {
+    const { store, get } = await setUp();
+    store.setState({
+      passChoices: [
+        { index: 0, name: "fold", changed: true },
+        { index: 1, name: "nothing", changed: false },
+        { index: 2, name: "nothing either", changed: false },
+        { index: 3, name: "fuse", changed: true },
+      ],
+    });
+    const from = (index: number, step: 1 | -1, passes: "changed" | "all"): number | undefined => {
+      get().setGraphStage({ kind: "pass", index, side: "after" });
+      get().stepStage(step, passes);
+      const { graphStage } = get();
+      return graphStage.kind === "pass" ? graphStage.index : undefined;
+    };
+    expect([from(1, -1, "changed"), from(1, 1, "changed")]).toEqual([0, 3]);
+    expect([from(2, -1, "changed"), from(2, 1, "changed")]).toEqual([0, 3]);
+    expect([from(1, -1, "all"), from(1, 1, "all")]).toEqual([0, 2]);
+    expect([from(2, -1, "all"), from(2, 1, "all")]).toEqual([1, 3]);
+  });
+
   it("leads back to the operation that a node was made from", async () => {
     const { get, until } = await setUp();
     const legal = current(shownGraph(get()))!;

@@ -160,17 +160,17 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     },
     stepStage(step, passes) {
       const { graphStage, passChoices } = get();
+      const shown = graphStage.kind === "pass" ? graphStage.index : -1;
+      // The pass that is shown is where the step begins, whether or not it changed anything.
       const choices: readonly StageChoice[] = [
         { kind: "initial" },
         ...passChoices.flatMap(({ index, changed }) =>
-          changed || passes === "all" ? [{ kind: "pass", index, side: "after" } as const] : [],
+          changed || passes === "all" || index === shown ? [{ kind: "pass", index, side: "after" } as const] : [],
         ),
         { kind: "legal" },
       ];
       const at = choices.findIndex(
-        (choice) =>
-          choice.kind === graphStage.kind &&
-          (choice.kind !== "pass" || graphStage.kind !== "pass" || choice.index === graphStage.index),
+        (choice) => choice.kind === graphStage.kind && (choice.kind !== "pass" || choice.index === shown),
       );
       const next = choices[at + step];
       if (next !== undefined) get().setGraphStage(next);

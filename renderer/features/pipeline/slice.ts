@@ -121,10 +121,15 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     },
     stepPass(step, passes = get().changedOnly ? "changed" : "all") {
       if (passes === "all") set({ changedOnly: false });
-      const list = current(get().passes)?.passes.filter(({ changed }) => changed || passes === "all") ?? [];
-      const at = list.findIndex(({ index }) => index === get().passAt);
+      const { passAt } = get();
+      // The chosen pass is where the step begins, whether or not it changed anything.
+      const list =
+        current(get().passes)?.passes.filter(
+          ({ changed, index }) => changed || passes === "all" || index === passAt,
+        ) ?? [];
+      const at = list.findIndex(({ index }) => index === passAt);
       const next = list[Math.min(list.length - 1, Math.max(0, at + step))];
-      if (next !== undefined && next.index !== get().passAt) get().choosePass(next.index);
+      if (next !== undefined && next.index !== passAt) get().choosePass(next.index);
     },
     setChangedOnly: (changedOnly) => set({ changedOnly }),
     setPipelineView(pipelineView) {

@@ -1,0 +1,53 @@
+import { createStore } from "zustand/vanilla";
+import { describe, expect, it } from "vitest";
+import { createFakeEngine } from "../../engine/fake/fakeEngine.ts";
+import { current } from "../../session/async.ts";
+import { createSession } from "../../session/createSession.ts";
+import type { SessionState } from "../../session/sessionSlice.ts";
+import type { PipelineSlice } from "./slice.ts";
+import { createPipelineSlice } from "./slice.ts";
+
+type State = SessionState & PipelineSlice;
+
+/** The passes of the fake engine: the first and the last but one changed nothing. */
+async function setUp() {
+  const { client } = createFakeEngine({ layers: 4 });
+  const { getState: get } = createStore<State>()((set, get) => {
+    const tools = { engine: client, shell: null, set: (part: Partial<State>) => set(part), get };
+    return { ...createSession(tools), ...createPipelineSlice(tools) };
+  });
+  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await get().loadPasses();
+  const changed = current(get().passes)?.passes.map((pass) => pass.changed) ?? [];
+  const from = (index: number, step: 1 | -1, passes?: "changed" | "all"): number => {
+    get().choosePass(index);
+    get().stepPass(step, passes);
+    return get().passAt;
+  };
+  return { get, changed, from };
+}
+
+describe("the pipeline's passes", () => {
+  it("begin with the first that changed something, and are stepped through without the others", async () => {
+    const { get, changed, from } = await setUp();
+    expect(changed).toEqual([false, true, true, true, true, true, true, false, true]);
+    expect(get().passAt).toBe(1);
+    expect([from(1, 1), from(6, 1), from(8, -1)]).toEqual([2, 8, 6]);
+    // At either end it stays.
+    expect([from(1, -1), from(8, 1)]).toEqual([1, 8]);
+  });
+
+  it("are stepped through from one that changed nothing, too", async () => {
+    const { from } = await setUp();
+    expect([from(7, -1), from(7, 1)]).toEqual([6, 8]);
+    expect([from(0, 1), from(0, -1)]).toEqual([1, 0]);
+  });
+
+  it("are all listed once all are stepped through", async () => {
+    const { get, from } = await setUp();
+    expect([from(6, 1, "all"), from(8, -1, "all"), from(1, -1, "all")]).toEqual([7, 7, 0]);
+    expect(get().changedOnly).toBe(false);
+    get().setChangedOnly(true);
+    expect(from(6, 1)).toBe(8);
+  });
+});
