@@ -4,9 +4,10 @@ import { dirname, resolve } from "node:path";
 import { intervalName, roofOf } from "../../contract/views/run.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { counted } from "../words.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
-import { figureText, phaseText, plural } from "./output.ts";
+import { figureText, phaseText } from "./output.ts";
 
 interface MeasureOptions extends CommonOptions {
   readonly pp: string;
@@ -50,7 +51,7 @@ export async function bench(
     else {
       // llama-bench's own array, so that existing scripts can read it.
       command.output.value(JSON.parse(item.json));
-      command.output.line(`${title} ${variant}, ${item.machine}, ${plural(item.threads, "thread")}, ${item.kernels}`);
+      command.output.line(`${title} ${variant}, ${item.machine}, ${counted(item.threads, "thread")}, ${item.kernels}`);
       const rows = item.tests.map((test) => [
         `${test.test} ${test.tokens}`,
         figureText({ ...test.rate, low: null, high: null }),

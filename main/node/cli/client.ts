@@ -9,6 +9,7 @@ import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { createEngine } from "../engine/engine.ts";
+import { DEMO } from "../engine/offers.ts";
 import { readSettings } from "../settings.ts";
 import type { Output } from "./output.ts";
 
@@ -45,7 +46,7 @@ const OFFERS = [
   { option: "sample", flag: "--sample", id: "sample" },
   { option: "headerOnly", flag: "--header-only", id: "header-only-1b" },
   { option: "deep", flag: "--deep", id: "header-only-400" },
-  { option: "demo", flag: "--demo", id: "demo-hybrid" },
+  { option: "demo", flag: "--demo", id: DEMO },
 ] as const;
 
 /** Of several answers to one question, nobody could say which one counts. `given`: flags with what they were given. */

@@ -40,6 +40,20 @@ it("says it for people, too: what is simulated has its ~", async () => {
   expect(out).toMatch(/ ane +encoder +~/);
 });
 
+it("refuses what it would not heed", async () => {
+  const lines: readonly (readonly [line: string, says: RegExp])[] = [
+    ["-p x", /'--demo' cannot be used with option '-p, --prompt <text>'/],
+    ["--temperature 0", /'--demo' cannot be used with option '--temperature <t>'/],
+    ["--device mlx", /--device with --demo: got mlx, expected coreml-sim or coreml/],
+    ["--device nonsense", /--device: got nonsense, expected /],
+  ];
+  for (const [line, says] of lines) {
+    const { code, out, err } = await rlx(["run", "--demo", ...line.split(" ")], { home });
+    expect([line, code, out]).toEqual([line, 2, ""]);
+    expect(err).toMatch(says);
+  }
+});
+
 it("is one thing to run, not two", async () => {
   expect((await rlx(["run", "--demo", "--sample"], { home })).code).toBe(2);
   expect((await rlx(["run", "--demo", "--seed", "x"], { home })).code).toBe(2);

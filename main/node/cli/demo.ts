@@ -1,18 +1,29 @@
 /** `rlx run --demo`: the demo graph, its segments on Core ML or the simulator and the rest on the host. */
-import type { Command } from "./client.ts";
-import { openModel, targetOf, wholeNumber } from "./client.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import { deviceOption, openModel, targetOf, wholeNumber } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
 
 export async function runDemo(
   command: Command,
+  choice: ModelChoice,
   options: { readonly device: string; readonly seed?: string },
 ): Promise<number> {
   const { output, client, signal } = command;
-  const { model } = await openModel(command, { file: undefined, offer: "demo-hybrid" });
+  const asked = deviceOption(options.device);
+  if (asked === "mlx")
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      "[rlx run] --device with --demo: got mlx, expected coreml-sim or coreml",
+      {
+        hint: "Only Core ML cuts a graph into segments; `rlx route --demo --mlx` shows what MLX would run of it.",
+      },
+    );
+  const { model } = await openModel(command, choice);
   const target = await targetOf(command, {});
   const seed = options.seed === undefined ? 1 : wholeNumber("seed", options.seed, 0, 4_294_967_295);
-  // Beside Core ML only its simulator runs a hybrid graph: nothing else has segments.
-  const device = options.device === "coreml" ? "coreml" : "coreml-sim";
+  // Without another word the device is "cpu", which here is the host's part: the segments go to the simulator.
+  const device = asked === "coreml" ? "coreml" : "coreml-sim";
   const view = await client.call("hybrid.run", { model, device, target, seed }, { signal });
   output.value(view);
   output.line(view.sentence);

@@ -5,7 +5,7 @@ import type { ErrorCode } from "../../diagnostics/codes.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { readSettings } from "../settings.ts";
-import { errorText, exitCode, INTERRUPTED, isMisuse } from "./output.ts";
+import { errorText, exitCode, harmless, INTERRUPTED, isMisuse } from "./output.ts";
 
 const stopped = new AbortController();
 
@@ -88,7 +88,8 @@ export function fail(error: unknown, command: string, json: boolean): void {
   process.exitCode = endingCode(exitCode(wire));
   if (wire.code === "CANCELLED" && hasReaderLeft()) return;
   if (json) process.stdout.write(`${JSON.stringify({ error: wire }, null, 2)}\n`);
-  process.stderr.write(`${errorText(wire)}\n`);
+  const said = errorText(wire);
+  process.stderr.write(`${process.stderr.isTTY ? harmless(said) : said}\n`);
   if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && wantsStack())
     process.stderr.write(`${error.stack ?? ""}\n`);
 }

@@ -9,6 +9,7 @@ import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {
   CHIP_OPTION,
+  DEMO_INSTEAD,
   forTarget,
   inPrecision,
   ofBothPhases,
@@ -175,7 +176,7 @@ sampling(
       once("-p, --prompt <text>", "the text to continue; without it, standard input, without its last line end"),
     )
     .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
-    .option("--demo", "run the demo graph instead: its segments on the Core ML simulator, the rest on the host"),
+    .addOption(DEMO_INSTEAD),
 ).action(run(async () => (await import("./run.ts")).complete));
 
 sampling(

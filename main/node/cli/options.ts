@@ -67,6 +67,24 @@ export const sampling = (command: Program): Program =>
     "cpu, mlx, coreml-sim or coreml",
   );
 
+/** Of `rlx run`: nothing is written there, so what says how to write is refused beside it. */
+export const DEMO_INSTEAD = new Option(
+  "--demo",
+  "run the demo graph instead: its segments on the Core ML simulator (with --device coreml on Core ML itself), the rest on the host",
+).conflicts([
+  "prompt",
+  "promptFile",
+  "maxTokens",
+  "temperature",
+  "topK",
+  "topP",
+  "minP",
+  "repeatPenalty",
+  "stop",
+  "context",
+  "threads",
+]);
+
 export const inPrecision = (command: Program): Program =>
   command.addOption(
     preset("--precision <policy>", "f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),

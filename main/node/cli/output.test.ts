@@ -39,7 +39,7 @@ describe("output", () => {
 
   it("shows a terminal what a file's control characters are, and a pipe the characters", () => {
     const name = "a\u001b[31mred\u009b1m\u007f\r\tb\n";
-    const [pipe, terminal] = [sink(), sink()];
+    const [pipe, terminal, aside] = [sink(), sink(), sink()];
     createOutput(false, pipe.stream, sink().stream).line(name);
     expect(pipe.text()).toBe(`${name}\n`);
     const output = createOutput(false, Object.assign(terminal.stream, { isTTY: true, columns: 80 }), sink().stream);
@@ -48,6 +48,8 @@ describe("output", () => {
     output.table(["key"], [[name.trim()]]);
     expect(terminal.text()).toContain("a␛[31mred\ufffd1m␡␍\tb\n");
     expect(terminal.text().replaceAll(/[\n\t]/g, "")).not.toMatch(/\p{Cc}/u);
+    createOutput(false, sink().stream, Object.assign(aside.stream, { isTTY: true, columns: 80 })).note(name);
+    expect(aside.text()).toBe("a␛[31mred\ufffd1m␡␍\tb\n\n");
   });
 
   it("fits tables to a terminal, says so, and gives pipes all of them", () => {

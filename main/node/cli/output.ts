@@ -90,9 +90,6 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
   };
 }
 
-/** "1 thread", "2 threads". */
-export const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
-
 /** What goes on, with its time once there is some: a phase may take minutes. */
 export const phaseText = ({ sentence, elapsedSeconds }: PhaseItem): string =>
   elapsedSeconds < 1 ? sentence : `${sentence}, ${Math.round(elapsedSeconds)} s`;
@@ -171,9 +168,6 @@ export function figureText(figure: Figure): string {
 
 export const bytesText = (bytes: number): string =>
   figureText({ value: bytes, low: null, high: null, unit: "bytes", truth: "exact", basis: "" });
-
-/** "1 segment", "2 segments". */
-export const counted = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
 
 /** What a person reads when something went wrong. */
 export function errorText(error: WireError): string {

@@ -56,10 +56,12 @@ export async function assertResidency(
   const view = await plannedRoute(command, choice, options, EXPECTATION_HINT);
   const share = view.shares.find((row) => row.device === "ane")?.planned ?? 0;
   const held = view.refusal === null && share >= least;
-  command.output.value({ share, least, held, truth: view.truth, machine: view.machine, refusal: view.refusal });
-  command.output.line(
+  const { output } = command;
+  output.value({ share, least, held, truth: view.truth, machine: view.machine, refusal: view.refusal });
+  output.line(
     `${view.machine}: ${percent(share)} on the Neural Engine, at least ${percent(least)} wanted (${view.truth})`,
   );
-  if (!held) process.stderr.write(`${view.refusal ?? view.sentence}\n`);
+  // A refusal names operators as the file does.
+  if (!held) output.note(view.refusal ?? view.sentence);
   return held ? 0 : 1;
 }

@@ -10,10 +10,12 @@ import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
-import { figureText, INTERRUPTED, phaseText, plural } from "./output.ts";
+import { figureText, INTERRUPTED, phaseText } from "./output.ts";
 import { cacheFolder } from "../diskStore.ts";
+import { DEMO } from "../engine/offers.ts";
 import { makeFolder } from "../makeFolder.ts";
 import { readSettings } from "../settings.ts";
+import { counted } from "../words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
 interface SamplingOptions extends CommonOptions {
@@ -112,7 +114,7 @@ function mark(command: Command): (start: Start) => void {
 
 /** `asked`: the context that was asked for; a smaller one is said. */
 function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): string {
-  const parts = [`${origin(start)}: ${plural(stats.promptTokens, "prompt token")}`];
+  const parts = [`${origin(start)}: ${counted(stats.promptTokens, "prompt token")}`];
   if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
   if (stats.promptRate) parts.push(`read at ${figureText(stats.promptRate)}`);
   parts.push(`${stats.generated} written`);
@@ -154,11 +156,9 @@ async function promptOf({ signal }: Command, { prompt, promptFile }: PromptOptio
   return piped === "" ? undefined : piped;
 }
 
-/** A graph of its own: it has no text to go on from. */
-const DEMO = "demo-hybrid";
-
 export async function complete(command: Command, choice: ModelChoice, options: PromptOptions): Promise<number> {
-  if (choice.offer === DEMO) return runDemo(command, options);
+  // A graph of its own: it has no text to go on from.
+  if (choice.offer === DEMO) return runDemo(command, choice, options);
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = await promptOf(command, options);
   if (text === undefined) {
@@ -178,7 +178,7 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   const { device, truth } = start;
   command.output.value({ text: written, device, truth, reason: done.reason, stats: done.stats });
   if (!command.output.json && command.signal.reason !== READER_LEFT)
-    process.stderr.write(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}\n`);
+    command.output.note(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}`);
   return done.reason === "cancelled" ? INTERRUPTED : 0;
 }
 
@@ -236,7 +236,7 @@ async function converse(
   terminal.on("SIGINT", interrupt);
   // Without a terminal it comes as a signal to the process, and ends both.
   command.signal.addEventListener("abort", end);
-  process.stderr.write(`${title}. An empty line ends, Ctrl+C stops an answer.\n`);
+  command.output.note(`${title}. An empty line ends, Ctrl+C stops an answer.`);
   try {
     terminal.prompt();
     for await (const line of terminal) {

@@ -4,7 +4,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
-import { counted } from "./output.ts";
+import { counted } from "../words.ts";
 import { readText, textOrBytes } from "./text.ts";
 
 interface TextOptions extends CommonOptions {

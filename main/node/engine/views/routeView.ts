@@ -6,6 +6,7 @@ import type { Device, Figure, Phase, TargetSpec } from "../../../contract/views/
 import { deviceCode } from "../../../contract/views/common.ts";
 import type { DeviceShare, HopView, RouteView, SegmentView } from "../../../contract/views/route.ts";
 import { isLeaf } from "../../../ir/graph.ts";
+import { counted } from "../../words.ts";
 import { bytesFigure, figure } from "../forecast.ts";
 import { groupTree } from "./groups.ts";
 import { StringTable } from "./strings.ts";
@@ -188,9 +189,8 @@ const percent = (share: number): string => (share > 0.99 && share < 1 ? "> 99 %"
 export function sentenceOf(route: Route): string {
   const [most] = deviceShares(route).sort((a, b) => b.workShare - a.workShare);
   if (!most || most.device === "none") return "Nothing to place.";
-  const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
   const caches = route.cacheBytes === 0 ? "" : `${bytesFigure(route.cacheBytes)} of caches in and out`;
   if (route.segments.length === 1)
     return `Everything runs in one segment on the ${NAMES[most.device]}${caches === "" ? "" : `, ${caches} per step`}.`;
-  return `${NAMES[most.device]} ${percent(most.workShare)} of estimated work, ${count(route.segments.length, "segment")}, ${count(route.hops.length, "hop")}, ${bytesFigure(hopBytes(route))} between them${caches === "" ? "" : ` and ${caches}`} per step.`;
+  return `${NAMES[most.device]} ${percent(most.workShare)} of estimated work, ${counted(route.segments.length, "segment")}, ${counted(route.hops.length, "hop")}, ${bytesFigure(hopBytes(route))} between them${caches === "" ? "" : ` and ${caches}`} per step.`;
 }
