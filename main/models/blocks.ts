@@ -5,12 +5,12 @@
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Architecture } from "../formats/gguf/architecture.ts";
+import { noTensor, wrongShape } from "../formats/gguf/decoderTensors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Dim, Shape } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
-import type { TensorType } from "../ir/type.ts";
 import { formatType, sameShape, scalar, tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -107,12 +107,8 @@ export class Decoder {
   /** A tensor of the file; its shape must be the one the architecture implies. */
   weight(name: string, shape: Shape): Value {
     const type = this.#weights.tensorType(name);
-    if (!type)
-      throw new WorkbenchError("INPUT_MISSING_TENSOR", `[${this.architecture.name}] the file has no tensor "${name}"`, {
-        hint: "The file is incomplete; convert or download it again.",
-        details: { tensor: name },
-      });
-    if (!sameShape(type.shape, shape)) throw wrongShape(this.architecture.name, name, type, shape);
+    if (!type) throw noTensor(this.architecture.name, name);
+    if (!sameShape(type.shape, shape)) throw wrongShape(this.architecture.name, name, formatType(type), shape);
     return this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
   }
 
@@ -248,12 +244,4 @@ export class Layer {
   #name(tensorName: string): string {
     return `blk.${this.#index}.${tensorName}`;
   }
-}
-
-function wrongShape(model: string, name: string, type: TensorType, expected: Shape): WorkbenchError {
-  return new WorkbenchError(
-    "INPUT_MALFORMED",
-    `[${model}] tensor "${name}": got ${formatType(type)}, expected [${expected.join(",")}]`,
-    { hint: "The file's keys and tensors contradict each other; convert the model again." },
-  );
 }

@@ -1,68 +1,177 @@
 import { describe, expect, it } from "vitest";
 import { stringEntry, withEntries } from "../formats/gguf/encode.ts";
+import type { Architecture, ArchitectureReading } from "../formats/gguf/architecture.ts";
 import { readArchitecture, requireArchitecture } from "../formats/gguf/architecture.ts";
-import { missingTensor } from "../formats/gguf/decoderTensors.ts";
+import { decoderTensors, missingTensor } from "../formats/gguf/decoderTensors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
+import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import type { TensorShape } from "../formats/gguf/write.ts";
+import type { WeightSource } from "../ir/graph.ts";
+import { tinyArchitecture, TINY_OPTIONS } from "../testing/tinyModels.ts";
+import { buildModel } from "./buildModel.ts";
 import { LLAMA_1B, headerOnlyModel } from "./headerOnly.ts";
 
 const whole = async (): Promise<GgufFile> => headerOnlyModel({ ...LLAMA_1B, layers: 2 });
 
-/** The same file with other tensors. */
-async function changed(change: (tensor: TensorShape) => readonly TensorShape[]): Promise<GgufFile> {
-  const file = await whole();
+/** A file of other tensors and keys. */
+async function changed(
+  file: GgufFile,
+  change: (tensor: TensorShape) => readonly TensorShape[],
+  entries: readonly MetadataEntry[] = file.metadata.entries,
+): Promise<GgufFile> {
   const tensors = file.tensors.map(({ name, type, shape }) => ({ name, type, dims: shape.toReversed() }));
-  return makeHeaderOnly("t.gguf", { entries: file.metadata.entries, tensors: tensors.flatMap(change) });
+  return makeHeaderOnly("t.gguf", { entries, tensors: tensors.flatMap(change) });
 }
-const faultOf = (file: GgufFile) => missingTensor(file, requireArchitecture(file));
+const without = (file: GgufFile, name: string): Promise<GgufFile> =>
+  changed(file, (tensor) => (tensor.name === name ? [] : [tensor]));
+const resized = (file: GgufFile, name: string): Promise<GgufFile> =>
+  changed(file, (tensor) =>
+    tensor.name === name ? [{ ...tensor, dims: tensor.dims.map((size) => 2 * size) }] : [tensor],
+  );
+/** With another vector or matrix behind the tensor `after`; dims as the file writes them. */
+const withTensor = (file: GgufFile, after: string, name: string, dims: readonly number[]): Promise<GgufFile> =>
+  changed(file, (tensor) =>
+    tensor.name === after ? [tensor, { name, type: ggmlTypeByName("f32")!, dims }] : [tensor],
+  );
+
+/** The same tensors as a qwen3, with the norms of its heads: its keys have another prefix. */
+async function qwen3(): Promise<GgufFile> {
+  const file = await whole();
+  const entries = file.metadata.entries.map((entry) =>
+    entry.key === "general.architecture"
+      ? stringEntry(entry.key, "qwen3")
+      : { ...entry, key: entry.key.replace(/^llama\./, "qwen3.") },
+  );
+  const f32 = ggmlTypeByName("f32")!;
+  return changed(
+    file,
+    (tensor) => {
+      if (tensor.name === "rope_freqs.weight") return [];
+      const [, block] = /^(blk\.\d+\.)attn_norm/.exec(tensor.name) ?? [];
+      const norm = (of: string): TensorShape => ({ name: `${block}attn_${of}_norm.weight`, type: f32, dims: [64] });
+      return block === undefined ? [tensor] : [tensor, norm("q"), norm("k")];
+    },
+    entries,
+  );
+}
+
+const faultOf = (file: GgufFile) => {
+  const error = missingTensor(file, requireArchitecture(file));
+  return error && [error.code, error.message];
+};
+const lacks = (name: string) => ["INPUT_MISSING_TENSOR", `[t.gguf] the file has no tensor "${name}"`];
+const differs = (name: string, got: string, expected: string) => [
+  "INPUT_MALFORMED",
+  `[t.gguf] tensor "${name}": got ${got}, expected ${expected}`,
+];
 
 describe("the tensors of a decoder", () => {
   it("are there", async () => {
     expect(faultOf(await whole())).toBeUndefined();
-    expect(faultOf(await changed((tensor) => [tensor]))).toBeUndefined();
+    expect(faultOf(await changed(await whole(), (tensor) => [tensor]))).toBeUndefined();
+    expect(faultOf(await qwen3())).toBeUndefined();
   });
 
-  it("are each missed by name", async () => {
-    const { tensors } = await whole();
+  it.each([
+    ["llama", whole],
+    ["qwen3", qwen3],
+  ])("are each missed by name in a %s", async (_family, make) => {
+    const file = await make();
     // The embedding's size is a key's: without it the keys alone are broken. Without rope_freqs nothing is scaled.
-    const needed = tensors.map(({ name }) => name).filter((name) => !/^(token_embd|rope_freqs)/.test(name));
-    for (const name of needed) {
-      const error = faultOf(await changed((tensor) => (tensor.name === name ? [] : [tensor])));
-      expect([error?.code, error?.message]).toEqual([
-        "INPUT_MISSING_TENSOR",
-        `[t.gguf] The file has no tensor "${name}".`,
-      ]);
-    }
+    const needed = file.tensors.map(({ name }) => name).filter((name) => !/^(token_embd|rope_freqs)/.test(name));
+    expect(needed).toHaveLength(make === qwen3 ? 23 : 19);
+    for (const name of needed) expect(faultOf(await without(file, name))).toEqual(lacks(name));
   });
 
   it("have the shapes that the keys say", async () => {
-    for (const name of ["blk.1.attn_k.weight", "blk.0.ffn_norm.weight", "blk.1.ffn_down.weight"]) {
-      const error = faultOf(
-        await changed((tensor) =>
-          tensor.name === name ? [{ ...tensor, dims: tensor.dims.map((size) => 2 * size) }] : [tensor],
-        ),
-      );
-      expect(error?.code).toBe("INPUT_MALFORMED");
-      expect(error?.message).toContain(`The tensor "${name}" is [`);
+    const llama = await whole();
+    const cases: readonly (readonly [name: string, got: string, expected: string, file: GgufFile])[] = [
+      ["blk.1.attn_k.weight", "[1024,4096]", "[512,2048]", llama],
+      ["blk.0.ffn_norm.weight", "[4096]", "[2048]", llama],
+      ["blk.1.ffn_down.weight", "[4096,16384]", "[2048,8192]", llama],
+      ["rope_freqs.weight", "[64]", "[32]", llama],
+      ["blk.1.attn_k_norm.weight", "[128]", "[64]", await qwen3()],
+    ];
+    for (const [name, got, expected, file] of cases)
+      expect(faultOf(await resized(file, name))).toEqual(differs(name, got, expected));
+  });
+
+  it("may be an output matrix of its own, of the embedding's shape", async () => {
+    const untied = (dims: readonly number[]) =>
+      whole().then((file) => withTensor(file, "output_norm.weight", "output.weight", dims));
+    expect(faultOf(await untied([2048, 128256]))).toBeUndefined();
+    expect(faultOf(await untied([2048, 128255]))).toEqual(differs("output.weight", "[128255,2048]", "[128256,2048]"));
+  });
+
+  it("may be biases, as long as the product's rows", async () => {
+    const biased = (dims: readonly number[]) =>
+      whole().then((file) => withTensor(file, "blk.1.attn_k.weight", "blk.1.attn_k.bias", dims));
+    expect(faultOf(await biased([512]))).toBeUndefined();
+    expect(faultOf(await biased([2048]))).toEqual(differs("blk.1.attn_k.bias", "[2048]", "[512]"));
+    expect(faultOf(await biased([1, 512]))).toEqual(differs("blk.1.attn_k.bias", "[512,1]", "[512]"));
+  });
+
+  const tiny = (change: Partial<Architecture>, family: Architecture["family"] = "llama"): Architecture => ({
+    ...tinyArchitecture(family),
+    ...change,
+  });
+  const factors = { ...tinyArchitecture("llama").rope, factorsTensor: "rope_freqs.weight" };
+  it.each([
+    ["a llama", tiny({})],
+    ["a llama with one matrix for both ends", tiny({ tiedEmbedding: true })],
+    ["a llama with factors", tiny({ rope: factors })],
+    ["a qwen2", tiny({}, "qwen2")],
+    ["a qwen3", tiny({}, "qwen3")],
+    ["an untied qwen3", tiny({ tiedEmbedding: false }, "qwen3")],
+  ])("are those that the graph of %s reads", (_title, architecture) => {
+    for (const withBiases of [false, true]) {
+      const expected = new Map<string, readonly number[]>();
+      for (const { name, shape, optional } of decoderTensors(architecture))
+        if (!optional || withBiases) expected.set(name, shape);
+      const weights: WeightSource = {
+        identity: "weights",
+        tensorType: (name) => {
+          const shape = expected.get(name);
+          return shape && { dtype: "f32", shape };
+        },
+      };
+      const params = buildModel(architecture, weights, TINY_OPTIONS).nodes.filter(({ op }) => op === "param");
+      const read = params.map(({ attrs, outputs }) => [attrs["tensor"], outputs[0]?.shape] as const);
+      expect(new Map(read)).toEqual(expected);
     }
   });
 });
 
 describe("what is no model", () => {
+  const ofType = async (type: string): Promise<ArchitectureReading> => {
+    const file = await whole();
+    const entries = withEntries(file.metadata.entries, { "general.type": stringEntry("general.type", type) });
+    return readArchitecture(await changed(file, (tensor) => [tensor], entries));
+  };
+
   it.each([
     ["adapter", /^It is an adapter \(LoRA\), not a model/],
     ["imatrix", /^It is an importance matrix/],
   ])("%s is called so", async (type, sentence) => {
-    const file = await whole();
-    const entries = withEntries(file.metadata.entries, { "general.type": stringEntry("general.type", type) });
-    const tensors = file.tensors.map(({ name, type: of, shape }) => ({ name, type: of, dims: shape.toReversed() }));
-    const reading = readArchitecture(await makeHeaderOnly("t.gguf", { entries, tensors }));
+    const reading = await ofType(type);
     expect(reading.kind === "unsupported" && reading.sentence).toMatch(sentence);
   });
 
-  it("a file of words has no weights", async () => {
-    const reading = readArchitecture(await changed(() => []));
-    expect(reading.kind === "unsupported" && reading.sentence).toMatch(/^It holds a vocabulary and no weights/);
+  it.each(["model", "constructor", "__proto__", ""])("is not told by the type %j", async (type) => {
+    expect((await ofType(type)).kind).toBe("known");
+  });
+
+  it("a file without tensors has no weights", async () => {
+    const file = await whole();
+    const sentenceOf = async (entries: readonly MetadataEntry[]): Promise<string> => {
+      const reading = readArchitecture(await changed(file, () => [], entries));
+      return reading.kind === "unsupported" ? reading.sentence : reading.kind;
+    };
+    const { entries } = file.metadata;
+    expect(await sentenceOf(entries)).toMatch(/^It holds no weights, only keys\. /);
+    const words = [...entries, stringEntry("tokenizer.ggml.model", "gpt2")];
+    expect(await sentenceOf(words)).toMatch(/^It holds no weights, only a vocabulary and keys\. /);
   });
 });

@@ -1,5 +1,6 @@
 /** Models of the three families small enough for the reference evaluator, without any file. */
 import type { Architecture, Family } from "../formats/gguf/architecture.ts";
+import { decoderTensors } from "../formats/gguf/decoderTensors.ts";
 import type { Graph, WeightSource } from "../ir/graph.ts";
 import type { ElementType } from "../ir/dtype.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
@@ -37,36 +38,20 @@ export function tinyArchitecture(family: Family, layers = 2): Architecture {
   };
 }
 
-function shapeOf(a: Architecture, name: string): readonly number[] | undefined {
-  const role = name.replace(/^blk\.\d+\./, "");
-  const [q, kv] = [a.heads * a.headDim, a.kvHeads * a.headDim];
-  const shapes: Readonly<Record<string, readonly number[]>> = {
-    "token_embd.weight": [a.vocabulary, a.width],
-    "output_norm.weight": [a.width],
-    "attn_norm.weight": [a.width],
-    "ffn_norm.weight": [a.width],
-    "attn_q.weight": [q, a.width],
-    "attn_k.weight": [kv, a.width],
-    "attn_v.weight": [kv, a.width],
-    "attn_output.weight": [a.width, q],
-    "ffn_gate.weight": [a.feedForward, a.width],
-    "ffn_up.weight": [a.feedForward, a.width],
-    "ffn_down.weight": [a.width, a.feedForward],
-    ...(a.tiedEmbedding ? {} : { "output.weight": [a.vocabulary, a.width] }),
-    ...(a.biases.qkv ? { "attn_q.bias": [q], "attn_k.bias": [kv], "attn_v.bias": [kv] } : {}),
-    ...(a.qkNorm ? { "attn_q_norm.weight": [a.headDim], "attn_k_norm.weight": [a.headDim] } : {}),
-  };
-  return shapes[role];
-}
-
 /** Matrices of the given type, vectors f32. */
-export const tinyWeights = (architecture: Architecture, matrix: ElementType = "f32"): WeightSource => ({
-  identity: `tiny ${architecture.name}`,
-  tensorType: (name): TensorType | undefined => {
-    const shape = shapeOf(architecture, name);
-    return shape && { dtype: shape.length === 2 ? matrix : "f32", shape };
-  },
-});
+export function tinyWeights(architecture: Architecture, matrix: ElementType = "f32"): WeightSource {
+  const { biases } = architecture;
+  const shapes = new Map<string, readonly number[]>();
+  for (const { name, shape, optional } of decoderTensors(architecture))
+    if (!optional || (biases.qkv && /attn_[qkv]/u.test(name))) shapes.set(name, shape);
+  return {
+    identity: `tiny ${architecture.name}`,
+    tensorType: (name): TensorType | undefined => {
+      const shape = shapes.get(name);
+      return shape && { dtype: shape.length === 2 ? matrix : "f32", shape };
+    },
+  };
+}
 
 /** The same numbers for the same name; vectors near 1 where they scale. */
 export function tinyParam(name: string, type: TensorType): HostTensor {

@@ -67,17 +67,24 @@ export type ArchitectureReading =
 const STILL_WORKS = "Its metadata, tensors and tokenizer can be inspected, but there is no graph for it.";
 
 /** Files of this format that are no models, by their `general.type`. */
-const NO_MODELS: { readonly [type: string]: string } = {
-  adapter: "It is an adapter (LoRA), not a model: it changes the weights of another file, which is not supported yet.",
-  imatrix: "It is an importance matrix, not a model: it tells a quantiser which weights matter.",
-};
+const NO_MODELS: ReadonlyMap<string, string> = new Map([
+  [
+    "adapter",
+    "It is an adapter (LoRA), not a model: it changes the weights of another file, which is not supported yet.",
+  ],
+  ["imatrix", "It is an importance matrix, not a model: it tells a quantiser which weights matter."],
+]);
 
 export function readArchitecture(file: GgufFile): ArchitectureReading {
   const name = optionalText(file, "general.architecture");
-  const other = NO_MODELS[optionalText(file, "general.type") ?? "model"];
+  const other = NO_MODELS.get(optionalText(file, "general.type") ?? "");
   if (other !== undefined) return { kind: "unsupported", name, sentence: `${other} ${STILL_WORKS}` };
   if (file.tensors.length === 0)
-    return { kind: "unsupported", name, sentence: `It holds a vocabulary and no weights. ${STILL_WORKS}` };
+    return {
+      kind: "unsupported",
+      name,
+      sentence: `It holds no weights${file.metadata.has("tokenizer.ggml.model") ? ", only a vocabulary and keys" : ", only keys"}. ${STILL_WORKS}`,
+    };
   if (name === undefined)
     return { kind: "unsupported", name, sentence: `The file does not name its architecture. ${STILL_WORKS}` };
   const family = FAMILIES.find((known) => known === name);

@@ -51,7 +51,8 @@ export function describeModel(file: GgufFile): ModelDescription {
   const tensorBytes = file.tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
   const architecture = readArchitecture(file);
   return {
-    title: line(text(file, "general.name")) ?? text(file, "general.basename") ?? file.name.replace(/\.gguf$/u, ""),
+    title:
+      line(text(file, "general.name")) ?? line(text(file, "general.basename")) ?? file.name.replace(/\.gguf$/u, ""),
     variant: variantOf(file, mix),
     architecture,
     parameters,
@@ -133,7 +134,6 @@ function warningsOf(file: GgufFile, mix: readonly TypeShare[]): string[] {
   const warnings: string[] = [];
   const notRunning = mix.filter((share) => !share.runs).map((share) => share.type.toUpperCase());
   if (notRunning.length > 0) warnings.push(`Tensors of type ${notRunning.join(", ")} can be inspected but not run.`);
-  if (file.tensors.length === 0) warnings.push("The file has no tensors: only its vocabulary and keys can be used.");
   const model = text(file, "tokenizer.ggml.model");
   if (model === "gpt2" && !file.metadata.has("tokenizer.ggml.pre"))
     warnings.push(
@@ -148,13 +148,13 @@ function warningsOf(file: GgufFile, mix: readonly TypeShare[]): string[] {
   return warnings;
 }
 
-/** A text key; a key of another type counts as absent here, for an overview must not fail on it. */
 /** A title stands in one line. */
 function line(value: string | undefined): string | undefined {
   const joined = value?.replace(/\s+/gu, " ").trim();
   return joined === "" ? undefined : joined;
 }
 
+/** A text key; a key of another type counts as absent here, for an overview must not fail on it. */
 function text(file: GgufFile, key: string): string | undefined {
   return file.metadata.get(key)?.kind === "string" ? file.metadata.optionalString(key) : undefined;
 }
