@@ -363,12 +363,8 @@ describe("the verifier between passes", () => {
     expect(run(retyped(graph), [deadCode], true)).toThrow(refusal("before the passes"));
   });
 
-  it("is there only where it is asked for, and the records say so", () => {
+  it("is there only where it is asked for", () => {
     expect(run(graph, [bad], false)).not.toThrow();
-    const said = [true, false].map((verified) =>
-      run(graph, [deadCode], verified)().records.map((record) => record.verified),
-    );
-    expect(said).toEqual([[true], [false]]);
   });
 });
 

