@@ -20,7 +20,7 @@ def validate(path, frontend=True, fake_weights=False):
     return {"errors": report.count("E"), "warnings": report.count("W"), "rows": [list(row) for row in report.rows]}
 
 
-def mil_eval(op, inputs, opset="iOS18", element_types={}):
+def mil_eval(op, inputs, element_types):
     """One MIL operation on constant inputs, by coremltools' own value inference.
 
     `element_types` names those that NumPy has not, by input: "int4", "uint4". Gives one {value, dtype, shape} per output; value is
@@ -30,7 +30,7 @@ def mil_eval(op, inputs, opset="iOS18", element_types={}):
     for name, element in element_types.items():
         given[name] = given[name].astype(types.nptype_from_builtin(types.string_to_builtin(element)))
 
-    @mb.program(input_specs=[], opset_version=getattr(ct.target, opset))
+    @mb.program(input_specs=[], opset_version=ct.target.iOS18)
     def program():
         out = getattr(mb, op)(**given)
         outputs = list(out) if isinstance(out, (list, tuple)) else [out]

@@ -189,10 +189,10 @@ function findingsOf(route: Route, routed: number, decided: string): Found {
   return { ...found, rules };
 }
 
-/** "… (of floor_div and cast)" behind a reason that names none of them. */
+/** "… (of floor_div, cast)." behind a reason that names none of them. */
 function namingParts(sentence: string, types: ReadonlySet<string> | undefined): string {
   const named = [...(types ?? [])];
-  if (named.length === 0 || named.some((type) => sentence.includes(type))) return sentence;
+  if (named.length === 0 || named.some((type) => new RegExp(`\\b${type}\\b`, "u").test(sentence))) return sentence;
   return `${sentence.replace(/\.$/, "")} (of ${named.join(", ")}).`;
 }
 
