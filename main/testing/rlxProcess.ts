@@ -2,10 +2,16 @@
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 export const CLI_BUNDLE = fileURLToPath(new URL("../../out/cli/rlx.js", import.meta.url));
+
+/** For the start of tests that run the command line. */
+export function requireCommandLine(): void {
+  if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+}
 
 export interface Ended {
   readonly code: number | null;

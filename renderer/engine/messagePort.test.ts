@@ -9,6 +9,7 @@ import type { Port } from "../../main/contract/port.ts";
 import { serve } from "../../main/contract/serve.ts";
 import { f32 } from "../../main/contract/views/common.ts";
 import { serveParentPort } from "../../main/node/serve/parentPort.ts";
+import { until } from "../../main/testing/until.ts";
 import { messagePortPort } from "./messagePort.ts";
 
 const small = {
@@ -125,10 +126,6 @@ afterEach(() => {
   for (const { client } of windows.splice(0)) client.close();
 });
 
-const until = async (holds: () => boolean): Promise<void> => {
-  for (let i = 0; i < 400 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(holds()).toBe(true);
-};
 const lost = { code: "ENGINE_LOST" };
 
 describe("a window and its engine over a channel", () => {

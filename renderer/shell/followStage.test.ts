@@ -1,15 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { until } from "../../main/testing/until.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import { pause } from "../engine/fake/run.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { createWorkbenchStore } from "./store.ts";
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 4000; !holds();) {
-    if (Date.now() > end) throw new Error("it did not happen in time");
-    await pause(5);
-  }
-}
 
 describe("a stage of the graph", () => {
   it("opens the pipeline at its pass", async () => {

@@ -1,6 +1,7 @@
 /** Targets that are one choice away are asked for ahead: the choice shows at once, and ends what was still being asked. */
 import { describe, expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
+import { until } from "../../main/testing/until.ts";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import { fakeRoute } from "../engine/fake/route.ts";
@@ -9,13 +10,6 @@ import { layoutScene } from "../graph/layout.ts";
 import { nearTargets } from "../session/createSession.ts";
 import { current } from "../session/async.ts";
 import { createWorkbenchStore } from "./store.ts";
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 4000; !holds();) {
-    if (Date.now() > end) throw new Error("it did not happen in time");
-    await pause(5);
-  }
-}
 
 async function opened(delay: (asked: number) => number) {
   const asked: TargetSpec[] = [];

@@ -1,6 +1,7 @@
 // The plan and MLX's side in the store: asked for on demand, coloured in the graph, and gone with the target that they were for.
 import { describe, expect, it } from "vitest";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
+import { until } from "../../main/testing/until.ts";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { fakePlanned } from "../engine/fake/devices.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
@@ -13,14 +14,6 @@ import { createCommands } from "./commands.ts";
 import { createWorkbenchStore } from "./store.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
-
-async function until(holds: () => boolean): Promise<void> {
-  const end = Date.now() + 4000;
-  while (!holds()) {
-    if (Date.now() > end) throw new Error("it did not happen in time");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 async function opened() {
   const asked = { planned: 0, mlx: 0 };

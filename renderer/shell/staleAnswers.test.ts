@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
+import { until } from "../../main/testing/until.ts";
 import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import { fakeStreams, pause } from "../engine/fake/run.ts";
@@ -14,13 +15,6 @@ const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(mode
 const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
 const OTHER = { kind: "path", path: "/models/other.gguf" } as const;
 const HYBRID = { kind: "offer", id: "hybrid" } as const;
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 4000; !holds();) {
-    if (Date.now() > end) throw new Error("it did not happen in time");
-    await pause(5);
-  }
-}
 
 async function setUp(options: FakeOptions = {}, layout: LayoutClient = inPlace) {
   const fake = createFakeEngine({ layers: 4, ...options });

@@ -2,30 +2,22 @@ import { describe, expect, it } from "vitest";
 import { contract } from "../../main/contract/contract.ts";
 import { createPortPair } from "../../main/contract/port.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
+import { until } from "../../main/testing/until.ts";
 import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { withinContext } from "../session/createSession.ts";
-import type { WorkbenchStore } from "./store.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { shownTabs } from "./commands.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
 
-async function until(_store: WorkbenchStore, holds: () => boolean, ms = 4000): Promise<void> {
-  const end = Date.now() + ms;
-  while (!holds()) {
-    if (Date.now() > end) throw new Error("it did not happen in time");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 async function setUp(options: FakeOptions = {}) {
   const fake = createFakeEngine({ layers: 8, ...options });
   const store = createWorkbenchStore(fake.client, null, inPlace);
-  await until(store, () => store.getState().info.kind === "ready");
+  await until(() => store.getState().info.kind === "ready");
   return { fake, store, get: store.getState };
 }
 /** As the engine tells of a run. */
@@ -37,7 +29,7 @@ describe("the store", () => {
     const { store, get } = await setUp();
     await get().open(QWEN);
     expect(current(get().model)?.title).toBe("Qwen3-0.6B");
-    await until(store, () => get().passes.kind === "ready" && get().picture.kind === "ready");
+    await until(() => get().passes.kind === "ready" && get().picture.kind === "ready");
     expect(get().routes.decode.kind).toBe("ready");
     expect(get().routes.prefill.kind).toBe("ready");
     expect(get().lastCommand).toContain("rlx inspect");
@@ -99,14 +91,14 @@ describe("the store", () => {
   });
 
   it("keeps the runs of the session and puts one back with the seed that it used", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open(QWEN);
     get().setParameters({ temperature: 0.3 });
     get().setDraft("first");
     await get().send();
     get().setParameters({ temperature: 1.5 });
     get().clearTurns();
-    await until(store, () => get().running === null);
+    await until(() => get().running === null);
     const [run] = get().runHistory;
     expect(run).toMatchObject({ prompt: "first", parameters: { temperature: 0.3 } });
     expect(run?.stats?.generated).toBeGreaterThan(0);
@@ -150,11 +142,11 @@ describe("the store", () => {
   });
 
   it("streams an answer and stops it with its last report", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open(QWEN);
     get().setDraft("Why?");
     const sent = get().send();
-    await until(store, () => (get().turns[0]?.answer.tokens.length ?? 0) > 3);
+    await until(() => (get().turns[0]?.answer.tokens.length ?? 0) > 3);
     expect(get().draft).toBe("");
     get().stop();
     await sent;
@@ -164,10 +156,10 @@ describe("the store", () => {
   });
 
   it("keeps what a benchmark had measured when it is stopped, as no result", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open(QWEN);
     const measured = get().startBench();
-    await until(store, () => get().benchSamples.length > 1);
+    await until(() => get().benchSamples.length > 1);
     get().stopBench();
     await measured;
     expect(get().benchRunning).toBeNull();
@@ -180,13 +172,13 @@ describe("the store", () => {
   });
 
   it("opens the groups around an op that is looked for", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open(QWEN);
-    await until(store, () => get().picture.kind === "ready");
+    await until(() => get().picture.kind === "ready");
     get().setGraphQuery("op:attention layer:7");
     expect(get().graphHits).toHaveLength(1);
     get().nextHit(1);
-    await until(store, () => get().node.kind === "ready" && get().picture.kind === "ready");
+    await until(() => get().node.kind === "ready" && get().picture.kind === "ready");
     expect(current(get().node)?.placement?.device).toBe("gpu");
     const picture = current(get().picture)!;
     const box = picture.scene.boxOfNode[get().graphHits[0]!]!;
@@ -196,18 +188,18 @@ describe("the store", () => {
 
 describe("a lost engine", () => {
   it("leaves the conversation on the screen, opens the model again and says what was lost", async () => {
-    const { fake, store, get } = await setUp();
+    const { fake, get } = await setUp();
     await get().open(QWEN);
     get().setTab("run");
     get().setDraft("Why?");
     const sent = get().send();
-    await until(store, () => (get().turns[0]?.answer.tokens.length ?? 0) > 2);
+    await until(() => (get().turns[0]?.answer.tokens.length ?? 0) > 2);
     fake.crash();
     await sent;
     expect(get().connection).toBe("lost");
     expect(get().loss?.over).toBe(false);
     expect(get().turns[0]?.answer.error?.code).toBe("ENGINE_LOST");
-    await until(store, () => get().loss?.over === true);
+    await until(() => get().loss?.over === true);
     expect(get().model.kind).toBe("ready");
     expect(get().tab).toBe("run");
     expect(get().turns).toHaveLength(1);
@@ -233,7 +225,7 @@ describe("a lost engine", () => {
     await get().open(QWEN);
     get().setDraft("Why?");
     const sent = get().send();
-    await until(store, () => (get().turns[0]?.answer.tokens.length ?? 0) > 2);
+    await until(() => (get().turns[0]?.answer.tokens.length ?? 0) > 2);
     store.setState({ status: { engineBytes: 1, freeBytes: 1, totalBytes: 1, jobs: [RUN_JOB] } });
     fake.crash();
     await sent;
@@ -242,12 +234,12 @@ describe("a lost engine", () => {
       const [near, far] = createPortPair();
       fake.client.attach(near);
       far.send({ t: "hello", version: contract.version + 1 });
-      await until(store, () => get().connection === "lost");
+      await until(() => get().connection === "lost");
     }
     expect(get().loss).toMatchObject({ foreign: true, over: false, jobs: ["run"] });
     expect(get().loss?.sentence).toContain("of different versions. Reload the window");
     expect(get().log.filter(({ text }) => text.includes("different versions"))).toHaveLength(1);
-    await until(store, () => get().loss?.over === true);
+    await until(() => get().loss?.over === true);
     expect(get().loss).toMatchObject({ foreign: false, jobs: ["run"] });
   });
 });

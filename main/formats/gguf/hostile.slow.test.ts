@@ -2,11 +2,10 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterAll, expect, it } from "vitest";
 import { openFileSource } from "../../node/fileByteSource.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { collectGarbage } from "../../testing/collectGarbage.ts";
 import type { Attack } from "../../testing/hostileGguf.ts";
 import { attack, touchModel } from "../../testing/hostileGguf.ts";
 import { writeBigFile } from "../../testing/bigGguf.ts";
@@ -22,27 +21,19 @@ afterAll(async () => {
   for (const folder of folders) await rm(folder, { recursive: true, force: true });
 });
 
-setFlagsFromString("--expose-gc");
-const gc = runInNewContext("gc") as () => void;
-/** Memory of buffers is given back while the next collection goes on, so twice. */
-const collect = (): void => {
-  gc();
-  gc();
-};
-
 /** Garbage is collected after so many files: how long it may lie is the machine's affair, what a file needs is ours. */
 const BATCH = 40;
 
 /** How often each end was met; all of it coded, in time and within memory. */
 async function attackAll(first: number, count: number, options: Attack): Promise<Map<string, number>> {
-  collect();
+  collectGarbage();
   const growth = peakGrowth();
   const ends = new Map<string, number>();
   for (let done = 0; done < count; done += BATCH) {
     const { faults, outcomes } = await attack(first + done, BATCH, options);
     expect(faults).toEqual([]);
     for (const [end, times] of outcomes) ends.set(end, (ends.get(end) ?? 0) + times);
-    collect();
+    collectGarbage();
   }
   expect(growth()).toBeLessThan(256 << 20);
   return ends;

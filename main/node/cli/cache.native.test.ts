@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { CLI_BUNDLE, rlx } from "../../testing/rlxProcess.ts";
+import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
 
 let home: string;
 beforeAll(async () => {
-  if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+  requireCommandLine();
   home = await mkdtemp(join(tmpdir(), "rlx-cache-"));
 });
 afterAll(() => rm(home, { recursive: true, force: true }));

@@ -21,18 +21,21 @@ import {
 } from "../../formats/gguf/encode.ts";
 import type { MetadataEntry } from "../../formats/gguf/values.ts";
 import type { Ended } from "../../testing/rlxProcess.ts";
-import { CLI_BUNDLE, rlx, startRlx } from "../../testing/rlxProcess.ts";
+import { CLI_BUNDLE, requireCommandLine, rlx, startRlx } from "../../testing/rlxProcess.ts";
+import { reasonNotFound } from "../../testing/skipping.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { WINDOW_FLAGS } from "../../testing/windowFlags.ts";
+import { findMlxEngine } from "../mlxAddon.ts";
 import { INTERRUPTED } from "./output.ts";
 
+const noMlx = reasonNotFound(findMlxEngine());
 const SAMPLE = "assets/models/rlx-sample.gguf";
 
 let folder: string;
 let home: string;
 let slow: string;
 beforeAll(async () => {
-  if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+  requireCommandLine();
   folder = await mkdtemp(join(tmpdir(), "rlx-cli-"));
   home = join(folder, "home");
   // Blocks enough that whatever is interrupted would have gone on for long.
@@ -404,12 +407,7 @@ describe("answers", () => {
     expect((await command("score FILE --ids 1,2")).out).toMatch(/over 1 token\n/);
   });
 
-  it.each([
-    ["route FILE", "coreml"],
-    ["compile FILE -o DIR/told.mlpackage --overwrite", "coreml"],
-    ["run FILE -p Once -n 1", "cpu"],
-    ["run FILE -p Once -n 1 --device mlx", "mlx"],
-  ])("tell on stderr what the compile of %s did, when that was asked for", async (line, backend) => {
+  const tells = async (line: string, backend: string): Promise<void> => {
     const env = { RLX_VERBOSE: "1", RLX_DISPATCH_REPORT: "1" };
     const { code, err, out } = await rlx(words(`${line} --json`), { home, env });
     expect(code).toBe(0);
@@ -424,7 +422,15 @@ describe("answers", () => {
     expect(err).toMatch(new RegExp(`^dispatch for ${backend}: \\d+ native, \\d+ decomposed, `, "m"));
     expect(err).toMatch(/^ +\d+ native +rms_norm: /m);
     expect((await rlx(words(`${line} --json`), { home })).err).toBe("");
-  });
+  };
+  it.each([
+    ["route FILE", "coreml"],
+    ["compile FILE -o DIR/told.mlpackage --overwrite", "coreml"],
+    ["run FILE -p Once -n 1", "cpu"],
+  ])("tell on stderr what the compile of %s did, when that was asked for", tells);
+  it.skipIf(noMlx)(`tell what the compile for MLX did, too ${noMlx ?? ""}`, () =>
+    tells("run FILE -p Once -n 1 --device mlx", "mlx"),
+  );
 
   it.each([
     ["RLX_COREML_HOST_DEQUANT=1", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +fp16 +16\.000/m],

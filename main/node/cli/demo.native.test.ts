@@ -1,11 +1,10 @@
 // `rlx run --demo` through the built command line: parts on the simulator and on the host, which agree with the reference.
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { CLI_BUNDLE, rlx } from "../../testing/rlxProcess.ts";
+import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
 
 const answer = z.object({
   truth: z.string(),
@@ -16,7 +15,7 @@ const answer = z.object({
 
 let home: string;
 beforeAll(async () => {
-  if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+  requireCommandLine();
   home = await mkdtemp(join(tmpdir(), "rlx-demo-"));
 });
 afterAll(() => rm(home, { recursive: true, force: true }));

@@ -1,19 +1,19 @@
 // The command line over the double: the doctor tells this Mac, its verification answers every open question in a line and keeps
 // the plans, generation and profile run on the device, and clearing the cache removes what was compiled.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { doublePath, noDouble } from "../../testing/coremlDouble.ts";
-import { CLI_BUNDLE, rlx } from "../../testing/rlxProcess.ts";
+import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
 import { EXPERIMENTS } from "./experiments.ts";
 
 describe.skipIf(noDouble)(`command line over the double ${noDouble ?? ""}`, () => {
   let home: string;
   beforeAll(async () => {
-    if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+    requireCommandLine();
     home = await mkdtemp(join(tmpdir(), "rlx-coreml-cli-"));
   });
   afterAll(() => rm(home, { recursive: true, force: true }));

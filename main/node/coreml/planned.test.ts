@@ -1,11 +1,10 @@
 // The join of a compute plan with a route: by output names, whatever a single function is called, with what is missing named.
 import { describe, expect, it } from "vitest";
-import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
-import { legalise } from "../../compiler/legalise.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
 import { tensor } from "../../ir/type.ts";
-import { opOf, opTable } from "../../ops/index.ts";
+import { opTable } from "../../ops/index.ts";
+import { routeFor } from "../../testing/routes.ts";
 import type { CoremlPlan, CoremlPlannedOp } from "./native.ts";
 import { joinPlan } from "./planned.ts";
 
@@ -16,9 +15,7 @@ function route(): Route {
   const [positive] = builder.apply("relu", sum === undefined ? [] : [sum]);
   const [grown] = builder.apply("exp", positive === undefined ? [] : [positive]);
   if (grown !== undefined) builder.output("y", grown);
-  const graph = legalise(builder.finish(), "coreml").graph;
-  const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1, phase: "decode" } as const;
-  return routeGraph(graph, { table: opTable, entries: (op) => opOf(op)?.backends.coreml, target });
+  return routeFor(builder.finish(), { units: "all", profile: "gpu", context: 1 });
 }
 
 /** A plan that says of every operator what `place` says. */

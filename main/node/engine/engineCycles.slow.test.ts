@@ -4,9 +4,8 @@
  * before each look, and each look is the least of several. The second test leaves models open and has to be caught.
  */
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { collectGarbage } from "../../testing/collectGarbage.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { loadAddon } from "../addon.ts";
 import type { Harness } from "./engineHarness.ts";
@@ -22,9 +21,6 @@ const BETWEEN = 3;
 const WORDS = 200;
 /** Without a leak the resident memory moves by some 10 MiB, the heap by less than half of one. */
 const MOST = { resident: 48 << 20, heap: 3 << 20 };
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
 
 interface Memory {
   readonly resident: number;
@@ -63,7 +59,7 @@ async function held(): Promise<Memory> {
   const looks: Memory[] = [];
   for (let i = 0; i < LOOKS; i++) {
     await cycles(BETWEEN);
-    collect();
+    collectGarbage();
     const { rss, heapUsed } = process.memoryUsage();
     looks.push({ resident: rss, heap: heapUsed });
   }

@@ -1,6 +1,7 @@
 import { createStore } from "zustand/vanilla";
 import { describe, expect, it } from "vitest";
 import { sourceOf } from "../../../main/contract/views/graph.ts";
+import { until } from "../../../main/testing/until.ts";
 import type { FakeOptions } from "../../engine/fake/fakeEngine.ts";
 import { createFakeEngine } from "../../engine/fake/fakeEngine.ts";
 import { childrenOf, groupName, opName } from "../../graph/graphModel.ts";
@@ -24,15 +25,9 @@ async function setUp(options: FakeOptions = {}) {
   });
   followGraph(store, inPlace);
   const get = store.getState;
-  const until = async (holds: () => boolean): Promise<void> => {
-    for (const end = Date.now() + 4000; !holds();) {
-      if (Date.now() > end) throw new Error("it did not happen in time");
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  };
   await get().open({ kind: "path", path: "/models/q.gguf" });
   await until(() => get().picture.kind === "ready" && get().routes.decode.kind === "ready");
-  return { store, get, until };
+  return { store, get };
 }
 const selectedName = (state: GraphState): string => {
   const model = current(shownGraph(state));
@@ -44,7 +39,7 @@ const selectedName = (state: GraphState): string => {
 
 describe("the graph's state", () => {
   it("walks along edges, opens and goes up again", async () => {
-    const { get, until } = await setUp();
+    const { get } = await setUp();
     get().walk("down");
     const first = selectedName(get());
     expect(first).not.toBe("none");
@@ -69,7 +64,7 @@ describe("the graph's state", () => {
   });
 
   it("steps through the stages that changed something, and back to the legal graph", async () => {
-    const { store, get, until } = await setUp();
+    const { store, get } = await setUp();
     store.setState({
       passChoices: [
         { index: 1, name: "nothing", changed: false },
@@ -115,7 +110,7 @@ describe("the graph's state", () => {
   });
 
   it("leads back to the operation that a node was made from", async () => {
-    const { get, until } = await setUp();
+    const { get } = await setUp();
     const legal = current(shownGraph(get()))!;
     const node = [...Array(legal.view.nodeCount).keys()].find((n) => opName(legal.view, n) === "attention")!;
     const source = sourceOf(legal.view.nodes.id[node]!);
@@ -128,7 +123,7 @@ describe("the graph's state", () => {
   });
 
   it("breaks into columns only what was asked for as a whole, and only small canvases are compact", async () => {
-    const { get, until } = await setUp();
+    const { get } = await setUp();
     get().setCanvasSize(900, 700);
     expect(get().graphRoom).toMatchObject({ compact: false, map: false });
     get().expandAll();
@@ -144,7 +139,7 @@ describe("the graph's state", () => {
 
 describe("what is shown of a target, a phase and a stage", () => {
   it("has the times of the target that is chosen", async () => {
-    const { get, until } = await setUp({
+    const { get } = await setUp({
       calls: {
         "graph.overlay": ({ key, kind, target }) => ({
           key,
@@ -166,7 +161,7 @@ describe("what is shown of a target, a phase and a stage", () => {
   });
 
   it("has the stage of the phase that is chosen", async () => {
-    const { get, until } = await setUp();
+    const { get } = await setUp();
     expect(get().phase).toBe("decode");
     get().setGraphStage({ kind: "pass", index: 2, side: "after" });
     await until(() => current(get().stageGraph)?.view.key.phase === "decode");
@@ -176,7 +171,7 @@ describe("what is shown of a target, a phase and a stage", () => {
   });
 
   it("has the hits of the graph that is shown", async () => {
-    const { get, until } = await setUp();
+    const { get } = await setUp();
     get().setGraphQuery("op:attention layer:7");
     expect(get().graphHits).toHaveLength(1);
     get().setGraphStage({ kind: "initial" });
@@ -186,7 +181,7 @@ describe("what is shown of a target, a phase and a stage", () => {
   });
 
   it("opens nothing for a side of a pass that was left before it came", async () => {
-    const { get, until } = await setUp();
+    const { get } = await setUp();
     get().setGraphStage({ kind: "pass", index: 2, side: "after" });
     await until(() => get().stageGraph.kind === "ready");
     get().toggleGroup(1);

@@ -1,24 +1,13 @@
 // What crosses the borders of segments, counted from shapes and element types, and why each segment begins.
 import { describe, expect, it } from "vitest";
-import { legalise } from "../../../compiler/legalise.ts";
 import type { Graph } from "../../../ir/graph.ts";
 import { specialize } from "../../../ir/specialize.ts";
 import { buildModel } from "../../../models/buildModel.ts";
 import { demoGraph, STEPS, WIDTH } from "../../../models/demo.ts";
 import { opOf, opTable } from "../../../ops/index.ts";
+import { routeFor } from "../../../testing/routes.ts";
 import { tinyArchitecture, tinyWeights } from "../../../testing/tinyModels.ts";
-import type { PlanTarget } from "../plan/target.ts";
-import type { EntryOf } from "./loweredGraph.ts";
 import type { Route } from "./route.ts";
-import { routeGraph } from "./route.ts";
-
-const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
-const routeFor = (graph: Graph, target: Pick<PlanTarget, "units" | "profile">): Route =>
-  routeGraph(legalise(graph, "coreml").graph, {
-    table: opTable,
-    entries,
-    target: { chip: "m4", os: "macos15", context: 64, phase: "decode", ...target },
-  });
 
 const [LAYERS, KV_HEADS, HEAD_DIM, CONTEXT, WORDS, MODEL] = [3, 2, 64, 64, 4096, 1024];
 /** One token of a decoder that is wide enough to be worth a way to the Neural Engine. */
@@ -46,7 +35,7 @@ const borders = (route: Route): Borders => route.segments.map((s) => [s.device, 
 const hops = (route: Route) => route.hops.map(({ from, to, values, bytes }) => [from, to, values, bytes]);
 
 describe("segments of the demo graph", () => {
-  const route = routeFor(demoGraph(), { units: "cpu-ane", profile: "ane" });
+  const route = routeFor(demoGraph(), { units: "cpu-ane", profile: "ane", context: CONTEXT });
   // All values but those of the LSTM have the shape of the signal, in f32.
   const signal = STEPS * WIDTH * 4;
   const [hidden, classes] = [48, 10];
@@ -96,7 +85,7 @@ describe("segments of the demo graph", () => {
 });
 
 describe("segments of a decoder", () => {
-  const ane = routeFor(decoder(), { units: "cpu-ane", profile: "ane" });
+  const ane = routeFor(decoder(), { units: "cpu-ane", profile: "ane", context: CONTEXT });
   // Halves: the embedding, the same over its largest element and one over its root, an angle's sine and cosine, the mask.
   const begin = 2 * (MODEL + MODEL + 1 + 4 + 4 + CONTEXT);
   const row = 2 * MODEL;
@@ -133,6 +122,8 @@ describe("segments of a decoder", () => {
       if (preferred === ops[i - 1]?.preferred) lengths.push((lengths.pop() ?? 0) + 1);
       else lengths.push(1);
     });
+    // Most of them in the layers, few before, between and behind. The numbers change with the lowering.
+    expect(lengths).toEqual([26, 266, 11, 10]);
     const worth = (n: number): string =>
       `CPU → Neural Engine: the next ${n} lowered operations take less time there, even with the way.`;
     expect(ane.segments.map(({ why }) => why)).toEqual([
@@ -144,14 +135,14 @@ describe("segments of a decoder", () => {
   });
 
   it("do not count states: those stay on the device", () => {
-    const packed = routeFor(decoder(), { units: "cpu-gpu", profile: "gpu" });
+    const packed = routeFor(decoder(), { units: "cpu-gpu", profile: "gpu", context: CONTEXT });
     expect(borders(packed)).toEqual([["gpu", GIVEN, LOGITS]]);
     expect(packed.cacheBytes).toBe(0);
     expect(hops(packed)).toEqual([]);
   });
 
   it("count caches of f32 where those are passed", () => {
-    const exact = routeFor(decoder(), { units: "cpu-gpu", profile: "exact" });
+    const exact = routeFor(decoder(), { units: "cpu-gpu", profile: "exact", context: CONTEXT });
     expect(borders(exact)).toEqual([["gpu", GIVEN + caches(CONTEXT, 4), LOGITS + caches(1, 4)]]);
     expect(exact.cacheBytes).toBe(caches(CONTEXT, 4) + caches(1, 4));
   });

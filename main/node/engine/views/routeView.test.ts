@@ -1,28 +1,18 @@
 // The words and sums of a route: what moves for a step is told apart into values between segments and caches of the call.
 import { describe, expect, it } from "vitest";
-import { routeGraph } from "../../../backends/coreml/hybrid/route.ts";
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
-import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
-import { legalise } from "../../../compiler/legalise.ts";
 import { specialize } from "../../../ir/specialize.ts";
-import { opOf, opTable } from "../../../ops/index.ts";
+import { opTable } from "../../../ops/index.ts";
+import { routeFor } from "../../../testing/routes.ts";
 import { tinyModel } from "../../../testing/tinyModels.ts";
 import { bytesPerStep, sentenceOf } from "./routeView.ts";
 
-function routeFor(target: Pick<PlanTarget, "units" | "profile">): Route {
-  const { graph } = legalise(specialize(opTable, tinyModel("llama", 2), { T: 1, R: 1 }), "coreml");
-  const entries = (op: string) => opOf(op)?.backends.coreml;
-  return routeGraph(graph, {
-    table: opTable,
-    entries,
-    target: { chip: "m4", os: "macos15", context: 16, phase: "decode", ...target },
-  });
-}
+const oneToken = specialize(opTable, tinyModel("llama", 2), { T: 1, R: 1 });
 /** Keys and values of two layers, two heads of eight halves, for some positions. */
 const caches = (positions: number): number => 2 * 2 * 2 * 8 * positions * 2;
 
 describe("what moves for a step", () => {
-  const passing = routeFor({ units: "cpu", profile: "ane" });
+  const passing = routeFor(oneToken, { units: "cpu", profile: "ane", context: 16 });
   const both = caches(16) + caches(1);
 
   it("has the caches that a call passes, and says so", () => {
@@ -51,7 +41,7 @@ describe("what moves for a step", () => {
   });
 
   it("has none where the program keeps states", () => {
-    const keeping = routeFor({ units: "cpu", profile: "gpu" });
+    const keeping = routeFor(oneToken, { units: "cpu", profile: "gpu", context: 16 });
     expect(bytesPerStep(keeping).value).toBe(0);
     expect(sentenceOf(keeping)).toBe("Everything runs in one segment on the CPU.");
   });

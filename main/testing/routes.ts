@@ -1,0 +1,17 @@
+/** Routes for tests: a graph legalised for Core ML and placed on a Mac of which a test names only what matters to it. */
+import type { Route } from "../backends/coreml/hybrid/route.ts";
+import { routeGraph } from "../backends/coreml/hybrid/route.ts";
+import type { PlanTarget } from "../backends/coreml/plan/target.ts";
+import { legalise } from "../compiler/legalise.ts";
+import type { Graph } from "../ir/graph.ts";
+import { coremlEntry } from "../node/engine/routes.ts";
+import { opTable } from "../ops/index.ts";
+
+type Named = Pick<PlanTarget, "units" | "profile" | "context">;
+
+export const routeFor = (graph: Graph, target: Named): Route =>
+  routeGraph(legalise(graph, "coreml").graph, {
+    table: opTable,
+    entries: coremlEntry,
+    target: { chip: "m4", os: "macos15", phase: "decode", ...target },
+  });
