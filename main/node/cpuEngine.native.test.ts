@@ -121,15 +121,16 @@ test("a cancel ends a single long operation in its middle", async () => {
   };
   const wholes: number[] = [];
   const cancelled: number[] = [];
-  // In turn, so that a machine that is slower or faster for a while is so for both.
-  for (let i = 0; i < 4; i++) {
+  // In turn, so that a machine that is slower or faster for a while is so for both. A timer of a busy machine may come after the end.
+  for (let i = 0; i < 8 && cancelled.length < 2; i++) {
     wholes.push((await timed())[0]);
     const stop = new AbortController();
     setTimeout(() => stop.abort(), 100 * Math.min(...wholes));
     const [seconds, how] = await timed(stop.signal);
-    expect(how).toBe("CANCELLED");
-    cancelled.push(seconds);
+    if (how === "CANCELLED") cancelled.push(seconds);
+    else expect(how).toBe("finished");
   }
+  expect(cancelled).not.toEqual([]);
   // After a tenth of the whole it was asked to stop.
   expect(Math.min(...cancelled)).toBeLessThan(0.6 * Math.min(...wholes));
   session.dispose();
@@ -213,7 +214,8 @@ describe("the instruction set", () => {
     expect(engine.notes).toEqual(loadAddon({ isa: best }).notes);
   });
 
-  test.runIf(process.platform === "linux")("is there wherever the system says that the processor has it", () => {
+  // Where Linux says it, in /proc/cpuinfo; elsewhere there is no such list to hold it to.
+  test.runIf(process.platform === "linux")("is there wherever Linux says that the processor has it", () => {
     const [, listed = ""] = /^(?:flags|Features)\s*:(.*)$/mu.exec(readFileSync("/proc/cpuinfo", "utf8")) ?? [];
     const flags = new Set(listed.trim().split(/\s+/u));
     const has = (...names: readonly string[]): boolean => names.every((name) => flags.has(name));

@@ -103,6 +103,7 @@ await measured(process.argv[2]);
 console.log(JSON.stringify(await measured(process.argv[3])));
 `;
 
+// Only Linux tells a process's own memory from what it maps of files, in /proc/self/status.
 test.runIf(process.platform === "linux")("weights have no second copy in memory", async () => {
   const [tiny, path, program] = [join(folder, "tiny.gguf"), join(folder, "model.gguf"), join(folder, "measure.mts")];
   await writeTinyGguf(tiny);
@@ -112,9 +113,11 @@ test.runIf(process.platform === "linux")("weights have no second copy in memory"
   const said = execFileSync(process.execPath, ["--expose-gc", "--import", "tsx", program, tiny, path], {
     cwd: join(import.meta.dirname, "../.."),
     encoding: "utf8",
+    // Before the test's own limit, which could not end it.
+    timeout: 50_000,
   });
   const { own, files } = JSON.parse(said) as { own: number; files: number };
-  // They were all read, from the file.
-  expect(files).toBeGreaterThan(0.9 * size);
+  // They were all read, from the file; a system short of memory may have taken back some of its pages since.
+  expect(files).toBeGreaterThan(0.5 * size);
   expect(own).toBeLessThan(0.25 * size);
 });
