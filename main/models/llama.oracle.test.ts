@@ -155,7 +155,8 @@ describe.skipIf(missing)(`models against llama.cpp ${missing ?? ""}`, () => {
     const path = makeModel(name.replaceAll(/\W+/g, "-"), preset, [...options, "--vocab", "400", "--layers", layers]);
     const { graph, weights } = await readModel(path);
     const whole = run(graph, weights, TOKENS, [24]);
-    const expected = await llamaLogprobs(path, TOKENS);
+    // In the layout of the file: where llama.cpp rearranges half weights, as on machines with AMX, it rounds otherwise.
+    const expected = await llamaLogprobs(path, TOKENS, { repack: false });
     const errors = whole.map((row, i) => worst(row, expected.row(i)));
     // With half weights one element that rounds the other way sets all later positions off: most of a layer agrees.
     const half = name.endsWith("weights");
