@@ -231,6 +231,19 @@ describe("the overview", () => {
     expect(described.warnings.join()).toContain("IQ2_XXS");
   });
 
+  it("has a title of one line, whichever key it is from", async () => {
+    const titled = async (name: string, basename: string): Promise<string> =>
+      describeModel(
+        await file("llama", {
+          "general.name": stringEntry("general.name", name),
+          "general.basename": stringEntry("general.basename", basename),
+        }),
+      ).title;
+    expect(await titled(" a\n b ", "c")).toBe("a b");
+    expect(await titled(" ", "c\r\n\td")).toBe("c d");
+    expect(await titled("", "\n")).toBe("t");
+  });
+
   it("never fails on keys of a wrong type", async () => {
     const described = describeModel(
       await file("llama", {
