@@ -221,8 +221,13 @@ describe("the instruction set", () => {
     const has = (...names: readonly string[]): boolean => names.every((name) => flags.has(name));
     const avx2 = has("avx2", "fma", "f16c");
     const avx512 = has("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512vbmi", "gfni");
+    const amx = has("amx_tile", "amx_int8");
     const sets = {
-      x64: [...(avx2 ? ["avx2"] : []), ...(avx2 && avx512 ? ["avx512"] : [])],
+      x64: [
+        ...(avx2 ? ["avx2"] : []),
+        ...(avx2 && avx512 ? ["avx512"] : []),
+        ...(avx2 && avx512 && amx ? ["amx"] : []),
+      ],
       arm64: [...["neon"], ...(has("asimddp") ? ["neon-dot"] : []), ...(has("asimddp", "i8mm") ? ["neon-i8mm"] : [])],
     };
     expect(engine.isas).toEqual(["scalar", ...sets[process.arch as keyof typeof sets]]);

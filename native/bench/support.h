@@ -1,6 +1,8 @@
 // Bench support: a team of spinning threads, a clock, medians, random valid blocks, a small JSON printer.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -93,7 +95,14 @@ struct FreeDeleter {
 };
 using Memory = std::unique_ptr<uint8_t[], FreeDeleter>;
 inline Memory memory(size_t bytes) {
-  return Memory(static_cast<uint8_t*>(std::aligned_alloc(64, (bytes + 4159) / 64 * 64)));
+  // Pages of 2 MB, as the engine's weights have them: from small ones a product reads a sixth less.
+  constexpr size_t kPage = size_t{2} << 20;
+  const size_t page = bytes < kPage ? 64 : kPage, size = (bytes + 4096 + page - 1) / page * page;
+  auto* memory = static_cast<uint8_t*>(std::aligned_alloc(page, size));
+#ifdef MADV_HUGEPAGE
+  if (page == kPage) madvise(memory, size, MADV_HUGEPAGE);
+#endif
+  return Memory(memory);
 }
 
 inline uint32_t random_u32(uint64_t& state) {

@@ -15,6 +15,7 @@
 #include "core/memory.h"
 #include "core/pool.h"
 #include "coreTests.h"
+#include "cpu/asking.h"
 #include "cpu/plan.h"
 #include "cpu/sampler.h"
 #include "cpu/session.h"
@@ -44,6 +45,52 @@ void test_memory() {
   pages.clear();
   CHECK(pages.data()[0] == 0);
   CHECK(same(code_of([] { rlx::Pages impossible(size_t{1} << 62); }), "ENV_NO_MEMORY"));
+}
+
+// A trial on a machine that takes `near` times as long where products ask close ahead; what is asked after it.
+rlx::kernels::Ask after_trials(rlx::Asking& asking, double near, size_t tokens) {
+  using rlx::kernels::Ask;
+  std::vector<rlx::Trial> products;
+  for (size_t i = 0; i < 16; ++i) products.emplace_back(asking, asking.begins_near());
+  Ask last = Ask::none;
+  for (size_t token = 0; token < tokens; ++token) {
+    for (size_t i = 0; i < products.size(); ++i) {
+      products[i].begin();
+      last = products[i].ask();
+      CHECK(products[i].is_timed() == (token % 64 == 1 || token % 64 == 2));
+      // Products differ, and the second token of a trial is slower for all.
+      const double slower = static_cast<double>(1 + i) * (token % 64 == 2 ? 1.3 : 1.0);
+      if (products[i].is_timed()) products[i].took(64, slower * (last == Ask::near ? near : 1.0));
+    }
+  }
+  return last;
+}
+
+void test_asking() {
+  using rlx::Asking;
+  using rlx::kernels::Ask;
+  for (const Ask usual : {Ask::none, Ask::far}) {
+    Asking asking(usual);
+    CHECK(after_trials(asking, 0.7, 1) == usual);
+    CHECK(after_trials(asking, 0.7, 10) == Ask::near);
+    // Another hour: what was found before is outvoted.
+    CHECK(after_trials(asking, 1.4, 10 + 64 * 4) == usual);
+    Asking same(usual);
+    CHECK(after_trials(same, 0.99, 10) == usual);
+    Asking idle(usual);
+    rlx::Trial trial(idle, true);
+    for (size_t token = 0; token < 200; ++token) trial.begin();  // a thread that got nothing to do
+    CHECK(idle.best() == usual);
+  }
+  const auto& scalar = *rlx::kernels::dispatch_for(rlx::kernels::Isa::scalar);
+  CHECK(Asking::of(scalar, rlx::kernels::Type::q4_k, 1024) == nullptr);
+  const auto& best = *rlx::kernels::dispatch(nullptr);
+  CHECK(Asking::of(best, rlx::kernels::Type::f32, 1024) == nullptr);
+  if (!rlx::kernels::is_x86(best.isa)) return;
+  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 1024) == Asking::of(best, rlx::kernels::Type::q4_k, 4096));
+  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 1024) != Asking::of(best, rlx::kernels::Type::q5_k, 1024));
+  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 1024)->usual() == Ask::none);
+  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 8192)->usual() == Ask::far);
 }
 
 void test_philox() {
@@ -236,6 +283,7 @@ int main() {
   test_memory();
   core_tests::test_mapped_files();
   test_philox();
+  test_asking();
   test_sampler();
   test_sampler_parts();
   test_plans();

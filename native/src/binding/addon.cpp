@@ -43,7 +43,7 @@ Napi::Value kernel_list(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value instruction_sets(const Napi::CallbackInfo& info) {
-  kernels::Isa found[6];
+  kernels::Isa found[kernels::kIsaCount];
   const size_t count = kernels::available_isas(found);
   Napi::Array result = Napi::Array::New(info.Env());
   for (size_t i = 0; i < count; i++) result.Set(result.Length(), kernels::isa_name(found[i]));

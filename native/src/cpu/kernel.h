@@ -112,7 +112,7 @@ class Op {
   const Tensor* maybe(size_t i) const { return i < c.in.size() ? c.in[i] : nullptr; }
   // Whether sums and roundings are to be ggml's: only where its order is known.
   bool follows_ggml() const {
-    return c.params.flag("asGgml") && (c.kernels.isa == kernels::Isa::avx2 || c.kernels.isa == kernels::Isa::avx512);
+    return c.params.flag("asGgml") && kernels::is_x86(c.kernels.isa);
   }
   // A run-time failure (a bad index): the run ends with this message. Safe on any thread.
   void stop(const char* message, Code code = Code::run_failed) const;

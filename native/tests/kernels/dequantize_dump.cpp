@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc == 2 && std::strcmp(argv[1], "isas") == 0) {
-    Isa found[6];
+    Isa found[kIsaCount];
     const size_t count = available_isas(found);
     for (size_t i = 0; i < count; ++i) std::printf("%s\n", isa_name(found[i]));
     return 0;

@@ -5,10 +5,10 @@
 int main(int argc, char** argv) {
   using namespace test;
   const char* only = argc > 1 ? argv[1] : nullptr;
-  Isa found[6];
+  Isa found[kIsaCount];
   const size_t count = available_isas(found);
   int ran = 0;
-  for (Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::neon, Isa::neon_dot, Isa::neon_i8mm}) {
+  for (Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx, Isa::neon, Isa::neon_dot, Isa::neon_i8mm}) {
     if (only != nullptr && std::strcmp(only, isa_name(isa)) != 0) continue;
     bool here = false;
     for (size_t i = 0; i < count; ++i) here = here || found[i] == isa;

@@ -1,5 +1,6 @@
 // Products against an f64 product of the exactly dequantised weights, over every type, shape and cut.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "blocks.h"
@@ -282,8 +283,42 @@ float in_order_of_singles(Type type, const float* w, const float* x, size_t k, s
   return total;
 }
 
+TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
+  for (Type type : kAll) {
+    for (const size_t width : {size_t{1024}, size_t{5120}}) {
+      for (size_t tokens : {1, 3}) {
+        const Problem p = make(type, width, 37, tokens, 41);
+        const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(tokens));
+        std::vector<float> plain(tokens * p.n), asked(tokens * p.n);
+        k.matmul(args(p, act, plain.data()), scratch.get());
+        for (const Ask ask : {Ask::far, Ask::near}) {
+          MatmulArgs a = args(p, act, asked.data());
+          a.ask = ask;
+          k.matmul(a, scratch.get());
+          check_same(type_info(type).name, asked.data(), plain.data(), plain.size() * sizeof(float));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: tiles give the bits of AVX-512, whatever they hold") {
+  if (k.isa != Isa::amx) return;
+  const Dispatch& plain = *dispatch_for(Isa::avx512);
+  for (Type type : kAll) {
+    if (is_float(type)) continue;
+    // Rows and tokens that fill no tile, one tile, and more than a pass; rows of blocks that are no whole chunk.
+    const size_t narrow = type_info(type).block == kChunk ? 256 : 288;
+    for (const auto& [width, rows, tokens] : {std::tuple<size_t, size_t, size_t>{narrow, 32, 6}, {narrow, 45, 16}, {1024, 33, 47}, {512, 16, 530}}) {
+      const Problem p = make(type, width, rows, tokens, 43);
+      const std::vector<float> tiles = run(k, p), words = run(plain, p);
+      check_same(type_info(type).name, tiles.data(), words.data(), words.size() * sizeof(float));
+    }
+  }
+}
+
 TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut and number of tokens") {
-  const size_t lanes = k.isa == Isa::avx512 ? 16 : k.isa == Isa::avx2 ? 8 : 0;
+  const size_t lanes = is_avx512(k.isa) ? 16 : k.isa == Isa::avx2 ? 8 : 0;
   for (Type type : {Type::f32, Type::f16}) {
     const ActKind kind = type == Type::f16 ? ActKind::f16 : ActKind::f32;
     for (const auto& shape : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}, {1000, 45}, {1003, 44}}) {
@@ -332,7 +367,7 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
 }
 
 TEST_CASE("matmul: as ggml, silu behind the last whole vector is the system's") {
-  const size_t lanes = k.isa == Isa::avx512 ? 16 : k.isa == Isa::avx2 ? 8 : 4, width = 64, rows = 45;
+  const size_t lanes = is_avx512(k.isa) ? 16 : k.isa == Isa::avx2 ? 8 : 4, width = 64, rows = 45;
   for (size_t tokens : {1, 9}) {
     const Problem p = make(Type::f32, width, rows, tokens, 37);
     const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(0));

@@ -174,7 +174,7 @@ TEST_CASE("dispatch: names, notes, and what is not here") {
   check("the other family is not here", dispatch(arm ? "avx2" : "neon") == nullptr);
   // Each is asked for by itself, from the worst to the best.
   const Dispatch* best = nullptr;
-  for (const char* name : {"scalar", "avx2", "avx512", "neon", "neon-dot", "neon-i8mm"})
+  for (const char* name : {"scalar", "avx2", "avx512", "amx", "neon", "neon-dot", "neon-i8mm"})
     if (const Dispatch* table = dispatch(name)) best = table;
   check("the best is the last that runs here", dispatch(nullptr) == best && dispatch_for(best_isa()) == best);
 }

@@ -163,7 +163,7 @@ template <class Block, size_t Fours>
 RLX_INLINE void row_fours45(const RowsTask& task, const uint8_t* row, F* total) {
   *total = fzero();
   const auto add = [&](size_t four) RLX_LAMBDA {
-    if (Fours == kAnyFours && task.k >= kLongRow) ask_ahead<4 * sizeof(Block)>(row + four * 4 * sizeof(Block));
+    ask_ahead<4 * sizeof(Block)>(task.ask, row + four * 4 * sizeof(Block));
     add_four45(reinterpret_cast<const Block*>(row) + 4 * four, task.act, 4 * four, total);
   };
   if constexpr (Fours == kAnyFours) {
@@ -184,7 +184,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (task.k >= kLongRow && c % 4 == 0) ask_ahead<4 * sizeof(Block)>(row + c * sizeof(Block));
+        if (c % 4 == 0) ask_ahead<4 * sizeof(Block)>(task.ask, row + c * sizeof(Block));
         return unpack45(b[c]);
       },
       [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
@@ -264,8 +264,8 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (task.k < 4 * kChunk) ask_ahead<sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
-        else if (c % 4 == 0) ask_ahead<4 * sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
+        if (task.k < 4 * kChunk) ask_ahead<sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
+        else if (c % 4 == 0) ask_ahead<4 * sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
         return unpack6(b[c]);
       },
       [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });

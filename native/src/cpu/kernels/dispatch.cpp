@@ -3,6 +3,11 @@
 
 #include <cstring>
 
+#if defined(RLX_HAVE_AMX)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
@@ -15,6 +20,9 @@ namespace scalar { extern const Dispatch kTable; }
 #if defined(RLX_HAVE_X86)
 namespace avx2 { extern const Dispatch kTable; }
 namespace avx512 { extern const Dispatch kTable; }
+#if defined(RLX_HAVE_AMX)
+namespace amx { extern const Dispatch kTable; }
+#endif
 #endif
 #if defined(RLX_HAVE_ARM)
 namespace neon { extern const Dispatch kTable; }
@@ -44,6 +52,17 @@ bool arm_feature(const char* apple, unsigned long hwcap, bool second) {
 }
 #endif
 
+#if defined(RLX_HAVE_AMX)
+// A process asks the system for the tiles' state, 8 KB for each thread, before it may use them.
+bool has_tiles() {
+  constexpr unsigned tiles_and_bytes = 1u << 24 | 1u << 25;
+  constexpr long request_permission = 0x1023, tile_data = 18;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & tiles_and_bytes) != tiles_and_bytes) return false;
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+#endif
+
 bool runs_here(Isa isa) {
   switch (isa) {
     case Isa::scalar: return true;
@@ -56,6 +75,12 @@ bool runs_here(Isa isa) {
       return runs_here(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
+#endif
+#if defined(RLX_HAVE_AMX)
+    case Isa::amx: {
+      static const bool has = has_tiles();
+      return runs_here(Isa::avx512) && has;
+    }
 #endif
 #if defined(RLX_HAVE_ARM)
     case Isa::neon: return true;
@@ -73,6 +98,9 @@ const Dispatch* table_of(Isa isa) {
     case Isa::avx2: return &avx2::kTable;
     case Isa::avx512: return &avx512::kTable;
 #endif
+#if defined(RLX_HAVE_AMX)
+    case Isa::amx: return &amx::kTable;
+#endif
 #if defined(RLX_HAVE_ARM)
     case Isa::neon: return &neon::kTable;
     case Isa::neon_dot: return &neon_dot::kTable;
@@ -82,8 +110,8 @@ const Dispatch* table_of(Isa isa) {
   }
 }
 
-constexpr Isa kAll[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::neon, Isa::neon_dot, Isa::neon_i8mm};
-constexpr const char* kNames[] = {"scalar", "avx2", "avx512", "neon", "neon-dot", "neon-i8mm"};
+constexpr Isa kAll[kIsaCount] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx, Isa::neon, Isa::neon_dot, Isa::neon_i8mm};
+constexpr const char* kNames[kIsaCount] = {"scalar", "avx2", "avx512", "amx", "neon", "neon-dot", "neon-i8mm"};
 
 size_t round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
@@ -98,7 +126,7 @@ size_t available_isas(Isa* out) {
 }
 
 Isa best_isa() {
-  Isa found[6];
+  Isa found[kIsaCount];
   return found[available_isas(found) - 1];
 }
 
@@ -134,7 +162,7 @@ size_t matmul_scratch_bytes(size_t tokens) {
   const size_t panel_tokens = 512;  // kPanelTokens of the kernels
   const size_t rows = tokens != 0 && tokens < kGemmMinTokens ? kFewRows : kRowStep;
   const size_t results = (tokens == 0 || tokens > panel_tokens ? panel_tokens : tokens) * rows * sizeof(float);
-  return 2 * results + kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 8192;
+  return 2 * results + kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 16384;
 }
 
 size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim) {

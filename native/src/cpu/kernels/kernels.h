@@ -82,6 +82,11 @@ enum class Glu : uint8_t { none, silu, gelu_tanh, gelu_erf, relu };
 
 // y[t][n] = glu( scale * dot(w[n], x[t]) + bias[n] ) (* the same of w2) + add[t][n]
 // With glu != none and w2 set: y = act(w·x + bias) * (w2·x + bias2) + add. y may alias add.
+// How few tokens ask memory for the weights that come (internal.h). It changes no result: which is fastest depends on the processor and
+// on what its neighbours do.
+enum class Ask : uint8_t { none, far, near };
+// From here on activations miss the first cache, however they are laid out.
+inline constexpr size_t kLongRow = 5120;
 struct MatmulArgs {
   Type type;
   const void* w;          // row 0 of the matrix (not row n0)
@@ -107,6 +112,7 @@ struct MatmulArgs {
   // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on how many rows the matrix has.
   bool as_ggml = false;
   size_t rows = 0;
+  Ask ask = Ask::none;
 };
 
 // Rows per work item that cost nothing extra: cut n ranges at multiples of this.
@@ -183,12 +189,16 @@ struct TopEntry {
 
 // ------------------------------------------------------------------------------------------- dispatch
 
-enum class Isa : uint8_t { scalar, avx2, avx512, neon, neon_dot, neon_i8mm };
+enum class Isa : uint8_t { scalar, avx2, avx512, amx, neon, neon_dot, neon_i8mm };
+inline constexpr size_t kIsaCount = 7;
+// Sixteen lanes; with `amx` prompts go through tiles, and everything else is the same.
+static constexpr bool is_avx512(Isa isa) { return isa == Isa::avx512 || isa == Isa::amx; }
+static constexpr bool is_x86(Isa isa) { return isa == Isa::avx2 || is_avx512(isa); }
 
 // The table of one instruction set. All pointers are always set.
 struct Dispatch {
   Isa isa;
-  const char* name;  // "scalar", "avx2", "avx512", "neon", "neon-dot", "neon-i8mm"
+  const char* name;  // "scalar", "avx2", "avx512", "amx", "neon", "neon-dot", "neon-i8mm"
 
   // y[0..k) = exact values of one packed row, bit-for-bit ggml's dequantize_row_*. k multiple of the block.
   void (*dequantize)(Type, const void* row, float* y, size_t k);

@@ -21,7 +21,7 @@ Scratch split(void* scratch, size_t tokens) {
 void raw_rows(Type type, const void* w, size_t stride, const void* act, const MatmulArgs& a, size_t n0, size_t rows,
               size_t t0, size_t t1, float* out, void* panel) {
   const RowsTask task = {type, static_cast<const uint8_t*>(w) + n0 * stride, stride,          rows, a.k,
-                         view_act(act_kind(type), act, a.k, a.tokens),       t0,              t1,   out};
+                         view_act(act_kind(type), act, a.k, a.tokens),       t0,              t1,   out, a.ask};
   if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task, a.rows);
   // With 16 lanes few running sums keep up with memory, and halves need no buffer.
   if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task, a.rows);

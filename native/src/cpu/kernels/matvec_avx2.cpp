@@ -55,7 +55,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
     const Block& b = reinterpret_cast<const Block*>(row)[c];
-    if (task.k >= kLongRow) ask_ahead<sizeof(Block)>(row + c * sizeof(Block));
+    ask_ahead<sizeof(Block)>(task.ask, row + c * sizeof(Block));
     const PackedScales s = unpack_scales(b.scales);
     const __m256i scales =
         _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(s.scale))));
@@ -102,7 +102,7 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
     const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
-    if (task.k >= kLongRow) ask_ahead<sizeof(BlockQ6K)>(row + c * sizeof(BlockQ6K));
+    ask_ahead<sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
     const __m256i scales = _mm256_cvtepi8_epi16(load128(b.scales));
     __m256i sums[T];
     for (int t = 0; t < T; ++t) {
@@ -181,7 +181,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
       low[t] = 0.0f;
     }
     const size_t n = min_size(8, count - c * 8);
-    if (task.k >= kLongRow) ask_ahead<8 * sizeof(Block)>(row + 8 * c * sizeof(Block));
+    ask_ahead<8 * sizeof(Block)>(task.ask, row + 8 * c * sizeof(Block));
     for (size_t i = 0; i < n; ++i, ++b) {
       const __m256i q = quants(*b);
       const __m256i q0 = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
@@ -209,7 +209,7 @@ template <int T>
 void rows_of(const RowsTask& task) {
   for (size_t r = 0; r < task.rows; ++r) {
     const uint8_t* row = task.w + r * task.row_bytes;
-    touch_next_pages(row, task.row_bytes);
+    if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
     float* out = task.out + r;
     switch (task.type) {
       case Type::q8_0: row_block32<BlockQ8_0, T>(task, row, out); break;

@@ -15,7 +15,7 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
     for (size_t r = 0; r < n; ++r) {
       F total[T];
       const uint8_t* row = task.w + (r0 + r) * task.row_bytes;
-      touch_next_pages(row, task.row_bytes);
+      if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
       one_row(row, total);
       for (int t = 0; t < T; ++t) totals[t][r] = total[t];
     }

@@ -24,6 +24,13 @@ constexpr KernelNote kAvx512[] = {
     {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
     {"matmul f32 f16, attention, with an f32 cache", "ggml's order of sums and its roundings"},
 };
+constexpr KernelNote kAmx[] = {
+    kAvx512[0],
+    {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "15-bit activations on two byte planes; decode vpdpbusd, prompt tdpbssd"},
+    {"matmul q4_k q5_k q6_k", "8-bit activations, a factor for every 8; decode vpdpbusd, prompt tdpbssd on two planes of each"},
+    kAvx512[3],
+    kAvx512[4],
+};
 #endif
 #if defined(RLX_HAVE_ARM)
 constexpr KernelNote kNeon[] = {
@@ -60,6 +67,7 @@ size_t kernel_notes(Isa isa, const KernelNote** out) {
 #if defined(RLX_HAVE_X86)
     case Isa::avx2: return give(kAvx2, out);
     case Isa::avx512: return give(kAvx512, out);
+    case Isa::amx: return give(kAmx, out);
 #endif
 #if defined(RLX_HAVE_ARM)
     case Isa::neon: return give(kNeon, out);

@@ -14,6 +14,8 @@ enum class Form {
   groups,
   planes16,
   planes256,
+  planes64,
+  planes128,
   lanes32,
 };
 
@@ -25,7 +27,12 @@ Form form_of(ActKind kind, size_t tokens) {
 #if defined(RLX_ISA_NEON)
   return kind == ActKind::i16_block32 ? Form::planes256 : Form::planes16;
 #elif defined(RLX_ISA_AVX512)
-  return few ? Form::lanes32 : Form::words;
+  if (few) return Form::lanes32;
+#if defined(RLX_ISA_AMX)
+  return kind == ActKind::i16_block32 ? Form::planes128 : Form::planes64;
+#else
+  return Form::words;
+#endif
 #else
   (void)kind;
   (void)tokens;
@@ -133,11 +140,14 @@ void store_planes16(const int16_t* q, int8_t* out) {
   }
 }
 
-void store_planes256(const int16_t* q, int8_t* out) {
+// Two signed planes, value = 2^kBits * high + low.
+template <int kBits>
+void store_planes(const int16_t* q, int8_t* out) {
+  constexpr int half = 1 << (kBits - 1), mask = 2 * half - 1;
   for (size_t i = 0; i < kChunk; ++i) {
-    const int high = (q[i] + 128) >> 8;
-    out[i] = static_cast<int8_t>(high);
-    out[kChunk + i] = static_cast<int8_t>(q[i] - 256 * high);
+    const int low = ((q[i] + half) & mask) - half;
+    out[i] = static_cast<int8_t>((q[i] - low) >> kBits);
+    out[kChunk + i] = static_cast<int8_t>(low);
   }
 }
 
@@ -200,7 +210,9 @@ void prepare(const PrepareArgs& a) {
         case Form::words: memcpy(out, g.values, sizeof g.values); break;
         case Form::groups: store_groups(g, bytes); break;
         case Form::planes16: store_planes16(g.values, bytes); break;
-        case Form::planes256: store_planes256(g.values, bytes); break;
+        case Form::planes256: store_planes<8>(g.values, bytes); break;
+        case Form::planes64: store_planes<6>(g.values, bytes); break;
+        case Form::planes128: store_planes<7>(g.values, bytes); break;
         case Form::lanes32:
 #if defined(RLX_ISA_AVX512)
           store_lanes32(g.values, sums, bytes, writable(view.lane_planes(c, t)));

@@ -4,9 +4,11 @@
 // One token: every thread makes its own copy of the prepared activations, which costs less than a barrier; then rows
 // are handed out. Many tokens: first all threads prepare into shared memory, then tiles of rows are handed out.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <iterator>
 
+#include "../asking.h"
 #include "tables.h"
 
 namespace rlx {
@@ -23,6 +25,8 @@ struct Matrix {
   kernels::Type type = kernels::Type::f32;
   kernels::Type gate_type = kernels::Type::f32;
   size_t rows = 0, chunk = 0, first_item = 0;
+  Asking* asking = nullptr;
+  std::vector<Trial> trials;  // of each thread
 };
 
 class LinearBase : public Op {
@@ -64,7 +68,10 @@ class LinearBase : public Op {
     return !alone_ && phase == 0 ? ceil_div(tokens_, prepare_grain_) : items_;
   }
   void begin(size_t, Thread& thread) override {
-    if (alone_) prepare(0, 1, thread.scratch);
+    if (!alone_) return;
+    prepare(0, 1, thread.scratch);
+    for (Matrix& m : matrices_)
+      if (m.asking != nullptr) m.trials[thread.index].begin();
   }
   void run(size_t phase, size_t item, Thread& thread) override {
     if (!alone_ && phase == 0) {
@@ -73,7 +80,22 @@ class LinearBase : public Op {
     }
     size_t i = matrices_.size() - 1;
     while (matrices_[i].first_item > item) i--;
-    multiply(matrices_[i], item - matrices_[i].first_item, alone_ ? thread.scratch : shared, thread.scratch + scratch_at_);
+    Matrix& m = matrices_[i];
+    item -= m.first_item;
+    uint8_t* scratch = thread.scratch + scratch_at_;
+    if (!alone_ || m.asking == nullptr) {
+      multiply(m, item, alone_ ? thread.scratch : shared, scratch, m.asking == nullptr ? kernels::Ask::none : m.asking->best());
+      return;
+    }
+    Trial& trial = m.trials[thread.index];
+    if (!trial.is_timed()) {
+      multiply(m, item, thread.scratch, scratch, trial.ask());
+      return;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    multiply(m, item, thread.scratch, scratch, trial.ask());
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    trial.took(std::min(m.rows - item * m.chunk, m.chunk), taken.count());
   }
 
  protected:
@@ -116,6 +138,8 @@ class LinearBase : public Op {
     const size_t row = kernels::row_bytes(m.type, k_);
     size_t chunk = tokens_ > 1 ? 64 : std::max<size_t>(1, 65536 / std::max<size_t>(1, row));
     chunk = std::min(chunk, ceil_div(m.rows, c.threads * 4));
+    if (m.asking == nullptr && (m.asking = Asking::of(c.kernels, m.type, k_)) != nullptr)
+      m.trials.assign(c.threads, Trial(*m.asking, m.asking->begins_near()));
     m.chunk = std::max(kernels::kRowStep, ceil_div(chunk, kernels::kRowStep) * kernels::kRowStep);
     m.first_item = items_;
     items_ += ceil_div(m.rows, m.chunk);
@@ -132,7 +156,7 @@ class LinearBase : public Op {
       if (kinds_[kind]) c.kernels.prepare({static_cast<ActKind>(kind), x, k_, k_, tokens_, t0, t1, 0, kernels::chunks_of(k_), base + act_at_[kind]});
   }
 
-  void multiply(const Matrix& m, size_t item, const uint8_t* base, uint8_t* scratch) {
+  void multiply(const Matrix& m, size_t item, const uint8_t* base, uint8_t* scratch, kernels::Ask ask) {
     kernels::MatmulArgs args{};
     args.type = m.type;
     args.w = m.w->data;
@@ -141,6 +165,7 @@ class LinearBase : public Op {
     args.n0 = item * m.chunk;
     args.n1 = std::min(m.rows, args.n0 + m.chunk);
     args.as_ggml = as_ggml_;
+    args.ask = ask;
     args.rows = m.rows;
     args.act = base + act_at_[static_cast<size_t>(kind_of(m.type))];
     args.tokens = args.t1 = tokens_;

@@ -1,0 +1,245 @@
+// Many tokens against packed rows with AMX: tiles of 16 tokens and 16 rows, whose bytes are multiplied 16 x 16 x 64 at once.
+//
+// Activations are two planes of int8, value = unit * high + low (internal.h), and so are the weights of K blocks with their sub-block's
+// scale, q = 64 * high + low: four products, of which the two in the middle weigh the same, add up to the exact integer over a whole
+// chunk that panel_words.cpp has. Weights of 32-blocks are bytes: two products for each block. All that is not the product itself
+// happens in the order of panel_words.cpp, so that both give the same bits.
+#include <immintrin.h>
+
+#include "unpack.h"
+
+namespace rlx::kernels::RLX_ISA {
+namespace {
+
+inline constexpr size_t kTile = 16;              // tokens, and rows, of a tile
+inline constexpr size_t kGroups = kRowStep / kTile;
+inline constexpr size_t kWords = kChunk / 4;     // of 4 weights, as a tile takes them
+inline constexpr int kUnitBits = 6;              // of the high plane of folded weights
+static_assert(W == kTile);
+
+struct Panel {
+  alignas(64) int32_t planes[2][kGroups][kWords][kTile];  // four weights of a row in a word
+  alignas(64) float scale[kGroups][8][kTile];
+  alignas(64) float min[kGroups][8][kTile];
+  alignas(64) int32_t sums[16][kTile][kTile];  // what tiles are stored to: [token][row]
+  alignas(64) int8_t rest[kTile][2 * kChunk];  // the planes of the last tokens, if they fill no tile
+};
+static_assert(sizeof(Panel) <= kPanelBytes);
+
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+
+// Two planes of bytes, `low` in -32 .. 31.
+RLX_INLINE void split(const int16_t* q, int8_t* high, int8_t* low) {
+  for (size_t i = 0; i < kChunk; ++i) {
+    const int l = ((q[i] + 32) & 63) - 32;
+    low[i] = static_cast<int8_t>(l);
+    high[i] = static_cast<int8_t>((q[i] - l) >> kUnitBits);
+  }
+}
+
+// 16 rows of 256 bytes as words of 4, a row in each lane.
+RLX_INLINE void store_words(const int8_t (*rows)[kChunk], int32_t (*out)[kTile]) {
+  for (size_t p = 0; p < kWords; p += kTile) {
+    I block[kTile];
+    for (size_t j = 0; j < kTile; ++j) block[j] = iload(reinterpret_cast<const int32_t*>(rows[j]) + p);
+    transpose_lanes(block);
+    for (size_t j = 0; j < kTile; ++j) istore(out[p + j], block[j]);
+  }
+}
+
+void build(const RowsTask& task, size_t chunk, Panel& panel) {
+  const size_t n = min_size(kChunk, task.k - chunk * kChunk);
+  const uint8_t* first = task.w + row_bytes(task.type, chunk * kChunk);
+  const bool folded = is_k_block(task.type);
+  for (size_t g = 0; g < kGroups; ++g) {
+    alignas(64) int8_t high[kTile][kChunk], low[kTile][kChunk];
+    for (size_t i = 0; i < kTile; ++i) {
+      alignas(64) int16_t q[kChunk];
+      UnpackedChunk u = {q, {}, {}};
+      if (g * kTile + i < task.rows) {
+        unpack_chunk(task.type, first + (g * kTile + i) * task.row_bytes, n, u);
+      } else {
+        memset(q, 0, sizeof q);
+      }
+      for (size_t j = 0; j < 8; ++j) {
+        panel.scale[g][j][i] = folded ? u.scale[0] : u.scale[j];
+        panel.min[g][j][i] = u.min[j];
+      }
+      if (folded) {
+        split(q, high[i], low[i]);
+      } else {
+        for (size_t j = 0; j < kChunk; ++j) high[i][j] = static_cast<int8_t>(q[j]);
+      }
+    }
+    store_words(high, panel.planes[0][g]);
+    if (folded) store_words(low, panel.planes[1][g]);
+  }
+  // The tiles are read by instructions of which the compiler does not know that they read memory.
+  __asm__ __volatile__("" : : : "memory");
+}
+
+// Sixteen tokens: their planes, and where their sums go.
+struct Tokens {
+  const int8_t* planes;
+  size_t stride;
+  size_t count;
+  const float* sums;
+  const float* scales;
+  float* out;
+};
+
+// out[token] += scale[token] * part[token]
+RLX_INLINE void add_scaled(const Tokens& t, size_t token, F part) {
+  float* to = t.out + token * kRowStep;
+  fstore(to, ffma(part, fset(t.scales[token]), fload(to)));
+}
+
+// A part of what the next sixteen tokens will be read from: by then it has left the first cache.
+RLX_INLINE void ask_for_next(const Tokens& t, size_t token) {
+  const auto* planes = t.planes + (kTile + token) * t.stride;
+  unrolled<2 * kChunk / 64>([&](auto line) RLX_LAMBDA { __builtin_prefetch(planes + 64 * line); });
+  __builtin_prefetch(t.out + (kTile + token) * kRowStep);
+  __builtin_prefetch(t.out + (kTile + token) * kRowStep + kTile);
+}
+
+template <bool Min>
+void tile_block256(const Tokens& t, Panel& panel, size_t g) {
+  _tile_zero(4);
+  _tile_zero(5);
+  _tile_zero(6);
+  _tile_zero(7);
+  for (size_t k = 0; k < kChunk; k += 64) {
+    _tile_loadd(0, t.planes + k, t.stride);
+    _tile_loadd(1, t.planes + kChunk + k, t.stride);
+    _tile_loadd(2, panel.planes[0][g][k / 4], 64);
+    _tile_loadd(3, panel.planes[1][g][k / 4], 64);
+    _tile_dpbssd(4, 0, 2);
+    _tile_dpbssd(5, 0, 3);
+    _tile_dpbssd(6, 1, 2);
+    _tile_dpbssd(7, 1, 3);
+  }
+  _tile_stored(4, panel.sums[0], 64);
+  _tile_stored(5, panel.sums[1], 64);
+  _tile_stored(6, panel.sums[2], 64);
+  _tile_stored(7, panel.sums[3], 64);
+  const F scale = fload(panel.scale[g][0]);
+  F min[8];
+  if constexpr (Min) unrolled<8>([&](auto j) RLX_LAMBDA { min[j] = fload(panel.min[g][j]); });
+  for (size_t token = 0; token < t.count; ++token) {
+    if (g == 0) ask_for_next(t, token);
+    const I middle = _mm512_add_epi32(iload(panel.sums[1][token]), iload(panel.sums[2][token]));
+    const I upper = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[0][token]), kUnitBits), middle);
+    F part = ifloat(_mm512_add_epi32(_mm512_slli_epi32(upper, kUnitBits), iload(panel.sums[3][token]))) * scale;
+    if constexpr (Min) {
+      unrolled<8>([&](auto j) RLX_LAMBDA { part = ffma(fset(t.sums[8 * token + j]), min[j], part); });
+    }
+    add_scaled(t, token, part);
+  }
+}
+
+#define RLX_MULTIPLY(b, high, low)                          \
+  do {                                                      \
+    _tile_zero(high);                                       \
+    _tile_zero(low);                                        \
+    _tile_loadd(0, t.planes + 32 * (b), t.stride);          \
+    _tile_loadd(1, t.planes + kChunk + 32 * (b), t.stride); \
+    _tile_loadd(2, panel.planes[0][g][8 * (b)], 64);        \
+    _tile_dpbssd(high, 0, 2);                               \
+    _tile_dpbssd(low, 1, 2);                                \
+  } while (false)
+#define RLX_STORE(b, high, low)                     \
+  do {                                              \
+    _tile_stored(high, panel.sums[2 * (b)], 64);    \
+    _tile_stored(low, panel.sums[2 * (b) + 1], 64); \
+  } while (false)
+
+// A block is stored while the next one is multiplied, and all are before any is scaled: a sum that is read while its tile is still being
+// stored waits for that.
+template <bool Min>
+void tile_block32(const Tokens& t, size_t blocks, Panel& panel, size_t g) {
+  RLX_MULTIPLY(0, 4, 5);
+  for (size_t b = 0; b < blocks; b += 2) {
+    if (b + 1 < blocks) RLX_MULTIPLY(b + 1, 6, 7);
+    RLX_STORE(b, 4, 5);
+    if (b + 2 < blocks) RLX_MULTIPLY(b + 2, 4, 5);
+    if (b + 1 < blocks) RLX_STORE(b + 1, 6, 7);
+  }
+  F scale[8], min[8];
+  unrolled<8>([&](auto b) RLX_LAMBDA {
+    scale[b] = fload(panel.scale[g][b]);
+    if constexpr (Min) min[b] = fload(panel.min[g][b]);
+  });
+  const auto add = [&](size_t token, auto b, F part) RLX_LAMBDA {
+    const I whole = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[2 * b][token]), 7), iload(panel.sums[2 * b + 1][token]));
+    part = ffma(ifloat(whole), scale[b], part);
+    if constexpr (Min) part = ffma(fset(t.sums[8 * token + b]), min[b], part);
+    return part;
+  };
+  for (size_t token = 0; token < t.count; ++token) {
+    if (g == 0) ask_for_next(t, token);
+    F part = fzero();
+    if (blocks == 8) {
+      unrolled<8>([&](auto b) RLX_LAMBDA { part = add(token, b, part); });
+    } else {
+      for (size_t b = 0; b < blocks; ++b) part = add(token, b, part);
+    }
+    add_scaled(t, token, part);
+  }
+}
+#undef RLX_MULTIPLY
+#undef RLX_STORE
+
+template <bool Min>
+void run_tokens(const RowsTask& task, size_t chunk, Panel& panel) {
+  const ActView& act = task.act;
+  const size_t blocks = (min_size(kChunk, task.k - chunk * kChunk) + 31) / 32;
+  for (size_t token = task.t0; token < task.t1; token += kTile) {
+    const size_t count = min_size(kTile, task.t1 - token);
+    Tokens t = {act.planes(chunk, token), act.value_bytes, count, act.sums(chunk) + 8 * token, act.scales(chunk) + token,
+                task.out + (token - task.t0) * kRowStep};
+    alignas(64) float sums[8 * kTile];
+    if (count < kTile) {
+      memcpy(panel.rest, t.planes, count * sizeof panel.rest[0]);
+      memcpy(sums, t.sums, count * 8 * sizeof(float));
+      memset(sums + 8 * count, 0, (kTile - count) * 8 * sizeof(float));
+      t.planes = panel.rest[0];
+      t.stride = sizeof panel.rest[0];
+      t.sums = sums;
+      __asm__ __volatile__("" : : : "memory");
+    }
+    for (size_t g = 0; g < kGroups; ++g, t.out += kTile) {
+      if (is_k_block(task.type)) tile_block256<Min>(t, panel, g);
+      else tile_block32<Min>(t, blocks, panel, g);
+    }
+  }
+}
+
+}  // namespace
+
+void panel_packed(const PanelTask& p) {
+  const RowsTask& task = p.rows;
+  Panel& panel = *static_cast<Panel*>(p.panel);
+  memset(task.out, 0, (task.t1 - task.t0) * kRowStep * sizeof(float));
+  memset(panel.rest, 0, sizeof panel.rest);
+  // Tokens, and half of them for 32-blocks: 0 and 1 have the activations, 2 and 3 the weights, the others sums.
+  const bool folded = is_k_block(task.type);
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) {
+    config.rows[tile] = tile < 2 || tile > 3 || folded ? kTile : kTile / 2;
+    config.row_bytes[tile] = tile < 2 && !folded ? 32 : 64;
+  }
+  _tile_loadconfig(&config);
+  for (size_t c = 0; c < chunks_of(task.k); ++c) {
+    build(task, c, panel);
+    if (has_min(task.type)) run_tokens<true>(task, c, panel);
+    else run_tokens<false>(task, c, panel);
+  }
+  // Or the system would save 8 KB of tiles whenever this thread makes room for another.
+  _tile_release();
+}
+
+}  // namespace rlx::kernels::RLX_ISA
