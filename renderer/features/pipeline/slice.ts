@@ -124,9 +124,8 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       const { passAt } = get();
       // The chosen pass is where the step begins, whether or not it changed anything.
       const list =
-        current(get().passes)?.passes.filter(
-          ({ changed, index }) => changed || passes === "all" || index === passAt,
-        ) ?? [];
+        current(get().passes)?.passes.filter(({ changed, index }) => changed || passes === "all" || index === passAt) ??
+        [];
       const at = list.findIndex(({ index }) => index === passAt);
       const next = list[Math.min(list.length - 1, Math.max(0, at + step))];
       if (next !== undefined && next.index !== passAt) get().choosePass(next.index);
