@@ -285,9 +285,9 @@ float in_order_of_singles(Type type, const float* w, const float* x, size_t k, s
 
 TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
   for (Type type : kAll) {
-    for (const size_t width : {size_t{1024}, size_t{5120}}) {
+    for (const size_t width : {size_t{1024}, size_t{2048}, size_t{5120}}) {
       for (size_t tokens : {1, 3}) {
-        const Problem p = make(type, width, 37, tokens, 41);
+        const Problem p = make(type, width, 69, tokens, 41);
         const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(tokens));
         std::vector<float> plain(tokens * p.n), asked(tokens * p.n);
         k.matmul(args(p, act, plain.data()), scratch.get());
