@@ -6,28 +6,9 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-// Where a core waits for lines that it has asked for, it waits for more of them at a time in two places than in one: rows of 2048 and 8192
-// are read 1.05 to 1.25 times as fast. Shorter ones lose by it.
-RLX_INLINE bool in_two_places(const RowsTask& task) {
-  return task.ask == Ask::near && task.rows == 2 * W && task.k >= 2048;
-}
-
 // Sixteen rows at a time share the sum of their lanes.
 template <int T, class Row>
 RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
-  if constexpr (T == 1) {
-    if (in_two_places(task)) {
-      F totals[2 * W];
-      for (size_t r = 0; r < W; ++r) {
-        const uint8_t* row = task.w + r * task.row_bytes;
-        one_row(row, &totals[r]);
-        one_row(row + W * task.row_bytes, &totals[W + r]);
-      }
-      fstore(task.out, fsum_each(totals));
-      fstore(task.out + W, fsum_each(totals + W));
-      return;
-    }
-  }
   for (size_t r0 = 0; r0 < task.rows; r0 += W) {
     const size_t n = min_size(W, task.rows - r0);
     F totals[T][W];
@@ -45,9 +26,27 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
   }
 }
 
+// Thirty-two rows against one token, in two places: where a core waits for lines that it has asked for, it waits for more of them at a
+// time than in one. With Q8_0 a model then takes 6 to 7 % less time a token; K blocks, which have more to compute, take the same.
+template <class Row>
+RLX_INLINE void in_two_places(const RowsTask& task, Row one_row) {
+  F totals[2 * W];
+  for (size_t r = 0; r < W; ++r) {
+    const uint8_t* row = task.w + r * task.row_bytes;
+    one_row(row, &totals[r]);
+    one_row(row + W * task.row_bytes, &totals[W + r]);
+  }
+  fstore(task.out, fsum_each(totals));
+  fstore(task.out + W, fsum_each(totals + W));
+}
+
 template <class Block, int T>
 void rows_block32(const RowsTask& task) {
-  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_block32<Block, T>(task, row, total); });
+  const auto row = [&](const uint8_t* at, F* total) RLX_LAMBDA { row_block32<Block, T>(task, at, total); };
+  if constexpr (T == 1) {
+    if (task.ask == Ask::near && task.rows == 2 * W) return in_two_places(task, row);
+  }
+  by_sixteen<T>(task, row);
 }
 template <class Block, size_t Fours>
 void rows_fours45(const RowsTask& task) {
