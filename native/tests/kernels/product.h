@@ -1,0 +1,126 @@
+// A product for the tests: random packed rows and activations, the exact result in f64, and how far a kernel may be from it.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "blocks.h"
+
+namespace test {
+
+struct Problem {
+  Type type;
+  size_t k, n, tokens;
+  Buffer w;
+  std::vector<float> x;
+  std::vector<double> exact;  // [tokens][n]
+  double size = 0.0;          // rms of sqrt(sum (w_i x_i)^2): what a sum of these products comes to
+  size_t stride() const { return row_bytes(type, k); }
+};
+
+inline void multiply(Problem& p) {
+  std::vector<float> row(std::max<size_t>(p.k, 1));
+  p.exact.assign(p.tokens * p.n, 0.0);
+  const Dispatch& scalar = *dispatch_for(Isa::scalar);
+  double squares = 0.0;
+  for (size_t r = 0; r < p.n; ++r) {
+    scalar.dequantize(p.type, p.w.get() + r * p.stride(), row.data(), p.k);
+    for (size_t t = 0; t < p.tokens; ++t) {
+      double s = 0.0;
+      for (size_t i = 0; i < p.k; ++i) {
+        const double v = static_cast<double>(row[i]) * static_cast<double>(p.x[t * p.k + i]);
+        s += v;
+        squares += v * v;
+      }
+      p.exact[t * p.n + r] = s;
+    }
+  }
+  p.size = std::sqrt(squares / static_cast<double>(p.tokens * p.n));
+}
+
+// Error relative to the size of the sums, not to their values, which may cancel to nearly nothing.
+inline double error_of(const Problem& p, const float* y) {
+  double error = 0.0;
+  for (size_t i = 0; i < p.exact.size(); ++i) error += std::pow(static_cast<double>(y[i]) - p.exact[i], 2);
+  return std::sqrt(error / static_cast<double>(p.exact.size())) / p.size;
+}
+inline void check_product(const Problem& p, const std::vector<float>& y, double limit) {
+  const double e = error_of(p, y.data());
+  ++checks;
+  if (!(e <= limit)) {
+    fail("%s k %zu n %zu tokens %zu: error %.3g, at most %.3g", type_info(p.type).name, p.k, p.n, p.tokens, e, limit);
+  }
+}
+
+inline Problem make(Type type, size_t k, size_t n, size_t tokens, uint64_t seed) {
+  Problem p = {type, k, n, tokens, buffer(row_bytes(type, k) * n), std::vector<float>(tokens * k), {}, 0.0};
+  Random random(seed);
+  random_blocks(type, p.w.get(), n * k / type_info(type).block, random);
+  for (float& v : p.x) v = random.activation();
+  multiply(p);
+  return p;
+}
+
+inline Buffer prepared(const Dispatch& k, const Problem& p) {
+  const ActKind kind = act_kind(p.type);
+  Buffer act = buffer(act_bytes(kind, p.k, p.tokens));
+  // In two token ranges and two chunk ranges: the cut must not matter.
+  const size_t chunks = chunks_of(p.k), half = p.tokens / 2;
+  for (size_t part = 0; part < 2; ++part) {
+    const size_t c0 = part == 0 ? 0 : chunks / 2, c1 = part == 0 ? chunks / 2 : chunks;
+    k.prepare({kind, p.x.data(), p.k, p.k, p.tokens, 0, half, c0, c1, act.get()});
+    k.prepare({kind, p.x.data(), p.k, p.k, p.tokens, half, p.tokens, c0, c1, act.get()});
+  }
+  return act;
+}
+
+inline MatmulArgs args(const Problem& p, const Buffer& act, float* y) {
+  MatmulArgs a = {};
+  a.type = p.type;
+  a.w = p.w.get();
+  a.row_bytes = p.stride();
+  a.k = p.k;
+  a.n1 = p.n;
+  a.act = act.get();
+  a.tokens = p.tokens;
+  a.t1 = p.tokens;
+  a.y = y;
+  a.ldy = p.n;
+  return a;
+}
+
+inline std::vector<float> run(const Dispatch& k, const Problem& p) {
+  std::vector<float> y(p.tokens * p.n, NAN);
+  const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(p.tokens));
+  k.matmul(args(p, act, y.data()), scratch.get());
+  return y;
+}
+
+// Error of 8-bit activations with one scale per 32 (block 32) or 256, as an engine that rounds to int8 has it:
+// ours must be well below.
+inline double rounding_to_bytes(const Problem& p) {
+  Problem q = {p.type, p.k, p.n, p.tokens, buffer(p.stride() * p.n), p.x, {}, 0.0};
+  std::memcpy(q.w.get(), p.w.get(), p.stride() * p.n);
+  const size_t group = type_info(p.type).block;
+  for (size_t i = 0; i < q.x.size(); i += group) {
+    float top = 0.0f;
+    for (size_t j = i; j < i + group; ++j) top = std::max(top, std::fabs(q.x[j]));
+    const float scale = top / 127.0f;
+    for (size_t j = i; j < i + group; ++j) q.x[j] = scale == 0.0f ? 0.0f : std::nearbyint(q.x[j] / scale) * scale;
+  }
+  multiply(q);
+  const std::vector<float> y(q.exact.begin(), q.exact.end());
+  return error_of(p, y.data());
+}
+
+inline double limit_of(Type type) {
+  switch (act_kind(type)) {
+    case ActKind::f32:
+    case ActKind::f16: return 1e-6;
+    case ActKind::i16_block32: return 1e-3;
+    case ActKind::i8_groups256: return 2e-2;
+  }
+  return 0.0;
+}
+
+}  // namespace test

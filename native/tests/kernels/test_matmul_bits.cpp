@@ -1,0 +1,173 @@
+// Products bit for bit: however they are cut, however memory is asked for the weights, through tiles or not, and in ggml's order.
+#include <tuple>
+
+#include "product.h"
+
+using namespace test;
+
+namespace {
+
+// As ggml adds in its tiles: each output is W running sums, one for every W-th product, then halves added to halves.
+float in_order_of_tiles(const float* w, const float* x, size_t k, size_t lanes) {
+  std::vector<float> sums(lanes, 0.0f);
+  for (size_t i = 0; i < k; ++i) sums[i % lanes] = std::fma(w[i], x[i], sums[i % lanes]);
+  for (size_t half = lanes / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+  }
+  return sums[0];
+}
+
+// As it adds a single product: four times as many sums, what is behind whole groups of them in turn.
+float in_order_of_singles(Type type, const float* w, const float* x, size_t k, size_t lanes) {
+  const size_t group = 4 * lanes, whole = k / group * group;
+  std::vector<float> sums(group, 0.0f), of_lanes(lanes);
+  for (size_t i = 0; i < whole; ++i) sums[i % group] = std::fma(w[i], x[i], sums[i % group]);
+  for (size_t i = 0; i < lanes; ++i) of_lanes[i] = (sums[i] + sums[2 * lanes + i]) + (sums[lanes + i] + sums[3 * lanes + i]);
+  for (size_t half = lanes / 2; half > 0; half /= 2) {
+    const bool neighbours = lanes == 8 && half < 4;
+    for (size_t i = 0; i < half; ++i) of_lanes[i] = neighbours ? of_lanes[2 * i] + of_lanes[2 * i + 1] : of_lanes[i] + of_lanes[i + half];
+  }
+  if (type == Type::f16) {
+    double total = of_lanes[0];
+    for (size_t i = whole; i < k; ++i) total += static_cast<double>(w[i] * x[i]);
+    return static_cast<float>(total);
+  }
+  float total = of_lanes[0];
+  for (size_t i = whole; i < k; ++i) {
+    const volatile float product = w[i] * x[i];
+    total = i < k / (lanes / 2) * (lanes / 2) ? total + product : std::fma(w[i], x[i], total);
+  }
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
+  for (Type type : kAll) {
+    for (const auto& [tokens, width] : {std::pair<size_t, size_t>{3, 512}, {29, 512}, {5, 5120}}) {
+      const size_t step = tokens < kGemmMinTokens ? 2 : 7;
+      const Problem p = make(type, width, 100, tokens, 3);
+      const std::vector<float> whole = run(k, p);
+      std::vector<float> y(whole.size(), NAN);
+      const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(0));
+      for (size_t t = 0; t < tokens; t += step) {
+        for (size_t n = 0; n < p.n; n += 33) {
+          MatmulArgs a = args(p, act, y.data());
+          a.n0 = n;
+          a.n1 = std::min(n + 33, p.n);
+          a.t0 = t;
+          a.t1 = std::min(t + step, tokens);
+          k.matmul(a, scratch.get());
+        }
+      }
+      check_same(type_info(type).name, whole.data(), y.data(), y.size() * sizeof(float));
+    }
+  }
+}
+
+TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
+  for (Type type : kAll) {
+    for (const size_t width : {size_t{1024}, size_t{2048}, size_t{5120}}) {
+      for (size_t tokens : {1, 3}) {
+        const Problem p = make(type, width, 69, tokens, 41);
+        const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(tokens));
+        std::vector<float> plain(tokens * p.n), asked(tokens * p.n);
+        k.matmul(args(p, act, plain.data()), scratch.get());
+        for (const Ask ask : {Ask::far, Ask::near}) {
+          MatmulArgs a = args(p, act, asked.data());
+          a.ask = ask;
+          k.matmul(a, scratch.get());
+          check_same(type_info(type).name, asked.data(), plain.data(), plain.size() * sizeof(float));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: tiles give the bits of AVX-512, whatever they hold") {
+  if (k.isa != Isa::amx) return;
+  const Dispatch& plain = *dispatch_for(Isa::avx512);
+  for (Type type : kAll) {
+    if (is_float(type)) continue;
+    // Rows and tokens that fill no tile, one tile, and more than a pass; rows of blocks that are no whole chunk.
+    const size_t narrow = type_info(type).block == kChunk ? 256 : 288;
+    for (const auto& [width, rows, tokens] : {std::tuple<size_t, size_t, size_t>{narrow, 32, 6}, {narrow, 45, 16}, {1024, 33, 47}, {512, 16, 530}}) {
+      const Problem p = make(type, width, rows, tokens, 43);
+      const std::vector<float> tiles = run(k, p), words = run(plain, p);
+      check_same(type_info(type).name, tiles.data(), words.data(), words.size() * sizeof(float));
+    }
+  }
+}
+
+TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut and number of tokens") {
+  const size_t lanes = is_avx512(k.isa) ? 16 : k.isa == Isa::avx2 ? 8 : 0;
+  for (Type type : {Type::f32, Type::f16}) {
+    const ActKind kind = type == Type::f16 ? ActKind::f16 : ActKind::f32;
+    for (const auto& shape : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}, {1000, 45}, {1003, 44}}) {
+      const size_t tokens = 17, width = shape.first, rows = shape.second;
+      const bool tiles = lanes != 0 && width % lanes == 0 && rows % 4 == 0;
+      Problem p = make(type, width, rows, tokens, 31);
+      if (type == Type::f16) {
+        std::vector<uint16_t> halves(p.x.size());
+        k.f32_to_f16(p.x.data(), halves.data(), halves.size());
+        k.f16_to_f32(halves.data(), p.x.data(), halves.size());
+        multiply(p);
+      }
+      const auto product = [&](size_t first, size_t count) {
+        const Buffer act = buffer(act_bytes(kind, width, count)), scratch = buffer(matmul_scratch_bytes(count));
+        const float* x = p.x.data() + first * width;
+        k.prepare({kind, x, width, width, count, 0, count, 0, chunks_of(width), act.get()});
+        std::vector<float> y(count * p.n, NAN);
+        MatmulArgs a = args(p, act, y.data());
+        a.tokens = a.t1 = count;
+        a.as_ggml = true;
+        a.rows = p.n;
+        for (size_t n = 0; n < p.n; n += kRowStep) {
+          a.n0 = n;
+          a.n1 = std::min(n + kRowStep, p.n);
+          k.matmul(a, scratch.get());
+        }
+        return y;
+      };
+      const std::vector<float> all = product(0, tokens);
+      check_product(p, all, 1e-6);
+      for (size_t t = 0; t < tokens; ++t) check_same("one token", product(t, 1).data(), &all[t * p.n], p.n * sizeof(float));
+      check_same("six tokens", product(3, 6).data(), &all[3 * p.n], 6 * p.n * sizeof(float));
+      if (lanes == 0) continue;
+      std::vector<float> row(width);
+      for (size_t r = 0; r < p.n; ++r) {
+        k.dequantize(type, p.w.get() + r * p.stride(), row.data(), width);
+        for (size_t t = 0; t < tokens; ++t) {
+          const float* x = &p.x[t * width];
+          const float expected = tiles ? in_order_of_tiles(row.data(), x, width, lanes)
+                                       : in_order_of_singles(type, row.data(), x, width, lanes);
+          check_same("order", &expected, &all[t * p.n + r], sizeof expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: as ggml, silu behind the last whole vector is the system's") {
+  const size_t lanes = is_avx512(k.isa) ? 16 : k.isa == Isa::avx2 ? 8 : 4, width = 64, rows = 45;
+  for (size_t tokens : {1, 9}) {
+    const Problem p = make(Type::f32, width, rows, tokens, 37);
+    const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(0));
+    std::vector<float> plain(tokens * rows), gated(tokens * rows);
+    MatmulArgs a = args(p, act, plain.data());
+    a.as_ggml = true;
+    a.rows = rows;
+    k.matmul(a, scratch.get());
+    a.y = gated.data();
+    a.glu = Glu::silu;
+    k.matmul(a, scratch.get());
+    for (size_t i = 0; i < plain.size(); ++i) {
+      const float expected = plain[i] / (1.0f + std::exp(-plain[i]));
+      if (i % rows >= rows / lanes * lanes) {
+        check_same("behind", &expected, &gated[i], sizeof expected);
+      } else {
+        check_close("within", &gated[i], std::vector<double>{expected}.data(), 1, 1e-6);
+      }
+    }
+  }
+}
