@@ -47,20 +47,24 @@ void test_memory() {
   CHECK(same(code_of([] { rlx::Pages impossible(size_t{1} << 62); }), "ENV_NO_MEMORY"));
 }
 
-// A trial on a machine that takes `near` times as long where products ask close ahead; what is asked after it.
-rlx::kernels::Ask after_trials(rlx::Asking& asking, double near, size_t tokens) {
+// A machine that takes `near` times as long where products ask close ahead, and `drift` times as long for the second token of a trial.
+struct Machine {
+  double near, drift = 1.0;
+};
+
+// What products ask after so many tokens there.
+rlx::kernels::Ask after_trials(rlx::Asking& asking, Machine machine, size_t count, size_t tokens) {
   using rlx::kernels::Ask;
   std::vector<rlx::Trial> products;
-  for (size_t i = 0; i < 16; ++i) products.emplace_back(asking, asking.begins_near());
+  for (size_t i = 0; i < count; ++i) products.emplace_back(asking, asking.begins_near());
   Ask last = Ask::none;
   for (size_t token = 0; token < tokens; ++token) {
-    for (size_t i = 0; i < products.size(); ++i) {
+    for (size_t i = 0; i < count; ++i) {
       products[i].begin();
       last = products[i].ask();
       CHECK(products[i].is_timed() == (token % 64 == 1 || token % 64 == 2));
-      // Products differ, and the second token of a trial is slower for all.
-      const double slower = static_cast<double>(1 + i) * (token % 64 == 2 ? 1.3 : 1.0);
-      if (products[i].is_timed()) products[i].took(64, slower * (last == Ask::near ? near : 1.0));
+      const double slower = static_cast<double>(1 + i) * (token % 64 == 2 ? machine.drift : 1.0);
+      if (products[i].is_timed()) products[i].took(64, slower * (last == Ask::near ? machine.near : 1.0));
     }
   }
   return last;
@@ -70,27 +74,46 @@ void test_asking() {
   using rlx::Asking;
   using rlx::kernels::Ask;
   for (const Ask usual : {Ask::none, Ask::far}) {
+    // However memory changes between the two tokens of a trial, and however many products there are.
+    for (const size_t products : {1, 3, 16, 17}) {
+      for (const double drift : {0.7, 0.8, 1.0, 1.25, 1.5}) {
+        for (const double near : {0.7, 0.9, 0.99, 1.1, 1.4}) {
+          Asking asking(usual);
+          CHECK(after_trials(asking, {near, drift}, products, 4 * 64) == (near < 0.98 ? Ask::near : usual));
+        }
+      }
+    }
     Asking asking(usual);
-    CHECK(after_trials(asking, 0.7, 1) == usual);
-    CHECK(after_trials(asking, 0.7, 10) == Ask::near);
+    CHECK(after_trials(asking, {0.7}, 16, 1) == usual);
+    CHECK(after_trials(asking, {0.7}, 16, 10) == Ask::near);
     // Another hour: what was found before is outvoted.
-    CHECK(after_trials(asking, 1.4, 10 + 64 * 4) == usual);
-    Asking same(usual);
-    CHECK(after_trials(same, 0.99, 10) == usual);
+    CHECK(after_trials(asking, {1.4}, 16, 10 + 64 * 2) == usual);
+    Asking alone(usual);
+    CHECK(after_trials(alone, {0.7}, 1, 10 + 64 * 3) == Ask::near);
+    CHECK(after_trials(alone, {1.4}, 1, 64 * 8) == usual);
     Asking idle(usual);
     rlx::Trial trial(idle, true);
     for (size_t token = 0; token < 200; ++token) trial.begin();  // a thread that got nothing to do
     CHECK(idle.best() == usual);
   }
+}
+
+void test_who_asks() {
+  using rlx::Asking;
+  using rlx::kernels::Ask;
+  using rlx::kernels::Type;
   const auto& scalar = *rlx::kernels::dispatch_for(rlx::kernels::Isa::scalar);
-  CHECK(Asking::of(scalar, rlx::kernels::Type::q4_k, 1024) == nullptr);
+  CHECK(Asking::of(scalar, Type::q4_k, 1024) == nullptr);
   const auto& best = *rlx::kernels::dispatch(nullptr);
-  CHECK(Asking::of(best, rlx::kernels::Type::f32, 1024) == nullptr);
+  CHECK(Asking::of(best, Type::f32, 1024) == nullptr);
   if (!rlx::kernels::is_x86(best.isa)) return;
-  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 1024) == Asking::of(best, rlx::kernels::Type::q4_k, 4096));
-  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 1024) != Asking::of(best, rlx::kernels::Type::q5_k, 1024));
-  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 1024)->usual() == Ask::none);
-  CHECK(Asking::of(best, rlx::kernels::Type::q4_k, 8192)->usual() == Ask::far);
+  CHECK(Asking::of(best, Type::q4_k, 1024) == Asking::of(best, Type::q4_k, 4096));
+  CHECK(Asking::of(best, Type::q4_k, 1024) != Asking::of(best, Type::q5_k, 1024));
+  for (const Type type : {Type::q4_k, Type::q8_0}) {
+    CHECK(Asking::of(best, type, 1024)->usual() == Ask::none);
+    CHECK(Asking::of(best, type, 8192)->usual() == Ask::far);
+  }
+  CHECK(Asking::of(best, Type::q6_k, 1024)->usual() == (rlx::kernels::is_avx512(best.isa) ? Ask::far : Ask::none));
 }
 
 void test_philox() {
@@ -284,6 +307,7 @@ int main() {
   core_tests::test_mapped_files();
   test_philox();
   test_asking();
+  test_who_asks();
   test_sampler();
   test_sampler_parts();
   test_plans();

@@ -1,7 +1,7 @@
-// How products of one token ask memory for the weights that come (kernels::Ask), found out while they run: on one processor asking close
+// How products of few tokens ask memory for the weights that come (kernels::Ask), found out while they run: on one processor asking close
 // ahead makes Q4_K 1.4 times as fast, on another it halves the rate, and nothing that a processor says of itself tells them apart.
-// So now and then two tokens are a trial: each product asks in one way in the first and in the other way in the second, and what most
-// products of a kind are faster with stays until the next trial.
+// So now and then two tokens are a trial: each product, on each thread by itself, asks in one way in the first and in the other way in
+// the second. What products of a kind were faster with of late is what all of them do.
 #pragma once
 
 #include <array>
@@ -23,26 +23,33 @@ class Asking {
 
   kernels::Ask usual() const { return usual_; }
   kernels::Ask best() const { return best_.load(std::memory_order_relaxed); }
-  // Which way comes first in a trial changes from product to product, so that a memory that gets slower is no one's fault.
-  bool begins_near() { return places_.fetch_add(1, std::memory_order_relaxed) % 2 == 1; }
-  // The time of one product that asked close ahead, as a share of its time in the usual way.
-  void compared(float share);
+  // Which way the next product's first trial begins with: each comes first in half of them.
+  bool begins_near() { return products_.fetch_add(1, std::memory_order_relaxed) % 2 == 1; }
+  // The time of one product that asked close ahead, as a share of its time in the usual way, and which of the two came first.
+  void compared(float share, bool near_first);
 
  private:
-  static constexpr size_t kKept = 64, kEvery = 16;
+  // The latest shares of one order.
+  struct Shares {
+    static constexpr size_t kKept = 32;
+    std::array<float, kKept> values{};
+    size_t count = 0;
+    float median() const;
+  };
+  // Of each order, before anything is decided.
+  static constexpr size_t kFew = 2;
   // Another way than the usual one must be better by more than noise.
   static constexpr float kBetter = 0.98f;
 
   const kernels::Ask usual_;
   std::atomic<kernels::Ask> best_;
-  std::atomic<size_t> places_{0};
+  std::atomic<size_t> products_{0};
   std::mutex mutex_;
-  std::array<float, kKept> shares_{};  // the latest
-  size_t count_ = 0;
+  Shares usual_first_, near_first_;
 };
 
-// One product's part in this, on one thread.
-class Trial {
+// One product's part in this, on one thread, which counts the tokens it had rows of.
+class alignas(64) Trial {
  public:
   Trial(Asking& asking, bool near_first) : asking_(&asking), near_first_(near_first) {}
 
@@ -56,7 +63,8 @@ class Trial {
   }
 
  private:
-  // Two tokens of 64: what the slower way costs is below a hundredth. The first token of all is left out: its weights may be on the disk.
+  // Two tokens of 64, one of which asks in the slower way: a sixtieth of what that costs. The first token of all is left out: its
+  // weights may be on the disk.
   static constexpr size_t kPeriod = 64, kFirst = 1, kSecond = 2;
 
   Asking* asking_;

@@ -89,10 +89,14 @@ inline MatmulArgs args(const Problem& p, const Buffer& act, float* y) {
   return a;
 }
 
-inline std::vector<float> run(const Dispatch& k, const Problem& p) {
+inline std::vector<float> run(const Dispatch& k, const Problem& p, Ask ask = Ask::none) {
   std::vector<float> y(p.tokens * p.n, NAN);
-  const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(p.tokens));
-  k.matmul(args(p, act, y.data()), scratch.get());
+  const size_t bytes = matmul_scratch_bytes(p.tokens);
+  const Buffer act = prepared(k, p), scratch = buffer(bytes);
+  std::memset(scratch.get(), 0xff, bytes);  // NaN, not what another product left there
+  MatmulArgs a = args(p, act, y.data());
+  a.ask = ask;
+  k.matmul(a, scratch.get());
   return y;
 }
 

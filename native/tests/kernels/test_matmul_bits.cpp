@@ -40,6 +40,9 @@ float in_order_of_singles(Type type, const float* w, const float* x, size_t k, s
   return total;
 }
 
+// Rows of blocks that are no whole chunk, where the type has such.
+size_t narrow(Type type) { return type_info(type).block == kChunk ? kChunk : kChunk + 32; }
+
 }  // namespace
 
 TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
@@ -67,20 +70,38 @@ TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
 
 TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
   for (Type type : kAll) {
-    for (const size_t width : {size_t{1024}, size_t{2048}, size_t{5120}}) {
+    for (const size_t width : {size_t{1024}, size_t{2048}, size_t{5120}, narrow(type)}) {
       for (size_t tokens : {1, 3}) {
         const Problem p = make(type, width, 69, tokens, 41);
-        const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(tokens));
-        std::vector<float> plain(tokens * p.n), asked(tokens * p.n);
-        k.matmul(args(p, act, plain.data()), scratch.get());
+        const std::vector<float> plain = run(k, p);
         for (const Ask ask : {Ask::far, Ask::near}) {
-          MatmulArgs a = args(p, act, asked.data());
-          a.ask = ask;
-          k.matmul(a, scratch.get());
+          const std::vector<float> asked = run(k, p, ask);
           check_same(type_info(type).name, asked.data(), plain.data(), plain.size() * sizeof(float));
         }
       }
     }
+  }
+}
+
+TEST_CASE("matmul: the two matrices of a gated pair may ask in two ways") {
+  for (const auto& [gate, up] : {std::pair{Type::q4_k, Type::q6_k}, {Type::q8_0, Type::q4_0}}) {
+    const Problem p = make(gate, 1024, 69, 1, 47), q = make(up, 1024, 69, 1, 48);
+    const auto product = [&](Ask ask, Ask ask2) {
+      std::vector<float> y(p.n, NAN);
+      const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(1));
+      MatmulArgs a = args(p, act, y.data());
+      a.glu = Glu::silu;
+      a.type2 = up;
+      a.w2 = q.w.get();
+      a.row_bytes2 = q.stride();
+      a.act2 = act.get();
+      a.ask = ask;
+      a.ask2 = ask2;
+      k.matmul(a, scratch.get());
+      return y;
+    };
+    const std::vector<float> plain = product(Ask::none, Ask::none), mixed = product(Ask::near, Ask::far);
+    check_same(type_info(gate).name, mixed.data(), plain.data(), plain.size() * sizeof(float));
   }
 }
 
@@ -89,13 +110,18 @@ TEST_CASE("matmul: tiles give the bits of AVX-512, whatever they hold") {
   const Dispatch& plain = *dispatch_for(Isa::avx512);
   for (Type type : kAll) {
     if (is_float(type)) continue;
-    // Rows and tokens that fill no tile, one tile, and more than a pass; rows of blocks that are no whole chunk.
-    const size_t narrow = type_info(type).block == kChunk ? 256 : 288;
-    for (const auto& [width, rows, tokens] : {std::tuple<size_t, size_t, size_t>{narrow, 32, 6}, {narrow, 45, 16}, {1024, 33, 47}, {512, 16, 530}}) {
+    const auto check = [&](size_t width, size_t rows, size_t tokens) {
       const Problem p = make(type, width, rows, tokens, 43);
       const std::vector<float> tiles = run(k, p), words = run(plain, p);
       check_same(type_info(type).name, tiles.data(), words.data(), words.size() * sizeof(float));
-    }
+    };
+    // Rows and tokens that fill no tile, one tile, and more than a pass.
+    check(narrow(type), 32, 6);
+    check(narrow(type), 45, 16);
+    check(1024, 33, 47);
+    check(512, 16, 530);
+    // Every number of blocks in a chunk.
+    for (size_t width = 0; width <= kChunk; width += type_info(type).block) check(width, 17, 7);
   }
 }
 

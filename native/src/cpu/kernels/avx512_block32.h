@@ -106,6 +106,16 @@ RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) 
   }
 }
 
+// What is behind the whole chunks of a row, fewer than eight blocks in chunk c.
+template <class Block, int T>
+RLX_INLINE void add_rest32(const Block* row, const RowsTask& task, size_t c, F* total) {
+  const size_t rest = task.k / 32 - 8 * c;
+  if (rest == 0) return;
+  Block last[8] = {};
+  memcpy(last, row + 8 * c, rest * sizeof(Block));
+  add32<Block, T>(last, task, c, total);
+}
+
 template <class Block, int T>
 RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) {
   const size_t count = task.k / 32;
@@ -122,10 +132,34 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
     for (; 8 * c + 32 <= count; c += 4) unrolled<4>([&](auto i) RLX_LAMBDA { add(c + i); });
   }
   for (; 8 * c + 8 <= count; ++c) add(c);
-  if (8 * c == count) return;
-  Block last[8] = {};
-  memcpy(last, b + 8 * c, (count - 8 * c) * sizeof(Block));
-  add32<Block, T>(last, task, c, total);
+  add_rest32<Block, T>(b, task, c, total);
+}
+
+// Two rows against one token, a chunk of each in turn. Each asks for the lines that come in its own place, and behind the end of that in
+// the next one, which lies behind that of the other row.
+struct Place {
+  const uint8_t *row, *end;
+  F* total;
+};
+template <class Block>
+RLX_INLINE void pair_block32(const RowsTask& task, const Place (&places)[2]) {
+  const size_t count = task.k / 32, skipped = static_cast<size_t>(places[1].end - places[0].end);
+  for (const Place& p : places) *p.total = fzero();
+  // A part of four chunks whose bytes are From .. To of these: 1024 values are whole lines.
+  constexpr size_t part = 8 * sizeof(Block);
+  const auto add = [&](size_t four, auto i) RLX_LAMBDA {
+    for (const Place& p : places) {
+      const uint8_t* piece = p.row + four * part;
+      const uint8_t* ahead = piece + kNear;
+      if (ahead >= p.end) ahead += skipped;
+      for (size_t line = (i * part + 63) / 64 * 64; line < (i + 1) * part; line += 64) __builtin_prefetch(ahead + line, 0, 3);
+      add32<Block, 1>(reinterpret_cast<const Block*>(piece) + 8 * i, task, four + i, p.total);
+    }
+  };
+  size_t c = 0;
+  for (; 8 * c + 32 <= count; c += 4) unrolled<4>([&](auto i) RLX_LAMBDA { add(c, i); });
+  for (; 8 * c + 8 <= count; ++c) add(c, Index<0>{});
+  for (const Place& p : places) add_rest32<Block, 1>(reinterpret_cast<const Block*>(p.row), task, c, p.total);
 }
 
 }  // namespace rlx::kernels::RLX_ISA

@@ -159,10 +159,9 @@ size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
 }
 
 size_t matmul_scratch_bytes(size_t tokens) {
-  const size_t panel_tokens = 512;  // kPanelTokens of the kernels
   const size_t rows = tokens != 0 && tokens < kGemmMinTokens ? kFewRows : kRowStep;
-  const size_t results = (tokens == 0 || tokens > panel_tokens ? panel_tokens : tokens) * rows * sizeof(float);
-  return 2 * results + kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 16384;
+  const size_t results = (tokens == 0 || tokens > kPanelTokens ? kPanelTokens : tokens) * rows * sizeof(float);
+  return 2 * results + kPanelBytes;
 }
 
 size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim) {

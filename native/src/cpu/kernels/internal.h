@@ -40,6 +40,20 @@ struct Floats {
 //   factors, int16 [8][4] (on AVX2 in the order of the quants, each twice).
 // (prepare.cpp writes them.)
 
+// Bits of the signed low planes of AMX.
+inline constexpr int kPlaneBits32 = 7, kPlaneBits256 = 6;
+
+// A chunk as two signed planes of bytes, value = 2^kBits * high + low.
+template <int kBits>
+RLX_INLINE void split_planes(const int16_t* values, int8_t* high, int8_t* low) {
+  constexpr int half = 1 << (kBits - 1), mask = 2 * half - 1;
+  for (size_t i = 0; i < kChunk; ++i) {
+    const int l = ((values[i] + half) & mask) - half;
+    low[i] = static_cast<int8_t>(l);
+    high[i] = static_cast<int8_t>((values[i] - l) >> kBits);
+  }
+}
+
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
 // |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of products that share a lane must fit int16:
 // at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K).
@@ -153,17 +167,18 @@ RLX_INLINE void touch_next_pages(const uint8_t* row, size_t bytes) {
 }
 
 // And those of x86 lose the walk when activations miss the first cache, which another program on the same core may have
-// half of, and where memory is far they do not look far enough ahead: then what comes is asked for, 1024 values at a time (a
-// multiple of 64 bytes in all types but Q6_K: so in rows of whole 1024 values each line once).
+// half of, and where memory is far they do not look far enough ahead: then what comes is asked for, 1024 values at a time with
+// AVX-512 (a multiple of 64 bytes in all types but Q6_K: so in rows of whole 1024 values each line once), 256 with AVX2.
 // Ask::far: 8 KB ahead into the second cache; processors that do not follow where software was first have time to. (On two
 // cores, by what the neighbours do: rows of 8192 1.0 to 2 times as fast, Q6_K of 1024 and 2048 0.95 to 1.45 times, but
 // Q4_K of those 0.9 to 1.1 times. In a whole model rows of 8192 take 5 to 8 % less time.)
 // Ask::near: 1.5 KB ahead into the first one. On a processor whose core gets 15 GB/s and reads alone at that rate, Q4_K is read
 // 1.3 to 1.4 times as fast, Q6_K 1.25, Q8_0 1.0 to 1.25; on others at half speed, because software may ask for fewer lines at once.
+inline constexpr size_t kNear = 1536;
 template <size_t Bytes>
 RLX_INLINE void ask_ahead(Ask ask, const uint8_t* piece) {
   if (ask == Ask::near) {
-    for (size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(piece + 1536 + line, 0, 3);
+    for (size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(piece + kNear + line, 0, 3);
   } else if (ask == Ask::far) {
     for (size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(piece + 8192 + line, 0, 2);
   }
@@ -179,9 +194,6 @@ struct PanelTask {
 };
 void panel_packed(const PanelTask&);
 void panel_float(const PanelTask&);
-inline constexpr size_t kPanelBytes = kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 16384;
-// Tokens handled per panel pass; bounds the scratch.
-inline constexpr size_t kPanelTokens = 512;
 
 // ---- entries of the table ----------------------------------------------------------------------------
 

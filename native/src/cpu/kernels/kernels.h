@@ -80,13 +80,14 @@ struct PrepareArgs {
 
 enum class Glu : uint8_t { none, silu, gelu_tanh, gelu_erf, relu };
 
-// y[t][n] = glu( scale * dot(w[n], x[t]) + bias[n] ) (* the same of w2) + add[t][n]
-// With glu != none and w2 set: y = act(w·x + bias) * (w2·x + bias2) + add. y may alias add.
 // How few tokens ask memory for the weights that come (internal.h). It changes no result: which is fastest depends on the processor and
 // on what its neighbours do.
 enum class Ask : uint8_t { none, far, near };
 // From here on activations miss the first cache, however they are laid out.
 inline constexpr size_t kLongRow = 5120;
+
+// y[t][n] = glu( scale * dot(w[n], x[t]) + bias[n] ) (* the same of w2) + add[t][n]
+// With glu != none and w2 set: y = act(w·x + bias) * (w2·x + bias2) + add. y may alias add.
 struct MatmulArgs {
   Type type;
   const void* w;          // row 0 of the matrix (not row n0)
@@ -108,6 +109,7 @@ struct MatmulArgs {
   const void* w2 = nullptr;
   size_t row_bytes2 = 0;
   const void* act2 = nullptr;
+  Ask ask2 = Ask::none;
   const float* bias2 = nullptr;
   // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on how many rows the matrix has.
   bool as_ggml = false;
@@ -119,6 +121,9 @@ struct MatmulArgs {
 inline constexpr size_t kRowStep = 32;
 // Few tokens: rows of one matrix of a gated pair before its partner's turn (see matmul.cpp).
 inline constexpr size_t kFewRows = 256;
+// Many tokens go through a panel of kRowStep rows, of this size at most, and in passes of so many tokens, which bounds the scratch.
+inline constexpr size_t kPanelBytes = kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 16384;
+inline constexpr size_t kPanelTokens = 512;
 // Private scratch of one thread for any `matmul` call (64-byte aligned). 0 tokens = upper bound for all counts.
 size_t matmul_scratch_bytes(size_t tokens);
 
@@ -243,7 +248,7 @@ struct Dispatch {
   size_t (*top_k)(const float* x, size_t n, TopEntry* out, size_t count);
 };
 
-// What this processor and this build can run, best last. Returns the count (at most 6).
+// What this processor and this build can run, best last. Returns the count, at most kIsaCount.
 size_t available_isas(Isa* out);
 Isa best_isa();
 const char* isa_name(Isa);

@@ -18,10 +18,21 @@ Scratch split(void* scratch, size_t tokens) {
   return {reinterpret_cast<float*>(p), reinterpret_cast<float*>(p + results), p + 2 * results};
 }
 
-void raw_rows(Type type, const void* w, size_t stride, const void* act, const MatmulArgs& a, size_t n0, size_t rows,
-              size_t t0, size_t t1, float* out, void* panel) {
-  const RowsTask task = {type, static_cast<const uint8_t*>(w) + n0 * stride, stride,          rows, a.k,
-                         view_act(act_kind(type), act, a.k, a.tokens),       t0,              t1,   out, a.ask};
+// One matrix of a product.
+struct Weights {
+  Type type;
+  const void* rows;
+  size_t row_bytes;
+  const void* act;
+  Ask ask;
+};
+Weights first_of(const MatmulArgs& a) { return {a.type, a.w, a.row_bytes, a.act, a.ask}; }
+Weights second_of(const MatmulArgs& a) { return {a.type2, a.w2, a.row_bytes2, a.act2, a.ask2}; }
+
+void raw_rows(const Weights& w, const MatmulArgs& a, size_t n0, size_t rows, size_t t0, size_t t1, float* out, void* panel) {
+  const Type type = w.type;
+  const ActView act = view_act(act_kind(type), w.act, a.k, a.tokens);
+  const RowsTask task = {type, static_cast<const uint8_t*>(w.rows) + n0 * w.row_bytes, w.row_bytes, rows, a.k, act, t0, t1, out, w.ask};
   if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task, a.rows);
   // With 16 lanes few running sums keep up with memory, and halves need no buffer.
   if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task, a.rows);
@@ -82,11 +93,11 @@ void matmul_few(const MatmulArgs& a, const Scratch& s, bool gated) {
       for (size_t n0 = b0; n0 < b1; n0 += kRowStep, at += step) visit(n0, min_size(kRowStep, b1 - n0), at);
     };
     each_step([&](size_t n0, size_t rows, size_t at) {
-      raw_rows(a.type, a.w, a.row_bytes, a.act, a, n0, rows, a.t0, a.t1, s.first + at, s.panel);
+      raw_rows(first_of(a), a, n0, rows, a.t0, a.t1, s.first + at, s.panel);
     });
     if (gated) {
       each_step([&](size_t n0, size_t rows, size_t at) {
-        raw_rows(a.type2, a.w2, a.row_bytes2, a.act2, a, n0, rows, a.t0, a.t1, s.second + at, s.panel);
+        raw_rows(second_of(a), a, n0, rows, a.t0, a.t1, s.second + at, s.panel);
       });
     }
     each_step([&](size_t n0, size_t rows, size_t at) {
@@ -103,8 +114,8 @@ void matmul_many(const MatmulArgs& a, const Scratch& s, bool gated) {
     const size_t t1 = min_size(t0 + kPanelTokens, a.t1);
     for (size_t n0 = a.n0; n0 < a.n1; n0 += kRowStep) {
       const size_t rows = min_size(kRowStep, a.n1 - n0);
-      raw_rows(a.type, a.w, a.row_bytes, a.act, a, n0, rows, t0, t1, s.first, s.panel);
-      if (gated) raw_rows(a.type2, a.w2, a.row_bytes2, a.act2, a, n0, rows, t0, t1, s.second, s.panel);
+      raw_rows(first_of(a), a, n0, rows, t0, t1, s.first, s.panel);
+      if (gated) raw_rows(second_of(a), a, n0, rows, t0, t1, s.second, s.panel);
       for (size_t t = t0; t < t1; ++t) {
         finish(a, s.first + (t - t0) * kRowStep, s.second + (t - t0) * kRowStep, n0, rows, t);
       }

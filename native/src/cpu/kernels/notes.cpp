@@ -24,6 +24,7 @@ constexpr KernelNote kAvx512[] = {
     {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
     {"matmul f32 f16, attention, with an f32 cache", "ggml's order of sums and its roundings"},
 };
+#if defined(RLX_HAVE_AMX)
 constexpr KernelNote kAmx[] = {
     kAvx512[0],
     {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "15-bit activations on two byte planes; decode vpdpbusd, prompt tdpbssd"},
@@ -31,6 +32,7 @@ constexpr KernelNote kAmx[] = {
     kAvx512[3],
     kAvx512[4],
 };
+#endif
 #endif
 #if defined(RLX_HAVE_ARM)
 constexpr KernelNote kNeon[] = {
@@ -67,6 +69,8 @@ size_t kernel_notes(Isa isa, const KernelNote** out) {
 #if defined(RLX_HAVE_X86)
     case Isa::avx2: return give(kAvx2, out);
     case Isa::avx512: return give(kAvx512, out);
+#endif
+#if defined(RLX_HAVE_AMX)
     case Isa::amx: return give(kAmx, out);
 #endif
 #if defined(RLX_HAVE_ARM)

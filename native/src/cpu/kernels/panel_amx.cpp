@@ -1,7 +1,6 @@
-// Many tokens against packed rows with AMX: tiles of 16 tokens and 16 rows, whose bytes are multiplied 16 x 16 x 64 at once.
+// Many tokens against packed rows with AMX: tiles of 16 tokens and 16 rows, 64 bytes of each multiplied at once (32 of 32-blocks).
 //
-// Activations are two planes of int8, value = unit * high + low (internal.h), and so are the weights of K blocks with their sub-block's
-// scale, q = 64 * high + low: four products, of which the two in the middle weigh the same, add up to the exact integer over a whole
+// Activations are two planes of int8 (split_planes), and so are the weights of K blocks with their sub-block's scale: four products, of which the two in the middle weigh the same, add up to the exact integer over a whole
 // chunk that panel_words.cpp has. Weights of 32-blocks are bytes: two products for each block. All that is not the product itself
 // happens in the order of panel_words.cpp, so that both give the same bits.
 #include <immintrin.h>
@@ -14,7 +13,6 @@ namespace {
 inline constexpr size_t kTile = 16;              // tokens, and rows, of a tile
 inline constexpr size_t kGroups = kRowStep / kTile;
 inline constexpr size_t kWords = kChunk / 4;     // of 4 weights, as a tile takes them
-inline constexpr int kUnitBits = 6;              // of the high plane of folded weights
 static_assert(W == kTile);
 
 struct Panel {
@@ -31,15 +29,6 @@ struct alignas(64) TileConfig {
   uint16_t row_bytes[16] = {};
   uint8_t rows[16] = {};
 };
-
-// Two planes of bytes, `low` in -32 .. 31.
-RLX_INLINE void split(const int16_t* q, int8_t* high, int8_t* low) {
-  for (size_t i = 0; i < kChunk; ++i) {
-    const int l = ((q[i] + 32) & 63) - 32;
-    low[i] = static_cast<int8_t>(l);
-    high[i] = static_cast<int8_t>((q[i] - l) >> kUnitBits);
-  }
-}
 
 // 16 rows of 256 bytes as words of 4, a row in each lane.
 RLX_INLINE void store_words(const int8_t (*rows)[kChunk], int32_t (*out)[kTile]) {
@@ -70,7 +59,7 @@ void build(const RowsTask& task, size_t chunk, Panel& panel) {
         panel.min[g][j][i] = u.min[j];
       }
       if (folded) {
-        split(q, high[i], low[i]);
+        split_planes<kPlaneBits256>(q, high[i], low[i]);
       } else {
         for (size_t j = 0; j < kChunk; ++j) high[i][j] = static_cast<int8_t>(q[j]);
       }
@@ -132,8 +121,8 @@ void tile_block256(const Tokens& t, Panel& panel, size_t g) {
   for (size_t token = 0; token < t.count; ++token) {
     if (g == 0) ask_for_next(t, token);
     const I middle = _mm512_add_epi32(iload(panel.sums[1][token]), iload(panel.sums[2][token]));
-    const I upper = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[0][token]), kUnitBits), middle);
-    F part = ifloat(_mm512_add_epi32(_mm512_slli_epi32(upper, kUnitBits), iload(panel.sums[3][token]))) * scale;
+    const I upper = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[0][token]), kPlaneBits256), middle);
+    F part = ifloat(_mm512_add_epi32(_mm512_slli_epi32(upper, kPlaneBits256), iload(panel.sums[3][token]))) * scale;
     if constexpr (Min) {
       unrolled<8>([&](auto j) RLX_LAMBDA { part = ffma(fset(t.sums[8 * token + j]), min[j], part); });
     }
@@ -174,7 +163,7 @@ void tile_block32(const Tokens& t, size_t blocks, Panel& panel, size_t g) {
     if constexpr (Min) min[b] = fload(panel.min[g][b]);
   });
   const auto add = [&](size_t token, auto b, F part) RLX_LAMBDA {
-    const I whole = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[2 * b][token]), 7), iload(panel.sums[2 * b + 1][token]));
+    const I whole = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[2 * b][token]), kPlaneBits32), iload(panel.sums[2 * b + 1][token]));
     part = ffma(ifloat(whole), scale[b], part);
     if constexpr (Min) part = ffma(fset(t.sums[8 * token + b]), min[b], part);
     return part;
@@ -201,14 +190,11 @@ void run_tokens(const RowsTask& task, size_t chunk, Panel& panel) {
     const size_t count = min_size(kTile, task.t1 - token);
     Tokens t = {act.planes(chunk, token), act.value_bytes, count, act.sums(chunk) + 8 * token, act.scales(chunk) + token,
                 task.out + (token - task.t0) * kRowStep};
-    alignas(64) float sums[8 * kTile];
     if (count < kTile) {
       memcpy(panel.rest, t.planes, count * sizeof panel.rest[0]);
-      memcpy(sums, t.sums, count * 8 * sizeof(float));
-      memset(sums + 8 * count, 0, (kTile - count) * 8 * sizeof(float));
+      memset(panel.rest[count], 0, (kTile - count) * sizeof panel.rest[0]);
       t.planes = panel.rest[0];
       t.stride = sizeof panel.rest[0];
-      t.sums = sums;
       __asm__ __volatile__("" : : : "memory");
     }
     for (size_t g = 0; g < kGroups; ++g, t.out += kTile) {
@@ -224,15 +210,15 @@ void panel_packed(const PanelTask& p) {
   const RowsTask& task = p.rows;
   Panel& panel = *static_cast<Panel*>(p.panel);
   memset(task.out, 0, (task.t1 - task.t0) * kRowStep * sizeof(float));
-  memset(panel.rest, 0, sizeof panel.rest);
-  // Tokens, and half of them for 32-blocks: 0 and 1 have the activations, 2 and 3 the weights, the others sums.
+  // Tiles 0 and 1 have activations, 2 and 3 weights, the others sums. 32-blocks have half the bytes of a token, and words of a weight.
   const bool folded = is_k_block(task.type);
   TileConfig config;
   for (int tile = 0; tile < 8; ++tile) {
     config.rows[tile] = tile < 2 || tile > 3 || folded ? kTile : kTile / 2;
     config.row_bytes[tile] = tile < 2 && !folded ? 32 : 64;
   }
-  _tile_loadconfig(&config);
+  // Not _tile_loadconfig: some versions of GCC believe that it reads eight bytes and leave out the others' stores.
+  __asm__ __volatile__("ldtilecfg %0" : : "m"(config));
   for (size_t c = 0; c < chunks_of(task.k); ++c) {
     build(task, c, panel);
     if (has_min(task.type)) run_tokens<true>(task, c, panel);

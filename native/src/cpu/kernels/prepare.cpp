@@ -140,17 +140,6 @@ void store_planes16(const int16_t* q, int8_t* out) {
   }
 }
 
-// Two signed planes, value = 2^kBits * high + low.
-template <int kBits>
-void store_planes(const int16_t* q, int8_t* out) {
-  constexpr int half = 1 << (kBits - 1), mask = 2 * half - 1;
-  for (size_t i = 0; i < kChunk; ++i) {
-    const int low = ((q[i] + half) & mask) - half;
-    out[i] = static_cast<int8_t>((q[i] - low) >> kBits);
-    out[kChunk + i] = static_cast<int8_t>(low);
-  }
-}
-
 // One plane of quants and the factors, in the order of internal.h.
 void store_groups(const Groups& g, int8_t* out) {
 #if defined(RLX_ISA_NEON)
@@ -210,9 +199,9 @@ void prepare(const PrepareArgs& a) {
         case Form::words: memcpy(out, g.values, sizeof g.values); break;
         case Form::groups: store_groups(g, bytes); break;
         case Form::planes16: store_planes16(g.values, bytes); break;
-        case Form::planes256: store_planes<8>(g.values, bytes); break;
-        case Form::planes64: store_planes<6>(g.values, bytes); break;
-        case Form::planes128: store_planes<7>(g.values, bytes); break;
+        case Form::planes256: split_planes<8>(g.values, bytes, bytes + kChunk); break;
+        case Form::planes64: split_planes<kPlaneBits256>(g.values, bytes, bytes + kChunk); break;
+        case Form::planes128: split_planes<kPlaneBits32>(g.values, bytes, bytes + kChunk); break;
         case Form::lanes32:
 #if defined(RLX_ISA_AVX512)
           store_lanes32(g.values, sums, bytes, writable(view.lane_planes(c, t)));

@@ -26,7 +26,8 @@ struct Matrix {
   kernels::Type gate_type = kernels::Type::f32;
   size_t rows = 0, chunk = 0, first_item = 0;
   Asking* asking = nullptr;
-  std::vector<Trial> trials;  // of each thread
+  Asking* gate_asking = nullptr;
+  std::vector<Trial> trials;  // of each thread; none where the two matrices are of two kinds, whose times nobody could tell apart
 };
 
 class LinearBase : public Op {
@@ -71,7 +72,7 @@ class LinearBase : public Op {
     if (!alone_) return;
     prepare(0, 1, thread.scratch);
     for (Matrix& m : matrices_)
-      if (m.asking != nullptr) m.trials[thread.index].begin();
+      if (!m.trials.empty()) m.trials[thread.index].begin();
   }
   void run(size_t phase, size_t item, Thread& thread) override {
     if (!alone_ && phase == 0) {
@@ -83,19 +84,16 @@ class LinearBase : public Op {
     Matrix& m = matrices_[i];
     item -= m.first_item;
     uint8_t* scratch = thread.scratch + scratch_at_;
-    if (!alone_ || m.asking == nullptr) {
-      multiply(m, item, alone_ ? thread.scratch : shared, scratch, m.asking == nullptr ? kernels::Ask::none : m.asking->best());
-      return;
-    }
-    Trial& trial = m.trials[thread.index];
-    if (!trial.is_timed()) {
-      multiply(m, item, thread.scratch, scratch, trial.ask());
+    const uint8_t* prepared = alone_ ? thread.scratch : shared;
+    Trial* trial = alone_ && !m.trials.empty() ? &m.trials[thread.index] : nullptr;
+    if (trial == nullptr || !trial->is_timed()) {
+      multiply(m, item, prepared, scratch, trial);
       return;
     }
     const auto begin = std::chrono::steady_clock::now();
-    multiply(m, item, thread.scratch, scratch, trial.ask());
+    multiply(m, item, prepared, scratch, trial);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    trial.took(std::min(m.rows - item * m.chunk, m.chunk), taken.count());
+    trial->took(std::min(m.rows - item * m.chunk, m.chunk), taken.count());
   }
 
  protected:
@@ -138,8 +136,10 @@ class LinearBase : public Op {
     const size_t row = kernels::row_bytes(m.type, k_);
     size_t chunk = tokens_ > 1 ? 64 : std::max<size_t>(1, 65536 / std::max<size_t>(1, row));
     chunk = std::min(chunk, ceil_div(m.rows, c.threads * 4));
-    if (m.asking == nullptr && (m.asking = Asking::of(c.kernels, m.type, k_)) != nullptr)
-      m.trials.assign(c.threads, Trial(*m.asking, m.asking->begins_near()));
+    m.asking = Asking::of(c.kernels, m.type, k_);
+    if (m.gate_w != nullptr) m.gate_asking = Asking::of(c.kernels, m.gate_type, k_);
+    const bool one_kind = m.gate_w == nullptr || m.gate_asking == m.asking;
+    if (m.asking != nullptr && one_kind && m.trials.empty()) m.trials.assign(c.threads, Trial(*m.asking, m.asking->begins_near()));
     m.chunk = std::max(kernels::kRowStep, ceil_div(chunk, kernels::kRowStep) * kernels::kRowStep);
     m.first_item = items_;
     items_ += ceil_div(m.rows, m.chunk);
@@ -156,7 +156,10 @@ class LinearBase : public Op {
       if (kinds_[kind]) c.kernels.prepare({static_cast<ActKind>(kind), x, k_, k_, tokens_, t0, t1, 0, kernels::chunks_of(k_), base + act_at_[kind]});
   }
 
-  void multiply(const Matrix& m, size_t item, const uint8_t* base, uint8_t* scratch, kernels::Ask ask) {
+  void multiply(const Matrix& m, size_t item, const uint8_t* base, uint8_t* scratch, const Trial* trial) {
+    const auto ask = [trial](const Asking* asking) {
+      return trial != nullptr ? trial->ask() : asking != nullptr ? asking->best() : kernels::Ask::none;
+    };
     kernels::MatmulArgs args{};
     args.type = m.type;
     args.w = m.w->data;
@@ -165,7 +168,7 @@ class LinearBase : public Op {
     args.n0 = item * m.chunk;
     args.n1 = std::min(m.rows, args.n0 + m.chunk);
     args.as_ggml = as_ggml_;
-    args.ask = ask;
+    args.ask = ask(m.asking);
     args.rows = m.rows;
     args.act = base + act_at_[static_cast<size_t>(kind_of(m.type))];
     args.tokens = args.t1 = tokens_;
@@ -183,8 +186,10 @@ class LinearBase : public Op {
       args.type2 = args.type;
       args.row_bytes2 = args.row_bytes;
       args.act2 = args.act;
+      args.ask2 = args.ask;
       args.bias2 = args.bias;
       args.type = m.gate_type;
+      args.ask = ask(m.gate_asking);
       args.w = m.gate_w->data;
       args.row_bytes = kernels::row_bytes(m.gate_type, k_);
       args.act = base + act_at_[static_cast<size_t>(kind_of(m.gate_type))];
