@@ -145,7 +145,7 @@ template <class Block>
 RLX_INLINE void pair_block32(const RowsTask& task, const Place (&places)[2]) {
   const size_t count = task.k / 32, skipped = static_cast<size_t>(places[1].end - places[0].end);
   for (const Place& p : places) *p.total = fzero();
-  // A part of four chunks whose bytes are From .. To of these: 1024 values are whole lines.
+  // Four chunks are whole lines; each asks for those that begin in its bytes.
   constexpr size_t part = 8 * sizeof(Block);
   const auto add = [&](size_t four, auto i) RLX_LAMBDA {
     for (const Place& p : places) {
