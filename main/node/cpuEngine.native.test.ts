@@ -222,8 +222,8 @@ describe("the instruction set", () => {
     const avx2 = has("avx2", "fma", "f16c");
     const avx512 = has("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512vbmi", "gfni");
     // A build whose compiler does not know tiles has no kernels for them.
-    const build = readFileSync(join(import.meta.dirname, "../../native/build/CMakeCache.txt"), "utf8");
-    const amx = has("amx_tile", "amx_int8") && /^RLX_COMPILES_TILES:INTERNAL=1$/mu.test(build);
+    const build = (): string => readFileSync(join(import.meta.dirname, "../../native/build/CMakeCache.txt"), "utf8");
+    const amx = has("amx_tile", "amx_int8") && /^RLX_COMPILES_TILES:INTERNAL=1$/mu.test(build());
     const sets = {
       x64: [
         ...(avx2 ? ["avx2"] : []),

@@ -91,10 +91,16 @@ void test_asking() {
     Asking alone(usual);
     CHECK(after_trials(alone, {0.7}, 1, 10 + 64 * 3) == Ask::near);
     CHECK(after_trials(alone, {1.4}, 1, 64 * 8) == usual);
-    Asking idle(usual);
-    rlx::Trial trial(idle, true);
-    for (size_t token = 0; token < 200; ++token) trial.begin();  // a thread that got nothing to do
-    CHECK(idle.best() == usual);
+    // A thread that got nothing to do in one of the two tokens, or in both.
+    for (const bool never : {false, true}) {
+      Asking idle(usual);
+      rlx::Trial trial(idle, true);
+      for (size_t token = 0; token < 400; ++token) {
+        trial.begin();
+        if (!never && trial.is_timed() && trial.ask() == usual) trial.took(64, 1.0);
+      }
+      CHECK(idle.best() == usual);
+    }
   }
 }
 

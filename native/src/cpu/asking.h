@@ -48,7 +48,7 @@ class Asking {
   Shares usual_first_, near_first_;
 };
 
-// One product's part in this, on one thread, which counts the tokens it had rows of.
+// One product's part in this, on one thread, which counts the tokens in which it had a part of the op.
 class alignas(64) Trial {
  public:
   Trial(Asking& asking, bool near_first) : asking_(&asking), near_first_(near_first) {}

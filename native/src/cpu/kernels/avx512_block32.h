@@ -145,21 +145,29 @@ template <class Block>
 RLX_INLINE void pair_block32(const RowsTask& task, const Place (&places)[2]) {
   const size_t count = task.k / 32, skipped = static_cast<size_t>(places[1].end - places[0].end);
   for (const Place& p : places) *p.total = fzero();
-  // Four chunks are whole lines; each asks for those that begin in its bytes.
+  // The lines that begin in these bytes of a piece, further on.
+  const auto ask = [&](const Place& p, const uint8_t* piece, size_t from, size_t to) RLX_LAMBDA {
+    for (size_t line = (from + 63) / 64 * 64; line < to; line += 64) {
+      const uint8_t* at = piece + kNear + line;
+      __builtin_prefetch(at < p.end ? at : at + skipped, 0, 3);
+    }
+  };
+  // Four chunks are whole lines, of which each asks for its own.
   constexpr size_t part = 8 * sizeof(Block);
   const auto add = [&](size_t four, auto i) RLX_LAMBDA {
     for (const Place& p : places) {
       const uint8_t* piece = p.row + four * part;
-      const uint8_t* ahead = piece + kNear;
-      if (ahead >= p.end) ahead += skipped;
-      for (size_t line = (i * part + 63) / 64 * 64; line < (i + 1) * part; line += 64) __builtin_prefetch(ahead + line, 0, 3);
+      ask(p, piece, i * part, (i + 1) * part);
       add32<Block, 1>(reinterpret_cast<const Block*>(piece) + 8 * i, task, four + i, p.total);
     }
   };
   size_t c = 0;
   for (; 8 * c + 32 <= count; c += 4) unrolled<4>([&](auto i) RLX_LAMBDA { add(c, i); });
   for (; 8 * c + 8 <= count; ++c) add(c, Index<0>{});
-  for (const Place& p : places) add_rest32<Block, 1>(reinterpret_cast<const Block*>(p.row), task, c, p.total);
+  for (const Place& p : places) {
+    ask(p, p.row + c * part, 0, (count - 8 * c) * sizeof(Block));
+    add_rest32<Block, 1>(reinterpret_cast<const Block*>(p.row), task, c, p.total);
+  }
 }
 
 }  // namespace rlx::kernels::RLX_ISA
