@@ -1,8 +1,9 @@
 // Many tokens against packed rows with AMX: tiles of 16 tokens and 16 rows, 64 bytes of each multiplied at once (32 of 32-blocks).
 //
 // Activations are two planes of int8 (split_planes), and so are the weights of K blocks with their sub-block's scale: four products,
-// of which the two in the middle weigh the same, add up to the exact integer over a whole chunk that panel_words.cpp has. Weights of 32-blocks are bytes: two products for each block. All that is not the product itself
-// happens in the order of panel_words.cpp, so that both give the same bits.
+// of which the two in the middle weigh the same, add up to the exact integer over a whole chunk that panel_words.cpp has. Weights of
+// 32-blocks are bytes: two products for each block. All that is not the product itself happens in the order of panel_words.cpp, so that
+// both give the same bits.
 #include <immintrin.h>
 
 #include "unpack.h"
