@@ -16,12 +16,15 @@ struct Four {
   __m512i first, last;
 };
 
-RLX_INLINE Four biased(const BlockQ8_0* b) {
+template <class Between>
+RLX_INLINE Four biased(const BlockQ8_0* b, Between between) {
   const auto two = [b](int i) RLX_LAMBDA {
     const __m512i x = _mm512_inserti64x4(_mm512_castsi256_si512(load256(b[i].qs)), load256(b[i + 1].qs), 1);
     return _mm512_xor_si512(x, _mm512_set1_epi8(static_cast<char>(kBias)));
   };
-  const __m512i x = two(0), y = two(2);
+  const __m512i x = two(0);
+  between();
+  const __m512i y = two(2);
   return {starts_of(x, y), ends_of(x, y)};
 }
 
@@ -60,14 +63,28 @@ RLX_INLINE Four with_fifth(Four q, const Block* b) {
   const uint64_t last = four_halfs([b](int i) RLX_LAMBDA { return b[i].qh + 2; });
   return {_mm512_mask_add_epi8(q.first, first, q.first, worth), _mm512_mask_add_epi8(q.last, last, q.last, worth)};
 }
-RLX_INLINE Four biased(const BlockQ4_0* b) {
+template <class Between>
+RLX_INLINE Four biased(const BlockQ4_0* b, Between between) {
+  between();
   const Four q = nibbles<0>(b);
   const __m512i add = _mm512_set1_epi8(kBias - 8);
   return {_mm512_add_epi8(q.first, add), _mm512_add_epi8(q.last, add)};
 }
-RLX_INLINE Four biased(const BlockQ4_1* b) { return nibbles<kBias>(b); }
-RLX_INLINE Four biased(const BlockQ5_0* b) { return with_fifth(nibbles<kBias - 16>(b), b); }
-RLX_INLINE Four biased(const BlockQ5_1* b) { return with_fifth(nibbles<kBias>(b), b); }
+template <class Between>
+RLX_INLINE Four biased(const BlockQ4_1* b, Between between) {
+  between();
+  return nibbles<kBias>(b);
+}
+template <class Between>
+RLX_INLINE Four biased(const BlockQ5_0* b, Between between) {
+  between();
+  return with_fifth(nibbles<kBias - 16>(b), b);
+}
+template <class Between>
+RLX_INLINE Four biased(const BlockQ5_1* b, Between between) {
+  between();
+  return with_fifth(nibbles<kBias>(b), b);
+}
 
 // Sums of the blocks 4 * half and on, each in the first of its four lanes of 32 bits.
 RLX_INLINE __m512i firsts_of(const int8_t* sums, int half) {
@@ -78,13 +95,14 @@ template <class Block>
 inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
 
 // Eight blocks against T tokens.
-template <class Block, int T>
-RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) {
+template <class Block, int T, class Between>
+RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total, Between between) {
   const F scales = _mm512_castps256_ps512(eight_halfs([b](int i) RLX_LAMBDA { return b[i].d; }));
   F part[T];
   for (int t = 0; t < T; ++t) part[t] = fzero();
   unrolled<2>([&](auto h) RLX_LAMBDA {
-    const Four four = biased(b + 4 * h);
+    between(Index<2 * h>{});
+    const Four four = biased(b + 4 * h, [&]() RLX_LAMBDA { between(Index<2 * h + 1>{}); });
     const __m512i q[2] = {four.first, four.last};
     const F d = _mm512_permutexvar_ps(quarters32(4 * h), scales);
     for (int t = 0; t < T; ++t) {
@@ -113,7 +131,7 @@ RLX_INLINE void add_rest32(const Block* row, const RowsTask& task, size_t c, F* 
   if (rest == 0) return;
   Block last[8] = {};
   memcpy(last, row + 8 * c, rest * sizeof(Block));
-  add32<Block, T>(last, task, c, total);
+  add32<Block, T>(last, task, c, total, [](auto) RLX_LAMBDA {});
 }
 
 template <class Block, int T>
@@ -123,7 +141,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   for (int t = 0; t < T; ++t) total[t] = fzero();
   const auto add = [&](size_t c) RLX_LAMBDA {
     if (c % 4 == 0) ask_ahead<32 * sizeof(Block)>(task.ask, row + 8 * c * sizeof(Block));
-    add32<Block, T>(b + 8 * c, task, c, total);
+    add32<Block, T>(b + 8 * c, task, c, total, [](auto) RLX_LAMBDA {});
   };
   size_t c = 0;
   if constexpr (T == 1) {  // see each_chunk
@@ -141,32 +159,60 @@ struct Place {
   const uint8_t *row, *end;
   F* total;
 };
+
+// Four chunks are whole lines, and so are rows of whole fours: distances in fours never cross the end of such a row's place.
 template <class Block>
-RLX_INLINE void pair_block32(const RowsTask& task, const Place (&places)[2]) {
+inline constexpr size_t kFour = 32 * sizeof(Block);
+template <class Block>
+constexpr size_t in_fours(size_t bytes) {
+  return (bytes + kFour<Block> - 1) / kFour<Block> * kFour<Block>;
+}
+
+// A line is asked for twice, into the second cache and, when it has come there, into the first one. Between the loads, two at a time:
+// the same asked for in bursts takes 12 to 18 % more time (bench/support/walk.cpp), so the order is kept from the compiler.
+RLX_INLINE void ask_for_lines(const uint8_t* far, const uint8_t* near) {
+  __asm__ volatile("prefetcht1 %0" : : "m"(*far) : "memory");
+  __asm__ volatile("prefetcht0 %0" : : "m"(*near) : "memory");
+}
+
+template <class Block, bool kWhole>
+RLX_INLINE void pair_block32(const RowsTask& shared, const Place (&places)[2]) {
+  constexpr size_t part = 8 * sizeof(Block), near_by = in_fours<Block>(1024), far_by = in_fours<Block>(3072);
+  const RowsTask task = shared;  // the compiler would read it anew after each line that is asked for
   const size_t count = task.k / 32, skipped = static_cast<size_t>(places[1].end - places[0].end);
-  for (const Place& p : places) *p.total = fzero();
-  // The lines that begin in these bytes of a piece, further on.
-  const auto ask = [&](const Place& p, const uint8_t* piece, size_t from, size_t to) RLX_LAMBDA {
-    for (size_t line = (from + 63) / 64 * 64; line < to; line += 64) {
-      const uint8_t* at = piece + kNear + line;
-      __builtin_prefetch(at < p.end ? at : at + skipped, 0, 3);
-    }
-  };
-  // Four chunks are whole lines, of which each asks for its own.
-  constexpr size_t part = 8 * sizeof(Block);
-  const auto add = [&](size_t four, auto i) RLX_LAMBDA {
-    for (const Place& p : places) {
-      const uint8_t* piece = p.row + four * part;
-      ask(p, piece, i * part, (i + 1) * part);
-      add32<Block, 1>(reinterpret_cast<const Block*>(piece) + 8 * i, task, four + i, p.total);
-    }
-  };
+  const auto ahead = [&](size_t j, const uint8_t* at) RLX_LAMBDA { return at < places[j].end ? at : at + skipped; };
+  F total[2] = {fzero(), fzero()};
   size_t c = 0;
-  for (; 8 * c + 32 <= count; c += 4) unrolled<4>([&](auto i) RLX_LAMBDA { add(c, i); });
-  for (; 8 * c + 8 <= count; ++c) add(c, Index<0>{});
-  for (const Place& p : places) {
-    ask(p, p.row + c * part, 0, (count - 8 * c) * sizeof(Block));
-    add_rest32<Block, 1>(reinterpret_cast<const Block*>(p.row), task, c, p.total);
+  for (; 8 * c + 32 <= count; c += 4) {
+    const uint8_t *piece[2], *near[2], *far[2];
+    for (size_t j = 0; j < 2; ++j) {
+      piece[j] = places[j].row + c * part;
+      near[j] = kWhole ? ahead(j, piece[j] + near_by) : piece[j] + near_by;
+      far[j] = kWhole ? ahead(j, piece[j] + far_by) : piece[j] + far_by;
+    }
+    unrolled<4>([&](auto i) RLX_LAMBDA {
+      unrolled<2>([&](auto j) RLX_LAMBDA {
+        add32<Block, 1>(reinterpret_cast<const Block*>(piece[j]) + 8 * i, task, c + i, &total[j], [&](auto step) RLX_LAMBDA {
+          constexpr size_t from = (4 * i + step) * part / 4, to = (4 * i + step + 1) * part / 4;
+          for (size_t line = (from + 63) / 64 * 64; line < to; line += 64) {
+            if constexpr (kWhole) ask_for_lines(far[j] + line, near[j] + line);
+            else ask_for_lines(ahead(j, far[j] + line), ahead(j, near[j] + line));
+          }
+        });
+      });
+    });
+  }
+  for (size_t j = 0; j < 2; ++j) {
+    if constexpr (!kWhole) {
+      const uint8_t* piece = places[j].row + c * part;
+      for (size_t line = 0; line < count * sizeof(Block) - c * part; line += 64)
+        ask_for_lines(ahead(j, piece + far_by + line), ahead(j, piece + near_by + line));
+      const Block* row = reinterpret_cast<const Block*>(places[j].row);
+      size_t rest = c;
+      for (; 8 * rest + 8 <= count; ++rest) add32<Block, 1>(row + 8 * rest, task, rest, &total[j], [](auto) RLX_LAMBDA {});
+      add_rest32<Block, 1>(row, task, rest, &total[j]);
+    }
+    *places[j].total = total[j];
   }
 }
 

@@ -132,7 +132,9 @@ RLX_INLINE ActView view_act(ActKind kind, const void* act, size_t k, size_t toke
 
 // ---- products: raw dot results, before the epilogue ------------------------------------------------
 
-// Rows n0..n1 against tokens t0..t1 of a small buffer: out[(t - t0) * kRowStep + (n - n0)], n1 - n0 <= kRowStep.
+// Rows n0..n1 against tokens t0..t1 of a small buffer: out[(t - t0) * kRowStep + (n - n0)], n1 - n0 <= kRowStep, for one token
+// <= kTokenRows.
+inline constexpr size_t kTokenRows = 2 * kRowStep;
 struct RowsTask {
   Type type;
   const uint8_t* w;  // row n0
@@ -168,8 +170,8 @@ RLX_INLINE void touch_next_pages(const uint8_t* row, size_t bytes) {
 
 // And those of x86 lose the walk when activations miss the first cache, which another program on the same core may have
 // half of, and where memory is far they do not look far enough ahead: then what comes is asked for, 1024 values at a time with
-// AVX-512 (a multiple of 64 bytes in all types but Q6_K: so in rows of whole 1024 values each line once; in two rows
-// of 32-blocks a quarter of that at a time, pair_block32), 256 with AVX2.
+// AVX-512 (a multiple of 64 bytes in all types but Q6_K: so in rows of whole 1024 values each line once; two rows
+// of 32-blocks have a way of their own, pair_block32), 256 with AVX2.
 // Ask::far: 8 KB ahead into the second cache; processors that do not follow where software was first have time to. (On two
 // cores, by what the neighbours do: rows of 8192 1.0 to 2 times as fast, Q6_K of 1024 and 2048 0.95 to 1.45 times, but
 // Q4_K of those 0.9 to 1.1 times. In a whole model rows of 8192 take 5 to 8 % less time.)

@@ -85,12 +85,11 @@ void finish(const MatmulArgs& a, const float* first, const float* second, size_t
 // Few tokens are a walk through memory, which prefetchers only follow while it goes on: hundreds of rows of the gate,
 // then the same of its partner.
 void matmul_few(const MatmulArgs& a, const Scratch& s, bool gated) {
-  const size_t step = (a.t1 - a.t0) * kRowStep;
+  const size_t tokens = a.t1 - a.t0, rows_a_step = tokens == 1 ? kTokenRows : kRowStep;
   for (size_t b0 = a.n0; b0 < a.n1; b0 += kFewRows) {
     const size_t b1 = min_size(b0 + kFewRows, a.n1);
     const auto each_step = [&](auto visit) {
-      size_t at = 0;
-      for (size_t n0 = b0; n0 < b1; n0 += kRowStep, at += step) visit(n0, min_size(kRowStep, b1 - n0), at);
+      for (size_t n0 = b0; n0 < b1; n0 += rows_a_step) visit(n0, min_size(rows_a_step, b1 - n0), (n0 - b0) * tokens);
     };
     each_step([&](size_t n0, size_t rows, size_t at) {
       raw_rows(first_of(a), a, n0, rows, a.t0, a.t1, s.first + at, s.panel);

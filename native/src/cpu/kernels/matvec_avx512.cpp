@@ -4,6 +4,7 @@
 #include "avx512_k.h"
 
 namespace rlx::kernels::RLX_ISA {
+
 namespace {
 
 // Sixteen rows at a time share the sum of their lanes.
@@ -26,26 +27,29 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
   }
 }
 
-// Thirty-two rows against one token, in two places: where a core waits for lines that it has asked for, it waits for more of them at a
-// time than in one. (Decision 18.)
+// Rows against one token, in two places: where a core waits for lines that it has asked for, it waits for more of them at a time than in
+// one. (Decision 18.)
 template <class Pair>
 RLX_INLINE void in_two_places(const RowsTask& task, Pair pair) {
-  F totals[2 * W];
-  const size_t apart = W * task.row_bytes;
+  F totals[kTokenRows];
+  const size_t half = task.rows / 2, apart = half * task.row_bytes;
   const uint8_t* middle = task.w + apart;
-  for (size_t r = 0; r < W; ++r) {
+  for (size_t r = 0; r < half; ++r) {
     const uint8_t* row = task.w + r * task.row_bytes;
-    pair({{row, middle, &totals[r]}, {row + apart, middle + apart, &totals[W + r]}});
+    pair({{row, middle, &totals[r]}, {row + apart, middle + apart, &totals[half + r]}});
   }
-  fstore(task.out, fsum_each(totals));
-  fstore(task.out + W, fsum_each(totals + W));
+  for (size_t r = 0; r < task.rows; r += W) fstore(task.out + r, fsum_each(totals + r));
 }
 
 template <class Block, int T>
 void rows_block32(const RowsTask& task) {
   if constexpr (T == 1) {
-    if (task.ask == Ask::near && task.rows == 2 * W)
-      return in_two_places(task, [&](const Place(&places)[2]) RLX_LAMBDA { pair_block32<Block>(task, places); });
+    if (task.ask == Ask::near && task.rows % (2 * W) == 0) {
+      return in_two_places(task, [&](const Place(&places)[2]) RLX_LAMBDA {
+        if (task.k % (4 * kChunk) == 0) pair_block32<Block, true>(task, places);
+        else pair_block32<Block, false>(task, places);
+      });
+    }
   }
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_block32<Block, T>(task, row, total); });
 }
