@@ -229,7 +229,12 @@ std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const 
     sampling.step++;
     integer_input(request.series->token) = token;
     integer_input(request.series->position)++;
-    compute(pool, cancel, nullptr);
+    try {
+      compute(pool, cancel, nullptr);
+    } catch (const Error& error) {
+      if (error.code() != Code::cancelled) throw;
+      fail(Code::cancelled, "Cancelled after %zu of %zu tokens.", result.size(), request.series->count);
+    }
   }
 }
 
@@ -289,6 +294,17 @@ void Session::execute(size_t index) {
   sync(ops_.size());
 }
 
+// How far it came: of the parts that threads take, which is none after a cancel.
+void Session::fail_cancelled() const {
+  size_t taken = 0, all = 0;
+  for (size_t i = 0; i < ops_.size(); i++) {
+    const size_t phases = ops_[i]->phases();
+    for (size_t phase = 0; phase < phases; phase++) all += ops_[i]->items(phase);
+    for (size_t share = 0; share < phases * options_.threads; share++) taken += shares_[first_share_[i] + share].count();
+  }
+  fail(Code::cancelled, "Cancelled after %zu of %zu parts.", taken, all);
+}
+
 // Once through the plan.
 void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile) {
   cancel_ = &cancel;
@@ -310,7 +326,7 @@ void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* prof
                                        : [](void* self, size_t thread) { static_cast<Session*>(self)->execute<false>(thread); };
   pool.run(options_.threads, work, this);
 
-  if (cancel.load()) fail(Code::cancelled, "Cancelled.");
+  if (cancel.load()) fail_cancelled();
   if (failure_.failed.load()) throw Error(failure_.code, failure_.message);
   if (profile == nullptr) return;
   for (size_t i = 0; i < ops_.size(); i++) profile->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);

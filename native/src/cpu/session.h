@@ -98,6 +98,7 @@ class Session {
   void make_ops();
   void bind_symbols(const RunRequest& request);
   void set_inputs(const RunRequest& request);
+  [[noreturn]] void fail_cancelled() const;
   void compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile);
   std::vector<Sampled> draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel,
                             const std::vector<int32_t>& followed);

@@ -15,6 +15,10 @@ struct alignas(64) Share {
   std::atomic<uint64_t> taken{0};
 
   void reset() { taken.store(0, std::memory_order_relaxed); }
+  size_t count() const {
+    const uint64_t seen = taken.load(std::memory_order_relaxed);
+    return (seen & UINT32_MAX) + (seen >> 32);
+  }
 };
 
 class Shares {

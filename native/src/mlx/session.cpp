@@ -163,7 +163,7 @@ std::vector<mx::array> Session::run_eagerly(const std::vector<mx::array>& leaves
   scope.cancel = &cancel;
   const double began = now();
   for (size_t i = 0; i < body.calls.size(); i++) {
-    if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+    if (cancel.load()) fail(Code::cancelled, "Cancelled after %zu of %zu instructions.", i, body.calls.size());
     const Call& call = body.calls[i];
     const std::vector<Operand> operands = values.operands(call);
     const double start = now();
