@@ -22,8 +22,8 @@ if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got $
  * the window must stay alive (`aliveMeanwhile`: the longest gap between its frames) and a click on a third target ends it.
  */
 const BUDGETS = {
-  overview: 400,
-  foldedGraph: 900,
+  overview: 300,
+  foldedGraph: 500,
   expandBlock: 100,
   recolour: 50,
   otherUnits: 50,

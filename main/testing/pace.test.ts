@@ -4,7 +4,8 @@ import { allowedAt, allowedNow } from "./pace.ts";
 it("keeps a promise as it is where an empty process is quick, and stretches it where that takes long", () => {
   expect(allowedAt(2000, 40)).toBe(2000);
   expect(allowedAt(2000, 100)).toBe(2000);
-  expect(allowedAt(2000, 260)).toBe(5200);
+  expect(allowedAt(2000, 160)).toBe(3200);
+  expect(allowedAt(2000, 1000)).toBe(5000);
 });
 
 it("never allows less than was promised, and says when it allows more", async () => {

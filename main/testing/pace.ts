@@ -17,7 +17,10 @@ async function emptyProcessMs(): Promise<number> {
   return performance.now() - began;
 }
 
-export const allowedAt = (promisedMs: number, emptyMs: number): number => promisedMs * Math.max(1, emptyMs / IDLE_MS);
+/** Beyond it a machine is so busy that nothing is learnt. */
+const MOST_TIMES = 2.5;
+export const allowedAt = (promisedMs: number, emptyMs: number): number =>
+  promisedMs * Math.min(MOST_TIMES, Math.max(1, emptyMs / IDLE_MS));
 
 export interface Allowance {
   readonly ms: number;

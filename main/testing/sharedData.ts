@@ -12,13 +12,6 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const sharedFolder = (): string => process.env["RLX_SHARED_DATA"] ?? join(root, "..", "shared", "data");
 export const sharedFile = (name: string): string => join(sharedFolder(), name);
 
-const told = new Set<string>();
-/** True, and said once on the console, when the file is not there. */
-export function sharedFileMissing(name: string): boolean {
-  const missing = !existsSync(sharedFile(name));
-  if (missing && !told.has(name)) {
-    told.add(name);
-    console.warn(`skipped: ${name} is not in ${sharedFolder()} (set RLX_SHARED_DATA to the folder that has it)`);
-  }
-  return missing;
-}
+/** The reason, for the title of what is skipped, or undefined. */
+export const sharedFileMissing = (name: string): string | undefined =>
+  existsSync(sharedFile(name)) ? undefined : `skipped: shared data without ${name} (RLX_SHARED_DATA names its folder)`;

@@ -6,7 +6,7 @@ import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
 import { chatTemplate } from "./chatTemplate.ts";
 import type { ChatMessage } from "./chatTemplate.ts";
 
-const missing = oracleMissing() !== undefined || sharedFileMissing("templates");
+const missing = oracleMissing() ?? sharedFileMissing("templates");
 // Without the folder one name is left, so that what is skipped is seen.
 const templates = existsSync(sharedFile("templates"))
   ? readdirSync(sharedFile("templates")).filter((name) => name.endsWith(".jinja"))

@@ -12,7 +12,7 @@ import { createTokenizer } from "./tokenizer.ts";
 
 const SHARED = ["vocab/llama-spm.gguf", "vocab/gpt-2.gguf", "vocab/deepseek-coder.gguf"] as const;
 const GPT2 = SHARED[1];
-const missing = llamaMissing() !== undefined || SHARED.some((name) => sharedFileMissing(name));
+const missing = llamaMissing() ?? SHARED.map(sharedFileMissing).find((reason) => reason !== undefined);
 const folder = new VocabularyFolder();
 afterAll(async () => {
   if (missing) return;
@@ -42,7 +42,7 @@ async function expectSameIds(path: string, file: GgufFile, count: number, seed: 
     }
 }
 
-describe.skipIf(missing)("the same ids as llama.cpp", () => {
+describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
   it.each(SHARED)("%s, 2 000 texts", async (name) => {
     await expectSameIds(sharedFile(name), await openShared(name), 2000, 1);
   });

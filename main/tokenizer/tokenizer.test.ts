@@ -22,7 +22,8 @@ const key = (name: string): string => `tokenizer.ggml.${name}`;
 
 describe.each(["llama-spm", "gpt-2", "deepseek-coder"])("llama.cpp's pairs for %s", (name) => {
   const file = `vocab/${name}.gguf`;
-  it.skipIf(sharedFileMissing(file))("are all the same", async () => {
+  const missing = sharedFileMissing(file);
+  it.skipIf(missing)(`are all the same ${missing ?? ""}`, async () => {
     const tokenizer = createTokenizer(await openShared(file));
     const inputs = readFileSync(sharedFile(`${file}.inp`), "utf8").split("\n__ggml_vocab_test__\n");
     const outputs = readFileSync(sharedFile(`${file}.out`), "utf8").split("\n");
@@ -33,7 +34,7 @@ describe.each(["llama-spm", "gpt-2", "deepseek-coder"])("llama.cpp's pairs for %
     });
   });
 
-  it.skipIf(sharedFileMissing(file))("come back as the text they were made from", async () => {
+  it.skipIf(missing)(`come back as the text they were made from ${missing ?? ""}`, async () => {
     const tokenizer = createTokenizer(await openShared(file));
     const random = seededRandom(11);
     for (let i = 0; i < 500; i++) {

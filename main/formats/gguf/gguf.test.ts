@@ -352,7 +352,8 @@ describe("what a file can get wrong", () => {
 });
 
 const vocab = "vocab/gpt-2.gguf";
-describe.skipIf(sharedFileMissing(vocab))("a file by another writer", () => {
+const missing = sharedFileMissing(vocab);
+describe.skipIf(missing)(`a file by another writer ${missing ?? ""}`, () => {
   it("is written again byte for byte", async () => {
     const bytes = new Uint8Array(await readFile(sharedFile(vocab)));
     const file = await openGguf(memorySource("gpt-2.gguf", bytes));
