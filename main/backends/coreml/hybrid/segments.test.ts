@@ -28,7 +28,7 @@ function decoder(): Graph {
 /** Bytes of the caches of all layers for some positions: keys and values, at a number of bytes an element. */
 const caches = (positions: number, bytes: number): number => LAYERS * 2 * KV_HEADS * positions * HEAD_DIM * bytes;
 /** Tokens, past and the row of logits, four bytes each; logits as the graph has them, in f32. */
-const [GIVEN, LOGITS] = [3 * 4, WORDS * 4];
+const [GIVEN, LOGIT_ROW, LOGITS] = [3 * 4, 4, WORDS * 4];
 
 type Borders = readonly (readonly [device: string, bytesIn: number, bytesOut: number])[];
 const borders = (route: Route): Borders => route.segments.map((s) => [s.device, s.bytesIn, s.bytesOut]);
@@ -94,9 +94,9 @@ describe("segments of a decoder", () => {
 
   it("count what crosses between them, and the caches that a call passes where the program keeps none", () => {
     expect(borders(ane)).toEqual([
-      ["cpu", GIVEN, begin],
+      ["cpu", GIVEN - LOGIT_ROW, begin],
       ["ane", begin + caches(CONTEXT, 2), row + fresh],
-      ["cpu", row, normed],
+      ["cpu", row + LOGIT_ROW, normed],
       ["ane", normed + fresh, LOGITS + fresh],
     ]);
     expect(hops(ane)).toEqual([

@@ -2,7 +2,9 @@
 import type { Graph } from "../../../ir/graph.ts";
 import type { CrossingValue, FunctionPlan } from "../plan/predict.ts";
 import type { RuleId } from "../plan/rules.ts";
-import { passedCaches } from "./caches.ts";
+import { elementCount, packedByteLength } from "../mil/types.ts";
+import type { FeatureBinding } from "../lowering/lower.ts";
+import { featuresOfRuns } from "./features.ts";
 import type { LoweredGraph, LoweredPart } from "./loweredGraph.ts";
 import type { Part } from "./partition.ts";
 
@@ -164,7 +166,7 @@ function hostDraft(part: Part, columns: NodeColumns): Draft {
   };
 }
 
-/** One draft per run of the plan; the first takes the part's inputs, the last gives its outputs. */
+/** One draft per run of the plan: each takes and gives what its operations read and make. */
 function coremlDrafts(
   { part, bindings, facts, nodeStart, nodes }: LoweredPart,
   plan: FunctionPlan,
@@ -181,7 +183,7 @@ function coremlDrafts(
   }
   for (const id of part.nodes) if (columns.device[id] === 0) columns.verdict[id] = columns.number(NO_OPERATION);
   const [key, call] = [`mil${part.index}`, `call${part.index}`];
-  const caches = passedCaches(bindings, facts, plan.runs);
+  const features = featuresOfRuns(bindings, facts, plan.runs);
   /** The run that listed a node last. */
   const listed = new Int32Array(columns.device.length).fill(-1);
   return plan.runs.map((run, r): Draft => {
@@ -197,28 +199,43 @@ function coremlDrafts(
         own.push(id);
       }
     }
-    const [isFirst, isLast] = [r === 0, r === plan.runs.length - 1];
-    const { inputs, outputs } = caches[r] ?? { inputs: [], outputs: [] };
+    const { inputs = [], outputs = [] } = features[r] ?? {};
+    const [passedIn, passedOut] = [cachesOf(inputs), cachesOf(outputs)];
     return {
       device: run.device,
       part: part.index,
       nodes: own.sort((a, b) => a - b),
       cost,
       inputs: new Map([
-        ...(isFirst ? valuesByKey("part", part.inputs) : []),
+        ...valuesByKey("part", boundTo(part.inputs, inputs, "input")),
         ...valuesByKey(key, run.inputs),
-        ...valuesByKey(call, inputs),
+        ...valuesByKey(call, passedIn),
       ]),
       outputs: new Map([
-        ...(isLast ? valuesByKey("part", part.outputs) : []),
+        ...valuesByKey("part", boundTo(part.outputs, outputs, "output")),
         ...valuesByKey(key, run.outputs),
-        ...valuesByKey(call, outputs),
+        ...valuesByKey(call, passedOut),
       ]),
-      cacheBytes: [...inputs, ...outputs].reduce((sum, v) => sum + v.bytes, 0),
-      why: isFirst ? part.why : run.why,
+      cacheBytes: [...passedIn, ...passedOut].reduce((sum, v) => sum + v.bytes, 0),
+      why: r === 0 ? part.why : run.why,
     };
   });
 }
+
+/** Values of the part that these features stand for. */
+function boundTo<V extends CrossingValue>(
+  values: readonly V[],
+  features: readonly FeatureBinding[],
+  kind: "input" | "output",
+): readonly V[] {
+  const names = new Set(features.filter((feature) => feature.kind === kind).map(({ name }) => name));
+  return values.filter(({ name }) => names.has(name));
+}
+
+const cachesOf = (features: readonly FeatureBinding[]): readonly CrossingValue[] =>
+  features
+    .filter(({ kind }) => kind !== "input" && kind !== "output")
+    .map(({ feature, dtype, shape }) => ({ name: feature, bytes: packedByteLength(dtype, elementCount(shape)) }));
 
 function segmentOf(graph: Graph, draft: Draft, index: number, total: number): RouteSegment {
   const bytes = (values: ReadonlyMap<string, CrossingValue>): number =>
