@@ -20,7 +20,7 @@ export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   inspect: [],
   graph: ["--phase", ...TARGET],
   route: ["--phase", ...TARGET],
-  passes: ["--phase", ...TARGET],
+  passes: ["--phase"],
   chat: ["--message", "--system", ...SAMPLING],
   run: ["--prompt", ...SAMPLING],
   bench: ["--device", "--pp", "--tg", "--repeats", "--warmup"],

@@ -22,7 +22,7 @@ const FULL: readonly CommandLine[] = [
   { kind: "inspect" },
   { kind: "graph", phase: "decode", target },
   { kind: "route", phase: "decode", target },
-  { kind: "passes", phase: "decode", target },
+  { kind: "passes", phase: "decode" },
   { kind: "chat", message: "Hello", system: "Be brief", ...asked },
   { kind: "run", prompt: "Once", ...asked },
   { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2, warmup: 3 },

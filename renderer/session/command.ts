@@ -27,7 +27,7 @@ export type CommandLine =
   | { readonly kind: "inspect" }
   | { readonly kind: "graph"; readonly phase: Phase; readonly target: TargetSpec }
   | { readonly kind: "route"; readonly phase: Phase; readonly target: TargetSpec }
-  | { readonly kind: "passes"; readonly phase: Phase; readonly target: TargetSpec }
+  | { readonly kind: "passes"; readonly phase: Phase }
   | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
   | ({ readonly kind: "run"; readonly prompt: string } & Asked)
   | ({ readonly kind: "bench"; readonly repeats: number; readonly warmup: number } & Measured)
@@ -75,9 +75,10 @@ export function commandText(command: CommandLine, argument: string | null): stri
     switch (command.kind) {
       case "inspect":
         return [];
+      case "passes":
+        return ["--phase", command.phase];
       case "graph":
       case "route":
-      case "passes":
         return ["--phase", command.phase, ...targetFlags(command.target)];
       case "chat":
         return [

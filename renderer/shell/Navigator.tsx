@@ -230,7 +230,7 @@ function Passes(): ReactNode {
   const quiet = list.passes.length - changed.length;
   return (
     <section className={styles["passes"]} aria-label="Passes">
-      <h3>Passes</h3>
+      <h3>Passes for the CPU</h3>
       <div className={styles["passList"]}>
         {changed.map((pass) => (
           <button

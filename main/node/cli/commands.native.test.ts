@@ -502,7 +502,7 @@ describe("answers", () => {
     expect((JSON.parse(tokens.out) as { pieces: string[] }).pieces.join("")).toBe("Hello\n");
   });
 
-  it.each(["inspect", "graph", "segments", "passes", "route", "compile --dry-run"])(
+  it.each(["inspect", "graph", "segments", "route", "compile --dry-run"])(
     "say it where the context of %s is not the one that was asked for",
     async (name) => {
       const { code, err } = await command(`${name} FILE --context 4096`);
@@ -655,7 +655,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["graph FILE --stage late", 2, /--stage: got late, expected initial, legal or/],
   ["graph FILE --stage 99", 2, /pass 99/],
   ["graph FILE --phase never", 2, /--phase: got never, expected decode or prefill/],
-  ["passes FILE --os macos9", 2, /--os: got macos9, expected one of/],
+  ["graph FILE --os macos9", 2, /--os: got macos9, expected one of/],
+  ["passes FILE --os macos14", 2, /--os/],
   ["route FILE --chip m9", 2, /--chip: got m9, expected one of m1/],
   ["route FILE --expect ane", 2, /--expect: got ane, expected for example/],
   ["segments FILE --units gpu", 2, /--units: got gpu/],

@@ -11,6 +11,7 @@ import {
   CHIP_OPTION,
   DEMO_INSTEAD,
   forTarget,
+  inPhase,
   inPrecision,
   ofBothPhases,
   onDevice,
@@ -113,10 +114,10 @@ inPrecision(
   .action(run(async () => (await import("./graph.ts")).graph));
 
 inPrecision(
-  forTarget(
+  inPhase(
     add(
       "passes",
-      "what each pass did, hits and misses and why",
+      "what each pass of the CPU engine did, hits and misses and why",
       "rlx passes model.gguf",
       "rlx passes model.gguf --precision mixed",
     ),

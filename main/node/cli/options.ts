@@ -38,8 +38,10 @@ export const withoutWeights = (command: Program): Program =>
 
 export const CHIP_OPTION = ["--chip <id>", "chip to predict for: m1, m2, m3, m4 or m5"] as const;
 
-export const forTarget = (command: Program): Program =>
-  ofBothPhases(withoutWeights(command)).addOption(preset("--phase <name>", "decode or prefill", "decode"));
+export const inPhase = (command: Program): Program =>
+  withoutWeights(command).addOption(preset("--phase <name>", "decode or prefill", "decode"));
+
+export const forTarget = (command: Program): Program => ofBothPhases(inPhase(command));
 
 export const ofBothPhases = (command: Program): Program =>
   command
