@@ -4,7 +4,6 @@
 #include "avx512_k.h"
 
 namespace rlx::kernels::RLX_ISA {
-
 namespace {
 
 // Sixteen rows at a time share the sum of their lanes.
