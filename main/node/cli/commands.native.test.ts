@@ -81,7 +81,7 @@ const failure = z.object({
   error: z.object({ code: text, message: text.regex(/^\[[^\]]+\] \S/), hint: text.min(1) }),
 });
 
-/** The fields of llama-bench's own `-o json`: all that llama.cpp's compare-llama-bench.py wants of a row. */
+/** The fields of llama-bench's own `-o json`, old and new: all that llama.cpp's compare-llama-bench.py wants of a row. */
 const llamaBench = z.strictObject({
   build_commit: text,
   build_number: number,
@@ -104,15 +104,19 @@ const llamaBench = z.strictObject({
   split_mode: text,
   main_gpu: number,
   no_kv_offload: z.boolean(),
-  flash_attn: z.boolean(),
+  flash_attn: z.literal(-1),
+  devices: z.literal("auto"),
   tensor_split: text,
   tensor_buft_overrides: text,
   embeddings: z.boolean(),
   no_op_offload: number,
+  no_host: z.literal(false),
+  use_direct_io: z.literal(false),
   n_cpu_moe: number,
   fit_target: number,
   fit_min_ctx: number,
-  use_mmap: z.boolean(),
+  use_mmap: z.literal(true),
+  load_mode: z.literal("mmap"),
   n_prompt: number,
   n_gen: number,
   n_depth: number,

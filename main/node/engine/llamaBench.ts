@@ -20,7 +20,9 @@ export interface LlamaBenchInput {
 
 /**
  * What llama-bench can be told and this engine has no switch for. llama.cpp's own compare-llama-bench.py refuses a row without
- * these fields and compares only rows in which they are the same, so each has the value of a llama-bench that was told nothing.
+ * these fields and compares only rows in which they are the same, so each has the value of a llama-bench that was told nothing,
+ * but for the layers on a GPU of llama.cpp's: there are none. `flash_attn` is a number as newer ones write it (-1 auto, 0 off, 1 on):
+ * which kernel of attention runs is chosen here, by length, cache and types.
  */
 const NO_SWITCH = {
   cpu_mask: "0x0",
@@ -31,11 +33,14 @@ const NO_SWITCH = {
   split_mode: "layer",
   main_gpu: 0,
   no_kv_offload: false,
-  flash_attn: false,
+  flash_attn: -1,
+  devices: "auto",
   tensor_split: "0.00",
   tensor_buft_overrides: "none",
+  use_direct_io: false,
   embeddings: false,
   no_op_offload: 0,
+  no_host: false,
   fit_target: 0,
   fit_min_ctx: 0,
 } as const;
@@ -62,7 +67,9 @@ export function llamaBenchJson(input: LlamaBenchInput): string {
     type_k: input.cacheType,
     type_v: input.cacheType,
     ...NO_SWITCH,
+    // Older readers know the first, the newest the second.
     use_mmap: input.mapped,
+    load_mode: input.mapped ? "mmap" : "none",
     n_prompt: test.test === "pp" ? test.tokens : 0,
     n_gen: test.test === "tg" ? test.tokens : 0,
     n_depth: 0,
