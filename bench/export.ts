@@ -1,5 +1,5 @@
-// Export of a 1B-class Q4_K_M file as .mlpackage against a copy of the same file with fsync, in one run: seconds, ratio, peak
-// memory of the exporting process, package size over file size. Prints JSON.
+// Export of a 1B-class Q4_K_M file as .mlpackage by the built `rlx compile`, with the engine's own unpacking, against a copy of the
+// same file with fsync, in one run: seconds of the whole command, ratio, its peak memory, package size over file size. Prints JSON.
 //   npx tsx bench/export.ts [--file MODEL.gguf] [--profile gpu] [--repeats 3] [--out FOLDER]
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { buildSync } from "esbuild";
 import { median } from "../main/runtime/statistics.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -20,6 +19,10 @@ const { values: options } = parseArgs({
     out: { type: "string", default: tmpdir() },
   },
 });
+
+const CONTEXT = "4096";
+/** The same package on every machine. */
+const PLACE = ["--chip", "m2", "--os", "macos15", "--units", "all"];
 
 function modelFile(): string {
   if (options.file !== undefined) return options.file;
@@ -62,23 +65,59 @@ interface Exported {
   readonly worstRms: number;
 }
 
-function exportOnce(bundle: string, file: string, target: string): Exported {
-  const run = spawnSync(process.execPath, [bundle, file, target, options.profile], { encoding: "utf8" });
+/** What `rlx compile --json` says, as far as it is read here. */
+interface Said {
+  readonly bytes: number;
+  readonly weights: readonly { readonly relativeRms: number }[];
+}
+
+/**
+ * Says at the end of a process, as its last line on stderr, how much memory it had at most. Linux begins its mark anew with the
+ * program; `maxRSS` would be that of the process which started it, if that had more.
+ */
+const PEAK = `data:text/javascript,${encodeURIComponent(`
+  import { readFileSync, writeSync } from "node:fs";
+  process.on("exit", () => {
+    const highest = process.platform === "linux"
+      ? Number(/VmHWM:\\s+(\\d+) kB/.exec(readFileSync("/proc/self/status", "utf8"))[1])
+      : process.resourceUsage().maxRSS;
+    writeSync(2, "\\n" + highest);
+  });
+`)}`;
+
+/** The whole command, from the start of its process to its end. */
+function exportOnce(file: string, target: string, home: string): Exported {
+  const words = [
+    "compile",
+    file,
+    "--output",
+    target,
+    "--json",
+    "--profile",
+    options.profile,
+    "--context",
+    CONTEXT,
+    ...PLACE,
+  ];
+  const start = performance.now();
+  const run = spawnSync(process.execPath, ["--import", PEAK, join(root, "out/cli/rlx.js"), ...words], {
+    encoding: "utf8",
+    maxBuffer: 64 << 20,
+    env: { ...process.env, RLX_HOME: home },
+  });
+  const seconds = (performance.now() - start) / 1000;
   if (run.status !== 0) throw new Error(run.stderr);
-  return JSON.parse(run.stdout) as Exported;
+  const said = JSON.parse(run.stdout) as Said;
+  return {
+    seconds,
+    peakMegabytes: Number(run.stderr.trim().split("\n").at(-1)) / 1024,
+    packageBytes: said.bytes,
+    worstRms: Math.max(...said.weights.map(({ relativeRms }) => relativeRms)),
+  };
 }
 
 const scratch = mkdtempSync(join(options.out, "rlx-export-"));
 try {
-  const bundle = join(scratch, "export.mjs");
-  buildSync({
-    entryPoints: [join(root, "bench/exportChild.ts")],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    outfile: bundle,
-    logLevel: "error",
-  });
   const file = modelFile();
   const fileBytes = statSync(file).size;
   const rows: (Exported & { readonly copySeconds: number })[] = [];
@@ -86,7 +125,7 @@ try {
     const copy = join(scratch, "copy.gguf");
     const before = await copySeconds(file, copy);
     rmSync(copy);
-    const exported = exportOnce(bundle, file, join(scratch, "model.mlpackage"));
+    const exported = exportOnce(file, join(scratch, "model.mlpackage"), join(scratch, "home"));
     rows.push({ ...exported, copySeconds: before });
     rmSync(join(scratch, "model.mlpackage"), { recursive: true });
   }
