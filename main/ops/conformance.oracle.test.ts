@@ -240,7 +240,7 @@ def run(x):
   narrow: `np.take(x0, np.arange(a["start"], a["start"] + a["length"]), ${axis})`,
   neg: "-x0",
   pool: { jax: pooling },
-  pow: "x0 ** x1",
+  pow: "x0 ** x1 if x0.dtype.kind == 'f' else np.where(x1 < 0, np.trunc(x0.astype(float) ** x1).astype(x0.dtype), x0 ** np.maximum(x1, 0))",
   qkv_linear: "tuple(x0 @ w.T + (xs[4 + i] if len(xs) > 4 else 0) for i, w in enumerate(xs[1:4]))",
   reduce:
     'x0 if not a["axes"] else getattr(np, a["kind"])(x0, axis=tuple(a["axes"]), keepdims=a.get("keepDims", False))',

@@ -1,3 +1,4 @@
+import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
@@ -10,7 +11,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { COMPARABLE, cpuKernel } from "../families/cpu.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
 export type CompareOp = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
 export interface CompareAttrs {
@@ -34,6 +35,9 @@ const SPELLED = {
   gt: "greater",
   ge: "greater_equal",
 } as const;
+
+/** MIL compares numbers only; truth values are 0 and 1 there, too. */
+const asNumber = (e: CoremlEmitter, x: MilValue): MilValue => (x.type.dtype === "bool" ? e.cast(x, "int32") : x);
 
 export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
   name: "compare",
@@ -64,10 +68,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
   traits: ["pure", "elementwise"],
   backends: {
     cpu: cpuKernel(({ op }) => op satisfies CpuKernel, { takes: COMPARABLE }),
-    coreml: milNative(
-      (e, [x, y], { op }) => e.op(SPELLED[op], { x, y }),
-      (node) => (node.inputs[0]?.dtype === "bool" ? "Core ML compares numbers only, these are bool: cast first" : true),
-    ),
+    coreml: milNative((e, [x, y], { op }) => e.op(SPELLED[op], { x: asNumber(e, x), y: asNumber(e, y) })),
     mlx: mlxCall(({ op }) => SPELLED[op], { takes: "comparable" }),
   },
   samples: withDoubles([
@@ -90,6 +91,11 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
       title: "equal truth values",
       inputs: [integers(13, [6], 0, 1, "bool"), integers(14, [6], 0, 1, "bool")],
       attrs: { op: "eq" },
+    },
+    {
+      title: "truth values in order, broadcast",
+      inputs: [values([0, 1], [2, 1], "bool"), values([0, 1], [2], "bool")],
+      attrs: { op: "lt" },
     },
   ]),
 });

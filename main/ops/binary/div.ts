@@ -10,6 +10,8 @@ import {
   milBinary,
   referenceBinary,
 } from "../families/binary.ts";
+import { milDivideWhole } from "../families/coreml.ts";
+import { values } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export const div: Op<"div", NoAttrs, 2> = defineOp({
@@ -32,8 +34,18 @@ export const div: Op<"div", NoAttrs, 2> = defineOp({
   traits: ["pure", "elementwise", "sensitive"],
   backends: {
     cpu: cpuBinary("div"),
-    coreml: milBinary("real_div", "floats"),
+    coreml: milBinary("real_div", milDivideWhole),
     mlx: mlxCall("divide", { takes: "numbers" }),
   },
-  samples: positiveBinarySamples,
+  samples: [
+    ...positiveBinarySamples,
+    {
+      title: "whole numbers of both signs, the largest too",
+      inputs: [
+        values([-9, -8, -1, 0, 1, 8, 9, 2147483647, -2147483648], [9, 1], "i32"),
+        values([-4, 4, 3, 2147483647], [4], "i32"),
+      ],
+      attrs: {},
+    },
+  ],
 });

@@ -11,12 +11,15 @@ import {
   referenceBinary,
 } from "../families/binary.ts";
 import { scalarLike } from "../families/constants.ts";
+import { milPowerWhole } from "../families/coreml.ts";
 import { FLOATS } from "../families/cpu.ts";
+import { values } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   name: "pow",
-  summary: "First tensor to the power of the second, element by element, with broadcasting.",
+  summary:
+    "First tensor to the power of the second, element by element, with broadcasting; whole numbers are cut off towards zero.",
   arity: 2,
   outputs: "one",
   attributes: {},
@@ -34,6 +37,16 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   },
   batching: broadcastBatching,
   traits: ["pure", "elementwise", "sensitive"],
-  backends: { cpu: cpuBinary("pow", FLOATS), coreml: milBinary("pow", "floats"), mlx: mlxCall("power") },
-  samples: positiveBinarySamples,
+  backends: { cpu: cpuBinary("pow", FLOATS), coreml: milBinary("pow", milPowerWhole), mlx: mlxCall("power") },
+  samples: [
+    ...positiveBinarySamples,
+    {
+      title: "whole numbers, exponents of both signs",
+      inputs: [
+        values([1, -1, -1, 2, -3, 7, -2, 0, 5], [9], "i32"),
+        values([-3, -2, -3, -1, -2, 11, 31, 0, 0], [9], "i32"),
+      ],
+      attrs: {},
+    },
+  ],
 });

@@ -6,7 +6,7 @@ import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { ElementType } from "../../ir/dtype.ts";
-import { dtypeAmong, isFloat, isInteger } from "../../ir/dtype.ts";
+import { dtypeAmong, isInteger } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -56,19 +56,15 @@ export const cpuBinary = (
   takes: readonly ElementType[] = NUMBERS,
 ): Lowering<CpuEmitter, CpuValue, NoAttrs, 2> => cpuKernel(kernel, { takes });
 
-/** `floats`: MIL divides and raises whole numbers by other rules than ours. */
+/** The operator of that name on floats, `whole` on whole numbers where MIL's own rules for them are not ours. */
 export const milBinary = (
   op: Parameters<typeof milRule>[0],
-  only: "floats" | "numbers" = "numbers",
+  whole?: (e: CoremlEmitter, x: MilValue, y: MilValue) => MilValue,
 ): Lowering<CoremlEmitter, MilValue, NoAttrs, 2> => {
   const rule = milRule(op);
-  return {
-    ...rule,
-    when: (node) =>
-      only === "floats" && node.inputs.some((type) => !isFloat(type.dtype))
-        ? `Core ML's ${op} is used for floats only, this operand is ${node.inputs.map((type) => type.dtype).join(", ")}`
-        : (rule.when?.(node) ?? true),
-  };
+  return whole === undefined
+    ? rule
+    : { ...rule, emit: (e, [x, y]) => (x.type.dtype === "int32" ? whole(e, x, y) : e.op(op, { x, y })) };
 };
 
 /** Gradient of max and min: the chosen operand gets the cotangent; where both are equal, half each. */

@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, scalarInput, withDoubles } from "../families/samples.ts";
 
 export interface ScatterAddAttrs {
   /** Axis of the result that the indices name; the axes of the indices stand there in the updates. */
@@ -66,18 +66,17 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("scatter_add", { takes: [NUMBERS, ["i32"]], params: ({ axis }) => ({ axis }) }),
-    coreml: milNative(
-      (e, [updates, indices], { axis }, node) => {
-        const [type] = node.outputs;
-        const shape = type ? staticShape(type, "scatter_add") : [];
-        const data = e.constant(e.dtypeOf(type?.dtype ?? "f32"), shape, new Float64Array(sizeOf(shape)));
-        return e.op("scatter", { data, indices, updates, axis, mode: "add", validate_indices: false });
-      },
-      (node) =>
-        node.inputs[1]?.shape.length === 1
-          ? true
-          : "Core ML's scatter takes a list of indices; flatten the indices first",
-    ),
+    // MIL's scatter takes a list of indices: those of more axes, or of none, are laid in one row, the updates likewise.
+    coreml: milNative((e, [updates, indices], { axis }, node) => {
+      const [type] = node.outputs;
+      const shape = type ? staticShape(type, "scatter_add") : [];
+      const data = e.constant(e.dtypeOf(type?.dtype ?? "f32"), shape, new Float64Array(sizeOf(shape)));
+      const sizes = e.sizes(indices, "scatter_add");
+      const count = sizeOf(sizes);
+      const rows = sizes.length === 1 ? updates : e.op("reshape", { x: updates, shape: shape.with(axis, count) });
+      const list = sizes.length === 1 ? indices : e.op("reshape", { x: indices, shape: [count] });
+      return e.op("scatter", { data, indices: list, updates: rows, axis, mode: "add", validate_indices: false });
+    }),
     mlx: {
       kind: "native",
       emit: (e, [updates, indices], { axis, size }, node) =>
@@ -101,6 +100,7 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
       inputs: [normal(5, [2, 2, 2, 3]), integers(6, [2, 2], 0, 4)],
       attrs: { axis: 1, size: 5 },
     },
+    { title: "one index, last axis", inputs: [normal(11, [2, 3]), scalarInput(1)], attrs: { axis: 2, size: 4 } },
     {
       title: "symbolic size",
       inputs: [normal(7, [3, 5]), integers(8, [3], 0, 1)],

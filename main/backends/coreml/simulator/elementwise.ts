@@ -212,7 +212,8 @@ export const ELEMENTWISE: Readonly<Record<string, Kernel>> = {
   prelu,
   add: binary((p, q) => p + q),
   sub: binary((p, q) => p - q),
-  mul: binary((p, q) => p * q),
+  // int32 wraps; the product as a float64 would lose its last digits first.
+  mul: (a) => zip(a.tensor("x"), a.tensor("y"), a.dtype, isFloat(a.dtype) ? (p, q) => p * q : Math.imul),
   real_div: divide,
   floor_div: binary((p, q) => Math.floor(p / q)),
   mod: binary(floorMod),

@@ -128,6 +128,11 @@ const CASES: readonly Case[] = [
   ...["add", "sub", "mul", "maximum", "minimum"].flatMap((op) => binary(op)),
   ...["real_div", "floor_div", "mod", "pow"].flatMap((op) => binary(op, 0.5, 3)),
   { op: "add", args: () => ({ x: ints([2, 3], -9, 9), y: ints([3], -9, 9) }) },
+  // The product wraps.
+  {
+    op: "mul",
+    args: () => ({ x: tensor("i32", [3], [123456789, -46341, 7]), y: tensor("i32", [3], [987654321, 46341, 6]) }),
+  },
   { op: "mod", args: () => ({ x: ints([7], -9, 9), y: tensor("i32", [], [4]) }) },
   { op: "floor_div", args: () => ({ x: ints([7], -9, 9), y: tensor("i32", [], [4]) }) },
   {
