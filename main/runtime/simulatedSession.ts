@@ -52,8 +52,8 @@ export function simulatedSession(decoder: SimulatedDecoder, options: SimulatedOp
       };
     },
     fork: async () => simulatedSession(await decoder.fork(), options),
-    save: async () => Promise.reject(unsupported("saving")),
-    restore: async () => Promise.reject(unsupported("restoring")),
+    save: (positions) => decoder.save(positions),
+    restore: async (positions, state) => Promise.resolve(decoder.restore(positions, state)),
     reset: async () => Promise.resolve(decoder.reset()),
     bytes: () => ({ reserved: 0, states: 0, used: 0 }),
     dispose: () => decoder.reset(),

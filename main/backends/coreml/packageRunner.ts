@@ -6,6 +6,10 @@ import type { SimTensor } from "./simulator/tensor.ts";
 
 export interface PackageState {
   copy(): PackageState | Promise<PackageState>;
+  /** What the state of this name holds; undefined as long as nothing wrote it, which is to be read as zeros. */
+  read(name: string): SimTensor | undefined | Promise<SimTensor | undefined>;
+  /** Takes the tensor, which is the caller's no longer. */
+  write(name: string, tensor: SimTensor): void;
   /** Gives its memory back; harmless when there is none yet. */
   dispose(): void;
 }

@@ -13,7 +13,7 @@ import { simTensor } from "../../backends/coreml/simulator/tensor.ts";
 import type { MilDtype } from "../../backends/coreml/mil/types.ts";
 import { isFloat } from "../../backends/coreml/mil/types.ts";
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
-import type { CoremlBridge, CoremlInput, CoremlModel, CoremlState, CoremlUnit } from "./native.ts";
+import type { CoremlBridge, CoremlInput, CoremlModel, CoremlOutput, CoremlState, CoremlUnit } from "./native.ts";
 
 const MIL_TYPES: Readonly<Record<string, MilDtype>> = {
   f16: "fp16",
@@ -22,24 +22,39 @@ const MIL_TYPES: Readonly<Record<string, MilDtype>> = {
   i8: "int8",
 };
 
-/** A state that exists once a function needs it. */
+/** A state that exists once a function needs it. What is written goes into it then: before, there is no model to make one. */
 class BridgeState implements PackageState {
   #held: CoremlState | undefined;
+  #written = new Map<string, SimTensor>();
 
-  of(model: CoremlModel): CoremlState | undefined {
+  async of(model: CoremlModel): Promise<CoremlState | undefined> {
     if (this.#held === undefined && model.states.length > 0) this.#held = model.newState();
+    for (const [name, tensor] of this.#written) await this.#held?.write(toFeature(name, tensor));
+    this.#written = new Map();
     return this.#held;
   }
 
   async copy(): Promise<BridgeState> {
     const copy = new BridgeState();
     copy.#held = await this.#held?.copy();
+    copy.#written = new Map(this.#written);
     return copy;
+  }
+
+  async read(name: string): Promise<SimTensor | undefined> {
+    const written = this.#written.get(name);
+    if (written !== undefined || this.#held === undefined) return written;
+    return fromFeature(await this.#held.read(name));
+  }
+
+  write(name: string, tensor: SimTensor): void {
+    this.#written.set(name, tensor);
   }
 
   dispose(): void {
     this.#held?.dispose();
     this.#held = undefined;
+    this.#written = new Map();
   }
 }
 
@@ -48,6 +63,13 @@ function toFeature(name: string, tensor: SimTensor): CoremlInput {
   const shape = tensor.shape.length === 0 ? [1] : tensor.shape;
   if (tensor.dtype === "int8") return { name, shape, data: Int8Array.from(tensor.data) };
   return { name, shape, data: tensor.data };
+}
+
+/** `type`: as the model declares it, which Core ML may give in another. */
+function fromFeature(output: CoremlOutput, type: string = output.type): SimTensor {
+  const dtype = MIL_TYPES[type];
+  invariant(dtype, `a type for ${output.name}`);
+  return simTensor(dtype, output.shape, isFloat(dtype) ? output.data : Int32Array.from(output.data));
 }
 
 export interface BridgeRunnerOptions {
@@ -117,7 +139,7 @@ export class BridgeRunner implements PackageRunner {
     const model = await this.load(name);
     if (state !== undefined && !(state instanceof BridgeState))
       throw new WorkbenchError("BUG_INVARIANT", "[coreml] a state of another runner");
-    const held = state?.of(model);
+    const held = await state?.of(model);
     const given = Object.entries(inputs).map(([input, tensor]) => toFeature(input, tensor));
     const start = performance.now() / 1000;
     const made = await model.predict(given, {
@@ -128,10 +150,7 @@ export class BridgeRunner implements PackageRunner {
     return Object.fromEntries(
       made.outputs.map((output) => {
         const feature = model.outputs.find((one) => one.name === output.name);
-        const dtype = MIL_TYPES[feature?.type ?? output.type];
-        invariant(dtype, `a type for ${output.name}`);
-        const values = isFloat(dtype) ? output.data : Int32Array.from(output.data);
-        return [output.name, simTensor(dtype, output.shape, values)];
+        return [output.name, fromFeature(output, feature?.type)];
       }),
     );
   }

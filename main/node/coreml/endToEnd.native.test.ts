@@ -97,7 +97,15 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
         else expect(made.filter((token, i) => token === tokens[i]).length, profile).toBeGreaterThanOrEqual(STEPS - 1);
         const fork = await decoder.fork();
         const next = Int32Array.of(tokens.at(-1) ?? 0);
-        expect(await fork.step(next, 12 + STEPS, [0])).toEqual(await decoder.step(next, 12 + STEPS, [0]));
+        const saved = await decoder.save(12 + STEPS);
+        const restored = new SimulatedDecoder(runner, bindingsOf(compiled.userDefined), names);
+        restored.restore(12 + STEPS, saved);
+        // Before anything ran, too: no function has made its state yet.
+        expect(await restored.save(12 + STEPS)).toEqual(saved);
+        const after = await decoder.step(next, 12 + STEPS, [0]);
+        expect(await fork.step(next, 12 + STEPS, [0])).toEqual(after);
+        expect(await restored.step(next, 12 + STEPS, [0])).toEqual(after);
+        expect(await restored.save(12 + STEPS)).toEqual(saved);
         expect(predictions).toBeGreaterThan(STEPS);
         await runner.dispose();
       }

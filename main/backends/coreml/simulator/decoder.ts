@@ -6,7 +6,7 @@
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import type { FunctionBindings } from "../export.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
-import { elementCount } from "../mil/types.ts";
+import { elementCount, isFloat } from "../mil/types.ts";
 import type { PackageRunner, PackageRunOptions, PackageState } from "../packageRunner.ts";
 import type { SimTensor } from "./tensor.ts";
 import { allocate, simTensor } from "./tensor.ts";
@@ -110,6 +110,64 @@ export class SimulatedDecoder {
     return copy;
   }
 
+  /** The first `positions` of every cache as bytes, four to a number, whoever keeps it: the package's state or the host. */
+  async save(positions: number): Promise<Uint8Array<ArrayBuffer>> {
+    const saved = new Uint8Array(this.#savedBytes(positions));
+    let at = 0;
+    for (const b of this.#cacheBindings()) {
+      const held = b.kind === "state" ? await this.#state.read(b.feature) : this.#caches.get(b.name);
+      for (const [start, end] of cacheRows(b, positions)) {
+        // A cache that nothing was written to is zeros, as the bytes are already.
+        const rows = held?.data.subarray(start, end);
+        if (rows !== undefined) saved.set(new Uint8Array(rows.buffer, rows.byteOffset, rows.byteLength), at);
+        at += 4 * (end - start);
+      }
+    }
+    return saved;
+  }
+
+  /** What `save` of as many positions gave; positions behind them are zeros, which no run looks at before it writes them. */
+  restore(positions: number, saved: Uint8Array): void {
+    const expected = this.#savedBytes(positions);
+    if (saved.byteLength !== expected)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[coreml-sim] saved state: got ${saved.byteLength} bytes, expected ${expected}`,
+      );
+    this.reset();
+    if (positions === 0) return;
+    // A copy: a view may stand anywhere, numbers only at multiples of four.
+    const { buffer } = saved.slice();
+    let at = 0;
+    for (const b of this.#cacheBindings()) {
+      const data = allocate(b.dtype, elementCount(b.shape));
+      for (const [start, end] of cacheRows(b, positions)) {
+        data.set(
+          isFloat(b.dtype) ? new Float32Array(buffer, at, end - start) : new Int32Array(buffer, at, end - start),
+          start,
+        );
+        at += 4 * (end - start);
+      }
+      const cache = simTensor(b.dtype, b.shape, data);
+      if (b.kind === "state") this.#state.write(b.feature, cache);
+      else this.#caches.set(b.name, cache);
+    }
+  }
+
+  #cacheBindings(): readonly FeatureBinding[] {
+    return this.#decode.bindings.filter(({ kind }) => kind === "state" || kind === "stateIn");
+  }
+
+  #savedBytes(positions: number): number {
+    if (positions > this.capacity)
+      throw new WorkbenchError(
+        "RUN_CONTEXT_FULL",
+        `[coreml-sim] ${positions} positions: the cache holds ${this.capacity}`,
+      );
+    const rows = this.#cacheBindings().flatMap((b) => cacheRows(b, positions));
+    return rows.reduce((sum, [start, end]) => sum + 4 * (end - start), 0);
+  }
+
   reset(): void {
     this.#state.dispose();
     this.#state = this.#runner.newState();
@@ -192,6 +250,13 @@ const unknown = (name: string): never => {
     `[coreml-sim] the model wants an input ${name} that a decoder does not have`,
   );
 };
+
+/** Where the first `positions` of a cache [heads, capacity, size] stand in it: from and to, of each head. */
+function cacheRows({ shape }: FeatureBinding, positions: number): readonly (readonly [number, number])[] {
+  const [heads = 0, capacity = 0, ...rest] = shape;
+  const size = elementCount(rest);
+  return Array.from({ length: heads }, (_, h) => [h * capacity * size, (h * capacity + positions) * size] as const);
+}
 
 function stepFunction(name: string, bindings: readonly FeatureBinding[], names: DecoderNames): StepFunction {
   const sizeOf = (input: string): number => bindings.find((b) => b.kind === "input" && b.name === input)?.shape[0] ?? 0;

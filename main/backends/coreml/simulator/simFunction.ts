@@ -18,6 +18,14 @@ export class SimState implements PackageState {
     return out;
   }
 
+  read(name: string): SimTensor | undefined {
+    return this.tensors.get(name);
+  }
+
+  write(name: string, tensor: SimTensor): void {
+    this.tensors.set(name, tensor);
+  }
+
   dispose(): void {
     this.tensors.clear();
   }
