@@ -61,12 +61,25 @@ export interface AddonOptions {
   readonly weights?: CpuWeights;
 }
 
+/** As RLX_ADDON: as if none had been built. */
+const OFF = "off";
+
+const builtAddon = (): string | undefined =>
+  addonPlaces("native/build/rlx.node", "native/rlx.node").find((place) => existsSync(place));
+
+/** Nothing to load: none was built and none is named. One that is broken or too old is there, and an error. */
+export const addonAbsent = (path: string | null): boolean =>
+  path === OFF || (path === null && builtAddon() === undefined);
+
 const OTHER_PATH = "RLX_ADDON names it: correct that variable, or unset it for the addon that was built.";
 
 export function loadAddon(options: AddonOptions = {}): CpuEngine {
   const named = typeof options.path === "string";
-  const path =
-    options.path ?? addonPlaces("native/build/rlx.node", "native/rlx.node").find((place) => existsSync(place));
+  if (options.path === OFF)
+    throw new WorkbenchError("ENV_NO_ADDON", "[addon] not found: RLX_ADDON is off", {
+      hint: "Unset RLX_ADDON for the addon that was built.",
+    });
+  const path = options.path ?? builtAddon();
   if (path === undefined || !existsSync(path))
     throw new WorkbenchError(
       "ENV_NO_ADDON",

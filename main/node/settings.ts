@@ -39,7 +39,7 @@ export interface Settings {
   readonly home: string | null;
   /** Overrides the folder of compiled plans; "off" for none. */
   readonly cache: string | null;
-  /** Overrides where the native addon is looked for. */
+  /** Overrides where the native addon is looked for; "off" for none. */
   readonly addon: string | null;
 }
 
@@ -76,6 +76,11 @@ const path = (name: string, expects = "a path"): Variable<string | null> => ({
   initial: null,
 });
 
+const pathOrOff = (name: string): Variable<string | null> => ({
+  ...path(name, "a path, or off"),
+  read: (text) => (text.toLowerCase() === "off" ? "off" : text === "" ? null : text),
+});
+
 export const VARIABLES = {
   verbose: flag("RLX_VERBOSE"),
   dispatch: oneOf("RLX_KERNEL_DISPATCH", DISPATCH_POLICIES, "prefer-native"),
@@ -88,11 +93,8 @@ export const VARIABLES = {
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
   cpuWeights: oneOf("RLX_CPU_WEIGHTS", CPU_WEIGHTS, "auto"),
   home: path("RLX_HOME"),
-  cache: {
-    ...path("RLX_CACHE", "a path, or off"),
-    read: (text) => (text.toLowerCase() === "off" ? "off" : text === "" ? null : text),
-  },
-  addon: path("RLX_ADDON"),
+  cache: pathOrOff("RLX_CACHE"),
+  addon: pathOrOff("RLX_ADDON"),
 } as const satisfies { readonly [K in keyof Settings]: Variable<Settings[K]> };
 
 export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {

@@ -8,7 +8,9 @@ import { bindDim, dimSymbols } from "../ir/dim.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
-import { specialize } from "../ir/specialize.ts";
+import { specializeInSteps } from "../ir/specialize.ts";
+import type { Steps } from "../ir/steps.ts";
+import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType } from "../ir/type.ts";
 import type { RegionRun } from "./defineOp.ts";
@@ -59,9 +61,13 @@ function checkShape(type: TensorType, value: HostTensor, bindings: Bindings): vo
     });
 }
 
-export function evaluate(graph: Graph, given: EvaluationInput): Evaluation {
+export const evaluate = (graph: Graph, given: EvaluationInput): Evaluation => finish(evaluateInSteps(graph, given));
+
+/** With a pause before each node: of a large model one takes long enough. */
+export function* evaluateInSteps(graph: Graph, given: EvaluationInput): Steps<Evaluation> {
   const bindings = bindingsOf(graph, given);
-  const bound = Object.keys(bindings).length === 0 ? graph : specialize(opTable, graph, bindings);
+  const isBound = Object.keys(bindings).length === 0;
+  const bound = isBound ? graph : yield* specializeInSteps(opTable, graph, bindings);
   const values: (readonly HostTensor[] | undefined)[] = [];
   const lastUse = lastUses(bound);
   const read = (value: Value): HostTensor => {
@@ -70,6 +76,7 @@ export function evaluate(graph: Graph, given: EvaluationInput): Evaluation {
     return tensor;
   };
   for (const node of bound.nodes) {
+    yield;
     throwIfCancelled(given.signal);
     values[node.id] = isLeaf(node)
       ? [leafValue(bound, node, given)]

@@ -1,5 +1,5 @@
 /**
- * The TypeScript reference as a device: the fallback where no native addon can be built. It says so in its title, tells
+ * The TypeScript reference as a device: the fallback where no native addon was built. It says so in its title, tells
  * beforehand how long it will take, and refuses models above 100 million parameters.
  */
 import type { RunResult } from "../backends/cpu/engine.ts";
@@ -12,7 +12,9 @@ import type { Graph } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import type { TensorType } from "../ir/type.ts";
-import { evaluate } from "../ops/evaluate.ts";
+import type { Steps } from "../ir/steps.ts";
+import { finish } from "../ir/steps.ts";
+import { evaluateInSteps } from "../ops/evaluate.ts";
 import type { CompiledGraph, Device, GraphRun, GraphSession, OpenOptions } from "./device.ts";
 import { inputsOf, symbolsOf } from "./device.ts";
 import { stepsOf } from "./planSteps.ts";
@@ -21,12 +23,14 @@ import { draw, scoreRows } from "./sampleRows.ts";
 export interface ReferenceOptions {
   /** The numbers of a weight. */
   readonly param?: (name: string, type: TensorType) => HostTensor;
+  /** How a run goes through its nodes: all at once unless somebody else wants a turn between them. */
+  readonly pace?: <T>(steps: Steps<T>, signal: AbortSignal | undefined) => Promise<T>;
 }
 
 /** More is hopeless in TypeScript, and would only look like a hang. */
 export const REFERENCE_LIMIT = 100_000_000;
-/** Multiply-adds a second that the evaluator makes, roughly; an estimate needs no more. */
-const RATE = 3e7;
+/** Multiply-adds a second: the most that was measured, and what is left with a small model, whose cache is copied at each step. */
+const RATE = { low: 4e7, high: 2.5e8 };
 
 export function parameterCount(graph: Graph): number {
   return graph.nodes.reduce((total, node) => {
@@ -37,7 +41,20 @@ export function parameterCount(graph: Graph): number {
 }
 
 /** Seconds for one token, by parameters alone. */
-export const referenceEstimate = (graph: Graph): number => parameterCount(graph) / RATE;
+export const referenceEstimate = (parameters: number): { readonly low: number; readonly high: number } => ({
+  low: parameters / RATE.high,
+  high: parameters / RATE.low,
+});
+
+/** Why a model of so many parameters does not run here. */
+export const referenceRefusal = (parameters: number): WorkbenchError | undefined =>
+  parameters <= REFERENCE_LIMIT
+    ? undefined
+    : new WorkbenchError(
+        "ENV_NO_ADDON",
+        `[reference] the model has ${parameters} parameters: the TypeScript reference runs at most ${REFERENCE_LIMIT}`,
+        { hint: "Build the native engine with `npm run build:native`." },
+      );
 
 export function referenceDevice(options: ReferenceOptions = {}): Device {
   return {
@@ -49,12 +66,8 @@ export function referenceDevice(options: ReferenceOptions = {}): Device {
 
 function compile(graph: Graph, options: ReferenceOptions): CompiledGraph {
   const parameters = parameterCount(graph);
-  if (parameters > REFERENCE_LIMIT)
-    throw new WorkbenchError(
-      "ENV_NO_ADDON",
-      `[reference] the model has ${parameters} parameters: the TypeScript reference runs at most ${REFERENCE_LIMIT}`,
-      { hint: "Build the native engine with `npm run build:native`." },
-    );
+  const refusal = referenceRefusal(parameters);
+  if (refusal !== undefined) throw refusal;
   const computing = graph.nodes.filter((node) => node.inputs.length > 0);
   return {
     device: "reference",
@@ -85,7 +98,6 @@ class ReferenceSession implements GraphSession {
     this.#states = states;
   }
 
-  // oxlint-disable-next-line require-await -- the interface is asynchronous; evaluation itself is not.
   async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
     const start = performance.now();
     const inputs: Record<string, HostTensor> = {};
@@ -107,13 +119,15 @@ class ReferenceSession implements GraphSession {
         numbersOf(type.dtype, data),
       );
     }
-    const result = evaluate(this.#graph, {
+    const { param, pace } = this.#options;
+    const steps = evaluateInSteps(this.#graph, {
       inputs,
       states: this.#states,
       bindings,
-      ...(this.#options.param === undefined ? {} : { param: this.#options.param }),
+      ...(param === undefined ? {} : { param }),
       ...(signal === undefined ? {} : { signal }),
     });
+    const result = pace === undefined ? finish(steps) : await pace(steps, signal);
     this.#states = result.states;
     const logits = request.logits === undefined ? undefined : result.outputs[request.logits];
     return {

@@ -53,6 +53,10 @@ export const ability = z.discriminatedUnion("ok", [
 ]);
 export type Ability = View<typeof ability>;
 
+/** That the TypeScript reference stands in for a native engine that was not built, and how slow it is. */
+export const referenceNotice = z.object({ sentence: z.string(), secondsPerToken: figure });
+export type ReferenceNotice = View<typeof referenceNotice>;
+
 /** A label and its value as text, for property lists. */
 export const fact = z.object({ label: z.string(), value: z.string() });
 export type Fact = View<typeof fact>;

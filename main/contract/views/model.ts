@@ -1,7 +1,7 @@
 /** A model as it is opened: where it comes from, the overview, its metadata and tensors, recents, dropped files and uploads. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { ability, fact, figure, modelId, sumRow, targetSpec, u8 } from "./common.ts";
+import { ability, fact, figure, modelId, referenceNotice, sumRow, targetSpec, u8 } from "./common.ts";
 
 /**
  * path: a file the engine can reach · offer: one of `engineInfo.offers` · header: a dropped file whose header was fed ·
@@ -99,6 +99,9 @@ export const overview = z.object({
   profiles: z.array(profileChoice),
   canGraph: ability,
   canRun: ability,
+  /** Benchmarks and profiles, which only the native engines have. */
+  canMeasure: ability,
+  reference: referenceNotice.nullable(),
   canExport: ability,
   warnings: z.array(z.string()),
   target: targetSpec,

@@ -1,7 +1,20 @@
 /** Running: chat and completion as a stream, benchmarks, profiles, and the hybrid run of a demo graph. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { LARGEST_CONTEXT, device, f32, f64, figure, modelId, phaseItem, targetSpec, truth, u32, u8 } from "./common.ts";
+import {
+  LARGEST_CONTEXT,
+  device,
+  f32,
+  f64,
+  figure,
+  modelId,
+  phaseItem,
+  referenceNotice,
+  targetSpec,
+  truth,
+  u32,
+  u8,
+} from "./common.ts";
 import { runDevice } from "./engine.ts";
 import { machineState } from "./machine.ts";
 
@@ -74,6 +87,7 @@ export const runItem = z.discriminatedUnion("kind", [
     seed: z.number(),
     promptTokens: z.number(),
     promptText: z.string(),
+    reference: referenceNotice.nullable(),
   }),
   z.object({ kind: z.literal("token"), token: tokenView }),
   z.object({ kind: z.literal("stats"), stats: runStats }),

@@ -267,6 +267,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       tokens: z.array(number).min(8),
       logprobs: z.tuple([z.null()], finite.max(0)),
       perplexity: finite.min(1),
+      reference: z.null(),
     }),
     says: /"Once" *\n[^]*" upon" +-\d\.\d{5}\n[^]*perplexity \d/,
   },
@@ -276,6 +277,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       tokens: z.tuple([z.literal(390), z.literal(389), z.literal(263)]),
       logprobs: z.tuple([z.null(), finite.max(0), finite.max(0)]),
       perplexity: finite.min(1),
+      reference: z.null(),
     }),
     says: /perplexity .* over 2 tokens/,
   },
@@ -736,6 +738,22 @@ describe("errors", () => {
       expect(code).toBe(1);
       expect(err).toMatch(/error ENV_NO_ADDON[^]*→ RLX_ADDON names it: /);
     }
+  });
+
+  it("are none of a small model where no addon was built: the reference answers, and says so where people read", async () => {
+    const env = { RLX_ADDON: "off" };
+    const people = await rlx(words("run --sample -p hello -n 2"), { home, env });
+    expect(people).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/TypeScript reference[^]*A token takes ~10\.\d – 65\.\d ms/),
+    });
+    const program = await rlx(words("score --sample --ids 390,389,263 --json"), { home, env });
+    expect(program).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse(program.out)).toHaveProperty("reference.secondsPerToken.truth", "predicted");
+    const doctor = await rlx(words("doctor"), { home, env });
+    expect(doctor).toMatchObject({ code: 1, out: expect.stringMatching(/✗ Native engine: .*TypeScript reference/) });
+    const measured = await rlx(words("bench --sample"), { home, env });
+    expect(measured).toMatchObject({ code: 1, err: expect.stringContaining("error ENV_NO_ADDON") });
   });
 
   it("say what to do without a chat template", async () => {

@@ -1,5 +1,5 @@
 /** How the command line speaks: tables, numbers and progress for people, JSON for programs, and errors that say what to do next. */
-import type { Figure, PhaseItem } from "../../contract/views/common.ts";
+import type { Figure, PhaseItem, ReferenceNotice } from "../../contract/views/common.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
 import type { TableStyle } from "./table.ts";
 import { formatTable } from "./table.ts";
@@ -189,3 +189,8 @@ export function exitCode(error: WireError): number {
 /** The command line was wrong: what a command refuses, and what the contract does that every command speaks. */
 export const isMisuse = (error: WireError): boolean =>
   error.code === "INPUT_ARGUMENT" || error.code === "CONTRACT_INPUT";
+
+/** For people; programs find it in the answer. */
+export function noteReference(output: Pick<Output, "note">, reference: ReferenceNotice | null): void {
+  if (reference !== null) output.note(`${reference.sentence} A token takes ${figureText(reference.secondsPerToken)}.`);
+}

@@ -10,7 +10,7 @@ import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
-import { figureText, INTERRUPTED, phaseText } from "./output.ts";
+import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
 import { cacheFolder } from "../diskStore.ts";
 import { DEMO } from "../engine/offers.ts";
 import { makeFolder } from "../makeFolder.ts";
@@ -102,12 +102,14 @@ async function* withTemplateHint<T>(items: AsyncIterable<T>): AsyncGenerator<T, 
 }
 
 /** Where an answer comes from: what a simulator writes and how fast says nothing of the device. */
-const origin = ({ device, truth }: Start): string => (truth === "simulated" ? `${device}, simulated` : device);
+const origin = ({ device, truth, reference }: Start): string =>
+  reference !== null ? "TypeScript reference" : truth === "simulated" ? `${device}, simulated` : device;
 
-/** Before answers that a simulator writes; those of a device need no mark. */
+/** Before answers that a simulator or the TypeScript reference writes; those of a device need no mark. */
 function mark(command: Command): (start: Start) => void {
   return (start) => {
     command.output.endProgress();
+    noteReference(command.output, start.reference);
     if (start.truth === "simulated" && !command.output.json) process.stderr.write(`[${origin(start)}]\n`);
   };
 }
@@ -173,10 +175,14 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   await noteCache(command);
   const { model } = await openModel(command, choice, "sample");
   const input = runInput(model, options, { kind: "completion", text });
-  const { text: written, start, done } = await answer(command, input, command.signal);
+  const {
+    text: written,
+    start,
+    done,
+  } = await answer(command, input, command.signal, ({ reference }) => noteReference(command.output, reference));
   command.output.line();
-  const { device, truth } = start;
-  command.output.value({ text: written, device, truth, reason: done.reason, stats: done.stats });
+  const { device, truth, reference } = start;
+  command.output.value({ text: written, device, truth, reference, reason: done.reason, stats: done.stats });
   if (!command.output.json && command.signal.reason !== READER_LEFT)
     command.output.note(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}`);
   return done.reason === "cancelled" ? INTERRUPTED : 0;
@@ -214,7 +220,8 @@ async function speak(
     command.output.line();
     if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
     messages.push({ role: "assistant", content: text });
-    answers.push({ text, device: start.device, truth: start.truth, reason: done.reason, stats: done.stats });
+    const { device, truth, reference } = start;
+    answers.push({ text, device, truth, reference, reason: done.reason, stats: done.stats });
     if (done.reason === "cancelled") break;
   }
   command.output.value({ answers, messages });

@@ -4,6 +4,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../engine/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
+import { noteReference } from "./output.ts";
 import { counted } from "../words.ts";
 import { readText, textOrBytes } from "./text.ts";
 
@@ -100,16 +101,18 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
     context: tokens.length + 1,
     threads: options.threads === undefined ? availableParallelism() : wholeNumber("threads", options.threads, 1, 1024),
     cacheType: options.cache,
+    reference: true,
     chunk: wholeNumber("chunk", options.chunk, 1, 65_536),
   });
   try {
+    noteReference(output, lease.reference);
     const all = await lease.session.score(tokens, {
       signal,
       onProgress: (done, total) => output.progress(`${done} of ${total} tokens`, "score"),
     });
     const known = [...all].slice(1);
     const perplexity = Math.exp(-known.reduce((sum, value) => sum + value, 0) / known.length);
-    output.value({ tokens, logprobs: [null, ...known], perplexity });
+    output.value({ tokens, logprobs: [null, ...known], perplexity, reference: lease.reference });
     const piece = pieceOf(model);
     output.table(
       ["id", "piece", "log-probability"],

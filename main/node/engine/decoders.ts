@@ -2,16 +2,18 @@
  * Decoders of open models: compiled once per model (or taken from the plans on disk), one session per context length, used by
  * one job at a time. A finished conversation stays in its session's cache, so that the next question only feeds what is new.
  */
-import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { DecoderModel } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { PlanCache } from "../planCache.ts";
 import { openCachedDecoder } from "../planCache.ts";
+import type { ReferenceNotice } from "../../contract/views/common.ts";
+import type { CpuAccess } from "./devices.ts";
 import type { MlxAccess } from "./mlxAccess.ts";
 import type { OpenModel } from "./openModel.ts";
 import { pathsOf } from "./openModel.ts";
+import { openReference, referenceNotice } from "./reference.ts";
 
 export interface DecoderChoice {
   /** The CPU engine without it. */
@@ -20,6 +22,8 @@ export interface DecoderChoice {
   readonly threads?: number | null;
   readonly cacheType?: "f16" | "f32";
   readonly chunk?: number;
+  /** The TypeScript reference may stand in where no native engine was built: not for those who measure. */
+  readonly reference?: boolean;
 }
 
 export interface Lease {
@@ -27,6 +31,8 @@ export interface Lease {
   readonly session: DecoderSession;
   /** Element type of keys and values. */
   readonly cacheType: "f16" | "f32";
+  /** What to say when the TypeScript reference stands in; null when it does not. */
+  readonly reference: ReferenceNotice | null;
   /** Gives the session back; another job may use it. */
   release(): void;
 }
@@ -41,7 +47,7 @@ interface Held {
 }
 
 export interface DecoderParts {
-  readonly engine: () => CpuEngine;
+  readonly cpu: CpuAccess;
   readonly mlx: MlxAccess;
   readonly prepare: (graph: Graph) => Graph;
   /** Where plans are kept; absent when they are not. */
@@ -54,8 +60,10 @@ export function createDecoders(parts: DecoderParts): Decoders {
   // MLX's attention wants one element type: a cache of another would be widened in every step.
   const cacheTypeOf = (choice: DecoderChoice): "f16" | "f32" =>
     choice.cacheType ?? (choice.device === "mlx" ? "f32" : "f16");
+  const onReference = (choice: DecoderChoice): boolean =>
+    choice.reference === true && choice.device !== "mlx" && parts.cpu.absent();
   const keyOf = (choice: DecoderChoice): string =>
-    `${choice.device ?? "cpu"} ${cacheTypeOf(choice)} ${choice.chunk ?? 0}`;
+    `${onReference(choice) ? "reference" : (choice.device ?? "cpu")} ${cacheTypeOf(choice)} ${choice.chunk ?? 0}`;
 
   const decoderOf = (model: OpenModel, threads: number, choice: DecoderChoice): Promise<DecoderModel> =>
     model.cachedLater(`decoder ${keyOf(choice)}`, async () => {
@@ -68,6 +76,11 @@ export function createDecoders(parts: DecoderParts): Decoders {
         cacheType: cacheTypeOf(choice),
         ...(choice.chunk === undefined ? {} : { chunk: choice.chunk }),
       };
+      if (onReference(choice)) {
+        const decoder = await openReference(model.requireFile("run"), plan);
+        model.onDispose(() => decoder.dispose());
+        return decoder;
+      }
       if (choice.device === "mlx") {
         const decoder = parts.mlx.open(model.requireFile("run"), paths, plan);
         model.onDispose(() => decoder.dispose());
@@ -75,7 +88,7 @@ export function createDecoders(parts: DecoderParts): Decoders {
       }
       const options = { ...plan, threads, prepare: parts.prepare };
       const { decoder } = await openCachedDecoder(
-        parts.engine(),
+        parts.cpu.engine(),
         model.requireFile("run"),
         paths,
         options,
@@ -104,6 +117,7 @@ export function createDecoders(parts: DecoderParts): Decoders {
         decoder,
         session: held.session,
         cacheType: cacheTypeOf(choice),
+        reference: onReference(choice) ? referenceNotice(model.description.parameters) : null,
         release: () => {
           held.busy = false;
         },

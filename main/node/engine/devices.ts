@@ -6,15 +6,18 @@ import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { CoremlAccess } from "../coreml/device.ts";
 import { coremlMissing } from "../coreml/device.ts";
 import type { MlxAccess } from "./mlxAccess.ts";
+import { REFERENCE_SENTENCE } from "./reference.ts";
 import { cannot } from "./views/overviewView.ts";
 
 export interface CpuAccess {
   /** The engine, or its ENV_NO_ADDON error. */
   readonly engine: () => CpuEngine;
   readonly missing: () => Ability | undefined;
+  /** None was built, which is the one case in which the TypeScript reference stands in. */
+  readonly absent: () => boolean;
 }
 
-export function cpuAccess(load: () => CpuEngine): CpuAccess {
+export function cpuAccess(load: () => CpuEngine, absent: () => boolean = () => false): CpuAccess {
   let engine: CpuEngine | undefined;
   let failure: Error | undefined;
   const get = (): CpuEngine => {
@@ -28,6 +31,7 @@ export function cpuAccess(load: () => CpuEngine): CpuAccess {
   };
   return {
     engine: get,
+    absent,
     missing() {
       try {
         get();
@@ -55,19 +59,20 @@ export function coremlSentence(coreml: CoremlAccess): string {
   return `${chip}, macOS ${os}, ${ane ? "with" : "without"} a Neural Engine.`;
 }
 
+function cpuSentence(cpu: CpuAccess, missing: Ability | undefined): string {
+  if (missing === undefined) return `The native engine with ${cpu.engine().isa} kernels.`;
+  if (cpu.absent()) return REFERENCE_SENTENCE;
+  return missing.ok ? "" : missing.sentence;
+}
+
 export function deviceList(cpu: CpuAccess, mlx: MlxAccess, coreml: CoremlAccess): readonly DeviceInfo[] {
   const missing = cpu.missing();
   return [
     {
       id: "cpu",
       title: "CPU",
-      available: missing === undefined,
-      sentence:
-        missing === undefined
-          ? `The native engine with ${cpu.engine().isa} kernels.`
-          : missing.ok
-            ? ""
-            : missing.sentence,
+      available: missing === undefined || cpu.absent(),
+      sentence: cpuSentence(cpu, missing),
     },
     {
       id: "coreml-sim",

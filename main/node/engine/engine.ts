@@ -14,7 +14,7 @@ import { compile } from "../../compiler/compile.ts";
 import { formatReport } from "../../compiler/legalise.ts";
 import type { CompileWatch } from "../../compiler/prepare.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { loadAddon } from "../addon.ts";
+import { addonAbsent, loadAddon } from "../addon.ts";
 import { BUILD_HASH } from "../buildHash.ts";
 import type { DiskStore } from "../diskStore.ts";
 import { cacheFolder, diskStore } from "../diskStore.ts";
@@ -145,7 +145,10 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     for (const connection of connections) connection.emit("engine.status", statusOf(jobs));
   };
   const jobs = createJobs(tell);
-  const cpu = cpuAccess(() => loadAddon({ path: settings.addon, weights: settings.cpuWeights }));
+  const cpu = cpuAccess(
+    () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),
+    () => addonAbsent(settings.addon),
+  );
   const watch = compileWatch(settings);
   const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch, watch });
   const flexibility = shapeFlexibility(settings);
@@ -158,7 +161,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   const place = cacheFolder(settings);
   const plans = place === undefined ? undefined : diskStore(place);
   const decoders = createDecoders({
-    engine: cpu.engine,
+    cpu,
     mlx,
     prepare: prepareForCpu(settings, watch),
     plans: planCache(settings, plans, build),
@@ -200,7 +203,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     recents,
     uploads,
     initialTarget: initial,
-    engineMissing: cpu.missing,
+    cpu,
   });
   const warming = new AbortController();
 

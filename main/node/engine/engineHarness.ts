@@ -25,9 +25,12 @@ export interface Harness {
   done(): Promise<void>;
 }
 
-export async function engineHarness(): Promise<Harness> {
+/** `environment`: variables besides those of this process. */
+export async function engineHarness(environment: Readonly<Record<string, string>> = {}): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), "rlx-engine-"));
-  const engine = createEngine({ settings: readSettings({ ...process.env, RLX_HOME: join(folder, "home") }) });
+  const engine = createEngine({
+    settings: readSettings({ ...process.env, RLX_HOME: join(folder, "home"), ...environment }),
+  });
   // As over a socket: whatever does not survive the encoding is found here.
   const [window, served] = createPortPair((frame) => decodeFrame(encodeFrame(frame)));
   const client = createClient(contract, window, { checkOutputs: true });

@@ -149,7 +149,7 @@ async function exportPlan(
   target: TargetSpec,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
-  const can = overviewOf(model, target, cpu.missing).canExport;
+  const can = overviewOf(model, target, cpu).canExport;
   const folder = model.path === null ? homedir() : dirname(model.path);
   const space = await statfs(folder).catch(() => undefined);
   const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");

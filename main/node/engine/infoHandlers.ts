@@ -16,6 +16,7 @@ import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "./machi
 import type { DiskStore } from "../diskStore.ts";
 import { machineState } from "./machineState.ts";
 import type { Offers } from "./offers.ts";
+import { REFERENCE_SENTENCE } from "./reference.ts";
 
 export interface InfoParts {
   readonly cpu: CpuAccess;
@@ -148,7 +149,13 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
             hint: null,
             details: parts.cpu.engine().notes.map(({ kernels, how }) => `${kernels}: ${how}`),
           }
-        : { id: "addon", title: "Native engine", state: "missing", sentence: missing.sentence, hint: missing.hint },
+        : {
+            id: "addon",
+            title: "Native engine",
+            state: "missing",
+            sentence: parts.cpu.absent() ? `${missing.sentence}. ${REFERENCE_SENTENCE}` : missing.sentence,
+            hint: missing.hint,
+          },
       {
         id: "memory",
         title: "Memory",

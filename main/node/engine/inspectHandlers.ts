@@ -8,10 +8,12 @@ import { missingTensor } from "../../formats/gguf/decoderTensors.ts";
 import { otherTypes } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { WEIGHTS } from "../../ops/families/cpu.ts";
+import type { CpuAccess } from "./devices.ts";
 import { MACHINES, machineFor } from "./machines.ts";
 import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { Recents } from "./recents.ts";
+import { referenceAbility, referenceNotice } from "./reference.ts";
 import type { Uploads } from "./uploads.ts";
 import { demoOverview } from "./views/demoView.ts";
 import { metadataPage, metadataValue, tensorPage } from "./views/inspectView.ts";
@@ -39,20 +41,22 @@ type InspectCalls =
   | "upload.finish"
   | "upload.cancel";
 
+/** Whether the CPU engine is here: why it is not, and whether the TypeScript reference stands in. */
+type EngineState = Pick<CpuAccess, "missing" | "absent">;
+
 export interface InspectParts {
   readonly store: ModelStore;
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly initialTarget: TargetSpec;
-  /** Why the CPU engine cannot run anything here; undefined when it can. */
-  readonly engineMissing: () => Ability | undefined;
+  readonly cpu: EngineState;
 }
 
 const OK = { ok: true } as const;
 
 export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
   const { store, recents, uploads } = parts;
-  const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.engineMissing);
+  const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.cpu);
   return {
     "recents.list": async () => ({ recents: await recents.list() }),
     "recents.add": async ({ path }) => {
@@ -98,17 +102,21 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
   };
 }
 
-export function overviewOf(model: OpenModel, target: TargetSpec, engineMissing: () => Ability | undefined): Overview {
+export function overviewOf(model: OpenModel, target: TargetSpec, cpu: EngineState): Overview {
   const { file } = model;
-  if (!file) return demoOverview(model, target);
+  const missing = cpu.missing();
+  if (!file) return demoOverview(model, target, missing ?? CAN);
   const machine = machineFor(target.chip) ?? MACHINES["m4"];
   if (!machine) throw new Error("the table of machines has no M4");
+  const { description } = model;
   const canGraph = graphAbility(model, file);
+  const cannotRun = canGraph.ok ? (typeAbility(model, WEIGHTS, "run") ?? dataAbility(model, "run")) : canGraph;
+  const onReference = cannotRun === undefined && cpu.absent();
   return fileOverview({
     model: model.id,
     kind: model.kind === "header-only" ? "header-only" : "model",
     file,
-    description: model.description,
+    description,
     path: model.path,
     argument: model.argument,
     openedInSeconds: model.openedInSeconds,
@@ -116,9 +124,9 @@ export function overviewOf(model: OpenModel, target: TargetSpec, engineMissing: 
     machine,
     profiles: profileChoices(file, target),
     canGraph,
-    canRun: canGraph.ok
-      ? (typeAbility(model, WEIGHTS, "run") ?? dataAbility(model, "run") ?? engineMissing() ?? CAN)
-      : canGraph,
+    canRun: cannotRun ?? (onReference ? referenceAbility(description.parameters) : missing) ?? CAN,
+    canMeasure: cannotRun ?? missing ?? CAN,
+    reference: onReference ? referenceNotice(description.parameters) : null,
     canExport: canGraph.ok
       ? (typeAbility(model, EXPORTED, "exported") ?? dataAbility(model, "export") ?? CAN)
       : canGraph,

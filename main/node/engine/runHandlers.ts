@@ -76,7 +76,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
       const prompt = promptOf(model, input.prompt);
       const lease =
         input.device === "cpu" || input.device === "mlx"
-          ? await parts.decoders.lease(model, { ...input, device: input.device })
+          ? await parts.decoders.lease(model, { ...input, device: input.device, reference: true })
           : input.device === "coreml"
             ? yield* coremlLease(parts, model, input.context, signal)
             : await simulatedLease(parts, model, input, signal);
@@ -91,6 +91,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
           seed,
           promptTokens: ids.length,
           promptText: prompt.text,
+          reference: "reference" in lease ? lease.reference : null,
         };
         const events = generate(lease.session, model.tokenizer, {
           prompt: ids,

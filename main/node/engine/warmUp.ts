@@ -43,7 +43,13 @@ export interface WarmUpParts {
 export async function warmUp({ recents, uploads, target }: WarmUpParts, signal: AbortSignal): Promise<void> {
   const store = createModelStore({ offers, recents, uploads });
   const calls = {
-    ...inspectHandlers({ store, recents, uploads, initialTarget: target, engineMissing: () => undefined }),
+    ...inspectHandlers({
+      store,
+      recents,
+      uploads,
+      initialTarget: target,
+      cpu: { missing: () => undefined, absent: () => false },
+    }),
     ...graphHandlers(store, target),
     ...routeHandlers(store, target, null),
   };

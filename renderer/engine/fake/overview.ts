@@ -91,6 +91,8 @@ const qwen: Overview = {
   ],
   canGraph: { ok: true },
   canRun: { ok: true },
+  canMeasure: { ok: true },
+  reference: null,
   canExport: { ok: true },
   warnings: [],
   target: M4,
@@ -134,6 +136,7 @@ export function fakeOverview(source: ModelSource): Overview {
       title: "A 1B model",
       variant: "header only",
       canRun: noData,
+      canMeasure: noData,
       canExport: noData,
     };
   if (source.kind === "header") {
@@ -144,7 +147,7 @@ export function fakeOverview(source: ModelSource): Overview {
       hint: null,
       offer: "locate-or-upload",
     } as const;
-    return { ...qwen, canRun: offer, canExport: offer, argument: null };
+    return { ...qwen, canRun: offer, canMeasure: offer, canExport: offer, argument: null };
   }
   if (source.kind === "path" && source.path.includes("moe")) {
     const no = {
@@ -159,6 +162,7 @@ export function fakeOverview(source: ModelSource): Overview {
       title: "Qwen3-30B-A3B",
       canGraph: no,
       canRun: no,
+      canMeasure: no,
       canExport: no,
       fit: null,
       speed: null,

@@ -43,6 +43,7 @@ export const fakeStreams: Handlers<Contract>["streams"] = {
       truth: input.device === "coreml-sim" ? "simulated" : "measured",
       seed: input.sampling.seed ?? 42,
       promptTokens: 23,
+      reference: null,
       promptText: "<|im_start|>user\n…",
     };
     const pieces = ANSWER.match(/\s?\S+/g) ?? [];

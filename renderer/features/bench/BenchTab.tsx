@@ -21,9 +21,9 @@ export function BenchTab(): ReactNode {
   const start = useBench((s) => s.startBench);
   const setTab = useBench((s) => s.setTab);
   if (overview === null) return null;
-  if (!overview.canRun.ok)
+  if (!overview.canMeasure.ok)
     return (
-      <CannotHere title="This cannot be measured here" why={overview.canRun} onLocate={() => setTab("overview")} />
+      <CannotHere title="This cannot be measured here" why={overview.canMeasure} onLocate={() => setTab("overview")} />
     );
   const latest = results.find(({ model }) => model === modelName(overview));
   return (

@@ -32,9 +32,9 @@ export function ProfileTab(): ReactNode {
   const start = useProfile((s) => s.startProfile);
   const setTab = useProfile((s) => s.setTab);
   if (overview === null) return null;
-  if (!overview.canRun.ok)
+  if (!overview.canMeasure.ok)
     return (
-      <CannotHere title="This cannot be profiled here" why={overview.canRun} onLocate={() => setTab("overview")} />
+      <CannotHere title="This cannot be profiled here" why={overview.canMeasure} onLocate={() => setTab("overview")} />
     );
   const profile = current(state);
   return (

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "react";
 import { current } from "../../session/async.ts";
 import { CannotHere } from "../../ui/CannotHere.tsx";
 import { plainMessage } from "../../ui/ErrorNote.tsx";
+import { FigureText } from "../../ui/marks.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { AnswerView } from "./AnswerView.tsx";
 import { Composer } from "./Composer.tsx";
@@ -44,6 +45,7 @@ function Conversation(): ReactNode {
   return (
     <div className={styles["tab"]}>
       <RunBar />
+      <ReferenceBanner />
       {historyShown ? (
         <RunHistory />
       ) : (
@@ -72,6 +74,18 @@ function Conversation(): ReactNode {
       )}
       <Composer />
     </div>
+  );
+}
+
+/** Answers are slow because no native engine was built: said before anybody waits for one. */
+function ReferenceBanner(): ReactNode {
+  const reference = useRun((s) => current(s.model)?.reference ?? null);
+  const device = useRun((s) => s.parameters.device);
+  if (reference === null || device !== "cpu") return null;
+  return (
+    <p className={styles["reference"]} role="note">
+      {reference.sentence} A token takes <FigureText figure={reference.secondsPerToken} range />.
+    </p>
   );
 }
 

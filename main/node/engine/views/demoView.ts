@@ -1,10 +1,11 @@
 /** The overview of the demo graph: it has no file, only a graph. */
-import type { TargetSpec } from "../../../contract/views/common.ts";
+import type { Ability, TargetSpec } from "../../../contract/views/common.ts";
 import type { Overview } from "../../../contract/views/model.ts";
 import type { OpenModel } from "../openModel.ts";
 import { CAN, cannot } from "./overviewView.ts";
 
-export function demoOverview(model: OpenModel, target: TargetSpec): Overview {
+/** `runs`: host parts run on the native engine. */
+export function demoOverview(model: OpenModel, target: TargetSpec, runs: Ability): Overview {
   return {
     model: model.id,
     kind: "demo-graph",
@@ -28,7 +29,9 @@ export function demoOverview(model: OpenModel, target: TargetSpec): Overview {
     speed: null,
     profiles: [],
     canGraph: CAN,
-    canRun: CAN,
+    canRun: runs,
+    canMeasure: runs,
+    reference: null,
     canExport: cannot(
       "INPUT_ARGUMENT",
       "A graph with host segments is several programs, not one package.",

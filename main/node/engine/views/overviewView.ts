@@ -1,5 +1,5 @@
 /** The overview of an open model: what it is, whether it fits, how fast it may be, and what can be done with it here. */
-import type { Ability, Fact, TargetSpec } from "../../../contract/views/common.ts";
+import type { Ability, Fact, ReferenceNotice, TargetSpec } from "../../../contract/views/common.ts";
 import type { FileView, MixRow, Overview, ProfileChoice } from "../../../contract/views/model.ts";
 import type { Architecture } from "../../../formats/gguf/architecture.ts";
 import type { ModelDescription } from "../../../formats/gguf/describe.ts";
@@ -38,6 +38,8 @@ export interface FileOverviewInput {
   readonly profiles: readonly ProfileChoice[];
   readonly canGraph: Ability;
   readonly canRun: Ability;
+  readonly canMeasure: Ability;
+  readonly reference: ReferenceNotice | null;
   readonly canExport: Ability;
 }
 
@@ -87,6 +89,8 @@ export function fileOverview(input: FileOverviewInput): Overview {
     profiles: [...input.profiles],
     canGraph: input.canGraph,
     canRun: input.canRun,
+    canMeasure: input.canMeasure,
+    reference: input.reference,
     canExport: input.canExport,
     warnings: [...description.warnings, ...(architecture && input.kind === "model" ? textWarnings(file) : [])],
     target: input.target,
