@@ -20,6 +20,7 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opTable } from "../../ops/index.ts";
+import { coremlKernel } from "../../ops/signal/customKernels.ts";
 import { cpuDevice, cpuRules } from "../../runtime/cpuDevice.ts";
 import type { GraphSession } from "../../runtime/device.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
@@ -72,6 +73,7 @@ export async function runHybrid(
         route,
         simulator: opened.runner,
         host: hostExecutor(engine),
+        kernel: coremlKernel,
       });
       const { outputs, timings, truth } = await runner.run(inputs, signal);
       return { outputs, timings, relativeRms: difference(outputs, evaluate(graph, { inputs }).outputs), truth };
@@ -113,7 +115,7 @@ export async function packageRoute(route: Route, engine: CpuEngine, path: string
   );
 }
 
-/** Host nodes on the CPU engine; what it has no kernel for (custom functions) by its own definition. */
+/** Host nodes on the CPU engine; what it has no kernel for by its own definition. Custom ops come here in branches and loops only. */
 function hostExecutor(engine: CpuEngine): HostExecutor {
   const device = cpuDevice(engine, { threads: 1 });
   const sessions = new Map<Graph, GraphSession>();

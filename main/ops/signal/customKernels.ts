@@ -1,7 +1,10 @@
 /**
- * Host functions behind the `custom` op, by name. A graph names a custom op and its output types, so it can be built,
- * printed and routed anywhere; to run it, the program that opens it must have registered a function of that name.
+ * Host functions behind the `custom` op, by name: the one registry of them. A graph names a custom op and its output types, so it
+ * can be built, printed and routed anywhere; to run it, the program that opens it must have registered a function of that name.
+ * A name has up to two: what the op means (`registerCustomKernel`: exact, with a gradient), which the evaluator and everything
+ * without a function of its own call, and how it is done between Core ML parts (`registerCoremlKernel`: may wait for something).
  */
+import type { CoremlKernel } from "../../backends/coreml/hybrid/customKernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
@@ -20,36 +23,73 @@ export interface CustomKernel {
   ) => readonly (Value | undefined)[];
 }
 
-const kernels = new Map<string, CustomKernel>();
+interface Registered {
+  readonly meaning?: CustomKernel;
+  readonly coreml?: CoremlKernel;
+}
+const registry = new Map<string, Registered>();
 
-/** Returns what undoes it. A name is taken once. */
-export function registerCustomKernel(name: string, kernel: CustomKernel): () => void {
-  if (kernels.has(name))
-    throw new WorkbenchError("IR_STRUCTURE", `[custom] a kernel named "${name}" is registered already`);
-  kernels.set(name, kernel);
+function register<Part extends keyof Registered>(
+  name: string,
+  part: Part,
+  kernel: NonNullable<Registered[Part]>,
+): () => void {
+  if (registry.get(name)?.[part] !== undefined)
+    throw new WorkbenchError(
+      "IR_STRUCTURE",
+      `[custom] a ${part === "coreml" ? "Core ML " : ""}kernel named "${name}" is registered already`,
+    );
+  registry.set(name, { ...registry.get(name), [part]: kernel });
   return () => {
-    if (kernels.get(name) === kernel) kernels.delete(name);
+    const { [part]: known, ...others } = registry.get(name) ?? {};
+    if (known !== kernel) return;
+    if (Object.keys(others).length > 0) registry.set(name, others);
+    else registry.delete(name);
   };
 }
 
-export const customKernelNames = (): readonly string[] => [...kernels.keys()].sort();
+/** What the op means. Returns what undoes it. A name is taken once. */
+export const registerCustomKernel = (name: string, kernel: CustomKernel): (() => void) =>
+  register(name, "meaning", kernel);
 
-export function customKernel(name: string): CustomKernel {
-  const kernel = kernels.get(name);
-  if (!kernel)
-    throw new WorkbenchError(
-      "UNSUPPORTED_OP",
-      `[custom] no kernel named "${name}" is registered: have ${customKernelNames().join(", ") || "none"}`,
-      {
-        hint: "Register the host function before running the graph.",
-      },
-    );
-  return kernel;
+/** How the op is done between Core ML parts, instead of by its meaning. Returns what undoes it. A name is taken once. */
+export const registerCoremlKernel = (name: string, kernel: CoremlKernel): (() => void) =>
+  register(name, "coreml", kernel);
+
+/** Says which names would do: those that have what is asked for. */
+function missing(name: string, has: (known: Registered) => boolean, functions: string): never {
+  const names = [...registry].flatMap(([one, known]) => (has(known) ? [one] : [])).sort();
+  throw new WorkbenchError(
+    "UNSUPPORTED_OP",
+    `[custom] no kernel named "${name}" is registered: have ${names.join(", ") || "none"}`,
+    { hint: `Register the host function before running the graph: ${functions} (docs/extending.md).` },
+  );
 }
 
-// The one that the demo graph and the samples use: shrinks every number towards zero by a threshold.
+export const customKernel = (name: string): CustomKernel =>
+  registry.get(name)?.meaning ?? missing(name, ({ meaning }) => meaning !== undefined, "registerCustomKernel");
+
+export const coremlKernel = (name: string): CoremlKernel =>
+  registry.get(name)?.coreml ??
+  registry.get(name)?.meaning?.run ??
+  missing(name, () => true, "registerCoremlKernel or registerCustomKernel");
+
+// The one that the demo graph and the samples use: shrinks every number towards zero by a threshold. Between Core ML parts it
+// counts in f32, as an engine would, so that what a demo run is compared with is not itself.
 export const SOFT_THRESHOLD = "soft_threshold";
 const THRESHOLD = 0.1;
+const NARROW_THRESHOLD = Math.fround(THRESHOLD);
+registerCoremlKernel(SOFT_THRESHOLD, ([x]) =>
+  x
+    ? [
+        {
+          dtype: x.dtype,
+          shape: x.shape,
+          data: x.data.map((v) => Math.sign(v) * Math.max(Math.fround(Math.abs(v) - NARROW_THRESHOLD), 0)),
+        },
+      ]
+    : [],
+);
 registerCustomKernel(SOFT_THRESHOLD, {
   summary: `sign(x) · max(|x| - ${THRESHOLD}, 0)`,
   run: ([x]) =>

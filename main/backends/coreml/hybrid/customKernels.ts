@@ -1,6 +1,6 @@
 /**
- * Host functions for `custom` ops in Core ML programs, by name. A function registered here is called between Core ML parts;
- * without one the host executor runs the op (by its reference).
+ * Host functions for `custom` ops between Core ML parts: what one is, and that it gives what its node says. Who knows them by
+ * name is above the backends (`registerCoremlKernel` in `main/ops/signal/customKernels.ts`); the runner is given the way to ask.
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
@@ -11,20 +11,6 @@ export type CoremlKernel = (
   inputs: readonly HostTensor[],
   outputTypes: readonly TensorType[],
 ) => readonly HostTensor[] | Promise<readonly HostTensor[]>;
-
-const kernels = new Map<string, CoremlKernel>();
-
-/** Returns what undoes it. A name is taken once. */
-export function registerCoremlKernel(name: string, kernel: CoremlKernel): () => void {
-  if (kernels.has(name))
-    throw new WorkbenchError("IR_STRUCTURE", `[coreml] a host kernel named "${name}" is registered already`);
-  kernels.set(name, kernel);
-  return () => {
-    if (kernels.get(name) === kernel) kernels.delete(name);
-  };
-}
-
-export const coremlKernel = (name: string): CoremlKernel | undefined => kernels.get(name);
 
 /** Runs a kernel and checks that it gave what its node says. */
 export async function runCoremlKernel(

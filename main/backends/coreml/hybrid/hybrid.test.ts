@@ -9,22 +9,28 @@ import type { Graph } from "../../../ir/graph.ts";
 import { isLeaf } from "../../../ir/graph.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
 import { hostTensor } from "../../../ir/hostTensor.ts";
-import { tensor } from "../../../ir/type.ts";
+import { formatType, tensor } from "../../../ir/type.ts";
 import { demoGraph, STEPS, WIDTH } from "../../../models/demo.ts";
 import { packageReader, packageWriter } from "../../../node/packageDirectory.ts";
 import { evaluate } from "../../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../../ops/index.ts";
-import { SOFT_THRESHOLD } from "../../../ops/signal/customKernels.ts";
+import {
+  SOFT_THRESHOLD,
+  coremlKernel,
+  customKernel,
+  registerCoremlKernel,
+  registerCustomKernel,
+} from "../../../ops/signal/customKernels.ts";
 import { openPackage, writePackage } from "../package.ts";
 import type { PlanTarget } from "../plan/target.ts";
 import { Simulator } from "../simulator/simulator.ts";
 import { writeWeights } from "../weights/write.ts";
-import { registerCoremlKernel } from "./customKernels.ts";
+import type { CoremlKernel } from "./customKernels.ts";
 import type { EntryOf } from "./loweredGraph.ts";
 import { partition } from "./partition.ts";
 import type { Route } from "./route.ts";
 import { routeGraph } from "./route.ts";
-import type { HostExecutor } from "./runner.ts";
+import type { HostExecutor, HybridOptions } from "./runner.ts";
 import { HybridRunner } from "./runner.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-hybrid-"));
@@ -54,6 +60,7 @@ const signal = hostTensor(
 async function runOn(
   route: Route,
   name: string,
+  kernel: HybridOptions["kernel"] = coremlKernel,
 ): Promise<{ readonly outputs: Readonly<Record<string, HostTensor>>; readonly sides: readonly string[] }> {
   const { lowered } = route;
   if (lowered === undefined) throw new Error("nothing was lowered");
@@ -75,11 +82,15 @@ async function runOn(
     }),
   );
   const reader = packageReader(path);
-  const runner = new HybridRunner({ table: opTable, route, simulator: new Simulator(await openPackage(reader)), host });
-  const result = await runner.run({ signal });
-  await reader.close();
-  expect(result.truth).toBe("simulated");
-  return { outputs: result.outputs, sides: result.timings.map((t) => t.side) };
+  const simulator = new Simulator(await openPackage(reader));
+  const runner = new HybridRunner({ table: opTable, route, simulator, host, kernel });
+  try {
+    const result = await runner.run({ signal });
+    expect(result.truth).toBe("simulated");
+    return { outputs: result.outputs, sides: result.timings.map((t) => t.side) };
+  } finally {
+    await reader.close();
+  }
 }
 
 function relativeRms(actual: HostTensor | undefined, expected: HostTensor | undefined): number {
@@ -197,36 +208,6 @@ describe("hybrid runner", () => {
     }
   });
 
-  it("calls a registered kernel for a custom op, and checks what it gives", async () => {
-    let calls = 0;
-    const undo = registerCoremlKernel(SOFT_THRESHOLD, ([x], types) => {
-      calls += 1;
-      expect(types).toEqual([{ dtype: "f32", shape: [STEPS, WIDTH] }]);
-      return x === undefined
-        ? []
-        : [
-            hostTensor(
-              "f32",
-              x.shape,
-              x.data.map(() => 0),
-            ),
-          ];
-    });
-    try {
-      expect(() => registerCoremlKernel(SOFT_THRESHOLD, () => [])).toThrow(/registered already/);
-      const { outputs } = await runOn(demoRoute("exact"), "kernel");
-      expect(calls).toBe(1);
-      // Zeros after the shrinking: what follows no longer depends on the signal.
-      const want = evaluate(demoGraph(), { inputs: { signal } }).outputs;
-      expect(relativeRms(outputs["probabilities"], want["probabilities"])).toBeGreaterThan(1e-3);
-    } finally {
-      undo();
-    }
-    const wrong = registerCoremlKernel(SOFT_THRESHOLD, () => []);
-    await expect(runOn(demoRoute("exact"), "wrong")).rejects.toMatchObject({ code: "RUN_FAILED" });
-    wrong();
-  });
-
   it("names a missing input and stops when cancelled", async () => {
     const route = demoRoute("exact");
     const runner = new HybridRunner({
@@ -241,9 +222,113 @@ describe("hybrid runner", () => {
         weights: undefined,
       }),
       host,
+      kernel: coremlKernel,
     });
     await expect(runner.run({})).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
     await expect(runner.run({ signal }, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
+  });
+});
+
+describe("custom functions", () => {
+  const CLIP = "test.clip";
+  /** A function of this program between two parts that Core ML runs. */
+  function clipped(): Graph {
+    const b = new GraphBuilder(opTable, "clipped");
+    const g = typedBuilder(b);
+    const x = b.input("signal", tensor("f32", [STEPS, WIDTH]));
+    const [y] = g.custom([g.tanh([x])], { name: CLIP, outputs: [`f32[${STEPS},${WIDTH}]`] });
+    b.output("y", g.sin([y!]));
+    return b.finish();
+  }
+  const route = (): Route => routeGraph(legal(clipped()), { table: opTable, entries, target: target("exact") });
+  const filled = (x: HostTensor | undefined, value: number): readonly HostTensor[] =>
+    x === undefined ? [] : [{ ...x, data: x.data.map(() => value) }];
+  const results = async (name: string): Promise<ReadonlySet<number>> => {
+    const { outputs, sides } = await runOn(route(), name);
+    expect(sides).toEqual(["coreml", "host", "coreml"]);
+    return new Set(outputs["y"]?.data);
+  };
+
+  it("are called as registered for Core ML, which may wait, else by their meaning, and are refused without either", async () => {
+    const calls: string[] = [];
+    const undoMeaning = registerCustomKernel(CLIP, { summary: "one", run: ([x]) => filled(x, 1) });
+    const undo = registerCoremlKernel(CLIP, async ([x], types) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      calls.push(types.map(formatType).join());
+      return filled(x, 0);
+    });
+    expect(() => registerCoremlKernel(CLIP, () => [])).toThrow(expect.objectContaining({ code: "IR_STRUCTURE" }));
+    expect(await results("registered")).toEqual(new Set([0]));
+    expect(calls).toEqual([`f32[${STEPS},${WIDTH}]`]);
+    // The evaluator knows the meaning alone.
+    expect(evaluate(clipped(), { inputs: { signal } }).outputs["y"]?.data[0]).toBe(Math.sin(1));
+
+    undo();
+    expect(await results("meaning")).toEqual(new Set([Math.fround(Math.sin(1))]));
+    expect(calls).toHaveLength(1);
+
+    undoMeaning();
+    undoMeaning();
+    await expect(runOn(route(), "unregistered")).rejects.toMatchObject({
+      code: "UNSUPPORTED_OP",
+      message: `[custom] no kernel named "${CLIP}" is registered: have ${SOFT_THRESHOLD}`,
+      hint: expect.stringContaining("registerCoremlKernel") as string,
+    });
+  });
+
+  it("without a meaning run on a route, and nowhere else", async () => {
+    const undo = registerCoremlKernel(CLIP, ([x]) => filled(x, 0));
+    expect(await results("route-only")).toEqual(new Set([0]));
+    expect(() => evaluate(clipped(), { inputs: { signal } })).toThrow(
+      expect.objectContaining({ code: "UNSUPPORTED_OP", hint: expect.stringContaining("registerCustomKernel") }),
+    );
+    undo();
+    expect(() => coremlKernel(CLIP)).toThrow(expect.objectContaining({ code: "UNSUPPORTED_OP" }));
+  });
+
+  it("that nobody registered are told before the first part runs", async () => {
+    const asked: string[] = [];
+    const simulator = {
+      label: "simulated",
+      newState: () => ({
+        copy: () => undefined,
+        read: () => undefined,
+        write: () => undefined,
+        dispose: () => undefined,
+      }),
+      function: (name: string) => ({ predict: () => Promise.reject(new Error(`${name} was run`)) }),
+    } as unknown as HybridOptions["simulator"];
+    const kernel = (name: string): CoremlKernel => (asked.push(name), coremlKernel(name));
+    const runner = new HybridRunner({ table: opTable, route: route(), simulator, host, kernel });
+    await expect(runner.run({ signal })).rejects.toMatchObject({ code: "UNSUPPORTED_OP" });
+    expect(asked).toEqual([CLIP]);
+  });
+
+  it("have to give what their node says", async () => {
+    for (const wrong of [() => [], ([x]: readonly HostTensor[]) => filled(x && { ...x, dtype: "f64" }, 0)]) {
+      const undo = registerCoremlKernel(CLIP, wrong);
+      await expect(runOn(route(), "wrong")).rejects.toMatchObject({ code: "RUN_FAILED" });
+      undo();
+    }
+  });
+
+  it("are what the demo graph runs by: its own function for Core ML, in f32, which is near its meaning and not the same", async () => {
+    expect(() => registerCoremlKernel(SOFT_THRESHOLD, () => [])).toThrow(/registered already/);
+    const made: HostTensor[] = [];
+    const counting = (name: string): CoremlKernel => {
+      expect(name).toBe(SOFT_THRESHOLD);
+      return async (inputs, types) => {
+        const out = await coremlKernel(name)(inputs, types);
+        const meant = customKernel(name).run(inputs, types);
+        expect(relativeRms(out[0], meant[0])).toBeGreaterThan(0);
+        expect(relativeRms(out[0], meant[0])).toBeLessThan(1e-6);
+        expect(out[0]?.data).toEqual(out[0]?.data.map(Math.fround));
+        made.push(...out);
+        return out;
+      };
+    };
+    await runOn(demoRoute("exact"), "demo", counting);
+    expect(made).toHaveLength(1);
   });
 });
 

@@ -10,7 +10,8 @@ import type { HostTensor } from "../../../ir/hostTensor.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
 import type { PackageRunner, PackageState } from "../packageRunner.ts";
-import { coremlKernel, runCoremlKernel } from "./customKernels.ts";
+import type { CoremlKernel } from "./customKernels.ts";
+import { runCoremlKernel } from "./customKernels.ts";
 import type { Part } from "./partition.ts";
 import type { Route } from "./route.ts";
 import { fromFeature, toFeature } from "./tensors.ts";
@@ -28,6 +29,8 @@ export interface HybridOptions {
   /** Runs the Core ML parts: the simulator, or Core ML. */
   readonly simulator: PackageRunner;
   readonly host: HostExecutor;
+  /** The function of a `custom` op, by its name; throws where none is registered. */
+  readonly kernel: (name: string) => CoremlKernel;
   /** Numbers of a weight that a host part needs. */
   readonly param?: (tensor: string) => Promise<HostTensor>;
 }
@@ -67,11 +70,14 @@ export class HybridRunner {
       if (given === undefined) throw new WorkbenchError("INPUT_ARGUMENT", `[hybrid] input ${name} is missing`);
       values.set(valueKey({ node: id, output: 0 }), given);
     }
+    const kernels = this.#kernels();
     const timings: PartTiming[] = [];
     for (const part of route.parts) {
       throwIfCancelled(signal);
       const started = performance.now();
-      await (part.side === "coreml" ? this.#runCoreml(part, values, signal) : this.#runHost(part, values, signal));
+      await (part.side === "coreml"
+        ? this.#runCoreml(part, values, signal)
+        : this.#runHost(part, kernels, values, signal));
       timings.push({
         part: part.index,
         side: part.side,
@@ -107,14 +113,31 @@ export class HybridRunner {
     }
   }
 
-  async #runHost(part: Part, values: Map<string, HostTensor>, signal: AbortSignal | undefined): Promise<void> {
+  /** Of every custom op, asked for before the first part runs: one that nobody registered is told at once, not after minutes. */
+  #kernels(): ReadonlyMap<number, CoremlKernel> {
+    const { route, kernel } = this.#options;
+    const nodes = route.parts.flatMap((part) => (part.side === "host" ? part.nodes : []));
+    return new Map(
+      nodes.flatMap((id) => {
+        const node = route.graph.nodes[id];
+        return node?.op === "custom" ? [[id, kernel(String(node.attrs["name"]))] as const] : [];
+      }),
+    );
+  }
+
+  async #runHost(
+    part: Part,
+    kernels: ReadonlyMap<number, CoremlKernel>,
+    values: Map<string, HostTensor>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { graph } = this.#options.route;
     for (const id of part.nodes) {
       throwIfCancelled(signal);
       const node = graph.nodes[id];
       invariant(node, `no node ${id}`);
       const inputs = await Promise.all(node.inputs.map((v) => this.#operand(graph, v, values)));
-      const kernel = node.op === "custom" ? coremlKernel(String(node.attrs["name"])) : undefined;
+      const kernel = kernels.get(id);
       const outputs =
         kernel === undefined
           ? await this.#execute(node, graph, inputs, signal)
