@@ -24,7 +24,8 @@ struct Floats {
 
 // ---- prepared activations -------------------------------------------------------------------------
 // Arrays, one behind the other, each with an entry per chunk of 256:
-//   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32 and f16), zero behind the end of the row
+//   values  [tokens][value_bytes]: int16 (f32 for ActKind::f32 and f16), zero behind the end of the row; i16_block32, few tokens on
+//           AVX2: of each 32 those at even places, then those at odd ones
 //   lanes   [tokens][8] int32: minus the sums of the blocks (i16_block32, few tokens on AVX-512)
 //   sums    [tokens][8] f32: sum of the values of each 32 (whole numbers, exact)
 //   scales  [tokens] f32: x = scale * value

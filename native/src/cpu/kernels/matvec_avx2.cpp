@@ -1,8 +1,9 @@
-// Few tokens (decode) against packed rows with AVX2: the speed of memory is the aim.
+// Few tokens (decode) against packed rows with AVX2: the speed of memory is the aim, and the reason to count instructions. The two
+// halves of a core share what it can start in a cycle, so a half-busy one reads no faster than its instructions are few.
 //
 // K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate (2 * 63 * 126 and,
 // two of them added, 4 * 31 * 126); the sub-block's scale and the factor of eight activations multiply in vpmaddwd, so a
-// chunk of 256 is exact in int32. 32-blocks: quants widen to int16 and meet int16 activations.
+// chunk of 256 is exact in int32. 32-blocks: two quants are one word, and its bytes meet int16 activations at 256 times their worth.
 #include "blocks.h"
 #include "internal.h"
 
@@ -12,11 +13,35 @@ namespace {
 RLX_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 RLX_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 
-// The 16-bit scales a and b, one per half of a vector, of a register that holds eight of them twice.
-RLX_INLINE __m256i two_scales(__m256i scales, int a, int b) {
-  const __m128i low = _mm_set1_epi16(static_cast<short>((2 * a + 1) << 8 | (2 * a)));
-  const __m128i top = _mm_set1_epi16(static_cast<short>((2 * b + 1) << 8 | (2 * b)));
+// The 16 bytes at p twice, those of the upper half shifted right by 4.
+RLX_INLINE __m256i both_nibbles(const uint8_t* p) {
+  return _mm256_srlv_epi32(_mm256_broadcastsi128_si256(load128(p)), _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
+}
+
+// Numbers that meet whole vectors one by one: a load brings each to all lanes, which costs the vector side nothing.
+struct alignas(32) Scales {
+  float of[8];
+  __attribute__((always_inline)) explicit Scales(F v) {
+    fstore(of, v);
+    __asm__("" : "+m"(of));  // or the compiler would rather shuffle v
+  }
+};
+
+// ---- K blocks ----
+
+// Bytes a and b of each half as 16-bit scales, one per half of the result.
+RLX_INLINE __m256i two_bytes(__m256i scales, int a, int b) {
+  const __m128i low = _mm_set1_epi16(static_cast<short>(0x8000 | a)), top = _mm_set1_epi16(static_cast<short>(0x8000 | b));
   return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
+}
+
+// The eight 6-bit scales of Q4_K and Q5_K and behind them the eight minimums as bytes: unpack_scales, of all at once.
+RLX_INLINE __m128i scales_and_mins(const uint8_t* d) {
+  const __m128i x = load128(d);  // d, dmin, twelve bytes
+  const __m128i low = _mm_srlv_epi32(_mm_shuffle_epi32(x, _MM_SHUFFLE(3, 2, 3, 1)), _mm_setr_epi32(0, 0, 0, 4));
+  const __m128i top = _mm_srli_epi32(_mm_shuffle_epi32(x, _MM_SHUFFLE(2, 2, 1, 1)), 2);
+  const __m128i low_bits = _mm_setr_epi32(0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f);
+  return _mm_or_si128(_mm_and_si128(low, low_bits), _mm_and_si128(top, _mm_setr_epi32(0, 0x30303030, 0, 0x30303030)));
 }
 
 // Bit a of the bytes in the lower half, a + 2 of those in the upper, as 16.
@@ -37,9 +62,9 @@ RLX_INLINE void unpack_half(const Block& b, __m256i scales, int h, Quarter45 out
   const __m256i low4 = _mm256_set1_epi8(15);
   const __m256i x = load256(b.qs + 64 * h), y = load256(b.qs + 64 * h + 32);
   const __m256i first = _mm256_permute2x128_si256(x, y, 0x20), last = _mm256_permute2x128_si256(x, y, 0x31);
-  out[0] = {_mm256_and_si256(first, low4), _mm256_and_si256(last, low4), two_scales(scales, 4 * h, 4 * h + 2)};
+  out[0] = {_mm256_and_si256(first, low4), _mm256_and_si256(last, low4), two_bytes(scales, 4 * h, 4 * h + 2)};
   out[1] = {_mm256_and_si256(_mm256_srli_epi16(first, 4), low4), _mm256_and_si256(_mm256_srli_epi16(last, 4), low4),
-            two_scales(scales, 4 * h + 1, 4 * h + 3)};
+            two_bytes(scales, 4 * h + 1, 4 * h + 3)};
   if constexpr (sizeof(Block) == sizeof(BlockQ5K)) {
     for (int odd = 0; odd < 2; ++odd) {
       out[odd].first = _mm256_or_si256(out[odd].first, fifth_bits(load128(b.qh), 4 * h + odd));
@@ -48,105 +73,138 @@ RLX_INLINE void unpack_half(const Block& b, __m256i scales, int h, Quarter45 out
   }
 }
 
+// scales: d and dmin of this chunk times the scale of each token's activations.
 template <class Block, int T>
+RLX_INLINE void add45(const Block& b, const RowsTask& task, size_t c, const float (*scales)[2], F* total) {
+  ask_ahead<sizeof(Block)>(task.ask, reinterpret_cast<const uint8_t*>(&b));
+  const __m128i small = scales_and_mins(b.d);
+  const __m256i scale_bytes = _mm256_broadcastq_epi64(small);
+  const F mins = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(small, 8)));
+  __m256i sums[T];
+  for (int t = 0; t < T; ++t) sums[t] = _mm256_setzero_si256();
+  unrolled<2>([&](auto h) RLX_LAMBDA {
+    Quarter45 quarters[2];
+    unpack_half(b, scale_bytes, h, quarters);
+    for (int odd = 0; odd < 2; ++odd) {
+      const Quarter45& q = quarters[odd];
+      for (int t = 0; t < T; ++t) {
+        const int8_t* x = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * h;
+        const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(q.first, load256(x + 128 * odd)),
+                                               _mm256_maddubs_epi16(q.last, load256(x + 128 * odd + 64)));
+        const __m256i factors = _mm256_mullo_epi16(q.scale, load256(x + kChunk + 64 * odd));
+        sums[t] = _mm256_add_epi32(sums[t], _mm256_madd_epi16(words, factors));
+      }
+    }
+  });
+  for (int t = 0; t < T; ++t) {
+    const F min = _mm256_mul_ps(mins, _mm256_loadu_ps(task.act.sums(c) + 8 * (task.t0 + static_cast<size_t>(t))));
+    total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), fset(scales[t][0]), total[t]);
+    total[t] = _mm256_fnmadd_ps(min, fset(scales[t][1]), total[t]);
+  }
+}
+
+template <class Block, int T, bool kAlone>
 RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
+  const Block* b = reinterpret_cast<const Block*>(row);
   const size_t chunks = task.k / kChunk;
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  for (size_t c = 0; c < chunks; ++c) {
-    const Block& b = reinterpret_cast<const Block*>(row)[c];
-    ask_ahead<sizeof(Block)>(task.ask, row + c * sizeof(Block));
-    const PackedScales s = unpack_scales(b.scales);
-    const __m256i scales =
-        _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(s.scale))));
-    const __m256 mins =
-        _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(s.min))));
-    __m256i sums[T];
-    for (int t = 0; t < T; ++t) sums[t] = _mm256_setzero_si256();
-    for (int h = 0; h < 2; ++h) {
-      Quarter45 quarters[2];
-      unpack_half(b, scales, h, quarters);
-      for (int odd = 0; odd < 2; ++odd) {
-        const Quarter45& q = quarters[odd];
-        for (int t = 0; t < T; ++t) {
-          const int8_t* x = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * h;
-          const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(q.first, load256(x + 128 * odd)),
-                                                 _mm256_maddubs_epi16(q.last, load256(x + 128 * odd + 64)));
-          const __m256i factors = _mm256_mullo_epi16(q.scale, load256(x + kChunk + 64 * odd));
-          sums[t] = _mm256_add_epi32(sums[t], _mm256_madd_epi16(words, factors));
-        }
-      }
+  size_t c = 0;
+  if constexpr (kAlone) {
+    for (; c + 4 <= chunks; c += 4) {
+      // d and dmin of chunk i are 32 bits at place i of a load that begins 4 i bytes before them.
+      const auto at = [&](int i) RLX_LAMBDA { return load128(b[c + static_cast<size_t>(i)].d - 4 * i); };
+      __m128i halfs = _mm_blend_epi32(_mm_blend_epi32(at(0), at(1), 2), _mm_blend_epi32(at(2), at(3), 8), 12);
+      const F act = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(task.act.scales(c))),
+                                             _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+      const Scales scales(_mm256_cvtph_ps(halfs) * act);
+      unrolled<4>([&](auto i) RLX_LAMBDA {
+        const float pair[1][2] = {{scales.of[2 * i], scales.of[2 * i + 1]}};
+        add45<Block, T>(b[c + i], task, c + i, pair, total);
+      });
     }
-    const __m128 d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));  // d, dmin
+  }
+  for (; c < chunks; ++c) {
+    float scales[T][2];
     for (int t = 0; t < T; ++t) {
-      const size_t at = task.t0 + static_cast<size_t>(t);
-      const __m128 ds = _mm_mul_ps(d, _mm_set1_ps(task.act.scales(c)[at]));
-      total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), _mm256_broadcastss_ps(ds), total[t]);
-      const __m256 min = _mm256_mul_ps(mins, _mm256_loadu_ps(task.act.sums(c) + 8 * at));
-      total[t] = _mm256_fnmadd_ps(min, _mm256_broadcastss_ps(_mm_movehdup_ps(ds)), total[t]);
+      const float act = task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
+      scales[t][0] = load_half(b[c].d) * act;
+      scales[t][1] = load_half(b[c].dmin) * act;
     }
+    add45<Block, T>(b[c], task, c, scales, total);
   }
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
-// The 16 bytes at p twice, those of the upper half shifted right by 4.
-RLX_INLINE __m256i both_nibbles(const uint8_t* p) {
-  return _mm256_srlv_epi32(_mm256_broadcastsi128_si256(load128(p)), _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
+// The 16-bit scales a and b, one per half of a vector, of a register that holds eight of them twice.
+RLX_INLINE __m256i two_scales(__m256i scales, int a, int b) {
+  const __m128i low = _mm_set1_epi16(static_cast<short>((2 * a + 1) << 8 | (2 * a)));
+  const __m128i top = _mm_set1_epi16(static_cast<short>((2 * b + 1) << 8 | (2 * b)));
+  return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
+}
+
+// scales: d of this chunk times the scale of each token's activations.
+template <int T>
+RLX_INLINE void add6(const BlockQ6K& b, const RowsTask& task, size_t c, const float* scales, F* total) {
+  ask_ahead<sizeof(BlockQ6K)>(task.ask, b.ql);
+  const __m256i low4 = _mm256_set1_epi8(15), bits45 = _mm256_set1_epi8(0x30);
+  const __m256i words16 = _mm256_cvtepi8_epi16(load128(b.scales));
+  __m256i sums[T];
+  for (int t = 0; t < T; ++t) {
+    // Quants are stored with 32 added.
+    const __m256i minus = load256(task.act.sums16(c) + 16 * (task.t0 + static_cast<size_t>(t)));
+    sums[t] = _mm256_slli_epi32(_mm256_madd_epi16(words16, minus), 5);
+  }
+  const __m256i scale_half[2] = {_mm256_permute4x64_epi64(words16, 0x44), _mm256_permute4x64_epi64(words16, 0xee)};
+  // Two sub-blocks of 16 that share bytes, as the activations have them: see Quarter45.
+  unrolled<2>([&](auto h) RLX_LAMBDA {
+    unrolled<2>([&](auto part) RLX_LAMBDA {
+      const __m256i top = both_nibbles(b.qh + 32 * h + 16 * part);
+      const __m256i tops[2] = {_mm256_and_si256(_mm256_slli_epi16(top, 4), bits45),
+                               _mm256_and_si256(_mm256_slli_epi16(top, 2), bits45)};
+      unrolled<2>([&](auto odd) RLX_LAMBDA {
+        const __m256i low = _mm256_and_si256(both_nibbles(b.ql + 64 * h + 32 * odd + 16 * part), low4);
+        const __m256i quants = _mm256_or_si256(low, tops[odd]);
+        const __m256i scale = two_scales(scale_half[h], 2 * odd + part, 2 * odd + part + 4);
+        for (int t = 0; t < T; ++t) {
+          const int8_t* x = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * h;
+          const __m256i words = _mm256_maddubs_epi16(quants, load256(x + 128 * odd + 64 * part));
+          const __m256i factors = _mm256_mullo_epi16(scale, load256(x + kChunk + 64 * odd));
+          sums[t] = _mm256_add_epi32(sums[t], _mm256_madd_epi16(words, factors));
+        }
+      });
+    });
+  });
+  for (int t = 0; t < T; ++t) total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), fset(scales[t]), total[t]);
 }
 
 template <int T>
 RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
+  const BlockQ6K* b = reinterpret_cast<const BlockQ6K*>(row);
   const size_t chunks = task.k / kChunk;
-  const __m256i low4 = _mm256_set1_epi8(15), bits45 = _mm256_set1_epi8(0x30);
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
-    const BlockQ6K& b = reinterpret_cast<const BlockQ6K*>(row)[c];
-    ask_ahead<sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
-    const __m256i scales = _mm256_cvtepi8_epi16(load128(b.scales));
-    __m256i sums[T];
-    for (int t = 0; t < T; ++t) {
-      // Quants are stored with 32 added.
-      const __m256i minus = load256(task.act.sums16(c) + 16 * (task.t0 + static_cast<size_t>(t)));
-      sums[t] = _mm256_slli_epi32(_mm256_madd_epi16(scales, minus), 5);
-    }
-    const __m256i scale_half[2] = {_mm256_permute4x64_epi64(scales, 0x44), _mm256_permute4x64_epi64(scales, 0xee)};
-    // Two sub-blocks of 16 that share bytes, as the activations have them: see Quarter45.
-    for (int h = 0; h < 2; ++h) {
-      for (int part = 0; part < 2; ++part) {
-        const __m256i top = both_nibbles(b.qh + 32 * h + 16 * part);
-        const __m256i tops[2] = {_mm256_and_si256(_mm256_slli_epi16(top, 4), bits45),
-                                 _mm256_and_si256(_mm256_slli_epi16(top, 2), bits45)};
-        for (int odd = 0; odd < 2; ++odd) {
-          const __m256i low = _mm256_and_si256(both_nibbles(b.ql + 64 * h + 32 * odd + 16 * part), low4);
-          const __m256i quants = _mm256_or_si256(low, tops[odd]);
-          const __m256i scale = two_scales(scale_half[h], 2 * odd + part, 2 * odd + part + 4);
-          for (int t = 0; t < T; ++t) {
-            const int8_t* x = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * h;
-            const __m256i words = _mm256_maddubs_epi16(quants, load256(x + 128 * odd + 64 * part));
-            const __m256i factors = _mm256_mullo_epi16(scale, load256(x + kChunk + 64 * odd));
-            sums[t] = _mm256_add_epi32(sums[t], _mm256_madd_epi16(words, factors));
-          }
-        }
-      }
-    }
-    const float d = load_half(b.d);
-    for (int t = 0; t < T; ++t) {
-      const float ds = d * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
-      total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), fset(ds), total[t]);
-    }
+    float scales[T];
+    for (int t = 0; t < T; ++t) scales[t] = load_half(b[c].d) * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
+    add6<T>(b[c], task, c, scales, total);
   }
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
 // ---- 32-blocks: 32 signed bytes, their scale and minimum ----
 
-RLX_INLINE F scale_of(const uint8_t* d) { return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(load_u16(d)))); }
+// One half of each of eight blocks: that of block i is at place i of a load that begins 2 i bytes before it.
+template <class Block>
+RLX_INLINE F eight_halfs(const Block* b, size_t offset) {
+  const auto at = [&](int i) RLX_LAMBDA { return load128(b[i].d + offset - 2 * i); };
+  const __m128i low = _mm_blend_epi16(_mm_blend_epi16(at(0), at(1), 0x02), _mm_blend_epi16(at(2), at(3), 0x08), 0x0c);
+  const __m128i top = _mm_blend_epi16(_mm_blend_epi16(at(4), at(5), 0x20), _mm_blend_epi16(at(6), at(7), 0x80), 0xc0);
+  return _mm256_cvtph_ps(_mm_blend_epi16(low, top, 0xf0));
+}
 
 RLX_INLINE __m256i nibbles(const uint8_t* qs) {  // 32 bytes in order
-  const __m128i x = load128(qs);
-  const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(x), _mm_srli_epi16(x, 4), 1);
-  return _mm256_and_si256(both, _mm256_set1_epi8(15));
+  return _mm256_and_si256(both_nibbles(qs), _mm256_set1_epi8(15));
 }
 // Bit i of qh as 16 in byte i.
 RLX_INLINE __m256i fifth_bits(const uint8_t* qh) {
@@ -167,68 +225,92 @@ RLX_INLINE __m256i quants(const BlockQ5_1& b) { return _mm256_or_si256(nibbles(b
 template <class Block>
 inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
 
+// Eight blocks. Bytes at even places move to the top of their words, those at odd places are there: both count 256 times, and
+// four of the products still fit, 4 * 128 * 256 * kActMax32 < 2^31.
+template <class Block, int T>
+RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) {
+  const Scales d(eight_halfs(b, 0) * fset(1.0f / 256));
+  F part[T];
+  for (int t = 0; t < T; ++t) part[t] = fzero();
+  unrolled<8>([&](auto i) RLX_LAMBDA {
+    const __m256i q = quants(b[i]);
+    const __m256i even = _mm256_slli_epi16(q, 8), odd = _mm256_and_si256(q, _mm256_set1_epi16(-256));
+    for (int t = 0; t < T; ++t) {
+      const int16_t* x = task.act.words(c, task.t0 + static_cast<size_t>(t)) + 32 * i;
+      const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(even, load256(x)), _mm256_madd_epi16(odd, load256(x + 16)));
+      part[t] = ffma(_mm256_cvtepi32_ps(p), fset(d.of[i]), part[t]);
+    }
+  });
+  for (int t = 0; t < T; ++t) {
+    const size_t at = task.t0 + static_cast<size_t>(t);
+    if constexpr (kHasMin<Block>) part[t] = ffma(eight_halfs(b, 2), fload(task.act.sums(c) + 8 * at), part[t]);
+    total[t] = ffma(part[t], fset(task.act.scales(c)[at]), total[t]);
+  }
+}
+
 template <class Block, int T>
 RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out) {
-  const size_t count = task.k / 32;
+  const size_t chunks = task.k / kChunk, rest = task.k / 32 % 8;
   const Block* b = reinterpret_cast<const Block*>(row);
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  for (size_t c = 0; c * 8 < count; ++c) {
-    F part[T];
-    float low[T];
-    for (int t = 0; t < T; ++t) {
-      part[t] = fzero();
-      low[t] = 0.0f;
-    }
-    const size_t n = min_size(8, count - c * 8);
+  for (size_t c = 0; c < chunks; ++c) {
     ask_ahead<8 * sizeof(Block)>(task.ask, row + 8 * c * sizeof(Block));
-    for (size_t i = 0; i < n; ++i, ++b) {
-      const __m256i q = quants(*b);
-      const __m256i q0 = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
-      const __m256i q1 = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));
-      const F d = scale_of(b->d);
-      for (int t = 0; t < T; ++t) {
-        const int16_t* at = task.act.words(c, task.t0 + static_cast<size_t>(t)) + 32 * i;
-        const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(q0, load256(at)), _mm256_madd_epi16(q1, load256(at + 16)));
-        part[t] = ffma(_mm256_cvtepi32_ps(p), d, part[t]);
-        if constexpr (kHasMin<Block>) {
-          low[t] += load_half(b->m) * task.act.sums(c)[8 * (task.t0 + static_cast<size_t>(t)) + i];
-        }
-      }
-    }
-    for (int t = 0; t < T; ++t) {
-      const float scale = task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
-      if constexpr (kHasMin<Block>) part[t] = part[t] + _mm256_zextps128_ps256(_mm_set_ss(low[t]));
-      total[t] = ffma(part[t], fset(scale), total[t]);
-    }
+    add32<Block, T>(b + 8 * c, task, c, total);
+  }
+  if (rest != 0) {
+    Block last[8] = {};
+    memcpy(last, b + 8 * chunks, rest * sizeof(Block));
+    add32<Block, T>(last, task, chunks, total);
   }
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
-template <int T>
-void rows_of(const RowsTask& task) {
+template <class Row>
+RLX_INLINE void each_row(const RowsTask& task, Row one_row) {
   for (size_t r = 0; r < task.rows; ++r) {
     const uint8_t* row = task.w + r * task.row_bytes;
     if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
-    float* out = task.out + r;
-    switch (task.type) {
-      case Type::q8_0: row_block32<BlockQ8_0, T>(task, row, out); break;
-      case Type::q4_0: row_block32<BlockQ4_0, T>(task, row, out); break;
-      case Type::q4_1: row_block32<BlockQ4_1, T>(task, row, out); break;
-      case Type::q5_0: row_block32<BlockQ5_0, T>(task, row, out); break;
-      case Type::q5_1: row_block32<BlockQ5_1, T>(task, row, out); break;
-      case Type::q4_k: row_q45<BlockQ4K, T>(task, row, out); break;
-      case Type::q5_k: row_q45<BlockQ5K, T>(task, row, out); break;
-      case Type::q6_k: row_q6<T>(task, row, out); break;
-      default: break;
-    }
+    one_row(row, task.out + r);
+  }
+}
+
+// kAlone: one token is all there is, so that the places of its activations are constants.
+template <int T, bool kAlone>
+void rows_of(const RowsTask& shared) {
+  RowsTask task = shared;
+  if constexpr (kAlone) {
+    task.t0 = 0;
+    task.act.tokens = 1;
+  }
+  const auto of_32 = [&]<class Block>(Block) RLX_LAMBDA {
+    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_block32<Block, T>(task, row, out); });
+  };
+  const auto of_45 = [&]<class Block>(Block) RLX_LAMBDA {
+    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q45<Block, T, kAlone>(task, row, out); });
+  };
+  switch (task.type) {
+    case Type::q8_0: return of_32(BlockQ8_0{});
+    case Type::q4_0: return of_32(BlockQ4_0{});
+    case Type::q4_1: return of_32(BlockQ4_1{});
+    case Type::q5_0: return of_32(BlockQ5_0{});
+    case Type::q5_1: return of_32(BlockQ5_1{});
+    case Type::q4_k: return of_45(BlockQ4K{});
+    case Type::q5_k: return of_45(BlockQ5K{});
+    case Type::q6_k: return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q6<T>(task, row, out); });
+    default: return;
   }
 }
 
 }  // namespace
 
 void rows_packed(const RowsTask& task) {
-  for_few_tokens(task, [&](auto tokens) RLX_LAMBDA { rows_of<tokens>(task); });
+  for_few_tokens(task, [&](auto tokens) RLX_LAMBDA {
+    if constexpr (tokens == 1) {
+      if (task.act.tokens == 1) return rows_of<1, true>(task);
+    }
+    rows_of<tokens, false>(task);
+  });
 }
 
 }  // namespace rlx::kernels::RLX_ISA

@@ -11,6 +11,7 @@ namespace {
 // are bytes there; block32 values need 256 * high + low with a signed low.
 enum class Form {
   words,
+  pairs,
   groups,
   planes16,
   planes256,
@@ -23,6 +24,9 @@ Form form_of(ActKind kind, size_t tokens) {
 #if defined(RLX_ISA_AVX2) || defined(RLX_ISA_AVX512) || defined(RLX_ISA_NEON)
   const bool few = tokens < kGemmMinTokens;
   if (kind == ActKind::i8_groups256 && few) return Form::groups;
+#endif
+#if defined(RLX_ISA_AVX2)
+  if (few) return Form::pairs;
 #endif
 #if defined(RLX_ISA_NEON)
   return kind == ActKind::i16_block32 ? Form::planes256 : Form::planes16;
@@ -133,6 +137,11 @@ void store_sums(const int16_t* q, float* sums, int16_t* minus16) {
   }
 }
 
+// Of each 32 those at even places, then those at odd ones.
+void store_pairs(const int16_t* q, int16_t* out) {
+  for (size_t i = 0; i < kChunk; ++i) out[i / 32 * 32 + i % 2 * 16 + i % 32 / 2] = q[i];
+}
+
 void store_planes16(const int16_t* q, int8_t* out) {
   for (size_t i = 0; i < kChunk; ++i) {
     out[i] = static_cast<int8_t>(q[i] >> 4);
@@ -198,6 +207,7 @@ void prepare(const PrepareArgs& a) {
       switch (form) {
         case Form::words: memcpy(out, g.values, sizeof g.values); break;
         case Form::groups: store_groups(g, bytes); break;
+        case Form::pairs: store_pairs(g.values, reinterpret_cast<int16_t*>(out)); break;
         case Form::planes16: store_planes16(g.values, bytes); break;
         case Form::planes256: split_planes<8>(g.values, bytes, bytes + kChunk); break;
         case Form::planes64: split_planes<kPlaneBits256>(g.values, bytes, bytes + kChunk); break;
