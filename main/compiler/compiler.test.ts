@@ -113,7 +113,7 @@ describe("legalise", () => {
     const [entry] = dispatchReport(b.finish(), "cpu").entries;
     expect(entry).toMatchObject({
       state: "unsupported",
-      reason: "its part add: the CPU kernel add takes f32, f16, bf16, i32; operand 0 is f64",
+      reason: "its part rms_norm: the CPU kernel rms_norm takes f32, f16, bf16; operand 0 is f64",
       parts: [],
     });
   });

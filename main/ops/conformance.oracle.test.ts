@@ -169,7 +169,19 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
     "g, b, m, v = (x.reshape(at) for x in xs[1:])",
     "(x0 - m) / np.sqrt(v + a['eps']) * g + b",
   ),
-  cast: 'np.clip(x0, -2.0**31, 2.0**31 - 1).astype(np.int32) if a["to"] == "i32" else x0.astype({"f32": np.float64, "f16": np.float16, "bool": np.bool_}[a["to"]])',
+  cast: lines(
+    `
+def cast(x, to):
+    whole = {"u8": np.uint8, "i8": np.int8, "i16": np.int16, "u32": np.uint32, "i32": np.int32}.get(to)
+    if whole and x.dtype.kind == "f":
+        return np.clip(np.trunc(x), np.iinfo(whole).min, np.iinfo(whole).max).astype(whole)
+    if to == "bf16":
+        step = 2 ** (np.floor(np.log2(np.abs(x))) - 7)
+        return np.rint(x / step) * step
+    return x.astype(whole or {"f32": np.float64, "f16": np.float16, "bool": np.bool_}[to])
+`.trim(),
+    'cast(x0, a["to"])',
+  ),
   compare:
     '{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[a["op"]](x0, x1)',
   concat: `np.concatenate(list(xs), ${axis})`,
@@ -179,7 +191,7 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
   cumsum: lines(
     `
 def run(x):
-    y = np.cumsum(x, ${axis})
+    y = np.cumsum(x, ${axis}, dtype=x.dtype)
     return y - x if a["exclusive"] else y
 `.trim(),
     `np.flip(run(np.flip(x0, ${axis})), ${axis}) if a["reverse"] else run(x0)`,
@@ -187,7 +199,7 @@ def run(x):
   custom: "np.where(np.abs(x0) > 0.1, x0 - np.copysign(0.1, x0), 0)",
   dequantize: "x0",
   // Whole numbers divide towards zero.
-  div: "x0 / x1 if x0.dtype.kind == 'f' else np.trunc(x0 / x1).astype(x0.dtype)",
+  div: "x0 / x1 if x0.dtype.kind == 'f' else (x0 - np.fmod(x0, x1)) // x1",
   dot_general: {
     jax: 'jax.lax.dot_general(x0, x1, (([i % x0.ndim for i in a["lhsContracting"]], [i % x1.ndim for i in a["rhsContracting"]]), (a["lhsBatch"], a["rhsBatch"])))',
   },
@@ -243,7 +255,7 @@ def run(x):
   pow: "x0 ** x1 if x0.dtype.kind == 'f' else np.where(x1 < 0, np.trunc(x0.astype(float) ** x1).astype(x0.dtype), x0 ** np.maximum(x1, 0))",
   qkv_linear: "tuple(x0 @ w.T + (xs[4 + i] if len(xs) > 4 else 0) for i, w in enumerate(xs[1:4]))",
   reduce:
-    'x0 if not a["axes"] else getattr(np, a["kind"])(x0, axis=tuple(a["axes"]), keepdims=a.get("keepDims", False))',
+    'x0 if not a["axes"] else getattr(np, a["kind"])(x0, axis=tuple(a["axes"]), keepdims=a.get("keepDims", False)).astype(x0.dtype)',
   relu: "np.maximum(x0, 0)",
   reshape: "x0.reshape(s)",
   resize_nearest2x: { jax: 'jax.image.resize(x0, s, "nearest")' },
@@ -273,7 +285,7 @@ def ramp(low, high, n):
   ),
   round: unary("rint"),
   rsqrt: "1 / np.sqrt(x0)",
-  scatter_add: lines("out = np.zeros(s)", 'np.add.at(out, (slice(None),) * a["axis"] + (x1,), x0)', "out"),
+  scatter_add: lines("out = np.zeros(s, x0.dtype)", 'np.add.at(out, (slice(None),) * a["axis"] + (x1,), x0)', "out"),
   sigmoid: `${sigmoid}(x0)`,
   sign: unary("sign"),
   silu: `x0 * ${sigmoid}(x0)`,

@@ -9,10 +9,12 @@ import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../backends/mlx/emitter.ts";
 import type { AnyAttrSchema, AttrRecord, AttrSchema, NoAttrs } from "../ir/attributes.ts";
 import type { Bindings } from "../ir/dim.ts";
+import { isInteger } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import type { ArityRange, OpSpec, Trait } from "../ir/opTable.ts";
 import type { TensorType } from "../ir/type.ts";
+import { wrapWhole } from "../ir/wholeNumbers.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 
 /** "2-3": two inputs and an optional third. */
@@ -245,6 +247,9 @@ export function arityRange(arity: Arity): ArityRange {
 const asList = <T>(value: T | readonly T[]): readonly T[] =>
   Array.isArray(value) ? (value as readonly T[]) : [value as T];
 
+const wrapped = (x: HostTensor): HostTensor =>
+  isInteger(x.dtype) ? { ...x, data: x.data.map((value) => wrapWhole(value, x.dtype)) } : x;
+
 /** The part of an op that does not depend on its type parameters. */
 interface OpHead {
   readonly name: string;
@@ -271,7 +276,8 @@ export function eraseOp(op: OpHead): AnyOp {
     traits: op.traits,
     outputCount: op.outputs,
     inferTypes: (inputs, attrs, regions) => asList(erased.infer(inputs, attrs, regions)),
-    reference: (inputs, attrs, types, regions) => asList(erased.reference(inputs, attrs, types, regions)),
+    // Whole numbers wrap in one place, whatever an op's arithmetic is.
+    reference: (inputs, attrs, types, regions) => asList(erased.reference(inputs, attrs, types, regions)).map(wrapped),
     gradient: erased.gradient,
     batching: erased.batching,
     backends: erased.backends,

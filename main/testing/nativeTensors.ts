@@ -35,7 +35,7 @@ export function numbersOf(dtype: DType, bytes: Uint8Array<ArrayBuffer>, engine: 
   }
 }
 
-const STEPS: { readonly [D in DType]?: number } = { f16: 2 ** -10, bf16: 2 ** -7, f32: 1e-5, f64: 1e-5, c64: 1e-5 };
+const STEPS: { readonly [D in DType]?: number } = { f16: 2 ** -10, bf16: 2 ** -7, f32: 1e-5, f64: 1e-12, c64: 1e-5 };
 
 /** Whole numbers exactly, floats within `step` (that of the type, or a coarser one) of their size and of the largest. */
 export function expectClose(got: HostTensor, want: HostTensor, where = "", coarsest = 0): void {

@@ -22,12 +22,12 @@ export function tensor(dtype: string, shape: readonly number[], data: ArrayLike<
   return { dtype, shape, data: Float64Array.from(data) };
 }
 
-/** The numbers of an answer, whatever their storage. 64-bit integers beyond 2^53 are an error. */
+/** The numbers of an answer, whatever their storage. 64-bit integers that float64 has to round are an error. */
 export function numbersOf(data: OracleData): Float64Array {
   if (!(data instanceof BigInt64Array || data instanceof BigUint64Array)) return Float64Array.from(data);
   return Float64Array.from(data, (value) => {
     const number = Number(value);
-    if (!Number.isSafeInteger(number)) throw new Error(`${value} is not exact as a number`);
+    if (BigInt(number) !== value) throw new Error(`${value} is not exact as a number`);
     return number;
   });
 }

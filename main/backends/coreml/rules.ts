@@ -2,7 +2,7 @@
  * Lowering recipes that op files share: each returns the `coreml` entry of an op definition.
  * `when` answers for one node: true, or why Core ML cannot run it.
  */
-import { isFloat as isFloatType, isPacked } from "../../ir/dtype.ts";
+import { dtypeBytes, isFloat as isFloatType, isInteger, isPacked } from "../../ir/dtype.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { versionOf } from "./mil/opTable.ts";
 import type { CoremlRule, MilArgs, MilOpName, MilValue, RuleNode } from "./emitter.ts";
@@ -29,6 +29,14 @@ export function generalLimits(node: RuleNode<unknown>): true | string {
   return true;
 }
 
+/** For what can leave its type: whole numbers shorter than Core ML's own would go on counting in int32. */
+export function wrapsAsInt32<Attrs>(node: RuleNode<Attrs>): true | string {
+  const narrow = node.outputs.find(({ dtype }) => !isPacked(dtype) && isInteger(dtype) && dtypeBytes(dtype) < 4);
+  return narrow === undefined
+    ? true
+    : `Core ML holds whole numbers as int32, which does not wrap at the size of ${narrow.dtype}`;
+}
+
 const firstReason = (...answers: readonly (true | string)[]): true | string => answers.find((a) => a !== true) ?? true;
 
 /** Whole numbers where the operator's own table allows int32. */
@@ -45,7 +53,8 @@ function numbersFor(what: UnaryName, type: TensorType | undefined): true | strin
 export const milUnary = (type: UnaryName): CoremlRule<One, unknown> => ({
   kind: "native",
   emit: (e, [x]) => e.op(type, { x }),
-  when: (node) => firstReason(generalLimits(node), numbersFor(type, node.inputs[0])),
+  when: (node) =>
+    firstReason(generalLimits(node), numbersFor(type, node.inputs[0]), type === "abs" ? wrapsAsInt32(node) : true),
 });
 
 /** `milBinary("add")`: element-wise with NumPy broadcasting, both operands of one type. */
@@ -54,7 +63,11 @@ export const milBinary = (type: BinaryName): CoremlRule<Two, unknown> => ({
   emit: (e, [x, y]) => e.op(type, { x, y }),
   when: (node) => {
     const boolean = node.inputs.some((t) => t.dtype === "bool") && !type.startsWith("logical_");
-    return firstReason(generalLimits(node), boolean ? `${type} takes numbers, this operand is bool: cast first` : true);
+    return firstReason(
+      generalLimits(node),
+      boolean ? `${type} takes numbers, this operand is bool: cast first` : true,
+      type === "maximum" || type === "minimum" ? true : wrapsAsInt32(node),
+    );
   },
 });
 

@@ -87,6 +87,11 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
     { title: "not equal", inputs: [integers(7, [9], 0, 2), integers(8, [9], 0, 2)], attrs: { op: "ne" } },
     { title: "less or equal", inputs: [integers(9, [9], 0, 2), integers(10, [9], 0, 2)], attrs: { op: "le" } },
     { title: "greater", inputs: [normal(11, [7]), normal(12, [])], attrs: { op: "gt" } },
+    ...(["i8", "u8", "i16", "u32", "i64"] as const).map((dtype, i) => ({
+      title: `less, ${dtype}`,
+      inputs: [integers(15 + i, [9], 100, 104, dtype), integers(20 + i, [9], 100, 104, dtype)],
+      attrs: { op: "lt" as const },
+    })),
     {
       title: "equal truth values",
       inputs: [integers(13, [6], 0, 1, "bool"), integers(14, [6], 0, 1, "bool")],

@@ -11,7 +11,7 @@ import {
   referenceBinary,
 } from "../families/binary.ts";
 import { milDivideWhole } from "../families/coreml.ts";
-import { values } from "../families/samples.ts";
+import { values, wrappingPairs } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export const div: Op<"div", NoAttrs, 2> = defineOp({
@@ -47,5 +47,6 @@ export const div: Op<"div", NoAttrs, 2> = defineOp({
       ],
       attrs: {},
     },
+    ...wrappingPairs,
   ],
 });

@@ -1,5 +1,6 @@
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
+import { multiplyWhole } from "../../ir/wholeNumbers.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import {
@@ -19,7 +20,7 @@ export const mul: Op<"mul", NoAttrs, 2> = defineOp({
   outputs: "one",
   attributes: {},
   infer: inferBinary("mul"),
-  reference: referenceBinary((a, b) => a * b),
+  reference: referenceBinary(multiplyWhole),
   // d(ab) = b da + a db
   gradient: {
     kind: "vjp",

@@ -1,5 +1,8 @@
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { isFloat } from "../../ir/dtype.ts";
+import { powerWhole } from "../../ir/wholeNumbers.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import {
@@ -12,9 +15,17 @@ import {
 } from "../families/binary.ts";
 import { scalarLike } from "../families/constants.ts";
 import { milPowerWhole } from "../families/coreml.ts";
-import { FLOATS } from "../families/cpu.ts";
 import { values } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
+
+const POWERS: readonly (readonly [dtype: DType, a: readonly number[], b: readonly number[]])[] = [
+  ["i8", [2, -3, -1, 0, 7], [7, 3, 5, 0, 20]],
+  ["u8", [2, 3, 255], [8, 5, 2]],
+  ["i16", [-7, 2, 10], [5, 15, 100]],
+  ["u32", [3, 2, 65537], [21, 32, 2]],
+  ["i32", [3, -2, 46341], [40, 31, 2]],
+  ["i64", [3, -2, 10], [30, 63, 15]],
+];
 
 export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   name: "pow",
@@ -24,7 +35,7 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   outputs: "one",
   attributes: {},
   infer: inferBinary("pow"),
-  reference: referenceBinary((a, b) => a ** b),
+  reference: referenceBinary((a, b, dtype) => (isFloat(dtype) ? a ** b : powerWhole(a, b, dtype))),
   // d(a^b) = b a^(b-1) da + a^b ln(a) db; the second term is 0 at a = 0.
   gradient: {
     kind: "vjp",
@@ -37,7 +48,7 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   },
   batching: broadcastBatching,
   traits: ["pure", "elementwise", "sensitive"],
-  backends: { cpu: cpuBinary("pow", FLOATS), coreml: milBinary("pow", milPowerWhole), mlx: mlxCall("power") },
+  backends: { cpu: cpuBinary("pow"), coreml: milBinary("pow", milPowerWhole), mlx: mlxCall("power") },
   samples: [
     ...positiveBinarySamples,
     {
@@ -48,5 +59,10 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
       ],
       attrs: {},
     },
+    ...POWERS.map(([dtype, a, b]) => ({
+      title: `powers that wrap, ${dtype}`,
+      inputs: [values(a, [a.length], dtype), values(b, [b.length], dtype)],
+      attrs: {},
+    })),
   ],
 });

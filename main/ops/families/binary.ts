@@ -5,8 +5,8 @@ import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
-import type { ElementType } from "../../ir/dtype.ts";
-import { dtypeAmong, isInteger } from "../../ir/dtype.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { dtypeAmong } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -16,7 +16,7 @@ import type { Batching, Lowering, Sample, VjpContext } from "../defineOp.ts";
 import { scalarLike } from "./constants.ts";
 import { NUMBERS, cpuKernel } from "./cpu.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
-import { integers, normal, uniform, withDoubles } from "./samples.ts";
+import { integers, normal, uniform, withDoubles, wrappingPairs } from "./samples.ts";
 import { unbroadcast } from "./unbroadcast.ts";
 
 type Two<T> = readonly [T, T];
@@ -36,25 +36,23 @@ export const inferBinary =
     return tensor(a.dtype, broadcastShapes(a.shape, b.shape, who));
   };
 
+/** `f` is told the dtype where whole numbers need more than float64 has (main/ir/wholeNumbers.ts); the result wraps by itself. */
 export const referenceBinary =
-  (f: (a: number, b: number) => number) =>
+  (f: (a: number, b: number, dtype: DType) => number) =>
   ([a, b]: Two<HostTensor>): HostTensor => {
     const shape = numbersOf(broadcastShapes(a.shape, b.shape, "reference"), "reference");
     const [x, y] = [broadcastData(a, shape), broadcastData(b, shape)];
-    const integer = isInteger(a.dtype);
     return hostTensor(
       a.dtype,
       shape,
-      x.map((value, i) => (integer ? Math.trunc(f(value, at(y, i))) : f(value, at(y, i)))),
+      x.map((value, i) => f(value, at(y, i), a.dtype)),
     );
   };
 
 export const broadcastBatching: Batching<NoAttrs, 2> = { kind: "elementwise" };
 
-export const cpuBinary = (
-  kernel: CpuKernel,
-  takes: readonly ElementType[] = NUMBERS,
-): Lowering<CpuEmitter, CpuValue, NoAttrs, 2> => cpuKernel(kernel, { takes });
+export const cpuBinary = (kernel: CpuKernel): Lowering<CpuEmitter, CpuValue, NoAttrs, 2> =>
+  cpuKernel(kernel, { takes: NUMBERS });
 
 /** The operator of that name on floats, `whole` on whole numbers where MIL's own rules for them are not ours. */
 export const milBinary = (
@@ -84,6 +82,7 @@ export const binarySamples: readonly Sample<NoAttrs>[] = withDoubles([
   { title: "symbolic rows", inputs: [normal(5, ["T", 7]), normal(6, [7])], attrs: {}, bindings: { T: 3 } },
   { title: "scalar operand", inputs: [normal(7, [5]), normal(8, [])], attrs: {} },
   { title: "whole numbers", inputs: [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], attrs: {} },
+  ...wrappingPairs,
 ]);
 
 /** As above with operands away from zero and from each other, for ops with a pole or a kink. */

@@ -6,10 +6,12 @@ import type { Arity, Lowering, NodeInfo } from "../defineOp.ts";
 
 /** Computed in f32: half floats are cast around the kernel. */
 export const FLOATS: readonly ElementType[] = ["f32", "f16", "bf16"];
-export const NUMBERS: readonly ElementType[] = [...FLOATS, "i32"];
+/** Kernels that have a loop in double precision beside it. */
+export const REALS: readonly ElementType[] = [...FLOATS, "f64"];
+export const NUMBERS: readonly ElementType[] = [...REALS, "i32", "u8", "i8", "i16", "u32", "i64"];
 export const COMPARABLE: readonly ElementType[] = [...NUMBERS, "bool"];
 /** Data is only moved. */
-export const MOVABLE: readonly ElementType[] = [...COMPARABLE, "u8", "i8", "i16", "u32", "i64", "f64", "c64"];
+export const MOVABLE: readonly ElementType[] = [...COMPARABLE, "c64"];
 /** What matrix kernels read in place. */
 export const WEIGHTS: readonly ElementType[] = [
   ...FLOATS,

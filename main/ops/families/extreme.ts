@@ -71,6 +71,8 @@ export function extremePosition<N extends ExtremeName>(
       { title: "symbolic rows", inputs: [normal(3, ["T", 7])], attrs: { axis: 1 }, bindings: { T: 3 } },
       { title: "ties: the first", inputs: [values([2, 1, 4, 2, 4, 1, 4])], attrs: { axis: 0 } },
       { title: "whole numbers", inputs: [integers(4, [2, 9], -99, 99)], attrs: { axis: 1 } },
+      { title: "bytes with a sign", inputs: [integers(5, [2, 9], -128, 127, "i8")], attrs: { axis: 1 } },
+      { title: "long whole numbers", inputs: [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], attrs: { axis: 0 } },
     ]),
   });
 }

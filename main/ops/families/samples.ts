@@ -1,6 +1,7 @@
 /** Short spellings for sample inputs. */
 import type { DType, ElementType } from "../../ir/dtype.ts";
 import { isFloat } from "../../ir/dtype.ts";
+import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Sample, SampleInput } from "../defineOp.ts";
@@ -28,6 +29,52 @@ export const weight = (seed: number, shape: Shape, dtype: ElementType = "f32"): 
   fill: { kind: "normal", seed, scale: 0.5 },
 });
 export const scalarInput = (value: number, dtype: DType = "i32"): SampleInput => values([value], [], dtype);
+
+interface NarrowSample {
+  readonly title: string;
+  readonly inputs: readonly SampleInput[];
+  readonly attrs: NoAttrs;
+}
+
+const PAIRS: { readonly [D in DType]?: readonly [a: readonly number[], b: readonly number[]] } = {
+  i8: [
+    [100, -128, 127, -100, 5],
+    [127, -1, 2, 7, -3],
+  ],
+  u8: [
+    [200, 3, 255, 16, 9],
+    [100, 5, 255, 16, 1],
+  ],
+  i16: [
+    [32767, -32768, 300, -7, 12],
+    [1, -1, 300, 3, 5],
+  ],
+  u32: [
+    [4294967295, 3, 65536, 7, 4294967295],
+    [4294967293, 5, 65536, 7, 1],
+  ],
+  i32: [
+    [2147483647, -2147483648, 123456789, -7, 65536],
+    [2147483647, -1, 987654321, 3, 65536],
+  ],
+  i64: [
+    [2 ** 62, -(2 ** 63), 2 ** 32 + 1, -7, 3],
+    [2 ** 62, 2 ** 62, 2 ** 32 + 1, 3, 5],
+  ],
+};
+
+/** Two operands of every whole dtype whose sums, differences and products leave it: they wrap (main/ir/wholeNumbers.ts). */
+export const wrappingPairs: readonly NarrowSample[] = Object.entries(PAIRS).map(([dtype, [a, b]]) => ({
+  title: `whole numbers that wrap, ${dtype}`,
+  inputs: [values(a, [a.length], dtype as DType), values(b, [b.length], dtype as DType)],
+  attrs: {},
+}));
+
+/** The first operands of `wrappingPairs`. */
+export const wrappingNumbers: readonly NarrowSample[] = wrappingPairs.map((sample) => ({
+  ...sample,
+  inputs: sample.inputs.slice(0, 1),
+}));
 
 /** The samples, and the first of them once more in float64: what is exact in the reference, and for backends without it a refusal. */
 export const withDoubles = <Attrs>(samples: readonly [Sample<Attrs>, ...Sample<Attrs>[]]): readonly Sample<Attrs>[] => {

@@ -6,7 +6,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Sample } from "../defineOp.ts";
 import { mapTensor } from "./host.ts";
-import { integers, normal, uniform, values, withDoubles } from "./samples.ts";
+import { integers, normal, uniform, values, withDoubles, wrappingNumbers } from "./samples.ts";
 
 export const inferUnary =
   (who: string, takes: "floats" | "numbers" = "floats") =>
@@ -37,6 +37,7 @@ export const realSamples: readonly Sample<NoAttrs>[] = withDoubles([
 export const numberSamples: readonly Sample<NoAttrs>[] = [
   ...realSamples,
   { title: "whole numbers", inputs: [integers(4, [2, 7], -9, 9)], attrs: {} },
+  ...wrappingNumbers,
 ];
 
 export const positiveSamples: readonly Sample<NoAttrs>[] = withDoubles([

@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -64,7 +64,10 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
         reverse,
       }),
     }),
-    coreml: milNative((e, [x], { axis, exclusive, reverse }) => e.op("cumsum", { x, axis, exclusive, reverse })),
+    coreml: milNative(
+      (e, [x], { axis, exclusive, reverse }) => e.op("cumsum", { x, axis, exclusive, reverse }),
+      wrapsAsInt32,
+    ),
     mlx: mlxCall("cumsum", {
       takes: "numbers",
       attrs: ({ axis, exclusive, reverse }, node) => ({
@@ -97,5 +100,15 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
       attrs: { axis: 1, exclusive: true, reverse: true },
     },
     { title: "whole numbers", inputs: [integers(5, [7], -9, 9)], attrs: { axis: 0, exclusive: false, reverse: false } },
+    ...(["i8", "u8", "i16"] as const).map((dtype, i) => ({
+      title: `whole numbers that wrap, ${dtype}`,
+      inputs: [integers(6 + i, [9], dtype === "u8" ? 0 : 90, dtype === "i16" ? 32767 : 127, dtype)],
+      attrs: { axis: 0, exclusive: false, reverse: false },
+    })),
+    {
+      title: "long whole numbers",
+      inputs: [integers(9, [5], -(2 ** 40), 2 ** 40, "i64")],
+      attrs: { axis: 0, exclusive: true, reverse: true },
+    },
   ]),
 });

@@ -1,14 +1,16 @@
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
+import type { DType } from "../../ir/dtype.ts";
 import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { normalizeAxis, tensor } from "../../ir/type.ts";
-import type { Op, VjpContext } from "../defineOp.ts";
+import { multiplyWhole } from "../../ir/wholeNumbers.ts";
+import type { Op, Sample, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
@@ -62,12 +64,13 @@ function reduceAxis(
   return out;
 }
 
-const FOLD: { readonly [K in ReduceKind]: readonly [start: number, f: (a: number, b: number) => number] } = {
+type Fold = (a: number, b: number, dtype: DType) => number;
+const FOLD: { readonly [K in ReduceKind]: readonly [start: number, f: Fold] } = {
   sum: [0, (a, b) => a + b],
   mean: [0, (a, b) => a + b],
   max: [-Infinity, (a, b) => Math.max(a, b)],
   min: [Infinity, (a, b) => Math.min(a, b)],
-  prod: [1, (a, b) => a * b],
+  prod: [1, multiplyWhole],
 };
 
 function gradient({ g, inputs: [x], outputs, ct, attrs }: VjpContext<ReduceAttrs, 1>): readonly Value[] {
@@ -107,6 +110,18 @@ function gradient({ g, inputs: [x], outputs, ct, attrs }: VjpContext<ReduceAttrs
   }
 }
 
+const WRAPPING: readonly { readonly kind: ReduceKind; readonly dtype: DType; readonly data: readonly number[] }[] = [
+  { kind: "sum", dtype: "i8", data: [100, 127, 5, -128, -1, -1] },
+  { kind: "sum", dtype: "u8", data: [200, 100, 5, 1, 2, 3] },
+  { kind: "sum", dtype: "i16", data: [32767, 1, -5, -32768, -1, 7] },
+  { kind: "sum", dtype: "u32", data: [4294967295, 2, 3, 1, 2, 3] },
+  { kind: "sum", dtype: "i32", data: [2147483647, 1, 5, -2147483648, -1, 0] },
+  { kind: "sum", dtype: "i64", data: [2 ** 62, 2 ** 62, 0, -7, 2, 1] },
+  { kind: "prod", dtype: "u8", data: [16, 17, 3, 5, 5, 5] },
+  { kind: "prod", dtype: "i32", data: [123456789, 987654321, 3, -7, 5, 65536] },
+  { kind: "prod", dtype: "i64", data: [2 ** 32, 2 ** 31, 1, -7, 5, 3] },
+];
+
 export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   name: "reduce",
   summary: "Sum, mean, largest, smallest or product over the given axes.",
@@ -136,7 +151,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
     let { data } = x;
     let shape = [...x.shape];
     for (const axis of axes) {
-      data = reduceAxis(data, shape, axis, start, f);
+      data = reduceAxis(data, shape, axis, start, (a, b) => f(a, b, x.dtype));
       shape = shape.map((dim, i) => (i === axis ? 1 : dim));
     }
     const count = sizeOf(axes.map((axis) => at(x.shape, axis)));
@@ -158,11 +173,14 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
       takes: NUMBERS,
       params: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
     }),
-    coreml: milNative((e, [x], attrs, node) => {
-      const axes = axesOf(attrs, node.inputs[0]?.shape.length ?? 0);
-      if (axes.length === 0) return e.op("identity", { x });
-      return e.op(MIL[attrs.kind], { x, axes, keep_dims: attrs.keepDims === true });
-    }),
+    coreml: milNative(
+      (e, [x], attrs, node) => {
+        const axes = axesOf(attrs, node.inputs[0]?.shape.length ?? 0);
+        if (axes.length === 0) return e.op("identity", { x });
+        return e.op(MIL[attrs.kind], { x, axes, keep_dims: attrs.keepDims === true });
+      },
+      (node) => (node.attrs.kind === "max" || node.attrs.kind === "min" ? true : wrapsAsInt32(node)),
+    ),
     mlx: mlxCall(({ kind }) => kind, {
       takes: "numbers",
       attrs: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
@@ -197,6 +215,13 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
       attrs: { kind: "prod", axes: [1] },
     },
     { title: "sum of whole numbers", inputs: [integers(7, [3, 4], -9, 9)], attrs: { kind: "sum", axes: [0] } },
+    ...WRAPPING.map(({ kind, dtype, data }): Sample<ReduceAttrs> => ({
+      title: `${kind} that wraps, ${dtype}`,
+      inputs: [values(data, [2, data.length / 2], dtype)],
+      attrs: { kind, axes: [1] },
+    })),
+    { title: "largest of bytes", inputs: [integers(9, [3, 5], -128, 127, "i8")], attrs: { kind: "max", axes: [1] } },
+    { title: "least of u8", inputs: [integers(10, [3, 5], 0, 255, "u8")], attrs: { kind: "min", axes: [0, 1] } },
     { title: "no axes: a copy", inputs: [normal(8, [3])], attrs: { kind: "sum", axes: [] } },
   ]),
 });

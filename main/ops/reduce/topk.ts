@@ -73,5 +73,7 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     { title: "one", inputs: [normal(3, [9])], attrs: { k: 1 } },
     { title: "ties: the first", inputs: [values([1, 4, 2, 4, 4])], attrs: { k: 2 }, differentiable: false },
     { title: "whole numbers", inputs: [integers(4, [2, 9], -999, 999)], attrs: { k: 4 } },
+    { title: "bytes", inputs: [integers(5, [2, 9], 0, 255, "u8")], attrs: { k: 3 } },
+    { title: "long whole numbers", inputs: [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], attrs: { k: 3 } },
   ]),
 });

@@ -6,7 +6,8 @@ import { dtypeAmong, dtypeBytes, isFloat, isInteger, plainDType } from "../../ir
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { roundToFloat } from "../../ir/roundFloat.ts";
 import { tensor } from "../../ir/type.ts";
-import type { Op } from "../defineOp.ts";
+import { wrapWhole } from "../../ir/wholeNumbers.ts";
+import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
 import { integers, normal, values, withDoubles } from "../families/samples.ts";
@@ -21,7 +22,8 @@ const LIMITS: { readonly [D in DType]?: readonly [low: number, high: number] } =
   i16: [-32768, 32767],
   u32: [0, 2 ** 32 - 1],
   i32: [-(2 ** 31), 2 ** 31 - 1],
-  i64: [-(2 ** 53), 2 ** 53],
+  // The largest that float64 has, too.
+  i64: [-(2 ** 63), 2 ** 63 - 1024],
 };
 
 /** Float to whole number: towards zero, saturating, NaN is 0. Whole number to a narrower one: modulo. */
@@ -30,10 +32,7 @@ export function castNumber(x: number, from: DType, to: DType): number {
   const limits = LIMITS[to];
   if (limits === undefined) return isFloat(to) && dtypeBytes(to) < 8 ? roundToFloat(x, to) : x;
   const [low, high] = limits;
-  if (isInteger(from)) {
-    const span = high - low + 1;
-    return x >= low && x <= high ? x : ((((x - low) % span) + span) % span) + low;
-  }
+  if (isInteger(from)) return wrapWhole(x, to);
   if (Number.isNaN(x)) return 0;
   return Math.min(high, Math.max(low, Math.trunc(x))) + 0;
 }
@@ -93,5 +92,27 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
     { title: "bool to float", inputs: [integers(3, [6], 0, 1, "bool")], attrs: { to: "f32" } },
     { title: "saturates", inputs: [values([1e30, -1e30, 300])], attrs: { to: "i32" } },
     { title: "same dtype", inputs: [normal(4, [4])], attrs: { to: "f32" } },
+    ...(["f16", "bf16"] as const).map((to): Sample<CastAttrs> => ({
+      title: `float64 to ${to} rounds once: just above and below the middle, almost too large, too small`,
+      inputs: [
+        values(
+          [1 + 2 ** -11 + 2 ** -40, 1 + 3 * 2 ** -11 - 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 2 ** -30 - 65520, 1e-300],
+          [5],
+          "f64",
+        ),
+      ],
+      attrs: { to },
+      differentiable: false,
+    })),
+    ...(["u8", "i8", "i16", "u32"] as const).map((to) => ({
+      title: `float64 to ${to} saturates`,
+      inputs: [values([1e30, -1e30, 300.5, -129.9, -0.5, 2 ** 31], [6], "f64")],
+      attrs: { to },
+    })),
+    ...(["u8", "i8", "i16", "u32"] as const).map((to) => ({
+      title: `long whole number to ${to} wraps`,
+      inputs: [values([2 ** 40 + 300, -129, 255, -(2 ** 31)], [4], "i64")],
+      attrs: { to },
+    })),
   ]),
 });

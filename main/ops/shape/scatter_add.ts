@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
-import { integers, normal, scalarInput, withDoubles } from "../families/samples.ts";
+import { integers, normal, scalarInput, values, withDoubles } from "../families/samples.ts";
 
 export interface ScatterAddAttrs {
   /** Axis of the result that the indices name; the axes of the indices stand there in the updates. */
@@ -76,7 +76,7 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
       const rows = sizes.length === 1 ? updates : e.op("reshape", { x: updates, shape: shape.with(axis, count) });
       const list = sizes.length === 1 ? indices : e.op("reshape", { x: indices, shape: [count] });
       return e.op("scatter", { data, indices: list, updates: rows, axis, mode: "add", validate_indices: false });
-    }),
+    }, wrapsAsInt32),
     mlx: {
       kind: "native",
       emit: (e, [updates, indices], { axis, size }, node) =>
@@ -106,6 +106,16 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
       inputs: [normal(7, [3, 5]), integers(8, [3], 0, 1)],
       attrs: { axis: 0, size: "T" },
       bindings: { T: 2 },
+    },
+    {
+      title: "bytes that wrap",
+      inputs: [values([100, 127, -128, -1, 3, 4], [3, 2], "i8"), values([1, 0, 1], [3], "i32")],
+      attrs: { axis: 0, size: 3 },
+    },
+    {
+      title: "updates in float64",
+      inputs: [{ type: tensor("f64", [4, 3]), fill: { kind: "normal", seed: 11 } }, integers(12, [4], 0, 2)],
+      attrs: { axis: 0, size: 3 },
     },
     {
       title: "long whole numbers",

@@ -6,7 +6,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, unsupported } from "../defineOp.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 
@@ -71,7 +71,7 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
   batching: { kind: "rule", rule: ({ g, inputs, attrs }) => g.fft(inputs, attrs) },
   traits: ["pure", "host"],
   backends: {
-    cpu: cpuKernel("fft", { params: ({ inverse, norm }) => ({ inverse, norm: NORM_CODE[norm] }) }),
+    cpu: cpuKernel("fft", { takes: REALS, params: ({ inverse, norm }) => ({ inverse, norm: NORM_CODE[norm] }) }),
     coreml: unsupported("Core ML has no Fourier transform: it runs as a host segment between Core ML models"),
     mlx: mlxCall("fft", {
       attrs: ({ inverse, norm }) => ({ inverse, norm: { word: norm } }),

@@ -4,7 +4,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const cos: Op<"cos", NoAttrs, 1> = defineOp({
   name: "cos",
@@ -17,6 +17,6 @@ export const cos: Op<"cos", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.neg([g.mul([ct, g.sin([x])])])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("cos"), coreml: milUnary("cos"), mlx: mlxCall("cos") },
+  backends: { cpu: cpuKernel("cos", { takes: REALS }), coreml: milUnary("cos"), mlx: mlxCall("cos") },
   samples: realSamples,
 });

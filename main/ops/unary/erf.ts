@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { erfOf } from "../families/erf.ts";
 
 export const erf: Op<"erf", NoAttrs, 1> = defineOp({
@@ -25,6 +25,6 @@ export const erf: Op<"erf", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "sensitive"],
-  backends: { cpu: cpuKernel("erf"), coreml: milUnary("erf"), mlx: mlxCall("erf") },
+  backends: { cpu: cpuKernel("erf", { takes: REALS }), coreml: milUnary("erf"), mlx: mlxCall("erf") },
   samples: realSamples,
 });

@@ -4,7 +4,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const exp: Op<"exp", NoAttrs, 1> = defineOp({
   name: "exp",
@@ -18,6 +18,6 @@ export const exp: Op<"exp", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, outputs: [y = ct] }) => [g.mul([ct, y])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "sensitive"],
-  backends: { cpu: cpuKernel("exp"), coreml: milUnary("exp"), mlx: mlxCall("exp") },
+  backends: { cpu: cpuKernel("exp", { takes: REALS }), coreml: milUnary("exp"), mlx: mlxCall("exp") },
   samples: realSamples,
 });

@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { stepSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { filledLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const floor: Op<"floor", NoAttrs, 1> = defineOp({
   name: "floor",
@@ -19,6 +19,6 @@ export const floor: Op<"floor", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("floor"), coreml: milUnary("floor"), mlx: mlxCall("floor") },
+  backends: { cpu: cpuKernel("floor", { takes: REALS }), coreml: milUnary("floor"), mlx: mlxCall("floor") },
   samples: stepSamples,
 });

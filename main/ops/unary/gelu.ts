@@ -6,7 +6,7 @@ import type { Value } from "../../ir/graph.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { erfOf } from "../families/erf.ts";
 import { mapTensor } from "../families/host.ts";
 import { elementwiseBatching, inferUnary, realSamples } from "../families/unary.ts";
@@ -63,7 +63,7 @@ export const gelu: Op<"gelu", GeluAttrs, 1> = defineOp({
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
   backends: {
-    cpu: cpuKernel(({ approx }) => (approx ? "gelu_tanh" : "gelu")),
+    cpu: cpuKernel(({ approx }) => (approx ? "gelu_tanh" : "gelu"), { takes: REALS }),
     coreml: milNative((e, [x]: readonly [MilValue], { approx }) =>
       e.op("gelu", { x, mode: approx ? "TANH_APPROXIMATION" : "EXACT" }),
     ),

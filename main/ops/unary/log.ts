@@ -4,7 +4,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { positiveSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const log: Op<"log", NoAttrs, 1> = defineOp({
   name: "log",
@@ -19,7 +19,7 @@ export const log: Op<"log", NoAttrs, 1> = defineOp({
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "sensitive"],
   backends: {
-    cpu: cpuKernel("log"),
+    cpu: cpuKernel("log", { takes: REALS }),
     coreml: milNative((e, [x]) => e.op("log", { x, epsilon: 0 })),
     mlx: mlxCall("log"),
   },

@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
@@ -19,7 +19,7 @@ export const neg: Op<"neg", NoAttrs, 1> = defineOp({
   traits: ["pure", "elementwise"],
   backends: {
     cpu: cpuKernel("neg", { takes: NUMBERS }),
-    coreml: milNative((e, [x]) => e.op("mul", { x, y: -1 })),
+    coreml: milNative((e, [x]) => e.op("mul", { x, y: -1 }), wrapsAsInt32),
     mlx: mlxCall("negative", { takes: "numbers" }),
   },
   samples: numberSamples,

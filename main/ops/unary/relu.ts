@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const relu: Op<"relu", NoAttrs, 1> = defineOp({
   name: "relu",
@@ -24,6 +24,10 @@ export const relu: Op<"relu", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("relu"), coreml: milUnary("relu"), mlx: mlxCall("relu", { takes: "numbers" }) },
+  backends: {
+    cpu: cpuKernel("relu", { takes: REALS }),
+    coreml: milUnary("relu"),
+    mlx: mlxCall("relu", { takes: "numbers" }),
+  },
   samples: realSamples,
 });

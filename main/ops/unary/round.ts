@@ -4,7 +4,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { stepSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { roundHalfEven } from "../families/host.ts";
 
 export const round: Op<"round", NoAttrs, 1> = defineOp({
@@ -19,6 +19,6 @@ export const round: Op<"round", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ ct }) => [ct] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "idempotent"],
-  backends: { cpu: cpuKernel("round"), coreml: milUnary("round"), mlx: mlxCall("round") },
+  backends: { cpu: cpuKernel("round", { takes: REALS }), coreml: milUnary("round"), mlx: mlxCall("round") },
   samples: stepSamples,
 });

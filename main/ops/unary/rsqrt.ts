@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { positiveSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const rsqrt: Op<"rsqrt", NoAttrs, 1> = defineOp({
   name: "rsqrt",
@@ -23,7 +23,7 @@ export const rsqrt: Op<"rsqrt", NoAttrs, 1> = defineOp({
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "sensitive"],
   backends: {
-    cpu: cpuKernel("rsqrt"),
+    cpu: cpuKernel("rsqrt", { takes: REALS }),
     coreml: milNative((e, [x]) => e.op("rsqrt", { x, epsilon: 0 })),
     mlx: mlxCall("rsqrt"),
   },

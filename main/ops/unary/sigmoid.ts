@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary, logistic } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const sigmoid: Op<"sigmoid", NoAttrs, 1> = defineOp({
   name: "sigmoid",
@@ -22,6 +22,6 @@ export const sigmoid: Op<"sigmoid", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("sigmoid"), coreml: milUnary("sigmoid"), mlx: mlxCall("sigmoid") },
+  backends: { cpu: cpuKernel("sigmoid", { takes: REALS }), coreml: milUnary("sigmoid"), mlx: mlxCall("sigmoid") },
   samples: realSamples,
 });

@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary, logistic } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const silu: Op<"silu", NoAttrs, 1> = defineOp({
   name: "silu",
@@ -26,6 +26,6 @@ export const silu: Op<"silu", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("silu"), coreml: milUnary("silu"), mlx: mlxCall("silu") },
+  backends: { cpu: cpuKernel("silu", { takes: REALS }), coreml: milUnary("silu"), mlx: mlxCall("silu") },
   samples: realSamples,
 });

@@ -4,7 +4,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const sin: Op<"sin", NoAttrs, 1> = defineOp({
   name: "sin",
@@ -17,6 +17,6 @@ export const sin: Op<"sin", NoAttrs, 1> = defineOp({
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.mul([ct, g.cos([x])])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("sin"), coreml: milUnary("sin"), mlx: mlxCall("sin") },
+  backends: { cpu: cpuKernel("sin", { takes: REALS }), coreml: milUnary("sin"), mlx: mlxCall("sin") },
   samples: realSamples,
 });

@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { positiveSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const sqrt: Op<"sqrt", NoAttrs, 1> = defineOp({
   name: "sqrt",
@@ -22,6 +22,6 @@ export const sqrt: Op<"sqrt", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise", "sensitive"],
-  backends: { cpu: cpuKernel("sqrt"), coreml: milUnary("sqrt"), mlx: mlxCall("sqrt") },
+  backends: { cpu: cpuKernel("sqrt", { takes: REALS }), coreml: milUnary("sqrt"), mlx: mlxCall("sqrt") },
   samples: positiveSamples,
 });

@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 
 export const tanh: Op<"tanh", NoAttrs, 1> = defineOp({
   name: "tanh",
@@ -22,6 +22,6 @@ export const tanh: Op<"tanh", NoAttrs, 1> = defineOp({
   },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],
-  backends: { cpu: cpuKernel("tanh"), coreml: milUnary("tanh"), mlx: mlxCall("tanh") },
+  backends: { cpu: cpuKernel("tanh", { takes: REALS }), coreml: milUnary("tanh"), mlx: mlxCall("tanh") },
   samples: realSamples,
 });

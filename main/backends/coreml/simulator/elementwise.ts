@@ -1,4 +1,5 @@
 /** Element-wise operators: one number in, one out; two in with broadcasting; casts and selection. */
+import { powerWhole } from "../../../ir/wholeNumbers.ts";
 import { elementCount, isFloat } from "../mil/types.ts";
 import type { Arguments, Kernel } from "./kernel.ts";
 import type { SimTensor } from "./tensor.ts";
@@ -217,7 +218,8 @@ export const ELEMENTWISE: Readonly<Record<string, Kernel>> = {
   real_div: divide,
   floor_div: binary((p, q) => Math.floor(p / q)),
   mod: binary(floorMod),
-  pow: binary((p, q) => p ** q),
+  pow: (a) =>
+    zip(a.tensor("x"), a.tensor("y"), a.dtype, isFloat(a.dtype) ? (p, q) => p ** q : (p, q) => powerWhole(p, q, "i32")),
   maximum: binary(Math.max),
   minimum: binary(Math.min),
   equal: binary((p, q) => (p === q ? 1 : 0)),

@@ -1,5 +1,5 @@
 /** Reductions, ordering and scans along axes. */
-import { elementCount } from "../mil/types.ts";
+import { elementCount, isFloat } from "../mil/types.ts";
 import type { Arguments, Kernel } from "./kernel.ts";
 import type { SimTensor } from "./tensor.ts";
 import { broadcastStrides, offsets, simTensor } from "./tensor.ts";
@@ -19,6 +19,8 @@ export function axisWalk(
 interface Fold {
   readonly start: number;
   readonly step: (total: number, v: number) => number;
+  /** For int32, where float64 would lose digits before they wrap. */
+  readonly whole?: (total: number, v: number) => number;
   readonly end?: (total: number, count: number) => number;
 }
 
@@ -29,7 +31,7 @@ const FOLDS: Readonly<Record<string, Fold>> = {
   reduce_mean: { start: 0, step: sum, end: (t, n) => t / n },
   reduce_max: { start: -Infinity, step: Math.max },
   reduce_min: { start: Infinity, step: Math.min },
-  reduce_prod: { start: 1, step: (t, v) => t * v },
+  reduce_prod: { start: 1, step: (t, v) => t * v, whole: Math.imul },
   reduce_sum_square: { start: 0, step: (t, v) => t + v * v },
   reduce_l1_norm: { start: 0, step: (t, v) => t + Math.abs(v) },
   reduce_l2_norm: { start: 0, step: (t, v) => t + v * v, end: Math.sqrt },
@@ -58,8 +60,9 @@ const reduce =
     const x = a.tensor("x");
     const { shape, kept, to } = reductionOf(a, x);
     const totals = new Float64Array(elementCount(kept)).fill(fold.start);
+    const step = isFloat(x.dtype) ? fold.step : (fold.whole ?? fold.step);
     for (let i = 0; i < to.length; i++)
-      totals[to[i] as number] = fold.step(totals[to[i] as number] as number, x.data[i] as number);
+      totals[to[i] as number] = step(totals[to[i] as number] as number, x.data[i] as number);
     const count = x.data.length / Math.max(1, totals.length);
     return simTensor(a.dtype, shape, fold.end === undefined ? totals : totals.map((t) => fold.end?.(t, count) ?? t));
   };

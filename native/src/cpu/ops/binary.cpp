@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "broadcast.h"
+#include "numbers.h"
 #include "tables.h"
 
 namespace rlx {
@@ -42,56 +43,44 @@ void two(const Op& op, const Broadcast<2>& loop, size_t begin, size_t end, F f) 
   });
 }
 
-int32_t wrap(int64_t value) { return static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(value))); }
-int32_t divide(int32_t a, int32_t b) { return b == 0 ? 0 : wrap(int64_t{a} / b); }
-int32_t remainder(int32_t a, int32_t b) { return b == 0 ? 0 : static_cast<int32_t>(int64_t{a} % b); }
-
-// f32 goes through the vector kernels.
-template <kernels::Binary kKind, int32_t (*kInteger)(int32_t, int32_t)>
-class Arithmetic final : public BroadcastOp<2> {
+// Numbers of any type by `F`; f32 through the vector kernels where they have it.
+template <class F>
+class Arithmetic : public BroadcastOp<2> {
  public:
   explicit Arithmetic(const OpContext& context) : BroadcastOp(context) {
-    if (out().dtype != DType::f32 && out().dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(out().dtype));
+    if (!is_number(out().dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(out().dtype));
     expect_type(c.in[0], out().dtype, "first operand");
     expect_type(c.in[1], out().dtype, "second operand");
   }
   void stretch(size_t begin, size_t end) override {
-    if (out().dtype == DType::i32) {
-      two<int32_t, int32_t>(*this, loop, begin, end, kInteger);
-      return;
-    }
-    loop.run(begin, end, [&](const size_t(&at)[2], size_t to, size_t n) {
-      c.kernels.binary(kKind, in(0).f32() + at[0], loop.step(0), in(1).f32() + at[1], loop.step(1), out().f32() + to, n);
+    with_number(out().dtype, [&]<class T>(T) { two<T, T>(*this, loop, begin, end, [](T a, T b) { return F::of(a, b); }); });
+  }
+};
+
+template <kernels::Binary kKind, class F>
+class Vector final : public Arithmetic<F> {
+ public:
+  using Arithmetic<F>::Arithmetic;
+  void stretch(size_t begin, size_t end) override {
+    if (this->out().dtype != DType::f32) return Arithmetic<F>::stretch(begin, end);
+    this->loop.run(begin, end, [&](const size_t(&at)[2], size_t to, size_t n) {
+      this->c.kernels.binary(kKind, this->in(0).f32() + at[0], this->loop.step(0), this->in(1).f32() + at[1], this->loop.step(1),
+                             this->out().f32() + to, n);
     });
   }
 };
 
-int32_t add_i(int32_t a, int32_t b) { return wrap(int64_t{a} + b); }
-int32_t sub_i(int32_t a, int32_t b) { return wrap(int64_t{a} - b); }
-int32_t mul_i(int32_t a, int32_t b) { return wrap(int64_t{a} * b); }
-int32_t min_i(int32_t a, int32_t b) { return a < b ? a : b; }
-int32_t max_i(int32_t a, int32_t b) { return a > b ? a : b; }
-
-template <float (*kFloat)(float, float), int32_t (*kInteger)(int32_t, int32_t) = nullptr>
-class Function final : public BroadcastOp<2> {
+class Atan2 final : public BroadcastOp<2> {
  public:
-  explicit Function(const OpContext& context) : BroadcastOp(context) {
-    const DType type = kInteger != nullptr && out().dtype == DType::i32 ? DType::i32 : DType::f32;
-    expect_type(c.in[0], type, "first operand");
-    expect_type(c.in[1], type, "second operand");
-    expect_type(c.out[0], type, "result");
+  explicit Atan2(const OpContext& context) : BroadcastOp(context) {
+    expect_type(c.in[0], DType::f32, "first operand");
+    expect_type(c.in[1], DType::f32, "second operand");
+    expect_type(c.out[0], DType::f32, "result");
   }
   void stretch(size_t begin, size_t end) override {
-    if constexpr (kInteger != nullptr) {
-      if (out().dtype == DType::i32) return two<int32_t, int32_t>(*this, loop, begin, end, kInteger);
-    }
-    two<float, float>(*this, loop, begin, end, kFloat);
+    two<float, float>(*this, loop, begin, end, [](float a, float b) { return std::atan2(a, b); });
   }
 };
-
-float pow_f(float a, float b) { return std::pow(a, b); }
-float mod_f(float a, float b) { return std::fmod(a, b); }
-float atan2_f(float a, float b) { return std::atan2(a, b); }
 
 enum class Compare { eq, ne, lt, le, gt, ge };
 
@@ -114,18 +103,16 @@ class Comparison final : public BroadcastOp<2> {
   explicit Comparison(const OpContext& context) : BroadcastOp(context) {
     expect_type(c.out[0], DType::boolean, "result");
     const DType type = in(0).dtype;
-    if (type != DType::f32 && type != DType::i32 && type != DType::boolean)
-      reject(Code::ir_type, "element type: got %s, expected f32, i32 or bool", dtype_name(type));
+    if (!is_number(type) && type != DType::boolean)
+      reject(Code::ir_type, "element type: got %s, expected a number or bool", dtype_name(type));
     expect_type(c.in[1], type, "second operand");
   }
   void stretch(size_t begin, size_t end) override {
-    switch (in(0).dtype) {
-      case DType::f32: return two<float, uint8_t>(*this, loop, begin, end, [](float a, float b) { return uint8_t{holds<kHow>(a, b)}; });
-      case DType::i32: return two<int32_t, uint8_t>(*this, loop, begin, end, [](int32_t a, int32_t b) { return uint8_t{holds<kHow>(a, b)}; });
-      default:
-        return two<uint8_t, uint8_t>(*this, loop, begin, end,
-                                     [](uint8_t a, uint8_t b) { return uint8_t{holds<kHow>(a != 0, b != 0)}; });
-    }
+    if (in(0).dtype == DType::boolean)
+      return two<uint8_t, uint8_t>(*this, loop, begin, end, [](uint8_t a, uint8_t b) { return uint8_t{holds<kHow>(a != 0, b != 0)}; });
+    with_number(in(0).dtype, [&]<class T>(T) {
+      two<T, uint8_t>(*this, loop, begin, end, [](T a, T b) { return uint8_t{holds<kHow>(a, b)}; });
+    });
   }
 };
 
@@ -181,15 +168,15 @@ class Where final : public BroadcastOp<3> {
 };
 
 constexpr KernelEntry kTable[] = {
-    {"add", make_op<Arithmetic<kernels::Binary::add, add_i>>},
-    {"sub", make_op<Arithmetic<kernels::Binary::sub, sub_i>>},
-    {"mul", make_op<Arithmetic<kernels::Binary::mul, mul_i>>},
-    {"div", make_op<Arithmetic<kernels::Binary::div, divide>>},
-    {"max", make_op<Arithmetic<kernels::Binary::max, max_i>>},
-    {"min", make_op<Arithmetic<kernels::Binary::min, min_i>>},
-    {"pow", make_op<Function<pow_f>>},
-    {"mod", make_op<Function<mod_f, remainder>>},
-    {"atan2", make_op<Function<atan2_f>>},
+    {"add", make_op<Vector<kernels::Binary::add, Add>>},
+    {"sub", make_op<Vector<kernels::Binary::sub, Sub>>},
+    {"mul", make_op<Vector<kernels::Binary::mul, Mul>>},
+    {"div", make_op<Vector<kernels::Binary::div, Div>>},
+    {"max", make_op<Vector<kernels::Binary::max, Max>>},
+    {"min", make_op<Vector<kernels::Binary::min, Min>>},
+    {"pow", make_op<Arithmetic<Pow>>},
+    {"mod", make_op<Arithmetic<Mod>>},
+    {"atan2", make_op<Atan2>},
     {"eq", make_op<Comparison<Compare::eq>>},
     {"ne", make_op<Comparison<Compare::ne>>},
     {"lt", make_op<Comparison<Compare::lt>>},

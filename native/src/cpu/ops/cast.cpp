@@ -1,5 +1,6 @@
 // Conversions between all plain dtypes (c64 to and from itself only): float to integer truncates and saturates, NaN
 // becomes 0, to bool is "not zero", integers wrap into narrower ones.
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,7 +11,6 @@
 namespace rlx {
 namespace {
 
-
 template <class To, class From>
 To convert(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
@@ -19,6 +19,18 @@ To convert(From x) {
     if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
   }
   return static_cast<To>(x);
+}
+
+// On the way to half precision: what f32 cannot hold goes to the odd one of its neighbours, so that the second rounding sees
+// on which side of the middle the number was.
+template <class From>
+float to_odd(From x) {
+  const auto wide = static_cast<double>(x);
+  const auto near = static_cast<float>(wide);
+  if (std::isnan(wide) || static_cast<double>(near) == wide) return near;
+  auto bits = std::bit_cast<uint32_t>(near);
+  if (std::fabs(static_cast<double>(near)) > std::fabs(wide)) bits--;
+  return std::bit_cast<float>(bits | 1);
 }
 
 class Cast final : public Op {
@@ -94,7 +106,7 @@ class Cast final : public Op {
       default: break;
     }
     float wide[512];
-    for (size_t i = 0; i < n; i++) wide[i] = static_cast<float>(x[i]);
+    for (size_t i = 0; i < n; i++) wide[i] = to_odd(x[i]);
     auto* halves = reinterpret_cast<uint16_t*>(y) + at;
     if (to == DType::f16) c.kernels.f32_to_f16(wide, halves, n);
     else c.kernels.f32_to_bf16(wide, halves, n);

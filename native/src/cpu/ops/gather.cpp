@@ -1,6 +1,7 @@
 // Rows by index: gather (of plain and packed tables), scatter-add, and dequantise.
 #include <cstring>
 
+#include "numbers.h"
 #include "tables.h"
 
 namespace rlx {
@@ -58,7 +59,7 @@ class ScatterAdd final : public Op {
  public:
   explicit ScatterAdd(const OpContext& context) : Op(context) {
     arity(2, 2, 1);
-    if (out().dtype != DType::f32 && out().dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(out().dtype));
+    if (!is_number(out().dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(out().dtype));
     expect_type(c.in[0], out().dtype, "updates");
     expect_type(c.in[1], DType::i32, "indices");
   }
@@ -74,24 +75,25 @@ class ScatterAdd final : public Op {
   }
   size_t items(size_t) const override { return outer_ * stretches_; }
   void run(size_t, size_t item, Thread&) override {
+    with_number(out().dtype, [&]<class T>(T) { add<T>(item); });
+  }
+
+ private:
+  template <class T>
+  void add(size_t item) const {
     const size_t outer = item / stretches_;
     const size_t begin = item % stretches_ * grain_;
     const size_t n = std::min(grain_, inner_ - begin);
-    for (size_t row = 0; row < size_; row++) std::memset(out().data + ((outer * size_ + row) * inner_ + begin) * 4, 0, n * 4);
+    for (size_t row = 0; row < size_; row++) std::fill_n(out().as<T>() + (outer * size_ + row) * inner_ + begin, n, T{0});
     for (size_t i = 0; i < in(1).count; i++) {
       const int32_t row = in(1).i32()[i];
       if (row < 0 || static_cast<size_t>(row) >= size_) return stop("an index is outside the result");
       const size_t to = (outer * size_ + static_cast<size_t>(row)) * inner_ + begin;
       const size_t from = (outer * in(1).count + i) * inner_ + begin;
-      if (out().dtype == DType::f32)
-        for (size_t j = 0; j < n; j++) out().f32()[to + j] += in(0).f32()[from + j];
-      else
-        for (size_t j = 0; j < n; j++)
-          out().i32()[to + j] = static_cast<int32_t>(static_cast<uint32_t>(out().i32()[to + j]) + static_cast<uint32_t>(in(0).i32()[from + j]));
+      for (size_t j = 0; j < n; j++) out().as<T>()[to + j] = Add::of(out().as<T>()[to + j], in(0).as<T>()[from + j]);
     }
   }
 
- private:
   size_t size_ = 0, inner_ = 1, outer_ = 1, grain_ = 1, stretches_ = 0;
 };
 

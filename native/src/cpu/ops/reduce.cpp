@@ -1,10 +1,11 @@
 // Reductions over any axes, arg-max, cumulative sums, top-k. A reduction of the last dims in f32 goes through the vector
-// kernels; everything else is a plain loop with the accumulator in double (f32) or int64 (i32).
+// kernels; everything else is a plain loop with the accumulator in double (floats) or modulo 2^64 (whole numbers).
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "numbers.h"
 #include "tables.h"
 
 namespace rlx {
@@ -62,7 +63,7 @@ class Reduction final : public Op {
  public:
   explicit Reduction(const OpContext& context) : Op(context) {
     arity(1, 1, 1);
-    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], in(0).dtype, "result");
   }
   void bind() override {
@@ -80,46 +81,53 @@ class Reduction final : public Op {
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * grain_;
     const size_t end = std::min(out().count, begin + grain_);
-    if (in(0).dtype == DType::i32) {
-      for (size_t i = begin; i < end; i++) out().i32()[i] = integer(split_.base(i));
-    } else if (split_.trailing && kHow != How::prod && split_.terms > 0) {
+    if (in(0).dtype == DType::f32 && split_.trailing && kHow != How::prod && split_.terms > 0) {
       constexpr kernels::Reduce kind = kHow == How::max ? kernels::Reduce::max : kHow == How::min ? kernels::Reduce::min : kernels::Reduce::sum;
       c.kernels.reduce(kind, in(0).f32(), split_.terms, out().f32(), begin, end, split_.terms);
       if (kHow == How::mean)
         for (size_t i = begin; i < end; i++) out().f32()[i] /= static_cast<float>(split_.terms);
     } else {
-      for (size_t i = begin; i < end; i++) out().f32()[i] = real(split_.base(i));
+      with_number(in(0).dtype, [&]<class T>(T) {
+        for (size_t i = begin; i < end; i++) out().as<T>()[i] = fold<T>(split_.base(i));
+      });
     }
   }
 
  private:
-  float real(size_t base) const {
+  template <class T>
+  T fold(size_t base) const {
+    if constexpr (std::floating_point<T>) return real<T>(base);
+    else return integer<T>(base);
+  }
+  template <class T>
+  T real(size_t base) const {
     double total = kHow == How::prod ? 1 : kHow == How::max ? -INFINITY : kHow == How::min ? INFINITY : 0;
     bool nan = false;
     split_.each_term(base, [&](size_t at) {
-      const double x = in(0).f32()[at];
+      const double x = in(0).as<T>()[at];
       nan = nan || std::isnan(x);
       if (kHow == How::prod) total *= x;
       else if (kHow == How::max) total = std::max(total, x);
       else if (kHow == How::min) total = std::min(total, x);
       else total += x;
     });
-    if (nan) return NAN;
-    return static_cast<float>(kHow == How::mean ? total / static_cast<double>(split_.terms) : total);
+    if (nan) return static_cast<T>(NAN);
+    return static_cast<T>(kHow == How::mean ? total / static_cast<double>(split_.terms) : total);
   }
-  int32_t integer(size_t base) const {
+  template <class T>
+  T integer(size_t base) const {
     uint64_t total = kHow == How::prod ? 1 : 0;
-    int32_t most = kHow == How::max ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max();
+    T most = kHow == How::max ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
     split_.each_term(base, [&](size_t at) {
-      const int32_t x = in(0).i32()[at];
+      const T x = in(0).as<T>()[at];
       if (kHow == How::max) most = std::max(most, x);
       else if (kHow == How::min) most = std::min(most, x);
-      else if (kHow == How::prod) total *= static_cast<uint64_t>(int64_t{x});
-      else total += static_cast<uint64_t>(int64_t{x});
+      else if (kHow == How::prod) total *= bits_of(x);
+      else total += bits_of(x);
     });
-    if (kHow == How::max || kHow == How::min) return most;
-    if (kHow == How::mean) return split_.terms == 0 ? 0 : static_cast<int32_t>(static_cast<int64_t>(total) / static_cast<int64_t>(split_.terms));
-    return static_cast<int32_t>(static_cast<uint32_t>(total));
+    if (kHow == How::max || kHow == How::min) return split_.terms == 0 ? T{0} : most;
+    if (kHow == How::mean) return split_.terms == 0 ? T{0} : static_cast<T>(static_cast<int64_t>(total) / static_cast<int64_t>(split_.terms));
+    return static_cast<T>(total);
   }
 
   Split split_;
@@ -152,7 +160,7 @@ class ArgBest final : public AxisOp {
  public:
   explicit ArgBest(const OpContext& context) : AxisOp(context) {
     arity(1, 1, 1);
-    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], DType::i32, "result");
   }
   void bind() override {
@@ -163,7 +171,7 @@ class ArgBest final : public AxisOp {
 
  protected:
   void lane(size_t index, size_t base) override {
-    out().i32()[index] = in(0).dtype == DType::f32 ? best(in(0).f32(), base) : best(in(0).i32(), base);
+    with_number(in(0).dtype, [&]<class T>(T) { out().i32()[index] = best(in(0).as<T>(), base); });
   }
 
  private:
@@ -183,7 +191,7 @@ class Cumsum final : public AxisOp {
  public:
   explicit Cumsum(const OpContext& context) : AxisOp(context) {
     arity(1, 1, 1);
-    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], in(0).dtype, "result");
     exclusive_ = c.params.flag("exclusive");
     reverse_ = c.params.flag("reverse");
@@ -195,8 +203,9 @@ class Cumsum final : public AxisOp {
 
  protected:
   void lane(size_t, size_t base) override {
-    if (in(0).dtype == DType::f32) sums<float, double>(in(0).f32(), out().f32(), base);
-    else sums<int32_t, uint32_t>(in(0).i32(), out().i32(), base);
+    with_number(in(0).dtype, [&]<class T>(T) {
+      sums<T, std::conditional_t<std::floating_point<T>, double, uint64_t>>(in(0).as<T>(), out().as<T>(), base);
+    });
   }
 
  private:
@@ -217,7 +226,7 @@ class TopK final : public Op {
  public:
   explicit TopK(const OpContext& context) : Op(context) {
     arity(1, 1, 2);
-    if (in(0).dtype != DType::f32 && in(0).dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], in(0).dtype, "values");
     expect_type(c.out[1], DType::i32, "indices");
   }
@@ -229,7 +238,8 @@ class TopK final : public Op {
   }
   size_t items(size_t) const override { return in(0).rows(); }
   void run(size_t, size_t row, Thread& thread) override {
-    if (in(0).dtype == DType::i32) return whole(row, reinterpret_cast<int32_t*>(thread.scratch));
+    if (in(0).dtype != DType::f32)
+      return with_number(in(0).dtype, [&]<class T>(T) { sorted<T>(row, reinterpret_cast<int32_t*>(thread.scratch)); });
     auto* entries = reinterpret_cast<kernels::TopEntry*>(thread.scratch);
     const size_t found = c.kernels.top_k(in(0).f32() + row * in(0).last(), in(0).last(), entries, k_);
     for (size_t i = 0; i < k_; i++) {
@@ -239,13 +249,18 @@ class TopK final : public Op {
   }
 
  private:
-  void whole(size_t row, int32_t* order) const {
+  template <class T>
+  void sorted(size_t row, int32_t* order) const {
     const size_t n = in(0).last();
-    const int32_t* x = in(0).i32() + row * n;
+    const T* x = in(0).as<T>() + row * n;
     for (size_t i = 0; i < n; i++) order[i] = static_cast<int32_t>(i);
-    std::partial_sort(order, order + k_, order + n, [x](int32_t a, int32_t b) { return x[a] != x[b] ? x[a] > x[b] : a < b; });
+    std::partial_sort(order, order + k_, order + n, [x](int32_t a, int32_t b) {
+      if constexpr (std::floating_point<T>)
+        if (std::isnan(x[a]) != std::isnan(x[b])) return std::isnan(x[b]);  // NaN is last, as in f32
+      return x[a] > x[b] || (!(x[b] > x[a]) && a < b);
+    });
     for (size_t i = 0; i < k_; i++) {
-      out(0).i32()[row * k_ + i] = x[order[i]];
+      out(0).as<T>()[row * k_ + i] = x[order[i]];
       out(1).i32()[row * k_ + i] = order[i];
     }
   }

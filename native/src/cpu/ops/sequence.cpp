@@ -39,8 +39,8 @@ class Fft final : public Op {
  public:
   explicit Fft(const OpContext& context) : Op(context) {
     arity(1, 1, 1);
-    expect_type(c.in[0], DType::f32, "operand");
-    expect_type(c.out[0], DType::f32, "result");
+    if (in(0).dtype != DType::f64) expect_type(c.in[0], DType::f32, "operand");
+    expect_type(c.out[0], in(0).dtype, "result");
     inverse_ = c.params.flag("inverse");
     norm_ = c.params.integer("norm", 0, 0, 2);
   }
@@ -72,8 +72,15 @@ class Fft final : public Op {
   size_t items(size_t) const override { return in(0).rows(); }
   void run(size_t, size_t row, Thread& thread) override {
     auto* work = reinterpret_cast<Complex*>(thread.scratch);
-    const float* x = in(0).f32() + row * 2 * n_;
-    float* y = out().f32() + row * 2 * n_;
+    if (in(0).dtype == DType::f64) transform<double>(row, work);
+    else transform<float>(row, work);
+  }
+
+ private:
+  template <class T>
+  void transform(size_t row, Complex* work) const {
+    const T* x = in(0).as<T>() + row * 2 * n_;
+    T* y = out().as<T>() + row * 2 * n_;
     for (size_t i = 0; i < n_; i++) work[i] = Complex(x[i], x[n_ + i]) * (whole_ ? Complex(1, 0) : chirp_[i]);
     if (whole_) {
       radix2(work, n_, inverse_);
@@ -85,12 +92,11 @@ class Fft final : public Op {
       for (size_t i = 0; i < n_; i++) work[i] *= chirp_[i] / static_cast<double>(m_);
     }
     for (size_t i = 0; i < n_; i++) {
-      y[i] = static_cast<float>(work[i].real() * scale_);
-      y[n_ + i] = static_cast<float>(work[i].imag() * scale_);
+      y[i] = static_cast<T>(work[i].real() * scale_);
+      y[n_ + i] = static_cast<T>(work[i].imag() * scale_);
     }
   }
 
- private:
   bool inverse_, whole_ = true;
   int64_t norm_;
   size_t n_ = 0, m_ = 0;

@@ -1,6 +1,7 @@
 // Element-wise kernels with one operand, and the gate of a gated layer.
 #include <cmath>
 
+#include "numbers.h"
 #include "tables.h"
 
 namespace rlx {
@@ -15,33 +16,55 @@ class Elementwise : public Op {
   size_t items(size_t) const override { return ceil_div(out().count, kGrain); }
 };
 
-int32_t negate(int32_t x) { return static_cast<int32_t>(0u - static_cast<uint32_t>(x)); }
-int32_t absolute(int32_t x) { return x < 0 ? negate(x) : x; }
-int32_t sign_of(int32_t x) { return (x > 0) - (x < 0); }
-int32_t square_of(int32_t x) { return static_cast<int32_t>(static_cast<uint32_t>(int64_t{x} * x)); }
+// f32 through the vector kernels, f64 by the C library; whole numbers where `Whole` says what they become.
+struct NoWhole {};
+struct Negate {
+  template <class T>
+  static T of(T x) { return Sub::of(T{0}, x); }
+};
+struct Absolute {
+  template <class T>
+  static T of(T x) { return x < 0 ? Negate::of(x) : x; }
+};
+struct Sign {
+  template <class T>
+  static T of(T x) { return static_cast<T>(static_cast<int>(x > 0) - static_cast<int>(x < 0)); }
+};
+struct Square {
+  template <class T>
+  static T of(T x) { return Mul::of(x, x); }
+};
 
-template <Unary kKind, int32_t (*kInteger)(int32_t) = nullptr>
+template <Unary kKind, double (*kDouble)(double), class Whole = NoWhole>
 class Vector final : public Elementwise {
  public:
+  static constexpr bool kTakesWhole = !std::is_same_v<Whole, NoWhole>;
+
   explicit Vector(const OpContext& context) : Elementwise(context) {
-    const DType type = kInteger != nullptr && out().dtype == DType::i32 ? DType::i32 : DType::f32;
+    const DType type = out().dtype;
+    if (!is_number(type) || (!kTakesWhole && type != DType::f32 && type != DType::f64))
+      reject(Code::ir_type, "element type: got %s, expected %s", dtype_name(type), kTakesWhole ? "a number" : "f32 or f64");
     expect_type(c.in[0], type, "operand");
-    expect_type(c.out[0], type, "result");
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t n = std::min(kGrain, out().count - begin);
-    if constexpr (kInteger != nullptr) {
-      if (out().dtype == DType::i32) {
-        for (size_t i = begin; i < begin + n; i++) out().i32()[i] = kInteger(in(0).i32()[i]);
-        return;
-      }
+    if (out().dtype == DType::f32) return c.kernels.unary(kKind, in(0).f32() + begin, out().f32() + begin, n);
+    with_number(out().dtype, [&]<class T>(T) { each(in(0).as<T>() + begin, out().as<T>() + begin, n); });
+  }
+
+ private:
+  template <class T>
+  static void each(const T* x, T* y, size_t n) {
+    if constexpr (std::floating_point<T>) {
+      for (size_t i = 0; i < n; i++) y[i] = static_cast<T>(kDouble(x[i]));
+    } else if constexpr (kTakesWhole) {
+      for (size_t i = 0; i < n; i++) y[i] = Whole::of(x[i]);
     }
-    c.kernels.unary(kKind, in(0).f32() + begin, out().f32() + begin, n);
   }
 };
 
-template <float (*kFunction)(float)>
+template <double (*kFunction)(double)>
 class Scalar final : public Elementwise {
  public:
   explicit Scalar(const OpContext& context) : Elementwise(context) {
@@ -51,12 +74,28 @@ class Scalar final : public Elementwise {
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t end = std::min(begin + kGrain, out().count);
-    for (size_t i = begin; i < end; i++) out().f32()[i] = kFunction(in(0).f32()[i]);
+    for (size_t i = begin; i < end; i++) out().f32()[i] = static_cast<float>(kFunction(in(0).f32()[i]));
   }
 };
 
-float tan_f(float x) { return std::tan(x); }
-float atan_f(float x) { return std::atan(x); }
+// What f64 becomes.
+double negative(double x) { return -x; }
+double sign_of(double x) { return std::isnan(x) || x == 0 ? x : std::copysign(1.0, x); }
+double square_of(double x) { return x * x; }
+double rsqrt_of(double x) { return 1 / std::sqrt(x); }
+double reciprocal_of(double x) { return 1 / x; }
+double sigmoid_of(double x) {
+  const double e = std::exp(-std::fabs(x));
+  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+double silu_of(double x) { return x * sigmoid_of(x); }
+double gelu_of(double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
+double gelu_tanh_of(double x) {
+  constexpr double kTwoOverPi = 0.63661977236758134308;
+  return 0.5 * x * (1 + std::tanh(std::sqrt(kTwoOverPi) * (x + 0.044715 * x * x * x)));
+}
+double relu_of(double x) { return std::isnan(x) || x > 0 ? x : 0; }
+double softplus_of(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
 
 class Not final : public Elementwise {
  public:
@@ -94,30 +133,30 @@ class Gate final : public Op {
 };
 
 constexpr KernelEntry kTable[] = {
-    {"neg", make_op<Vector<Unary::neg, negate>>},
-    {"abs", make_op<Vector<Unary::abs, absolute>>},
-    {"sign", make_op<Vector<Unary::sign, sign_of>>},
-    {"square", make_op<Vector<Unary::square, square_of>>},
-    {"sqrt", make_op<Vector<Unary::sqrt>>},
-    {"rsqrt", make_op<Vector<Unary::rsqrt>>},
-    {"reciprocal", make_op<Vector<Unary::reciprocal>>},
-    {"exp", make_op<Vector<Unary::exp>>},
-    {"log", make_op<Vector<Unary::log>>},
-    {"sin", make_op<Vector<Unary::sin>>},
-    {"cos", make_op<Vector<Unary::cos>>},
-    {"tan", make_op<Scalar<tan_f>>},
-    {"atan", make_op<Scalar<atan_f>>},
-    {"tanh", make_op<Vector<Unary::tanh>>},
-    {"sigmoid", make_op<Vector<Unary::sigmoid>>},
-    {"silu", make_op<Vector<Unary::silu>>},
-    {"gelu", make_op<Vector<Unary::gelu_erf>>},
-    {"gelu_tanh", make_op<Vector<Unary::gelu_tanh>>},
-    {"relu", make_op<Vector<Unary::relu>>},
-    {"softplus", make_op<Vector<Unary::softplus>>},
-    {"erf", make_op<Vector<Unary::erf>>},
-    {"floor", make_op<Vector<Unary::floor>>},
-    {"ceil", make_op<Vector<Unary::ceil>>},
-    {"round", make_op<Vector<Unary::round_even>>},
+    {"neg", make_op<Vector<Unary::neg, negative, Negate>>},
+    {"abs", make_op<Vector<Unary::abs, std::fabs, Absolute>>},
+    {"sign", make_op<Vector<Unary::sign, sign_of, Sign>>},
+    {"square", make_op<Vector<Unary::square, square_of, Square>>},
+    {"sqrt", make_op<Vector<Unary::sqrt, std::sqrt>>},
+    {"rsqrt", make_op<Vector<Unary::rsqrt, rsqrt_of>>},
+    {"reciprocal", make_op<Vector<Unary::reciprocal, reciprocal_of>>},
+    {"exp", make_op<Vector<Unary::exp, std::exp>>},
+    {"log", make_op<Vector<Unary::log, std::log>>},
+    {"sin", make_op<Vector<Unary::sin, std::sin>>},
+    {"cos", make_op<Vector<Unary::cos, std::cos>>},
+    {"tan", make_op<Scalar<std::tan>>},
+    {"atan", make_op<Scalar<std::atan>>},
+    {"tanh", make_op<Vector<Unary::tanh, std::tanh>>},
+    {"sigmoid", make_op<Vector<Unary::sigmoid, sigmoid_of>>},
+    {"silu", make_op<Vector<Unary::silu, silu_of>>},
+    {"gelu", make_op<Vector<Unary::gelu_erf, gelu_of>>},
+    {"gelu_tanh", make_op<Vector<Unary::gelu_tanh, gelu_tanh_of>>},
+    {"relu", make_op<Vector<Unary::relu, relu_of>>},
+    {"softplus", make_op<Vector<Unary::softplus, softplus_of>>},
+    {"erf", make_op<Vector<Unary::erf, std::erf>>},
+    {"floor", make_op<Vector<Unary::floor, std::floor>>},
+    {"ceil", make_op<Vector<Unary::ceil, std::ceil>>},
+    {"round", make_op<Vector<Unary::round_even, std::nearbyint>>},
     {"logical_not", make_op<Not>},
     {"glu", make_op<Gate>},
 };
