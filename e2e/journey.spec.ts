@@ -116,6 +116,12 @@ async function graph({ page, look }: Journey): Promise<void> {
   await expect(page.locator("output")).toHaveText(/^\d+( of \d+)?$/);
   await page.keyboard.press("Enter");
   await expect(page.getByText("Why here?")).toBeVisible();
+  // Attention becomes several operations, and compares positions on the CPU.
+  const operations = page.getByRole("list", { name: "Its operations" }).getByRole("listitem");
+  await expect(operations.filter({ hasText: "less" })).toContainText(/CPU.*of its work.*int32 arithmetic/);
+  await expect(operations.filter({ hasText: "softmax" })).toContainText("ANE");
+  // A long name is cut where its card ends, and stands whole under the pointer.
+  await expect(page.locator('.react-flow__node [title^="attention_cached · attention"]').first()).toBeVisible();
   await look("graph-why");
 }
 

@@ -26,6 +26,7 @@ describe("a hop in words", () => {
         work: new Float32Array(7),
         rule: new Uint32Array(7),
         reason: new Uint32Array(7),
+        lowering: new Uint32Array(7),
       },
       runs: {
         device: Uint8Array.of(1, 3, 1),

@@ -102,15 +102,39 @@ export const ruleHit = z.object({
 });
 export type RuleHit = View<typeof ruleHit>;
 
+/** What an op became that is several MIL operations; of one that is not, nothing. */
+export const lowering = z.object({
+  operations: z.number(),
+  /** By device and reason, in the order of the program. */
+  groups: z.array(
+    z.object({
+      operations: z.array(z.object({ type: z.string(), count: z.number() })),
+      device,
+      rule: ruleHit,
+      /** Of the op's own estimated work. */
+      workShare: z.number(),
+    }),
+  ),
+  /** How the op's own device follows from theirs. */
+  follows: z.string(),
+});
+export type LoweringView = View<typeof lowering>;
+
+/** "cast, floor_div ×2" */
+export const operationsText = (operations: LoweringView["groups"][number]["operations"]): string =>
+  operations.map(({ type, count }) => (count === 1 ? type : `${type} ×${count}`)).join(", ");
+
 /** The answer to "Why here?". */
 export const placement = z.object({
   device,
   truth,
   target: targetSpec,
+  /** Where all of it can run. */
   supported: z.array(device),
   sentence: z.string(),
   /** Reasons in order of weight; those that exclude a device name it in the sentence. */
   rules: z.array(ruleHit),
+  lowering: lowering.nullable(),
   fix: z.string().nullable(),
   segment: z.number().nullable(),
 });

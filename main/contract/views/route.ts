@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import { device, f32, figure, phase, targetSpec, truth, u32, u8 } from "./common.ts";
-import { graphKey } from "./graph.ts";
+import { graphKey, lowering } from "./graph.ts";
 
 export const segmentView = z.object({
   index: z.number(),
@@ -49,8 +49,10 @@ export const routeView = z.object({
   phase,
   truth,
   strings: z.array(z.string()),
-  /** Per node: device code, share of the estimated work, deciding rule and its sentence (string indices). */
-  nodes: z.object({ device: u8, work: f32, rule: u32, reason: u32 }),
+  /** Per node: device code, share of the estimated work, deciding rule and its sentence (string indices), what it became. */
+  nodes: z.object({ device: u8, work: f32, rule: u32, reason: u32, lowering: u32 }),
+  /** Of ops that are several MIL operations, by `nodes.lowering`; the first stands for all others. */
+  lowerings: z.array(lowering),
   /** Stretches of one segment, device and group in the order of nodes; the ribbon draws them segment by segment, as they run. */
   runs: z.object({ device: u8, work: f32, ops: u32, firstNode: u32, segment: u32 }),
   segments: z.array(segmentView),

@@ -1,5 +1,6 @@
 /** `rlx route` and `rlx segments`: predicted placement for a named target, its reasons, and where the program is cut. */
-import type { GraphView } from "../../contract/views/graph.ts";
+import type { GraphView, LoweringView } from "../../contract/views/graph.ts";
+import { operationsText } from "../../contract/views/graph.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { deviceOf } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -80,8 +81,22 @@ function opRows(view: RouteView, graph: GraphView): string[][] {
       `${((view.nodes.work[node] ?? 0) * 100).toFixed(2)} %`,
       view.strings[view.nodes.reason[node] ?? 0] ?? "",
     ]);
+    rows.push(...operationRows(view.lowerings[view.nodes.lowering[node] ?? 0]));
   });
   return rows;
+}
+
+/** Below an op whose operations run in several places, or for several reasons, each of these. */
+function operationRows(lowering: LoweringView | undefined): string[][] {
+  if (lowering === undefined || lowering.groups.length < 2) return [];
+  return lowering.groups.map(({ operations, device, rule, workShare }) => [
+    "",
+    "",
+    `  ${operations.reduce((sum, { count }) => sum + count, 0)} of ${lowering.operations} operations`,
+    device,
+    `${(workShare * 100).toFixed(0)} % of it`,
+    `${operationsText(operations)}: ${rule.sentence}`,
+  ]);
 }
 
 interface Expectation {

@@ -122,6 +122,34 @@ it("a rule about a part of an op names the part", async () => {
   ]);
 });
 
+it("an op that became several operations says where each of them runs, and counts for the place of the heaviest", async () => {
+  const model = await open("sample");
+  const target = { ...TARGET, units: "cpu-ane" } as const;
+  const key = { model, stage: { kind: "legal", target }, phase: "decode" } as const;
+  const graph = await harness.client.call("graph.get", key);
+  const route = await harness.client.call("route.get", { model, target, phase: "decode" });
+  for (const [op, least] of [
+    ["rms_norm", 10],
+    ["attention_cached", 3],
+  ] as const) {
+    const node = graph.nodes.op.findIndex((each) => graph.strings[each] === op);
+    const { placement, mil } = await harness.client.call("graph.node", { key, node, target });
+    const { lowering } = placement!;
+    expect(lowering).toEqual(route.lowerings[route.nodes.lowering[node]!]);
+    expect(lowering?.operations).toBeGreaterThanOrEqual(least);
+    const told = lowering!.groups.flatMap(({ operations }) => operations);
+    expect(told.flatMap(({ type, count }) => Array<string>(count).fill(type)).sort()).toEqual(
+      [...mil!.operations].sort(),
+    );
+    expect(lowering!.groups.reduce((sum, { workShare }) => sum + workShare, 0)).toBeCloseTo(1, 6);
+    expect(lowering!.groups.map(({ device }) => device)).toContain(placement?.device);
+    for (const { rule } of lowering!.groups) expect(rule.sentence).toMatch(/^[A-Z].*\.$/);
+  }
+  const linear = graph.nodes.op.findIndex((op) => graph.strings[op] === "linear");
+  const { placement } = await harness.client.call("graph.node", { key, node: linear, target });
+  expect(placement?.lowering === null).toBe(route.nodes.lowering[linear] === 0);
+});
+
 it("a large model is worked out between other answers, and not at all once nobody wants it", async () => {
   const model = await open("header-only-400");
   const abort = new AbortController();

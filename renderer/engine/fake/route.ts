@@ -1,7 +1,7 @@
 /** Routes and node details made up from a graph by a few simple rules, shaped as the engine's own. */
 import type { Device, Figure, Phase, TargetSpec } from "../../../main/contract/views/common.ts";
 import { deviceCode } from "../../../main/contract/views/common.ts";
-import type { GraphView, NodeView } from "../../../main/contract/views/graph.ts";
+import type { GraphView, LoweringView, NodeView } from "../../../main/contract/views/graph.ts";
 import { NODE_FLAGS } from "../../../main/contract/views/graph.ts";
 import type { DeviceShare, HopView, RouteView, SegmentView } from "../../../main/contract/views/route.ts";
 import { groupPath, groupName, nodeName, opName } from "../../graph/graphModel.ts";
@@ -68,6 +68,44 @@ export function placeNode(
   };
 }
 
+/** A normalisation on the Neural Engine is several operations, and its casts are on the CPU. */
+const NORM: LoweringView = {
+  operations: 5,
+  groups: [
+    {
+      operations: [{ type: "cast", count: 2 }],
+      device: "cpu",
+      rule: {
+        id: "ane.cast",
+        verdict: "hard",
+        sentence: "Casts between integers and halves are done on the CPU.",
+        source: "Apple's rules for the Neural Engine",
+      },
+      workShare: 0.1,
+    },
+    {
+      operations: [
+        { type: "mul", count: 2 },
+        { type: "rsqrt", count: 1 },
+      ],
+      device: "ane",
+      rule: {
+        id: "eligible",
+        verdict: "cost",
+        sentence: "Nothing keeps any of them off the Neural Engine.",
+        source: "our placement model",
+      },
+      workShare: 0.9,
+    },
+  ],
+  follows:
+    "2 of 5 operations are predicted on the CPU, 3 on the Neural Engine. The op counts for the Neural Engine: its heaviest operation is there, mul, 60 % of its work.",
+};
+const LOWERINGS: readonly LoweringView[] = [{ operations: 0, groups: [], follows: "" }, NORM];
+
+const loweringOf = (view: GraphView, node: number, device: Device): number =>
+  opName(view, node) === "rms_norm" && device === "ane" ? LOWERINGS.indexOf(NORM) : 0;
+
 const workOf = (view: GraphView, node: number): number => {
   const op = opName(view, node);
   if (op === "linear") return nodeName(view, node) === "output" ? 95 : nodeName(view, node).includes("gate") ? 5 : 2;
@@ -87,6 +125,7 @@ export function fakeRoute(view: GraphView, target: TargetSpec, phase: Phase, tar
     work: new Float32Array(n),
     rule: new Uint32Array(n),
     reason: new Uint32Array(n),
+    lowering: new Uint32Array(n),
   };
   const runs: { device: number; work: number; ops: number; firstNode: number; segment: number; group: number }[] = [];
   const segments: (SegmentView & { last: number })[] = [];
@@ -102,6 +141,7 @@ export function fakeRoute(view: GraphView, target: TargetSpec, phase: Phase, tar
     nodes.work[i] = work;
     nodes.rule[i] = string(rule);
     nodes.reason[i] = string(reason);
+    nodes.lowering[i] = loweringOf(view, i, device);
     const bytes = 2048 * (phase === "prefill" ? 512 : 1);
     let segment = segments.at(-1);
     if (segment === undefined || segment.device !== device) {
@@ -162,6 +202,7 @@ export function fakeRoute(view: GraphView, target: TargetSpec, phase: Phase, tar
     targetTitle,
     phase,
     truth: "predicted",
+    lowerings: [...LOWERINGS],
     strings,
     nodes,
     runs: {
@@ -219,6 +260,7 @@ export function fakeNode(view: GraphView, node: number, target: TargetSpec): Nod
                 source: "Apple's rules for the Neural Engine",
               },
             ],
+            lowering: loweringOf(view, node, device) === 0 ? null : NORM,
             fix:
               device === "gpu" && rule === "ane.rank"
                 ? "Folding the heads into the batch would keep it on the Neural Engine: ANE 91 %, 2 hops fewer."

@@ -52,6 +52,10 @@ function BoxCard({ box, context }: Part): ReactNode {
   const small = (scene.h[box] ?? 0) < SMALL_HEIGHT;
   const warn = isOp ? warning(scene.ref[box] ?? 0) : null;
   const planned = isOp ? context.planned(scene.ref[box] ?? 0) : null;
+  const name = small ? nodeName(model.view, scene.ref[box] ?? 0) : titleOf(picture, box);
+  const under = small
+    ? opName(model.view, scene.ref[box] ?? 0)
+    : subtitleOf(picture, box, isOp ? "" : context.note(box));
   return (
     <div
       className={cx(
@@ -64,7 +68,7 @@ function BoxCard({ box, context }: Part): ReactNode {
         change !== undefined && styles[change],
       )}
       style={{ width: scene.w[box], height: scene.h[box] }}
-      title={warn ?? undefined}
+      title={wholeText([name, under], warn)}
     >
       <span className={styles["bar"]} aria-hidden="true">
         <svg width="5" height="100%">
@@ -89,8 +93,8 @@ function BoxCard({ box, context }: Part): ReactNode {
             <path d={look.glyph} />
           </svg>
         )}
-        <b>{small ? nodeName(model.view, scene.ref[box] ?? 0) : titleOf(picture, box)}</b>
-        <em>{small ? opName(model.view, scene.ref[box] ?? 0) : right}</em>
+        <b>{name}</b>
+        <em>{small ? under : right}</em>
       </span>
       {change === undefined ? null : (
         <i className={styles["sign"]} role="img" aria-label={change} title={change}>
@@ -99,7 +103,7 @@ function BoxCard({ box, context }: Part): ReactNode {
       )}
       {small ? null : (
         <span className={styles["sub"]}>
-          <span>{subtitleOf(picture, box, isOp ? "" : context.note(box))}</span>
+          <span>{under}</span>
           {inside === undefined ? null : <strong>{plural(inside, "hop")} inside</strong>}
           {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
           {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
@@ -115,6 +119,12 @@ function BoxCard({ box, context }: Part): ReactNode {
       ) : null}
     </div>
   );
+}
+
+/** Under the pointer stands whole what the card may cut, and what the warning is. */
+function wholeText(words: readonly string[], warn: string | null): string {
+  const text = words.filter((word) => word !== "").join(" · ");
+  return warn === null ? text : `${text}\n${warn}`;
 }
 
 /** "×15", and what all of them take together; of segments there is room for nothing else. */
@@ -158,15 +168,16 @@ function DeviceStrip({ box, context: { paint } }: Part): ReactNode {
 function FrameHead({ box, context }: Part): ReactNode {
   const { picture, selectedBox, close } = context;
   const { scene } = picture;
+  const note = context.note(box);
+  const under = note === "" ? subtitleOf(picture, box) : `differs from the others: ${note}`;
   return (
     <div
       className={cx(styles["frameHead"], box === selectedBox && styles["frameSelected"])}
       style={{ width: scene.w[box] }}
+      title={wholeText([titleOf(picture, box), under], null)}
     >
       <b>{titleOf(picture, box)}</b>
-      <span>
-        {context.note(box) === "" ? subtitleOf(picture, box) : `differs from the others: ${context.note(box)}`}
-      </span>
+      <span>{under}</span>
       <button
         type="button"
         className="nodrag nopan"

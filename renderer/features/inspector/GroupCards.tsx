@@ -44,11 +44,25 @@ export function summarise(model: GraphModel, group: number, route: RouteView | n
     work += share;
     const row = devices.get(device) ?? { ops: 0, work: 0 };
     devices.set(device, { ops: row.ops + 1, work: row.work + share });
-    const reason = route.strings[route.nodes.reason[node] ?? 0] ?? "";
-    if (device !== "ane" && reason !== "") reasons.set(reason, { device, ops: (reasons.get(reason)?.ops ?? 0) + 1 });
+    for (const [reason, where] of reasonsOf(route, node))
+      if (where !== "ane") reasons.set(reason, { device: where, ops: (reasons.get(reason)?.ops ?? 0) + 1 });
   }
   return { ops, weights, devices, reasons, work };
 }
+
+/** Why an op, or each part of one that became several operations, is where it is. */
+function reasonsOf(route: RouteView, node: number): ReadonlyMap<string, Device> {
+  const { groups = [] } = route.lowerings[route.nodes.lowering[node] ?? 0] ?? {};
+  if (groups.length > 0) return new Map(groups.map(({ rule, device }) => [rule.sentence, device]));
+  const reason = route.strings[route.nodes.reason[node] ?? 0] ?? "";
+  return reason === "" ? new Map() : new Map([[reason, deviceOf(route.nodes.device[node] ?? 0)]]);
+}
+
+/** Reasons that are shown. */
+const REASONS = 4;
+
+const mostFirst = (reasons: Summary["reasons"]): readonly (readonly [string, { readonly device: Device }])[] =>
+  [...reasons].sort(([, a], [, b]) => b.ops - a.ops).slice(0, REASONS);
 
 export interface GroupCardsProps {
   readonly group: number;
@@ -83,7 +97,7 @@ export function GroupCards({ group, model, noteOf }: GroupCardsProps): ReactNode
             </span>
           </p>
         ))}
-        {[...summary.reasons].slice(0, 4).map(([reason, { device }]) => (
+        {mostFirst(summary.reasons).map(([reason, { device }]) => (
           <Note key={reason}>
             {device.toUpperCase()}: {reason}
           </Note>

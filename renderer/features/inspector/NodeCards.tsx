@@ -1,7 +1,8 @@
 /** The cards of one op: why it runs here, its shapes, its cost, its weights, its MIL. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
-import type { NodeView, Placement } from "../../../main/contract/views/graph.ts";
+import type { LoweringView, NodeView, Placement } from "../../../main/contract/views/graph.ts";
+import { operationsText } from "../../../main/contract/views/graph.ts";
 import { measuredColumn } from "../../graph/resultColumns.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
@@ -9,7 +10,7 @@ import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { Facts } from "../../ui/Facts.tsx";
-import { approximate, bytes, plural, seconds, shape } from "../../ui/format.ts";
+import { approximate, bytes, plural, seconds, shape, share } from "../../ui/format.ts";
 import { DeviceChip, FigureText, TruthMark } from "../../ui/marks.tsx";
 import styles from "./Inspector.module.css";
 
@@ -172,19 +173,22 @@ const VERDICTS = {
 } as const;
 
 function WhyCard({ placement, op }: { readonly placement: Placement; readonly op: string }): ReactNode {
-  const { device, supported } = placement;
+  const { device, supported, lowering } = placement;
   const wanted = placement.target.units.includes("ane") || placement.target.units === "all";
   const others = supported.filter((each) => each !== device);
+  const told = new Set(lowering?.groups.map(({ rule }) => rule.id));
+  const rules = placement.rules.filter(({ id }) => !told.has(id));
   return (
     <Card title="Why here?" aside={<TruthMark truth={placement.truth} />}>
       <p className={styles["chips"]}>
         <DeviceChip device={device} />
         {wanted && device !== "ane" ? <span>not the Neural Engine</span> : null}
       </p>
-      <p className={styles["sentence"]}>{placement.sentence}</p>
-      {placement.rules.length === 0 ? null : (
+      <p className={styles["sentence"]}>{lowering?.follows ?? placement.sentence}</p>
+      {lowering === null ? null : <Groups lowering={lowering} />}
+      {rules.length === 0 ? null : (
         <ul className={styles["rules"]}>
-          {placement.rules.map((rule) => (
+          {rules.map((rule) => (
             <li key={rule.id} title={rule.sentence}>
               <code>{rule.id}</code> {VERDICTS[rule.verdict]}
               {rule.sentence === placement.sentence ? null : <span>: {rule.sentence}</span>}
@@ -195,10 +199,32 @@ function WhyCard({ placement, op }: { readonly placement: Placement; readonly op
       )}
       {others.length === 0 ? null : (
         <p className={styles["quiet"]}>
-          {op} could also run on {others.map((each) => deviceLook(each).short).join(", ")}.
+          {lowering === null ? op : "All of it"} could also run on{" "}
+          {others.map((each) => deviceLook(each).short).join(", ")}.
         </p>
       )}
       {placement.fix === null ? null : <Note>{placement.fix}</Note>}
     </Card>
+  );
+}
+
+/** Where the operations run that the op became, and why. */
+function Groups({ lowering }: { readonly lowering: LoweringView }): ReactNode {
+  return (
+    <ul className={styles["groups"]} aria-label="Its operations">
+      {lowering.groups.map(({ operations, device, rule, workShare }, i) => (
+        <li key={i}>
+          <p>
+            <DeviceChip device={device}>{deviceLook(device).short}</DeviceChip>
+            <span>{share(workShare)} of its work</span>
+          </p>
+          <code>{operationsText(operations)}</code>
+          <span>{rule.sentence}</span>
+          <em>
+            {rule.id}, {VERDICTS[rule.verdict]}: {rule.source}
+          </em>
+        </li>
+      ))}
+    </ul>
   );
 }

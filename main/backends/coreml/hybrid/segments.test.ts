@@ -1,29 +1,19 @@
 // What crosses the borders of segments, counted from shapes and element types, and why each segment begins.
 import { describe, expect, it } from "vitest";
-import type { Graph } from "../../../ir/graph.ts";
-import { specialize } from "../../../ir/specialize.ts";
-import { buildModel } from "../../../models/buildModel.ts";
 import { demoGraph, STEPS, WIDTH } from "../../../models/demo.ts";
-import { opOf, opTable } from "../../../ops/index.ts";
+import { opOf } from "../../../ops/index.ts";
 import { routeFor } from "../../../testing/routes.ts";
-import { tinyArchitecture, tinyWeights } from "../../../testing/tinyModels.ts";
+import { WIDE, wideDecoder } from "../../../testing/wideDecoder.ts";
 import type { Route } from "./route.ts";
 
-const [LAYERS, KV_HEADS, HEAD_DIM, CONTEXT, WORDS, MODEL] = [3, 2, 64, 64, 4096, 1024];
-/** One token of a decoder that is wide enough to be worth a way to the Neural Engine. */
-function decoder(): Graph {
-  const architecture = {
-    ...tinyArchitecture("llama", LAYERS),
-    ...{ width: MODEL, feedForward: 4096, heads: 16, kvHeads: KV_HEADS, headDim: HEAD_DIM, vocabulary: WORDS },
-  };
-  const template = buildModel(architecture, tinyWeights(architecture), {
-    capacity: CONTEXT,
-    cacheType: "f16",
-    largestStep: 8,
-    largestRows: 1,
-  });
-  return specialize(opTable, template, { T: 1, R: 1 });
-}
+const {
+  layers: LAYERS,
+  kvHeads: KV_HEADS,
+  headDim: HEAD_DIM,
+  context: CONTEXT,
+  vocabulary: WORDS,
+  width: MODEL,
+} = WIDE;
 
 /** Bytes of the caches of all layers for some positions: keys and values, at a number of bytes an element. */
 const caches = (positions: number, bytes: number): number => LAYERS * 2 * KV_HEADS * positions * HEAD_DIM * bytes;
@@ -85,7 +75,7 @@ describe("segments of the demo graph", () => {
 });
 
 describe("segments of a decoder", () => {
-  const ane = routeFor(decoder(), { units: "cpu-ane", profile: "ane", context: CONTEXT });
+  const ane = routeFor(wideDecoder(), { units: "cpu-ane", profile: "ane", context: CONTEXT });
   // Halves: the embedding, the same over its largest element and one over its root, an angle's sine and cosine, the mask.
   const begin = 2 * (MODEL + MODEL + 1 + 4 + 4 + CONTEXT);
   const row = 2 * MODEL;
@@ -135,14 +125,14 @@ describe("segments of a decoder", () => {
   });
 
   it("do not count states: those stay on the device", () => {
-    const packed = routeFor(decoder(), { units: "cpu-gpu", profile: "gpu", context: CONTEXT });
+    const packed = routeFor(wideDecoder(), { units: "cpu-gpu", profile: "gpu", context: CONTEXT });
     expect(borders(packed)).toEqual([["gpu", GIVEN, LOGITS]]);
     expect(packed.cacheBytes).toBe(0);
     expect(hops(packed)).toEqual([]);
   });
 
   it("count caches of f32 where those are passed", () => {
-    const exact = routeFor(decoder(), { units: "cpu-gpu", profile: "exact", context: CONTEXT });
+    const exact = routeFor(wideDecoder(), { units: "cpu-gpu", profile: "exact", context: CONTEXT });
     expect(borders(exact)).toEqual([["gpu", GIVEN + caches(CONTEXT, 4), LOGITS + caches(1, 4)]]);
     expect(exact.cacheBytes).toBe(caches(CONTEXT, 4) + caches(1, 4));
   });

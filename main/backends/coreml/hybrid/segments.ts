@@ -6,6 +6,8 @@ import { elementCount, packedByteLength } from "../mil/types.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
 import { featuresOfRuns } from "./features.ts";
 import type { LoweredGraph, LoweredPart } from "./loweredGraph.ts";
+import type { Lowering } from "./lowerings.ts";
+import { Lowerings } from "./lowerings.ts";
 import type { Part } from "./partition.ts";
 
 /** Codes of the device columns; 0 = no work (weights, constants). */
@@ -57,13 +59,16 @@ export interface RouteColumns {
   readonly hops: readonly RouteHop[];
   /** Bytes of caches that every call passes in and out, where the program keeps no state. */
   readonly cacheBytes: number;
-  /** Columns by node id of the graph; `verdict` is an index into `verdicts`. */
+  /** Columns by node id of the graph; `verdict` and `lowering` are places in the lists below. */
   readonly nodes: {
     readonly device: Uint8Array;
     readonly work: Float32Array;
     readonly verdict: Uint32Array;
+    readonly lowering: Uint32Array;
   };
   readonly verdicts: readonly Verdict[];
+  /** The first is that of nodes that are one operation at most. */
+  readonly lowerings: readonly Lowering[];
   /** Cost of the whole program in the placement model's own milliseconds: for comparing targets. */
   readonly costMs: number;
 }
@@ -90,6 +95,7 @@ class NodeColumns {
   readonly work: Float32Array;
   readonly verdict: Uint32Array;
   readonly verdicts: Verdict[] = [{ rule: "", reason: "" }];
+  readonly lowerings: Lowerings;
   readonly #numbers = new Map<string, number>();
   readonly #heaviest: Float64Array;
 
@@ -97,6 +103,7 @@ class NodeColumns {
     this.device = new Uint8Array(count);
     this.work = new Float32Array(count);
     this.verdict = new Uint32Array(count);
+    this.lowerings = new Lowerings(count);
     this.#heaviest = new Float64Array(count).fill(-1);
   }
 
@@ -108,7 +115,7 @@ class NodeColumns {
     return this.verdicts.push({ rule, reason }) - 1;
   }
 
-  /** A node is where most of its work is. */
+  /** A node is where its heaviest operation is. */
   add(id: number, device: number, cost: number, verdict: number): void {
     this.work[id] = (this.work[id] as number) + cost;
     if (cost <= (this.#heaviest[id] as number)) return;
@@ -138,14 +145,15 @@ export function routeColumns(made: LoweredGraph, plans: ReadonlyMap<number, Func
   }
   costMs += drafts.reduce((sum, d) => sum + (d.device === "host" ? d.cost : 0), 0);
   const total = drafts.reduce((sum, d) => sum + d.cost, 0);
-  const { device, verdict, verdicts } = columns;
+  const { device, verdict, verdicts, lowerings } = columns;
   const work = total === 0 ? columns.work : columns.work.map((w) => w / total);
   return {
     segments: drafts.map((d, i) => segmentOf(graph, d, i, total)),
     hops: hopsOf(drafts),
     cacheBytes: drafts.reduce((sum, d) => sum + d.cacheBytes, 0),
-    nodes: { device, work, verdict },
+    nodes: { device, work, verdict, lowering: lowerings.column },
     verdicts,
+    lowerings: lowerings.list,
     costMs,
   };
 }
@@ -167,11 +175,8 @@ function hostDraft(part: Part, columns: NodeColumns): Draft {
 }
 
 /** One draft per run of the plan: each takes and gives what its operations read and make. */
-function coremlDrafts(
-  { part, bindings, facts, nodeStart, nodes }: LoweredPart,
-  plan: FunctionPlan,
-  columns: NodeColumns,
-): readonly Draft[] {
+function coremlDrafts(lowered: LoweredPart, plan: FunctionPlan, columns: NodeColumns): readonly Draft[] {
+  const { part, bindings, facts, nodeStart, nodes } = lowered;
   const { distinct, which } = plan;
   const verdicts = Uint32Array.from(distinct, (op) => columns.number(op));
   const costs = Float64Array.from(distinct, (op) => op.costMs);
@@ -182,6 +187,7 @@ function coremlDrafts(
       columns.add(nodes[n] as number, devices[op] as number, costs[op] as number, verdicts[op] as number);
   }
   for (const id of part.nodes) if (columns.device[id] === 0) columns.verdict[id] = columns.number(NO_OPERATION);
+  columns.lowerings.add(lowered, plan);
   const [key, call] = [`mil${part.index}`, `call${part.index}`];
   const features = featuresOfRuns(bindings, facts, plan.runs);
   /** The run that listed a node last. */

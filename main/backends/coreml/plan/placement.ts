@@ -6,6 +6,11 @@
 
 export const DEVICES = ["ane", "gpu", "cpu"] as const;
 export type PlacedDevice = (typeof DEVICES)[number];
+export const DEVICE_NAMES: { readonly [D in PlacedDevice]: string } = {
+  ane: "Neural Engine",
+  gpu: "GPU",
+  cpu: "CPU",
+};
 
 /** Milliseconds. Index = position in DEVICES. */
 export interface PlacementProblem {

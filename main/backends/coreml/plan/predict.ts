@@ -8,7 +8,7 @@ import type { MilFunction } from "../mil/types.ts";
 import type { FactsOptions, FunctionFacts, OpFacts } from "./facts.ts";
 import { functionFacts } from "./facts.ts";
 import type { PlacedDevice, PlacementProblem } from "./placement.ts";
-import { DEVICES, place } from "./placement.ts";
+import { DEVICE_NAMES, DEVICES, place } from "./placement.ts";
 import type { Finding, RuleId } from "./rules.ts";
 import { findingsFor, paddingFactor } from "./rules.ts";
 import type { PlanTarget, Units } from "./target.ts";
@@ -275,8 +275,6 @@ function causeOf(
   return ops[run.first]?.reason ?? "";
 }
 
-const NAMES: { readonly [D in PlacedDevice]: string } = { ane: "Neural Engine", gpu: "GPU", cpu: "CPU" };
-
 function runsOf(facts: FunctionFacts, ops: readonly OpPlan[], devices: Uint8Array): readonly PlanRun[] {
   const bounds: { device: PlacedDevice; first: number; last: number }[] = [];
   const runOf = new Int32Array(devices.length);
@@ -309,7 +307,7 @@ function runsOf(facts: FunctionFacts, ops: readonly OpPlan[], devices: Uint8Arra
     const why =
       before === undefined
         ? "The program begins here."
-        : `${NAMES[before.device]} → ${NAMES[b.device]}: ${causeOf(ops, b)}`;
+        : `${DEVICE_NAMES[before.device]} → ${DEVICE_NAMES[b.device]}: ${causeOf(ops, b)}`;
     return { ...b, inputs: list(inputs[r]), outputs: list(outputs[r]), why };
   });
 }

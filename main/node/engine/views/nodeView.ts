@@ -2,7 +2,7 @@
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
 import { ROUTE_DEVICES } from "../../../backends/coreml/hybrid/segments.ts";
 import { operationText } from "../../../backends/coreml/mil/print.ts";
-import { RULES } from "../../../backends/coreml/plan/rules.ts";
+import type { PlacedDevice } from "../../../backends/coreml/plan/placement.ts";
 import { bitsPerWeight, formFor, formText } from "../../../backends/coreml/weights/forms.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { GraphKey, NodeView, OriginStep, Placement } from "../../../contract/views/graph.ts";
@@ -17,6 +17,7 @@ import { bindType, elementCount, formatType } from "../../../ir/type.ts";
 import { opOf } from "../../../ops/index.ts";
 import { figure } from "../forecast.ts";
 import { scopeOf } from "./groups.ts";
+import { loweringView, ruleHit } from "./loweringView.ts";
 import { inputLabel, outputLabel } from "./operandNames.ts";
 import { nodeName, stableIds, valueBytes } from "./graphView.ts";
 
@@ -130,26 +131,24 @@ function placementOf({ route, routed, target }: NodeViewInput): Placement | null
   const { rule, reason } = route.verdicts[route.nodes.verdict[routed] ?? 0] ?? { rule: "", reason: "" };
   const findings = findingsOf(route, routed, rule);
   const segment = route.segments.find((s) => s.nodes.includes(routed));
+  const lowering = route.lowerings[route.nodes.lowering[routed] ?? 0];
   return {
     device,
     truth: "predicted",
     target,
     supported: device === "host" ? ["host"] : [...findings.supported],
     sentence: reason,
-    rules: findings.rules.map(({ id, verdict, sentence }) => ({
-      id,
-      verdict,
-      sentence,
-      source: RULES.find((r) => r.id === id)?.source ?? "our placement model",
-    })),
+    rules: findings.rules.map(({ id, sentence }) => ruleHit(id, sentence)),
+    lowering: lowering === undefined || lowering.operations === 0 ? null : loweringView(lowering),
     fix: fixFor(rule),
     segment: segment?.index ?? null,
   };
 }
 
 type Found = {
-  readonly supported: Set<"ane" | "gpu" | "cpu">;
-  readonly rules: { readonly id: string; readonly verdict: "hard" | "soft" | "cost"; readonly sentence: string }[];
+  /** Where every one of them can run. */
+  readonly supported: ReadonlySet<PlacedDevice>;
+  readonly rules: readonly { readonly id: string; readonly sentence: string }[];
 };
 
 /**
@@ -159,7 +158,8 @@ type Found = {
 function findingsOf(route: Route, routed: number, decided: string): Found {
   const { units } = route.target;
   const hasEngine = units === "all" || units === "cpu-ane";
-  const found: Found = { supported: new Set(), rules: [] };
+  const found: { id: string; sentence: string }[] = [];
+  let supported: ReadonlySet<PlacedDevice> | undefined;
   const seen = new Set<string>();
   /** A node is several MIL operations: which of them a rule speaks of. */
   const parts = new Map<string, Set<string>>();
@@ -170,23 +170,23 @@ function findingsOf(route: Route, routed: number, decided: string): Found {
     for (const [i, op] of plan.ops.entries()) {
       const operation = mil?.operations[plan.operations[i] ?? -1];
       if (operation?.origins.some((own) => origin?.[own] === routed) !== true) continue;
-      for (const device of op.supported) found.supported.add(device);
+      supported = new Set(op.supported.filter((device) => supported?.has(device) ?? true));
       for (const finding of op.findings) {
         if (!hasEngine) continue;
         const types = parts.get(finding.rule) ?? new Set();
         parts.set(finding.rule, types.add(operation.type));
         if (seen.has(finding.rule)) continue;
         seen.add(finding.rule);
-        found.rules.push({ id: finding.rule, verdict: finding.verdict, sentence: finding.reason });
+        found.push({ id: finding.rule, sentence: finding.reason });
       }
       if (op.rule === decided && !seen.has(op.rule)) {
         seen.add(op.rule);
-        found.rules.push({ id: op.rule, verdict: "cost", sentence: op.reason });
+        found.push({ id: op.rule, sentence: op.reason });
       }
     }
   }
-  const rules = found.rules.map((rule) => ({ ...rule, sentence: namingParts(rule.sentence, parts.get(rule.id)) }));
-  return { ...found, rules };
+  const rules = found.map((rule) => ({ ...rule, sentence: namingParts(rule.sentence, parts.get(rule.id)) }));
+  return { supported: supported ?? new Set(), rules };
 }
 
 /** "… (of floor_div, cast)." behind a reason that names none of them. */

@@ -9,6 +9,7 @@ import { isLeaf } from "../../../ir/graph.ts";
 import { counted } from "../../words.ts";
 import { bytesFigure, figure } from "../forecast.ts";
 import { groupTree } from "./groups.ts";
+import { loweringView } from "./loweringView.ts";
 import { StringTable } from "./strings.ts";
 
 /** Seconds that a hop takes: a constant for handing over, and the bytes (the placement model's own numbers). */
@@ -46,7 +47,9 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
       work: nodes.work,
       rule: textColumn(route, strings, (verdict) => verdict.rule),
       reason: textColumn(route, strings, (verdict) => verdict.reason),
+      lowering: nodes.lowering,
     },
+    lowerings: route.lowerings.map(loweringView),
     runs: ribbon(route, segmentOf),
     segments: route.segments.map(segmentView),
     hops: route.hops.map((hop) => hopView(route, hop)),
@@ -160,7 +163,7 @@ function hopView(route: Route, hop: Route["hops"][number]): HopView {
   };
 }
 
-/** Work by segment, which counts plumbing between ops too; ops by where most of their own work is. */
+/** Work by segment, which counts plumbing between ops too; ops by where their heaviest operation is. */
 export function deviceShares(route: Route): DeviceShare[] {
   const ops = new Map<Device, number>();
   for (const code of route.nodes.device) {
