@@ -10,11 +10,16 @@ export interface CompileStore {
   readonly put: (key: string, bytes: Uint8Array) => Promise<void>;
 }
 
+export interface Made<T> {
+  readonly value: T;
+  readonly content: Uint8Array;
+}
+
 /** How a value is read from kept bytes, and how it is made without them. */
 export interface Recipe<T> {
   /** Undefined when the bytes are none of ours; what it throws counts as that too. */
   readonly read: (content: Uint8Array) => T | undefined;
-  readonly make: () => { readonly value: T; readonly content: Uint8Array };
+  readonly make: () => Made<T> | Promise<Made<T>>;
 }
 
 export interface CacheResult<T> {
@@ -55,7 +60,7 @@ export async function cached<T>(
   const stored = await store?.get(key).catch(() => undefined);
   const kept = stored === undefined ? undefined : readKept(key, stored, recipe);
   if (kept !== undefined) return { value: kept, how: "hit" };
-  const { value, content } = recipe.make();
+  const { value, content } = await recipe.make();
   await store?.put(key, wrap(key, content)).catch(() => undefined);
   return { value, how: stored === undefined ? "made" : "repaired" };
 }

@@ -20,17 +20,17 @@ export interface PlanCache {
   readonly dispatch: DispatchPolicy;
 }
 
+/** What a header says, as part of a key: of each part of a file its length and a hash of its keys and tensor table. */
+export const headerFacts = (file: GgufFile): readonly (readonly [number, string])[] =>
+  file.parts.map((part, i) => [part.byteLength, createHash("sha256").update(file.headerBytes(i)).digest("hex")]);
+
 export function planKey(
   file: GgufFile,
   options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml">,
   cache: Pick<PlanCache, "build" | "dispatch">,
 ): string {
-  const headers = file.parts.map((part, i) => [
-    part.byteLength,
-    createHash("sha256").update(file.headerBytes(i)).digest("hex"),
-  ]);
   const { cacheType = "f16", chunk = DEFAULT_CHUNK, asGgml = null } = options;
-  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, headers];
+  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, headerFacts(file)];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 

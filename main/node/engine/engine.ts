@@ -160,11 +160,12 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   const defaultThreads = availableParallelism();
   const place = cacheFolder(settings);
   const plans = place === undefined ? undefined : diskStore(place);
+  const kept = planCache(settings, plans, build);
   const decoders = createDecoders({
     cpu,
     mlx,
     prepare: prepareForCpu(settings, watch),
-    plans: planCache(settings, plans, build),
+    plans: kept,
     defaultThreads,
     defaultContext: CONTEXT,
   });
@@ -216,7 +217,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
         return inspecting["model.open"](input, context);
       },
       ...graphHandlers(store, initial),
-      ...routeHandlers(store, initial, here === undefined ? null : initial),
+      ...routeHandlers(store, initial, here === undefined ? null : initial, kept),
       ...hybridHandlers(store, cpu, jobs, coreml),
       ...plannedHandler({ store, coreml, cpu }),
       ...deviceHandlers(compared),

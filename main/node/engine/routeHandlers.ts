@@ -4,6 +4,8 @@ import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
+import type { PlanCache } from "../planCache.ts";
+import { cachedRouteView } from "../routeCache.ts";
 import { figure } from "./forecast.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { routeOf } from "./routes.ts";
@@ -30,11 +32,14 @@ export function routeHandlers(
   store: ModelStore,
   initial: TargetSpec,
   here: TargetSpec | null,
+  kept?: PlanCache,
 ): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
   const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
     const open = store.get(model);
     return worksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, async (own) =>
-      routeView({ model, route: await routeOf(open, target, phase, own), target, phase }),
+      cachedRouteView(kept, { model, file: open.file, target, phase }, async () =>
+        routeView({ model, route: await routeOf(open, target, phase, own), target, phase }),
+      ),
     );
   };
   return {
