@@ -197,6 +197,16 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^M4 family · macOS 15[^]*HOST +3[^]*host +\d+\.\d+ %/,
   },
   {
+    line: "route FILE --ops",
+    json: z.object({
+      nodes: z.object({ lowering: z.array(number).min(100) }),
+      lowerings: z
+        .array(z.object({ operations: number, groups: z.array(z.object({ device: text })), follows: text }))
+        .min(3),
+    }),
+    says: /attention_cached[^\n]*\n +1 of \d+ operations +cpu +\d % of it +less: The Neural Engine has no int32[^\n]*\n +1 of \d+ operations +cpu +\d % of it +cast: /,
+  },
+  {
     line: "route --header-only --chip m5 --units cpu --expect cpu>=1",
     json: z.object({
       target: z.object({ chip: z.literal("m5"), units: z.literal("cpu") }),
@@ -246,7 +256,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   {
     line: "compile FILE -o DIR/sample.mlpackage --overwrite",
     json: z.object({ path: text, bytes: number, functions: z.array(text), weights: z.array(z.any()).length(46) }),
-    says: /46 weights[^]*sample\.mlpackage: 5\.47 MB[^]*functions decode, prefill/,
+    says: /46 weights, largest error [^,]*, measured on 16 rows of each at most\.[^]*sample\.mlpackage: 5\.47 MB[^]*functions decode, prefill/,
   },
   {
     line: 'run FILE -p "Once upon a" -n 6 --seed 1 --temperature 0',

@@ -130,7 +130,7 @@ function doneItem(
     ratioToSource: bytes / source,
     seconds: figure(report.seconds, "seconds", "measured", "this export, once"),
     functions: [...report.functions],
-    sentence: `${report.weights.length} weights, largest error ${worst === 0 ? "none" : `${(worst * 100).toPrecision(2)} %`}.`,
+    sentence: `${report.weights.length} weights, largest error ${worst === 0 ? "none" : `${(worst * 100).toPrecision(2)} %`}, measured on ${measuredRows(report.weights)}.`,
     weights: report.weights.map((weight) => ({
       name: weight.name,
       source: weight.type.toUpperCase(),
@@ -141,6 +141,12 @@ function doneItem(
       note: weight.fold === 0 ? null : `scaled by 2^${weight.fold} to keep small scales`,
     })),
   };
+}
+
+/** Errors are those of sampled rows where there are more of them. */
+function measuredRows(weights: ExportReport["weights"]): string {
+  if (weights.every(({ rows, rowsMeasured }) => rowsMeasured === rows)) return "all rows";
+  return `${Math.max(...weights.map(({ rowsMeasured }) => rowsMeasured))} rows of each at most`;
 }
 
 async function exportPlan(

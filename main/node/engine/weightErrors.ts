@@ -1,7 +1,7 @@
 /**
  * What each Core ML weight profile costs in exactness, from a few rows of each tensor type: converted as the export would,
- * decompressed as Core ML would, compared with the file's own values. The export measures every tensor; this reads some
- * hundred kilobytes and answers at once.
+ * decompressed as Core ML would, compared with the file's own values. The export measures some rows of every tensor; this
+ * reads some hundred kilobytes and answers at once.
  */
 import { foldFor, newFacts, reconstruct, RowConverter } from "../../backends/coreml/weights/convert.ts";
 import type { WeightForm, WeightProfile } from "../../backends/coreml/weights/forms.ts";

@@ -42,7 +42,10 @@ export interface WriteOptions {
 
 /** Small enough that a run of blocks, its codes and its scales stay in the second-level cache. */
 const CHUNK_BYTES = 1 << 20;
-/** Rows per tensor whose error is measured exactly, spread over it evenly. */
+/**
+ * Rows per tensor whose error is measured exactly, spread over it evenly. All rows would take 12 to 23 times as long as
+ * converting them does: 37 to 59 ns an element instead of 3 to 4, more than a minute for 1.2 G elements.
+ */
 const MEASURED_ROWS = 16;
 
 interface Job {
