@@ -13,6 +13,8 @@ import { opTable, typedBuilder } from "../ops/index.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
 import type { CpuDeviceOptions } from "../runtime/cpuDevice.ts";
 import { cancelledInTheMiddle } from "../testing/cancelled.ts";
+import type { Look } from "../testing/growth.ts";
+import { growth, lookAtMemory } from "../testing/growth.ts";
 import { damagedPlan } from "../testing/mutatePlan.ts";
 import { seededRandom } from "../testing/random.ts";
 import { loadAddon } from "./addon.ts";
@@ -157,10 +159,20 @@ describe("handles", () => {
       session.dispose();
       compiled.dispose();
     };
-    for (let i = 0; i < 20; i++) await cycle();
-    const before = process.memoryUsage().rss;
-    for (let i = 0; i < 100; i++) await cycle();
-    expect(process.memoryUsage().rss - before).toBeLessThan(48 << 20);
+    for (let i = 0; i < 60; i++) await cycle();
+    const looks: Look[] = [];
+    for (let i = 0; i < 60; i++) {
+      await cycle();
+      looks.push(lookAtMemory());
+    }
+    // Bytes a cycle; without a leak the heap rises by some hundreds, and pages of the allocator come and go.
+    const { resident, heap, external } = growth(looks);
+    console.log(
+      `each cycle adds ${resident.toFixed(0)} bytes resident, ${heap.toFixed(0)} heap, ${external.toFixed(0)} external`,
+    );
+    expect(resident).toBeLessThan(48 << 10);
+    expect(heap).toBeLessThan(8 << 10);
+    expect(external).toBeLessThan(8 << 10);
     expect(engine.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
   });
 });

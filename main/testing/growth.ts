@@ -1,0 +1,35 @@
+/**
+ * How much a process grows with every turn of something that should leave nothing behind. The difference between two looks is mostly
+ * noise: arenas of the allocator come and go by megabytes. A leak is what rises from turn to turn: the median of the slopes between
+ * all pairs of looks (Theil and Sen) sees it, and looks that are off, up to a quarter of them, do not move it.
+ */
+import { median } from "../runtime/statistics.ts";
+import { collectGarbage } from "./collectGarbage.ts";
+
+/** Bytes, as the process counts them. */
+export interface Look {
+  readonly resident: number;
+  readonly heap: number;
+  /** What typed arrays and handles hold outside the heap. */
+  readonly external: number;
+}
+
+/** After a collection: what is held, not what waits to be found unused. */
+export function lookAtMemory(): Look {
+  collectGarbage();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  return { resident: rss, heap: heapUsed, external };
+}
+
+/** Rise from one value to the next. */
+export function slope(values: readonly number[]): number {
+  const slopes = values.flatMap((from, i) => values.slice(i + 1).map((to, j) => (to - from) / (j + 1)));
+  return median(slopes);
+}
+
+/** Bytes that every turn adds. */
+export const growth = (looks: readonly Look[]): Look => ({
+  resident: slope(looks.map(({ resident }) => resident)),
+  heap: slope(looks.map(({ heap }) => heap)),
+  external: slope(looks.map(({ external }) => external)),
+});
