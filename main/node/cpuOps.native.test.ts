@@ -13,10 +13,10 @@ import type { TensorType } from "../ir/type.ts";
 import { staticShape } from "../ir/type.ts";
 import { dequantize } from "../formats/quant/dequantize.ts";
 import { supportOf } from "../compiler/support.ts";
-import type { AnyOp, Sample } from "../ops/defineOp.ts";
+import type { AnyOp, Sample, SampleInput } from "../ops/defineOp.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import { WEIGHTS } from "../ops/families/cpu.ts";
-import { values, weight } from "../ops/families/samples.ts";
+import { integers, normal, scalarInput, values, weight } from "../ops/families/samples.ts";
 import { OPS, opOf } from "../ops/index.ts";
 import { outputName, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
@@ -100,6 +100,22 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
     expect(await runSample(engine, opOf("dequantize")!, { title: dtype, inputs: [rows], attrs: {} })).toBeUndefined();
     const inputs = [rows, values([4, 0, 4], [3], "i32")];
     expect(await runSample(engine, opOf("gather")!, { title: dtype, inputs, attrs: { axis: 0 } })).toBeUndefined();
+  });
+
+  // Few tokens and many go different ways, and none of these sizes is whole vectors.
+  test.each([1, 3, 20, 36, 65, 100])("attention over caches takes heads of %i", async (size) => {
+    for (const [tokens, past] of [
+      [1, 600],
+      [3, 70],
+      [70, 30],
+    ] as const)
+      for (const cache of ["f32", "f16"] as const) {
+        const row = (seed: number): SampleInput => integers(seed, [2, past + tokens + 3, size], -2, 2, cache);
+        const title = `${tokens} tokens, ${cache}`;
+        const inputs = [normal(1, [tokens, 4, size]), row(2), row(3), scalarInput(past)];
+        const sample = { title, inputs, attrs: { scale: 0.3 } };
+        expect(await runSample(engine, opOf("attention_cached")!, sample)).toBeUndefined();
+      }
   });
 });
 

@@ -150,6 +150,12 @@ const Setting kSettings[] = {
     {8, 1, 40, 66, 1, 80, Type::f16, 0, 0, true},    {64, 1, 64, 3, 10, 16, Type::f16, 0, 0, true},
     {32, 1, 16, 70, 0, 70, Type::f32, 0, 0, true},   {4, 2, 64, 17, 3, 20, Type::f32, 2, 0, true},
     {2, 1, 72, 40, 290, 350, Type::f32, 1, 50, true}, {6, 2, 64, 30, 260, 300, Type::f32, 0, 0, true},
+    // Heads that no vector divides.
+    {3, 1, 20, 17, 3, 20, Type::f32, 0, 0, true},    {6, 2, 20, 1, 260, 300, Type::f16, 0, 0, true},
+    {4, 2, 36, 70, 30, 110, Type::f16, 0, 0, true},  {4, 2, 22, 90, 70, 160, Type::f32, 0, 50, true},
+    {4, 1, 65, 66, 1, 80, Type::f16, 3, 0, true},    {2, 1, 65, 3, 290, 350, Type::f32, 0, 0, false},
+    {4, 2, 100, 40, 90, 140, Type::f32, 0, 0, true}, {2, 2, 1, 20, 5, 32, Type::f32, 0, 0, true},
+    {2, 1, 3, 4, 70, 80, Type::f16, 0, 5, true},     {1, 1, 511, 3, 2, 8, Type::f16, 0, 0, true},
 };
 
 }  // namespace
@@ -167,11 +173,7 @@ TEST_CASE("attention: prompt and decode kernels against f64") {
 
 TEST_CASE("attention: as ggml against f64, the same bits for every cut") {
   uint64_t seed = 1;
-  // The others take heads of a multiple of eight only.
-  std::vector<Setting> settings = {{4, 2, 100, 40, 90, 140, Type::f32, 0, 0, true}, {3, 1, 20, 17, 3, 20, Type::f32, 0, 0, true},
-                                   {4, 2, 22, 90, 70, 160, Type::f32, 0, 50, true}, {1, 1, 64, 40, 90, 140, Type::f32, 0, 0, true}};
-  settings.insert(settings.end(), std::begin(kSettings), std::end(kSettings));
-  for (const Setting& s : settings) {
+  for (const Setting& s : kSettings) {
     ++seed;
     if (s.kv != Type::f32) continue;
     const Problem p = make(s, seed);
@@ -184,9 +186,11 @@ TEST_CASE("attention: as ggml against f64, the same bits for every cut") {
 TEST_CASE("attention: long caches in splits") {
   for (Type kv : {Type::f16, Type::f32}) {
     for (size_t window : {0, 700}) {
-      const Problem p = make({4, 2, 64, 2, 2600, 2610, kv, 0, window, true}, 77);
-      const std::vector<float> split = run_decode(k, p, true);
-      check_close("split", split.data(), p.expected.data(), split.size(), 2e-6);
+      for (size_t head_dim : {64, 36, 65}) {
+        const Problem p = make({4, 2, head_dim, 2, 2600, 2610, kv, 0, window, true}, 77);
+        const std::vector<float> split = run_decode(k, p, true);
+        check_close("split", split.data(), p.expected.data(), split.size(), 2e-6);
+      }
     }
   }
 }

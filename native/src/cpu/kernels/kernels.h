@@ -138,7 +138,7 @@ struct AttentionArgs {
   const void* k;
   const void* v;
   size_t kv_head_stride;        // elements between kv heads: capacity * head_dim
-  size_t heads, kv_heads, head_dim;  // head_dim: any multiple of 8 (in the order of ggml any), at most kMaxHeadDim
+  size_t heads, kv_heads, head_dim;  // head_dim: at most kMaxHeadDim
   size_t tokens, past;
   float scale;                  // usually 1/sqrt(head_dim)
   float softcap = 0.0f;         // 0 = off; else softcap * tanh(s / softcap)

@@ -54,7 +54,7 @@ class CacheAttention : public AttentionBase {
     base_.out = y.f32();
     const bool alike = value_dim_ == dim_ && k_type_ == v_type_ && dim_ <= kernels::kMaxHeadDim && dim_ > 0;
     as_ggml_ = alike && k_type_ == DType::f32 && follows_ggml();
-    plain_ = !as_ggml_ && (!alike || dim_ % 8 != 0);
+    plain_ = !as_ggml_ && !alike;
     decode_ = tokens_ <= 4 && !as_ggml_;
     scratch_bytes_ = rounded(plain_     ? capacity_ * sizeof(float)
                              : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_, dim_)
@@ -76,7 +76,7 @@ class CacheAttention : public AttentionBase {
     attend(args, kv_head, t0, std::min(tokens_, t0 + kernels::kAttentionTokenStep), scratch);
   }
 
-  // One query row after another, for head sizes and mixes of types that the kernels do not take.
+  // One query row after another, for what the kernels do not take: values of another size or type than the keys, enormous heads.
   void attend_plainly(const kernels::AttentionArgs& args, size_t head, size_t t, float* scores) const {
     const size_t kv = head / group_;
     const size_t keys = args.causal ? args.past + t + 1 : args.past + tokens_;
