@@ -5,6 +5,7 @@
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
+import type { PrecisionPolicy } from "../ir/precision.ts";
 import { specialize } from "../ir/specialize.ts";
 import { requireVerified } from "../ir/verify.ts";
 import type { Backend } from "../ops/defineOp.ts";
@@ -15,7 +16,6 @@ import { pipelineFor, runPipeline } from "../passes/pipeline.ts";
 import type { DispatchReport } from "./legalise.ts";
 import { legalise } from "./legalise.ts";
 import type { DispatchPolicy } from "./support.ts";
-import type { PrecisionPolicy } from "./precision.ts";
 import { applyPrecision } from "./precision.ts";
 
 export interface CompileOptions {

@@ -1,10 +1,7 @@
 /**
- * In which float type a graph is computed. Weights, inputs, outputs and states keep their types: only what is between
- * them changes, with casts where types meet (`simplify` cancels those that go there and back).
- *   f32    as the model is built
- *   mixed  products and element-wise work in half; sums, norms, exponentials, attention and rotary angles in f32: ops say so
- *          themselves, by a trait
- *   f16    everything in half but rotary angles, which reach thousands, and host functions
+ * Applies a precision policy to a graph. Weights, inputs, outputs and states keep their types: only what is between them
+ * changes, with casts where types meet (`simplify` cancels those that go there and back). Core ML programs are lowered from
+ * graphs in f32 and follow the policy of their weight profile (`PROFILE_PRECISION`); a test holds them to what this makes of it.
  */
 import { isFloat, isPacked } from "../ir/dtype.ts";
 import type { DType } from "../ir/dtype.ts";
@@ -13,14 +10,12 @@ import { rootsOf, valueKey } from "../ir/graph.ts";
 import type { Replacement } from "../ir/rewrite.ts";
 import { mapRegions } from "../ir/nested.ts";
 import type { OpSpec } from "../ir/opTable.ts";
+import type { PrecisionPolicy } from "../ir/precision.ts";
 import { rewriteInSteps } from "../ir/rewrite.ts";
 import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
-
-export const PRECISION_POLICIES = ["f32", "mixed", "f16"] as const;
-export type PrecisionPolicy = (typeof PRECISION_POLICIES)[number];
 
 /** Ops that say themselves which type they give. */
 const FIXED: ReadonlySet<string> = new Set(["cast", "dequantize", "iota", "rope_table"]);

@@ -3,7 +3,7 @@
  * a step has. What is made is kept with the model, the large ones as long as they are among the last.
  */
 import type { Legalised } from "../../compiler/legalise.ts";
-import type { PrecisionPolicy } from "../../compiler/precision.ts";
+import type { PrecisionPolicy } from "../../ir/precision.ts";
 import { applyPrecisionInSteps } from "../../compiler/precision.ts";
 import { legalInSteps } from "../../compiler/prepare.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";

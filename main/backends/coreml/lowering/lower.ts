@@ -16,6 +16,7 @@ import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilFunction, MilOpset, MilProgram, MilType, MilValue } from "../mil/types.ts";
 import { tensorType, typeText } from "../mil/types.ts";
 import type { WeightProfile } from "../weights/forms.ts";
+import { floatOf } from "../weights/forms.ts";
 import type { SmallParts } from "../weights/plan.ts";
 import { WeightPlan } from "../weights/plan.ts";
 import type { CacheMode } from "./functionEmitter.ts";
@@ -74,7 +75,7 @@ export function* lowerProgramInSteps(
   options: LoweringOptions,
 ): Steps<LoweredProgram> {
   const plan = new WeightPlan(options.profile, new BlobPlan());
-  const float = options.profile === "exact" ? "fp32" : "fp16";
+  const float = floatOf(options.profile);
   const functions: LoweredFunction[] = [];
   for (const source of sources) functions.push(yield* new FunctionLowering(source, plan, float, options).run());
   const program: MilProgram = { functions: functions.map((f) => f.mil), buildInfo: options.buildInfo ?? {} };

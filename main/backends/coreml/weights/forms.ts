@@ -8,12 +8,22 @@
  * - `exact`: fp32 scales and offsets: the file's own float32 values to 1e-7, for CPU and GPU.
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
+import type { PrecisionPolicy } from "../../../ir/precision.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { MIL_DTYPES } from "../mil/types.ts";
 
 export const WEIGHT_PROFILES = ["gpu", "ane", "exact"] as const;
 export type WeightProfile = (typeof WEIGHT_PROFILES)[number];
+
+/** In which floats a program computes: its weights' profile decides, here and nowhere else. None is mixed. */
+export const PROFILE_PRECISION = { gpu: "f16", ane: "f16", exact: "f32" } as const satisfies Readonly<
+  Record<WeightProfile, Exclude<PrecisionPolicy, "mixed">>
+>;
+
+/** Element type of a program's float arithmetic and of its plain weights. */
+export const floatOf = (profile: WeightProfile): "fp16" | "fp32" =>
+  PROFILE_PRECISION[profile] === "f32" ? "fp32" : "fp16";
 
 export type WeightForm =
   | { readonly kind: "plain"; readonly dtype: "fp16" | "fp32" }
@@ -57,7 +67,7 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
     case "f16":
     case "bf16":
     case "f64":
-      return { kind: "plain", dtype: profile === "exact" ? "fp32" : "fp16" };
+      return { kind: "plain", dtype: floatOf(profile) };
     case "q8_0":
     case "q5_0":
     case "q6_k":
