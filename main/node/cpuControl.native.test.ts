@@ -37,14 +37,17 @@ async function run(graph: Graph, inputs: Inputs, threads = 2, profile = false) {
   }
 }
 
-async function compare(graph: Graph, inputs: Inputs, threads = 2): Promise<void> {
+async function compare(graph: Graph, inputs: Inputs, threads = 2, coarsest = 0): Promise<void> {
   const expected = evaluate(graph, { inputs }).outputs;
   const { result } = await run(graph, inputs, threads);
   for (const { name } of graph.outputs) {
     const [want, got] = [expected[name]!, result.outputs[name]!];
-    expectClose(hostTensor(got.dtype, got.shape, numbersOf(got.dtype, got.bytes, engine)), want);
+    expectClose(hostTensor(got.dtype, got.shape, numbersOf(got.dtype, got.bytes, engine)), want, name, coarsest);
   }
 }
+
+/** Fifteen products in a chain, each of sums of 96 in f32: in the order of eight lanes they come to 1.35e-5 of the largest. */
+const CHAIN = 3e-5;
 
 const ramp = (rows: number, columns: number): HostTensor =>
   hostTensor(
@@ -56,9 +59,9 @@ const ramp = (rows: number, columns: number): HostTensor =>
 describe("branches and loops", () => {
   test.each([1, 2, 3])("nested in each other, %i threads", async (threads) => {
     const inputs = { x: ramp(70, 96), w: ramp(96, 96) };
-    await compare(nest(70, 96), inputs, threads);
+    await compare(nest(70, 96), inputs, threads, CHAIN);
     const { graph } = compile(nest(70, 96), { backend: "cpu", verify: true });
-    await compare(graph, inputs, threads);
+    await compare(graph, inputs, threads, CHAIN);
   });
 
   test("300 random graphs equal the reference, as built and after the passes", async () => {
