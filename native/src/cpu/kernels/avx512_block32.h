@@ -91,9 +91,6 @@ RLX_INLINE __m512i firsts_of(const int8_t* sums, int half) {
   return _mm512_maskz_permutexvar_epi32(0x1111, quarters32(4 * half), _mm512_castsi256_si512(load256(sums)));
 }
 
-template <class Block>
-inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
-
 // Eight blocks against T tokens.
 template <class Block, int T, class Between>
 RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total, Between between) {

@@ -21,6 +21,10 @@ static_assert(sizeof(BlockQ5_0) == 22 && sizeof(BlockQ5_1) == 24);
 static_assert(sizeof(BlockQ2K) == 84 && sizeof(BlockQ3K) == 110 && sizeof(BlockQ4K) == 144);
 static_assert(sizeof(BlockQ5K) == 176 && sizeof(BlockQ6K) == 210);
 
+// 32-blocks that store a minimum beside the scale.
+template <class Block>
+inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
+
 RLX_INLINE float load_half(const uint8_t* p) { return half_to_f32(load_u16(p)); }
 
 // The eight 6-bit scales and minimums of Q4_K and Q5_K as bytes of two 64-bit words (byte j = sub-block j).

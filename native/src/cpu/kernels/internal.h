@@ -60,7 +60,10 @@ RLX_INLINE void split_planes(const int16_t* values, int8_t* high, int8_t* low) {
 // at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K).
 inline constexpr int kActMax256 = 2016;
 inline constexpr int kGroupFactor = 16, kGroupQuant = kActMax256 / kGroupFactor;
-inline constexpr int kActMax32 = 16256;  // 127 * 128: a plane of units of 128 is int8. All paths round alike.
+// 127 * 128: a plane of units of 128 is int8. All paths round alike.
+inline constexpr int kActMax32 = 16256;
+// Four products of 256 times a byte fit int32 (matvec_avx2.cpp).
+static_assert(int64_t{4} * 128 * 256 * kActMax32 < int64_t{1} << 31);
 
 RLX_INLINE constexpr bool holds_floats(ActKind kind) { return kind == ActKind::f32 || kind == ActKind::f16; }
 RLX_INLINE constexpr bool is_k_block(Type t) { return type_info(t).block == kChunk; }

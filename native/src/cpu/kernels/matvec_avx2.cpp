@@ -3,7 +3,8 @@
 //
 // K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate (2 * 63 * 126 and,
 // two of them added, 4 * 31 * 126); the sub-block's scale and the factor of eight activations multiply in vpmaddwd, so a
-// chunk of 256 is exact in int32. 32-blocks: two quants are one word, and its bytes meet int16 activations at 256 times their worth.
+// chunk of 256 is exact in int32. 32-blocks: of a word of two quants each becomes a word, 256 times its value, and meets int16
+// activations; what counts 256 times too much is taken from the scale, exactly.
 #include "blocks.h"
 #include "internal.h"
 
@@ -18,14 +19,21 @@ RLX_INLINE __m256i both_nibbles(const uint8_t* p) {
   return _mm256_srlv_epi32(_mm256_broadcastsi128_si256(load128(p)), _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
 }
 
-// Numbers that meet whole vectors one by one: a load brings each to all lanes, which costs the vector side nothing.
+// Numbers that meet whole vectors one by one: a load brings each to all lanes, which costs the vector side nothing. (Compilers would
+// rather shuffle what they have in registers.)
 struct alignas(32) Scales {
   float of[8];
-  __attribute__((always_inline)) explicit Scales(F v) {
-    fstore(of, v);
-    __asm__("" : "+m"(of));  // or the compiler would rather shuffle v
+  __attribute__((always_inline)) F everywhere(int i) const {
+    F v;
+    __asm__("vbroadcastss %1, %0" : "=x"(v) : "m"(of[i]));
+    return v;
   }
 };
+RLX_INLINE Scales scales_of(F v) {
+  Scales s;
+  fstore(s.of, v);
+  return s;
+}
 
 // ---- K blocks ----
 
@@ -36,8 +44,9 @@ RLX_INLINE __m256i two_bytes(__m256i scales, int a, int b) {
 }
 
 // The eight 6-bit scales of Q4_K and Q5_K and behind them the eight minimums as bytes: unpack_scales, of all at once.
-RLX_INLINE __m128i scales_and_mins(const uint8_t* d) {
-  const __m128i x = load128(d);  // d, dmin, twelve bytes
+template <class Block>
+RLX_INLINE __m128i scales_and_mins(const Block& b) {
+  const __m128i x = load128(&b);  // d, dmin, twelve bytes
   const __m128i low = _mm_srlv_epi32(_mm_shuffle_epi32(x, _MM_SHUFFLE(3, 2, 3, 1)), _mm_setr_epi32(0, 0, 0, 4));
   const __m128i top = _mm_srli_epi32(_mm_shuffle_epi32(x, _MM_SHUFFLE(2, 2, 1, 1)), 2);
   const __m128i low_bits = _mm_setr_epi32(0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f);
@@ -73,11 +82,14 @@ RLX_INLINE void unpack_half(const Block& b, __m256i scales, int h, Quarter45 out
   }
 }
 
-// scales: d and dmin of this chunk times the scale of each token's activations.
+// d and dmin of a chunk times the scale of a token's activations, in all lanes.
+struct TwoScales {
+  F d, min;
+};
 template <class Block, int T>
-RLX_INLINE void add45(const Block& b, const RowsTask& task, size_t c, const float (*scales)[2], F* total) {
+RLX_INLINE void add45(const Block& b, const RowsTask& task, size_t c, const TwoScales* scales, F* total) {
   ask_ahead<sizeof(Block)>(task.ask, reinterpret_cast<const uint8_t*>(&b));
-  const __m128i small = scales_and_mins(b.d);
+  const __m128i small = scales_and_mins(b);
   const __m256i scale_bytes = _mm256_broadcastq_epi64(small);
   const F mins = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(small, 8)));
   __m256i sums[T];
@@ -98,8 +110,8 @@ RLX_INLINE void add45(const Block& b, const RowsTask& task, size_t c, const floa
   });
   for (int t = 0; t < T; ++t) {
     const F min = _mm256_mul_ps(mins, _mm256_loadu_ps(task.act.sums(c) + 8 * (task.t0 + static_cast<size_t>(t))));
-    total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), fset(scales[t][0]), total[t]);
-    total[t] = _mm256_fnmadd_ps(min, fset(scales[t][1]), total[t]);
+    total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), scales[t].d, total[t]);
+    total[t] = _mm256_fnmadd_ps(min, scales[t].min, total[t]);
   }
 }
 
@@ -113,23 +125,22 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
   if constexpr (kAlone) {
     for (; c + 4 <= chunks; c += 4) {
       // d and dmin of chunk i are 32 bits at place i of a load that begins 4 i bytes before them.
-      const auto at = [&](int i) RLX_LAMBDA { return load128(b[c + static_cast<size_t>(i)].d - 4 * i); };
-      __m128i halfs = _mm_blend_epi32(_mm_blend_epi32(at(0), at(1), 2), _mm_blend_epi32(at(2), at(3), 8), 12);
+      const auto at = [&](int i) RLX_LAMBDA { return load128(reinterpret_cast<const uint8_t*>(b + c + i) - 4 * i); };
+      const __m128i halfs = _mm_blend_epi32(_mm_blend_epi32(at(0), at(1), 2), _mm_blend_epi32(at(2), at(3), 8), 12);
       const F act = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(task.act.scales(c))),
                                              _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
-      const Scales scales(_mm256_cvtph_ps(halfs) * act);
+      const Scales scales = scales_of(_mm256_cvtph_ps(halfs) * act);
       unrolled<4>([&](auto i) RLX_LAMBDA {
-        const float pair[1][2] = {{scales.of[2 * i], scales.of[2 * i + 1]}};
-        add45<Block, T>(b[c + i], task, c + i, pair, total);
+        const TwoScales two = {scales.everywhere(2 * i), scales.everywhere(2 * i + 1)};
+        add45<Block, T>(b[c + i], task, c + i, &two, total);
       });
     }
   }
   for (; c < chunks; ++c) {
-    float scales[T][2];
+    TwoScales scales[T];
     for (int t = 0; t < T; ++t) {
       const float act = task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
-      scales[t][0] = load_half(b[c].d) * act;
-      scales[t][1] = load_half(b[c].dmin) * act;
+      scales[t] = {fset(load_half(b[c].d) * act), fset(load_half(b[c].dmin) * act)};
     }
     add45<Block, T>(b[c], task, c, scales, total);
   }
@@ -197,7 +208,7 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
 // One half of each of eight blocks: that of block i is at place i of a load that begins 2 i bytes before it.
 template <class Block>
 RLX_INLINE F eight_halfs(const Block* b, size_t offset) {
-  const auto at = [&](int i) RLX_LAMBDA { return load128(b[i].d + offset - 2 * i); };
+  const auto at = [&](int i) RLX_LAMBDA { return load128(reinterpret_cast<const uint8_t*>(b + i) + offset - 2 * i); };
   const __m128i low = _mm_blend_epi16(_mm_blend_epi16(at(0), at(1), 0x02), _mm_blend_epi16(at(2), at(3), 0x08), 0x0c);
   const __m128i top = _mm_blend_epi16(_mm_blend_epi16(at(4), at(5), 0x20), _mm_blend_epi16(at(6), at(7), 0x80), 0xc0);
   return _mm256_cvtph_ps(_mm_blend_epi16(low, top, 0xf0));
@@ -222,14 +233,10 @@ RLX_INLINE __m256i quants(const BlockQ5_0& b) {
 }
 RLX_INLINE __m256i quants(const BlockQ5_1& b) { return _mm256_or_si256(nibbles(b.qs), fifth_bits(b.qh)); }
 
-template <class Block>
-inline constexpr bool kHasMin = sizeof(Block) == sizeof(BlockQ4_1) || sizeof(Block) == sizeof(BlockQ5_1);
-
-// Eight blocks. Bytes at even places move to the top of their words, those at odd places are there: both count 256 times, and
-// four of the products still fit, 4 * 128 * 256 * kActMax32 < 2^31.
+// Eight blocks. Bytes at even places move to the top of their words, those at odd places are there: both count 256 times (see kActMax32).
 template <class Block, int T>
 RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) {
-  const Scales d(eight_halfs(b, 0) * fset(1.0f / 256));
+  const Scales d = scales_of(eight_halfs(b, 0) * fset(1.0f / 256));
   F part[T];
   for (int t = 0; t < T; ++t) part[t] = fzero();
   unrolled<8>([&](auto i) RLX_LAMBDA {
@@ -238,7 +245,7 @@ RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) 
     for (int t = 0; t < T; ++t) {
       const int16_t* x = task.act.words(c, task.t0 + static_cast<size_t>(t)) + 32 * i;
       const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(even, load256(x)), _mm256_madd_epi16(odd, load256(x + 16)));
-      part[t] = ffma(_mm256_cvtepi32_ps(p), fset(d.of[i]), part[t]);
+      part[t] = ffma(_mm256_cvtepi32_ps(p), d.everywhere(i), part[t]);
     }
   });
   for (int t = 0; t < T; ++t) {
@@ -275,7 +282,7 @@ RLX_INLINE void each_row(const RowsTask& task, Row one_row) {
   }
 }
 
-// kAlone: one token is all there is, so that the places of its activations are constants.
+// kAlone: one token is all there is, which the compiler is to know.
 template <int T, bool kAlone>
 void rows_of(const RowsTask& shared) {
   RowsTask task = shared;

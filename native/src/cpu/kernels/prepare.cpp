@@ -7,8 +7,8 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-// See the layout in internal.h. The decode path of x86 multiplies bytes. arm64 has byte dot products only, so all kinds
-// are bytes there; block32 values need 256 * high + low with a signed low.
+// See the layout in internal.h. Few tokens meet K blocks as bytes, on AVX-512 32-blocks too. arm64 has byte dot products only, so all
+// kinds are bytes there; block32 values need 256 * high + low with a signed low.
 enum class Form {
   words,
   pairs,
@@ -137,10 +137,23 @@ void store_sums(const int16_t* q, float* sums, int16_t* minus16) {
   }
 }
 
-// Of each 32 those at even places, then those at odd ones.
+#if defined(RLX_ISA_AVX2)
+// Of each 32 those at even places, then those at odd ones. (With plain loops this takes ten times as long, and each thread does it
+// for every product.)
 void store_pairs(const int16_t* q, int16_t* out) {
-  for (size_t i = 0; i < kChunk; ++i) out[i / 32 * 32 + i % 2 * 16 + i % 32 / 2] = q[i];
+  const __m128i evens_odds = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+  const __m256i order = _mm256_broadcastsi128_si256(evens_odds);
+  const auto sorted = [&](size_t from) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + from));
+    return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(x, order), 0xd8);
+  };
+  for (size_t i = 0; i < kChunk; i += 32) {
+    const __m256i a = sorted(i), b = sorted(i + 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_permute2x128_si256(a, b, 0x20));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i + 16), _mm256_permute2x128_si256(a, b, 0x31));
+  }
 }
+#endif
 
 void store_planes16(const int16_t* q, int8_t* out) {
   for (size_t i = 0; i < kChunk; ++i) {
@@ -207,7 +220,11 @@ void prepare(const PrepareArgs& a) {
       switch (form) {
         case Form::words: memcpy(out, g.values, sizeof g.values); break;
         case Form::groups: store_groups(g, bytes); break;
-        case Form::pairs: store_pairs(g.values, reinterpret_cast<int16_t*>(out)); break;
+        case Form::pairs:
+#if defined(RLX_ISA_AVX2)
+          store_pairs(g.values, reinterpret_cast<int16_t*>(out));
+#endif
+          break;
         case Form::planes16: store_planes16(g.values, bytes); break;
         case Form::planes256: split_planes<8>(g.values, bytes, bytes + kChunk); break;
         case Form::planes64: split_planes<kPlaneBits256>(g.values, bytes, bytes + kChunk); break;
