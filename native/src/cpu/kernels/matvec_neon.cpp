@@ -7,6 +7,9 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
+template <class Block>
+inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
+
 RLX_INLINE int32x4_t dot32(const Bytes32& q, const int8_t* plane) {
   return dot4(dot4(vdupq_n_s32(0), q.low, vld1q_s8(plane)), q.high, vld1q_s8(plane + 16));
 }
