@@ -74,8 +74,13 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
     ),
     mlx: mlxCall("cast", {
       takes: "comparable",
-      when: ({ attrs: { to } }) =>
-        to === "c64" ? "MLX's cast to complex numbers adds an imaginary part, which an element here cannot hold" : true,
+      when: ({ inputs: [x], attrs: { to } }) => {
+        if (to === "c64")
+          return "MLX's cast to complex numbers adds an imaginary part, which an element here cannot hold";
+        return x?.dtype === "f64" && (to === "f16" || to === "bf16")
+          ? `MLX rounds to float32 on the way to ${to}, and so twice: this operand is f64`
+          : true;
+      },
     }),
   },
   samples: withDoubles([
