@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -83,4 +83,31 @@ it("a failed attempt leaves what another model was made of", async () => {
 
 it("an upload that cannot be begun leaves no folder", async () => {
   await expect(uploads.begin("x".repeat(1000), 1)).rejects.toMatchObject({ code: "ENAMETOOLONG" });
+});
+
+it("eight files may be on their way; one that was left for a minute makes room", async () => {
+  let time = 0;
+  const many = createUploads(() => time);
+  try {
+    // At once, so that none can slip in while the place of another is being made.
+    const begun = await Promise.allSettled(Array.from({ length: 10 }, async (_, i) => many.begin(`${i}.gguf`, 4)));
+    expect(begun.filter(({ status }) => status === "fulfilled")).toHaveLength(8);
+    expect(begun.at(-1)).toMatchObject({ reason: { code: "HANDLE_BUSY" } });
+    const [left, kept] = begun.flatMap((one) => (one.status === "fulfilled" ? [one.value.upload] : []));
+    time = 50_000;
+    await many.chunk(kept!, 0, new Uint8Array(2));
+    time = 61_000;
+    await many.begin("late.gguf", 4);
+    await expect(many.chunk(left!, 0, new Uint8Array(4))).rejects.toMatchObject({ code: "HANDLE_UNKNOWN" });
+    expect(await many.chunk(kept!, 2, new Uint8Array(2))).toBe(4);
+  } finally {
+    await many.dispose();
+  }
+});
+
+it("the room that a file on its way was promised is not promised again", async () => {
+  const { bavail, bsize } = await statfs(tmpdir());
+  const most = Math.floor(bavail * bsize * 0.6);
+  await uploads.begin("half.gguf", most);
+  await expect(uploads.begin("other.gguf", most)).rejects.toMatchObject({ code: "ENV_IO" });
 });
