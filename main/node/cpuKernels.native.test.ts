@@ -40,6 +40,9 @@ async function runKernel(
   plan.dispose();
 }
 
+/** What has kernels of its own. */
+const REALS = ["f32", "f64"] as const;
+
 const random = seededRandom(3);
 const normal = (shape: readonly number[], scale = 1): HostTensor => {
   const count = shape.reduce((product, size) => product * size, 1);
@@ -194,7 +197,10 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("kernels o
       const largest = Math.max(...lane);
       return value - largest - Math.log(lane.reduce((sum, each) => sum + Math.exp(each - largest), 0));
     });
-    await runKernel(engine, "log_softmax", [wide], [hostTensor("f32", wide.shape, want)], { axis });
+    for (const dtype of REALS) {
+      const of = (data: Float64Array): HostTensor => hostTensor(dtype, wide.shape, data);
+      await runKernel(engine, "log_softmax", [of(wide.data)], [of(want)], { axis });
+    }
   });
 
   test.each([
@@ -213,13 +219,15 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("kernels o
           normal([LAYERS * directions * rows], 0.3),
         );
         const start = started ? normal([LAYERS * directions, BATCH, HIDDEN]) : undefined;
-        await runKernel(
-          engine,
-          kernel,
-          [input, wIh, wHh, ...biases, start],
-          recur(cell, input, { gates, directions, wIh, wHh, biases, start }),
-          { hidden: HIDDEN, layers: LAYERS, bidirectional: directions === 2, ...params },
-        );
+        const wanted = recur(cell, input, { gates, directions, wIh, wHh, biases, start });
+        for (const dtype of REALS)
+          await runKernel(
+            engine,
+            kernel,
+            [input, wIh, wHh, ...biases, start].map((x) => x && { ...x, dtype }),
+            wanted.map((x) => ({ ...x, dtype })),
+            { hidden: HIDDEN, layers: LAYERS, bidirectional: directions === 2, ...params },
+          );
       }
   });
 });

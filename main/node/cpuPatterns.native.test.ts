@@ -12,10 +12,13 @@ import { tensorBytes } from "../ir/hostBytes.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import type { TensorType } from "../ir/type.ts";
-import { tensor } from "../ir/type.ts";
+import { like, tensor } from "../ir/type.ts";
+import { verify } from "../ir/verify.ts";
 import { evaluate } from "../ops/evaluate.ts";
-import { opTable, typedBuilder } from "../ops/index.ts";
+import { opOf, opTable, typedBuilder } from "../ops/index.ts";
+import { pipelineFor, runPipeline } from "../passes/pipeline.ts";
 import { compileArtifact, loadArtifact } from "../runtime/cpuDevice.ts";
+import { numbersOf } from "../testing/nativeTensors.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
 import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import { loadAddon } from "./addon.ts";
@@ -68,10 +71,7 @@ async function runPlan(
     const result = await session.run({ inputs, fetch });
     outputs.push(
       Object.fromEntries(
-        Object.entries(result.outputs).map(([name, { bytes }]) => [
-          name,
-          Float64Array.from(new Float32Array(bytes.buffer)),
-        ]),
+        Object.entries(result.outputs).map(([name, { dtype, bytes }]) => [name, numbersOf(dtype, bytes, engine)]),
       ),
     );
   }
@@ -101,6 +101,39 @@ test("300 random graphs: with patterns, without, and the reference agree; the pa
     }
   }
   expect(met.get("linear_block") ?? 0).toBeGreaterThan(50);
+});
+
+const wideType = (type: TensorType): TensorType => (type.dtype === "f32" ? like(type, "f64") : type);
+const wideTensor = (x: HostTensor): HostTensor => (x.dtype === "f32" ? { ...x, dtype: "f64" } : x);
+/** The same graph in float64. */
+const wideGraph = (graph: Graph): Graph => ({
+  ...graph,
+  constants: new Map([...graph.constants].map(([hash, data]) => [hash, wideTensor(data)])),
+  nodes: graph.nodes.map((node) => ({
+    ...node,
+    attrs: node.attrs["to"] === "f32" ? { ...node.attrs, to: "f64" } : node.attrs,
+    outputs: node.outputs.map(wideType),
+    regions: node.regions.map(wideGraph),
+  })),
+});
+
+test("100 of them in float64: what passes make of them runs, in float64 throughout", async () => {
+  const fused = new Set<string>();
+  for (let seed = 1; seed <= 100; seed++) {
+    const { graph: narrow, inputs } = randomCase(seed);
+    const graph = wideGraph(narrow);
+    expect(verify(opTable, graph)).toEqual([]);
+    const given = Object.fromEntries(Object.entries(inputs.inputs).map(([name, x]) => [name, wideTensor(x)]));
+    const param: Param = (name, type) => wideTensor(inputs.param!(name, type));
+    const want = evaluate(graph, { inputs: given, param }).outputs;
+    for (const node of runPipeline(graph, { passes: pipelineFor("cpu") }).graph.nodes)
+      if (opOf(node.op)?.traits.includes("fused")) fused.add(node.op);
+    const { graph: legal } = compile(graph, { backend: "cpu", verify: true });
+    const { outputs } = await runPlan(legal, param, true, [given]);
+    for (const [name, { data }] of Object.entries(want))
+      expectClose(outputs[0]![name]!, data, 1e-12, `${seed} ${name}`);
+  }
+  expect([...fused].sort()).toEqual(["add_rms_norm", "gated_linear", "linear_add", "swiglu"]);
 });
 
 describe.each(["llama", "qwen2", "qwen3"] as const)("tiny %s", (family) => {

@@ -19,7 +19,7 @@ const ANY_TYPE: { readonly [K in DraftKernel]?: "all" | readonly number[] } = {
   linear_add: [1],
   qkv_linear: [1, 2, 3],
   swiglu_linear: [1, 2],
-  kv_append: [0],
+  kv_append: [0, 1],
   attention: [1, 2],
   rope_append: [5, 6],
 };

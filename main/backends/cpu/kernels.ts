@@ -4,17 +4,18 @@
  * Conventions: inputs and outputs are row-major and contiguous; `axis` counts from 0 (no negatives); parameters are
  * numbers, sizes with symbols, lists of them, or booleans. Kernels compute in f32 unless the line says otherwise;
  * the emitter casts f16 and bf16 operands to f32 and back around a kernel that does not take them.
- *   any = every plain dtype of 1, 2, 4 or 8 bytes (data is only moved) · num = f32, i32
+ *   any = every plain dtype of 1, 2, 4 or 8 bytes (data is only moved) · num = f32, f64 and whole numbers
+ *   real = f32, or f64 in plain loops: all floats of an instruction are of one of the two
  */
 export const CPU_KERNELS = [
   // Element by element, NumPy broadcasting. (a, b) num → same dtype.
   "add",
   "sub",
   "mul",
-  "div", // i32: towards zero; a zero divisor gives 0
+  "div", // whole: towards zero; a zero divisor gives 0
   "max",
   "min",
-  "pow", // f32
+  "pow",
   "mod", // C fmod: the sign of a
   "atan2", // f32
   // (a, b) num or bool → bool.
@@ -31,7 +32,7 @@ export const CPU_KERNELS = [
   "logical_not",
   // (condition bool, a, b) with broadcasting, any → dtype of a.
   "where",
-  // (x) num for neg, abs, sign, square; f32 for the others.
+  // (x) num for neg, abs, sign, square; real for the others but tan and atan, which take f32.
   "neg",
   "abs",
   "sign",
@@ -65,8 +66,8 @@ export const CPU_KERNELS = [
   "reduce_prod",
   "argmax", // (x) num {axis} → i32, lowest index on ties
   "argmin",
-  "softmax", // (x) {axis}
-  "log_softmax", // (x) {axis}
+  "softmax", // (x) real {axis}
+  "log_softmax", // (x) real {axis}
   "cumsum", // (x) num {axis, exclusive, reverse}
   "topk", // (x) num {k} over the last axis → values, i32 indices; largest first, lowest index on ties
   // Data movement.
@@ -83,13 +84,13 @@ export const CPU_KERNELS = [
   "fill", // (scalar) any: the same value everywhere
   "dequantize", // (w packed) → f32
   // Products. Where patterns/asGgml.ts asks for it, kernels of products, rope_tables and attention have {asGgml} too.
-  "matmul", // (a [..,M,K], b [..,K,N]) f32 {transposeA, transposeB} with batch broadcasting
+  "matmul", // (a [..,M,K], b [..,K,N]) real {transposeA, transposeB} with batch broadcasting
   "linear", // (x [..,K] f32, w [N,K] f32, f16, bf16 or packed, bias [N]?) → [..,N]
   "linear_add", // (x [..,K], w [N,K], residual [..,N], bias [N]?): x·wᵀ (+ bias) + residual
   "qkv_linear", // (x, wQ, wK, wV, bQ, bK, bV — all three biases or none) → q [T,Nq], k [T,Nk], v [T,Nv]
   "swiglu_linear", // (x, wGate, wUp) {activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}: act(x·gateᵀ) * (x·upᵀ)
   "glu", // (gate, up) {activation}: act(gate) * up
-  // Windows over images [N, C, (H,) W]; all lists have one number per size. The weight's kernel is its last sizes.
+  // Windows over images [N, C, (H,) W], real; all lists have one number per size. The weight's kernel is its last sizes.
   "conv", // (x, w [F, C/groups, kernel]) {strides, padding, dilations, groups}
   "conv_transpose", // (x, w [C, F/groups, kernel]) {strides, padding, dilations, groups}: the result's size tells the output padding
   "pool_max", // (x) {kernel, strides, padding}; the padding never wins, counts as zero, or as one in a product
@@ -98,9 +99,9 @@ export const CPU_KERNELS = [
   "pool_min",
   "pool_prod",
   // Norms over the last axis.
-  "rms_norm", // (x, weight?) {eps}
+  "rms_norm", // (x, weight?) real {eps}
   "add_rms_norm", // (x, residual, weight) {eps} → x + residual, rms_norm of that sum
-  "layer_norm", // (x, weight?, bias?) {eps}
+  "layer_norm", // (x, weight?, bias?) real {eps}
   "group_norm", // (x [N,C,...], weight [C]?, bias [C]?) {groups, eps}
   // Attention. Layouts: q, k, v [T, heads, head_dim]; caches [kv_heads, capacity, head_dim] f32 or f16.
   "rope", // (x [T, H, D], cos [T, rotary/2], sin [T, rotary/2]) {interleaved, rotary}
@@ -110,10 +111,10 @@ export const CPU_KERNELS = [
   // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,Dv], cos, sin, kCache, vCache, past i32[], qNorm [D]?, kNorm [D]? — both or none)
   // {interleaved, rotary, eps} → q normed and turned, kCache, vCache: per head rms_norm (if given), rope on q and k, append of k and v
   "rope_append",
-  "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can
+  "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can; new of the cache's type (any float), or f32 into f16
   "attention", // (q, k cache, v cache, past i32[]) {scale, softcap: 0 off, window: keys seen, own included; 0 off} → [T, heads, head_dim]
   "attention_general", // (q [..,Hq,Sq,D], k [..,Hkv,Sk,D], v [..,Hkv,Sk,Dv], mask?) {scale, softcap, window, mask}: 0 none, 1 causal, 2 sliding window, 3 keep [B,Sk], 4 bias [B,H,Sq,Sk]
-  // Sequences and signals.
+  // Sequences and signals, all real.
   "fft", // (x [..,2N]: re block, im block) {inverse, norm: 0 backward, 1 forward, 2 ortho}
   "lstm", // (x [B,S,I], wIh, wHh, bias, h0?, c0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h, c
   "gru", // (x, wIh, wHh, bIh, bHh, h0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h

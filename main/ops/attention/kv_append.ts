@@ -12,7 +12,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { filledLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { castTo } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 
@@ -77,7 +77,16 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
   batching: eachItem("kv_append"),
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("kv_append", { takes: [["f32", "f16"], ["f32"], ["i32"]] }),
+    cpu: {
+      kind: "native",
+      // The kernel rounds f32 to a cache of f16 itself, and moves rows of the cache's own type.
+      emit: (e, [cache, fresh, past], _attrs, node) => {
+        const { dtype } = cache.type;
+        const rounds = dtype === "f16" && fresh.type.dtype === "f32";
+        const rows = rounds ? fresh : castTo(e, fresh, plainDType(dtype, "kv_append"));
+        return e.instr("kv_append", [cache, rows, past], node.outputs);
+      },
+    },
     coreml: milNative((e, [cache, fresh, past]) =>
       e.appendToCache(cache, e.op("transpose", { x: fresh, perm: [1, 0, 2] }), past),
     ),

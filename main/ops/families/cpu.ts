@@ -1,7 +1,9 @@
 /** The `cpu` entry of ops that are one native kernel: which element types the kernel takes, and how attributes become parameters. */
 import type { CpuEmitter, CpuValue, KernelParams } from "../../backends/cpu/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
-import type { ElementType } from "../../ir/dtype.ts";
+import type { DType, ElementType } from "../../ir/dtype.ts";
+import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
+import { like } from "../../ir/type.ts";
 import type { Arity, Lowering, NodeInfo } from "../defineOp.ts";
 
 /** Computed in f32: half floats are cast around the kernel. */
@@ -26,6 +28,33 @@ export const WEIGHTS: readonly ElementType[] = [
   "q5_k",
   "q6_k",
 ];
+
+export const castTo = (e: CpuEmitter, value: CpuValue, dtype: DType): CpuValue =>
+  value.type.dtype === dtype ? value : e.one("cast", [value], like(value.type, dtype));
+
+/** Floats of any type, packed ones too, as f64; whatever else as it is. */
+export function inDouble(e: CpuEmitter, value: CpuValue): CpuValue {
+  const { dtype } = value.type;
+  if (isPacked(dtype)) return castTo(e, e.one("dequantize", [value], like(value.type, "f32")), "f64");
+  return isFloat(dtype) ? castTo(e, value, "f64") : value;
+}
+
+/** Kernels whose operands are all f32 or all f64: as soon as one is f64 they compute in that, and the result is rounded to its own. */
+export const inOneType = <Attrs, A extends Arity>(
+  kernel: CpuKernel,
+  params: (attrs: Attrs) => KernelParams,
+): Lowering<CpuEmitter, CpuValue, Attrs, A> => ({
+  kind: "native",
+  emit: (e, inputs, attrs, { outputs }) => {
+    const given = (inputs as readonly (CpuValue | undefined)[]).filter((value) => value !== undefined);
+    if (given.every((value) => value.type.dtype !== "f64")) return e.instr(kernel, given, outputs, params(attrs));
+    const wide = given.map((value) => inDouble(e, value));
+    const types = outputs.map((type) => like(type, "f64"));
+    const results = e.instr(kernel, wide, types, params(attrs));
+    return results.map((result, i) => castTo(e, result, plainDType(outputs[i]?.dtype ?? "f64", kernel)));
+  },
+  when: (node) => takesTypes(kernel, REALS, node),
+});
 
 export interface CpuOptions<Attrs> {
   readonly params?: (attrs: Attrs, node: NodeInfo<Attrs>) => KernelParams;

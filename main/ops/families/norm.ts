@@ -4,8 +4,6 @@ import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
-import type { NodeInfo } from "../defineOp.ts";
-import { FLOATS, takesTypes } from "./cpu.ts";
 
 export const lastAxis = [-1] as const;
 
@@ -26,11 +24,6 @@ export function inferNorm(
       throw new WorkbenchError("IR_SHAPE", `[${who}] scale: got ${formatType(vector)}, expected ${dtype}[${size}]`);
   return tensor(dtype, x.shape);
 }
-
-export const cpuFloats =
-  (kernel: string) =>
-  <Attrs>(node: NodeInfo<Attrs>): true | string =>
-    takesTypes(kernel, FLOATS, node);
 
 /**
  * x / √(mean x² + eps). In half precision x² overflows beyond 256, so x is divided by its largest magnitude m first:

@@ -1,13 +1,16 @@
+import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import { productOf } from "../../ir/dim.ts";
 import { isPacked, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
-import type { Op, VjpContext } from "../defineOp.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { like, tensor } from "../../ir/type.ts";
+import type { InputsOf, Lowering, Op, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
-import { FLOATS, WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../families/cpu.ts";
 import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -29,6 +32,32 @@ function gradient({ g, ct, inputs: [x, w, bias] }: VjpContext<NoAttrs, "2-3">): 
   return [dx, g.typeOf(dw).dtype === dtype ? dw : g.cast([dw], { to: plainDType(dtype, "linear") }), ...db];
 }
 
+/** In f64, as soon as one operand is: a product of all rows, and a sum. */
+function cpuInDouble(e: CpuEmitter, [x, w, bias]: InputsOf<"2-3", CpuValue>, type: TensorType): CpuValue {
+  const [columns = 1, rows = 1] = [x.type.shape.at(-1), w.type.shape[0]];
+  const lines = productOf(x.type.shape.slice(0, -1));
+  const flat = e.view(inDouble(e, x), tensor("f64", [lines, columns]));
+  const product = e.one("matmul", [flat, inDouble(e, w)], tensor("f64", [lines, rows]), {
+    transposeA: false,
+    transposeB: true,
+  });
+  const shaped = e.view(product, like(type, "f64"));
+  const sum = bias === undefined ? shaped : e.one("add", [shaped, inDouble(e, bias)], shaped.type);
+  return castTo(e, sum, plainDType(type.dtype, "linear"));
+}
+
+const cpuLinear: Lowering<CpuEmitter, CpuValue, NoAttrs, "2-3"> = {
+  kind: "native",
+  emit: (e, inputs, _attrs, { outputs }) => {
+    const [type] = outputs;
+    const given = inputs.filter((value) => value !== undefined);
+    return type !== undefined && given.some((value) => value.type.dtype === "f64")
+      ? cpuInDouble(e, inputs, type)
+      : e.instr("linear", given, outputs);
+  },
+  when: (node) => takesTypes("linear", [REALS, [...WEIGHTS, "f64"], REALS], node),
+};
+
 export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
   name: "linear",
   summary: "x · weightᵀ (+ bias): weight [out, in], plain or packed.",
@@ -41,7 +70,7 @@ export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
   batching: leadingBatch("linear", ({ g, inputs }) => g.linear(inputs)),
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("linear", { takes: [FLOATS, WEIGHTS, FLOATS] }),
+    cpu: cpuLinear,
     coreml: milNative((e, [x, w, bias]) => milLinear(e, x, w, bias)),
     mlx: mlxCall("linear"),
   },

@@ -11,7 +11,7 @@ import { broadcastShapes, formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
@@ -86,7 +86,7 @@ export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
   },
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("matmul", { params: () => ({ transposeA: false, transposeB: false }) }),
+    cpu: cpuKernel("matmul", { takes: REALS, params: () => ({ transposeA: false, transposeB: false }) }),
     coreml: milNative((e, [x, y]) => e.op("matmul", { x, y, transpose_x: false, transpose_y: false })),
     mlx: mlxCall("matmul"),
   },

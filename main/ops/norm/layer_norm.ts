@@ -8,7 +8,7 @@ import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
 import { milPlain } from "../families/coreml.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import { inferNorm, lastAxis } from "../families/norm.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
@@ -59,7 +59,7 @@ export const layer_norm: Op<"layer_norm", LayerNormAttrs, "2-3"> = defineOp({
   batching: leadingBatch("layer_norm", ({ g, inputs, attrs }) => g.layer_norm(inputs, attrs)),
   traits: ["pure", "sensitive"],
   backends: {
-    cpu: cpuKernel("layer_norm", { params: ({ eps }) => ({ eps }) }),
+    cpu: cpuKernel("layer_norm", { takes: REALS, params: ({ eps }) => ({ eps }) }),
     coreml: milNative((e, [x, gamma, beta], { eps }) => {
       // MIL's own scale and shift must be constants; computed ones are applied outside.
       const normed = e.op("layer_norm", { x, axes: [-1], epsilon: eps });

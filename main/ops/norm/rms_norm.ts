@@ -8,8 +8,9 @@ import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
 import { milPlain } from "../families/coreml.ts";
+import { REALS, takesTypes } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
-import { cpuFloats, inferNorm, lastAxis, milRms } from "../families/norm.ts";
+import { inferNorm, lastAxis, milRms } from "../families/norm.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -69,7 +70,7 @@ export const rms_norm: Op<"rms_norm", RmsNormAttrs, "2-3"> = defineOp({
         const [only] = normed;
         return beta === undefined || only === undefined ? normed : e.instr("add", [only, beta], node.outputs);
       },
-      when: cpuFloats("rms_norm"),
+      when: (node) => takesTypes("rms_norm", REALS, node),
     },
     coreml: milNative((e, [x, gamma, beta], { eps }) => {
       const normed = milRms(e, x, eps);

@@ -6,7 +6,7 @@ import { normalizeAxis } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { at, forEachLine } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";
@@ -61,6 +61,7 @@ export const softmax: Op<"softmax", SoftmaxAttrs, 1> = defineOp({
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("softmax", {
+      takes: REALS,
       params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),
     }),
     coreml: milNative((e, [x], { axis }) => e.op("softmax", { x, axis })),

@@ -11,7 +11,7 @@ import { elementCount, formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { InputsOf, Op } from "../defineOp.ts";
 import { decomposed, defineOp, unsupported } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { at } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import { logistic } from "../families/unary.ts";
@@ -198,7 +198,7 @@ export const lstm: Op<"lstm", LstmAttrs, "4-6", "many"> = defineOp({
   traits: ["pure", "host"],
   backends: {
     cpu: cpuKernel("lstm", {
-      takes: ["f32"],
+      takes: REALS,
       params: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }),
     }),
     coreml: unsupported(

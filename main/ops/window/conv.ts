@@ -18,7 +18,7 @@ import {
   weightCotangent,
 } from "../families/convolution.ts";
 import { milConvolution } from "../families/coremlWindows.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { inOneType } from "../families/cpu.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, leftOver, reachedSizes, windowCounts } from "../families/windows.ts";
@@ -68,7 +68,7 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
   },
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("conv", { params: engineGeometry }),
+    cpu: inOneType("conv", engineGeometry),
     coreml: milNative((e, [x, w], attrs) => milConvolution(e, x, w, attrs)),
     mlx: mlxCall("conv", { attrs: engineGeometry, when: withoutDouble("conv") }),
   },

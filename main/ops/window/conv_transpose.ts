@@ -20,7 +20,7 @@ import {
   weightCotangent,
 } from "../families/convolution.ts";
 import { milTransposedConvolution } from "../families/coremlWindows.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { inOneType } from "../families/cpu.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, reachedSizes } from "../families/windows.ts";
@@ -94,7 +94,7 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
   },
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("conv_transpose", { params: engineGeometry }),
+    cpu: inOneType("conv_transpose", engineGeometry),
     coreml: milNative((e, [x, w], attrs) => milTransposedConvolution(e, x, w, attrs)),
     mlx: mlxCall("conv_transpose", { attrs: engineGeometry, when: withoutDouble("conv_transpose") }),
   },

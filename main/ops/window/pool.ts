@@ -14,7 +14,7 @@ import { filled, scalarLike } from "../families/constants.ts";
 import { shapeOf } from "../families/batching.ts";
 import type { PoolAttrs, PoolKind } from "../families/coremlWindows.ts";
 import { milPool } from "../families/coremlWindows.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../families/cpu.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, uniform, values, withDoubles } from "../families/samples.ts";
 import type { WindowAttrs } from "../families/windows.ts";
@@ -229,7 +229,7 @@ export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
   },
   traits: ["pure", "reduction"],
   backends: {
-    cpu: cpuKernel((attrs) => `pool_${attrs.kind}`, { params }),
+    cpu: cpuKernel((attrs) => `pool_${attrs.kind}`, { takes: REALS, params }),
     coreml: milNative(
       (e, [x], attrs) => milPool(e, x, attrs),
       ({ attrs }) => attrs.kind !== "prod" || "Core ML has no pooling by product",

@@ -1,7 +1,9 @@
 // Convolutions and their transposes. With enough filters both are products of the weight with columns of the image, tile by
 // tile: a convolution gathers the columns first, its transpose scatters them afterwards. With few, rows are joined tap by tap.
+// In f64 they are plain loops (convolution_shapes.h).
+#include "convolution_shapes.h"
+#include "doubles.h"
 #include "tables.h"
-#include "windows.h"
 
 namespace rlx {
 namespace {
@@ -19,33 +21,10 @@ constexpr size_t kBlockRows = 48;
 
 size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The common part: shapes, and the product of prepared weight rows with columns.
-class ConvolutionBase : public Op {
+// The product of prepared weight rows with columns.
+class ConvolutionBase : public ConvolutionShapes {
  public:
-  ConvolutionBase(const OpContext& context, bool transposed) : Op(context), transposed_(transposed) {
-    arity(2, 2, 1);
-    expect_type(c.in[0], DType::f32, "image");
-    expect_type(c.in[1], DType::f32, "weight");
-    expect_type(c.out[0], DType::f32, "result");
-  }
-
-  void bind() override {
-    const Tensor& x = in(0);
-    const Tensor& w = in(1);
-    const Tensor& y = out();
-    groups_ = static_cast<size_t>(c.params.integer("groups", 1, 1, INT32_MAX));
-    expect(w.rank == x.rank && (x.rank == 3 || x.rank == 4), "the weight has another number of axes than the image");
-    const Tensor& large = transposed_ ? y : x;
-    const Tensor& small = transposed_ ? x : y;
-    if (const char* wrong = bind_windows(c.params, large, small, w.shape + 2, true, &w_)) reject(Code::ir_shape, "%s", wrong);
-    expect(x.shape[0] == y.shape[0], "the result has another batch");
-    expect(w.shape[0] == small.shape[1] && large.shape[1] == w.shape[1] * groups_ && small.shape[1] % groups_ == 0,
-           "the channels do not fit the weight");
-    batch_ = x.shape[0];
-    large_ = w.shape[1];
-    small_ = small.shape[1] / groups_;
-    thread_bytes = shared_bytes = 0;
-  }
+  ConvolutionBase(const OpContext& context, bool transposed) : ConvolutionShapes(context, transposed, DType::f32) {}
 
  protected:
   float* room(Thread& thread, size_t offset = 0) const { return reinterpret_cast<float*>(thread.scratch + offset); }
@@ -72,13 +51,6 @@ class ConvolutionBase : public Op {
     c.kernels.binary(Binary::mul, x, 1, &weight, 0, temp, count);
     c.kernels.binary(Binary::add, y, 1, temp, 1, y, count);
   }
-
-  Windows w_;
-  // Channels of one group: of the image that the windows lie in, and of the one with a place per window.
-  size_t batch_ = 0, groups_ = 1, large_ = 0, small_ = 0;
-
- private:
-  bool transposed_;
 };
 
 class Convolution final : public ConvolutionBase {
@@ -286,8 +258,8 @@ class TransposedConvolution final : public ConvolutionBase {
 };
 
 constexpr KernelEntry kTable[] = {
-    {"conv", make_op<Convolution>},
-    {"conv_transpose", make_op<TransposedConvolution>},
+    {"conv", make_real<Convolution, DoubleConvolution>},
+    {"conv_transpose", make_real<TransposedConvolution, DoubleTransposedConvolution>},
 };
 
 }  // namespace

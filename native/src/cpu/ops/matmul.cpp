@@ -1,7 +1,9 @@
-// Batched f32 matrix product with broadcasting. The kernels multiply by rows ([n][k]), so operands that lie the other
+// Batched matrix product with broadcasting, in f32 or f64. The kernels of f32 multiply by rows ([n][k]), so operands that lie the other
 // way are turned first; then the rows of a are prepared and tiles of b handed out, batch by batch.
+#include <algorithm>
 #include <cstring>
 
+#include "doubles.h"
 #include "tables.h"
 
 namespace rlx {
@@ -11,12 +13,13 @@ constexpr size_t kTile = 64;
 
 size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-class Matmul final : public Op {
+// The shapes of both kinds.
+class MatmulBase : public Op {
  public:
-  explicit Matmul(const OpContext& context) : Op(context) {
+  MatmulBase(const OpContext& context, DType type) : Op(context) {
     arity(2, 2, 1);
-    for (const Tensor* tensor : c.in) expect_type(tensor, DType::f32, "operand");
-    expect_type(c.out[0], DType::f32, "result");
+    for (const Tensor* tensor : c.in) expect_type(tensor, type, "operand");
+    expect_type(c.out[0], type, "result");
     turned_a_ = c.params.flag("transposeA");
     turned_b_ = !c.params.flag("transposeB");
   }
@@ -42,6 +45,38 @@ class Matmul final : public Op {
         expect(d < lead || operand->shape[d - lead] == 1 || operand->shape[d - lead] == y.shape[d], "batch dims do not broadcast");
       }
     }
+  }
+
+ protected:
+  // Which batch of an operand belongs to a batch of the result.
+  size_t source(const Tensor& operand, size_t batch) const {
+    const Tensor& y = out();
+    size_t at = 0;
+    size_t scale = 1;
+    for (size_t d = y.rank - 2; d-- > 0;) {
+      const size_t index = batch % y.shape[d];
+      batch /= y.shape[d];
+      const size_t lead = y.rank - operand.rank;
+      if (d < lead) continue;
+      const size_t size = operand.shape[d - lead];
+      if (size != 1) at += index * scale;
+      scale *= size;
+    }
+    return at;
+  }
+
+  bool turned_a_, turned_b_;
+  size_t m_ = 0, n_ = 0, k_ = 0, batches_ = 0, a_batches_ = 0, b_batches_ = 0;
+};
+
+class Matmul final : public MatmulBase {
+ public:
+  explicit Matmul(const OpContext& context) : MatmulBase(context, DType::f32) {}
+
+  void bind() override {
+    MatmulBase::bind();
+    const Tensor& a = in(0);
+    const Tensor& b = in(1);
     act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, k_, m_));
     act_at_ = 0;
     size_t total = act_bytes_ * a_batches_;
@@ -92,23 +127,6 @@ class Matmul final : public Op {
  private:
   float* floats(size_t offset) const { return reinterpret_cast<float*>(shared + offset); }
 
-  // Which batch of an operand belongs to a batch of the result.
-  size_t source(const Tensor& operand, size_t batch) const {
-    const Tensor& y = out();
-    size_t at = 0;
-    size_t scale = 1;
-    for (size_t d = y.rank - 2; d-- > 0;) {
-      const size_t index = batch % y.shape[d];
-      batch /= y.shape[d];
-      const size_t lead = y.rank - operand.rank;
-      if (d < lead) continue;
-      const size_t size = operand.shape[d - lead];
-      if (size != 1) at += index * scale;
-      scale *= size;
-    }
-    return at;
-  }
-
   // from [batch][k][n] to [batch][n][k], one tile of columns.
   static void turn(const float* from, float* to, size_t item, size_t k, size_t n) {
     const size_t tiles = ceil_div(n, kTile);
@@ -119,12 +137,45 @@ class Matmul final : public Op {
       for (size_t column = begin; column < end; column++) to[base + column * k + row] = from[base + row * n + column];
   }
 
-  bool turned_a_, turned_b_;
-  size_t m_ = 0, n_ = 0, k_ = 0, batches_ = 0, a_batches_ = 0, b_batches_ = 0;
   size_t act_bytes_ = 0, act_at_ = 0, a_at_ = 0, b_at_ = 0, tiles_ = 0, turns_a_ = 0, turns_b_ = 0;
 };
 
-constexpr KernelEntry kTable[] = {{"matmul", make_op<Matmul>}};
+// An item is a block of rows by a tile of columns, which the caches hold while all of k goes by.
+class DoubleMatmul final : public MatmulBase {
+ public:
+  explicit DoubleMatmul(const OpContext& context) : MatmulBase(context, DType::f64) {}
+
+  size_t items(size_t) const override { return batches_ * ceil_div(m_, kRows) * ceil_div(n_, kTile); }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t tiles = ceil_div(n_, kTile);
+    const size_t blocks = ceil_div(m_, kRows);
+    const size_t batch = item / tiles / blocks;
+    const size_t n0 = item % tiles * kTile;
+    const size_t n1 = std::min(n_, n0 + kTile);
+    const size_t r0 = item / tiles % blocks * kRows;
+    for (size_t row = r0; row < std::min(m_, r0 + kRows); row++) multiply(batch, row, n0, n1);
+  }
+
+ private:
+  static constexpr size_t kRows = 16;
+
+  void multiply(size_t batch, size_t row, size_t n0, size_t n1) const {
+    const double* a = in(0).as<double>() + source(in(0), batch) * m_ * k_ + row * (turned_a_ ? 1 : k_);
+    const double* b = in(1).as<double>() + source(in(1), batch) * n_ * k_;
+    const size_t step = turned_a_ ? m_ : 1;
+    double* y = out().as<double>() + (batch * m_ + row) * n_;
+    std::fill(y + n0, y + n1, 0.0);
+    if (turned_b_) {
+      for (size_t k = 0; k < k_; k++)
+        for (size_t n = n0; n < n1; n++) y[n] += a[k * step] * b[k * n_ + n];
+      return;
+    }
+    for (size_t n = n0; n < n1; n++)
+      for (size_t k = 0; k < k_; k++) y[n] += a[k * step] * b[n * k_ + k];
+  }
+};
+
+constexpr KernelEntry kTable[] = {{"matmul", make_real<Matmul, DoubleMatmul>}};
 
 }  // namespace
 

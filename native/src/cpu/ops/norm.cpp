@@ -1,4 +1,4 @@
-// Normalisation: RMS and layer norm over the last axis, group norm over channels in groups.
+// Normalisation: RMS and layer norm over the last axis, in f32 or f64; group norm over channels in groups.
 #include <cmath>
 
 #include "tables.h"
@@ -19,14 +19,38 @@ class RowNorm : public Op {
 
  protected:
   void check_types(size_t operands) {
+    wide_ = in(0).dtype == DType::f64;
+    const DType type = wide_ ? DType::f64 : DType::f32;
     for (size_t i = 0; i < operands; i++)
-      if (maybe(i) != nullptr) expect_type(c.in[i], DType::f32, "operand");
-    expect_type(c.out[0], DType::f32, "result");
-    eps_ = static_cast<float>(c.params.number("eps", 1e-5));
+      if (maybe(i) != nullptr) expect_type(c.in[i], type, "operand");
+    expect_type(c.out[0], type, "result");
+    precise_eps_ = c.params.number("eps", 1e-5);
+    eps_ = static_cast<float>(precise_eps_);
   }
   const float* data(size_t i) const { return maybe(i) == nullptr ? nullptr : in(i).f32(); }
+  // f64: the rows of an item about their mean, or about zero; operand 1 is the weight, operand 2 the bias.
+  void rows_in_double(size_t item, bool centred) const {
+    const size_t n = in(0).last();
+    const double* weight = maybe(1) == nullptr ? nullptr : in(1).as<double>();
+    const double* bias = maybe(2) == nullptr ? nullptr : in(2).as<double>();
+    for (size_t row = item * grain_; row < std::min(in(0).rows(), (item + 1) * grain_); row++) {
+      const double* x = in(0).as<double>() + row * n;
+      double* y = out().as<double>() + row * n;
+      double mean = 0;
+      if (centred)
+        for (size_t i = 0; i < n; i++) mean += x[i];
+      mean /= static_cast<double>(n);
+      double squares = 0;
+      for (size_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
+      const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + precise_eps_);
+      for (size_t i = 0; i < n; i++)
+        y[i] = (x[i] - mean) * scale * (weight == nullptr ? 1 : weight[i]) + (bias == nullptr ? 0 : bias[i]);
+    }
+  }
+  bool wide_ = false;
   size_t grain_ = 1;
   float eps_ = 0;
+  double precise_eps_ = 0;
 };
 
 class RmsNorm final : public RowNorm {
@@ -36,6 +60,7 @@ class RmsNorm final : public RowNorm {
     check_types(2);
   }
   void run(size_t, size_t item, Thread&) override {
+    if (wide_) return rows_in_double(item, false);
     const size_t n = in(0).last();
     c.kernels.rms_norm(in(0).f32(), n, data(1), eps_, out().f32(), n, item * grain_, std::min(in(0).rows(), (item + 1) * grain_), n);
   }
@@ -77,6 +102,7 @@ class LayerNorm final : public RowNorm {
     check_types(3);
   }
   void run(size_t, size_t item, Thread&) override {
+    if (wide_) return rows_in_double(item, true);
     const size_t n = in(0).last();
     c.kernels.layer_norm(in(0).f32(), n, data(1), data(2), eps_, out().f32(), n, item * grain_,
                          std::min(in(0).rows(), (item + 1) * grain_), n);

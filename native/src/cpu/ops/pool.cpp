@@ -1,7 +1,9 @@
 // Pools, window by window of rows: first the rows of a window become one, then the taps along it. Both steps join whole runs
-// of memory with the vector kernels.
+// of memory with the vector kernels. In f64 they are plain loops.
 #include <limits>
 
+#include "doubles.h"
+#include "numbers.h"
 #include "tables.h"
 #include "windows.h"
 
@@ -10,13 +12,13 @@ namespace {
 
 enum class How { max, mean, sum, min, prod };
 
-template <How kHow>
-class Pool final : public Op {
+// What both kinds know of their windows; an item is some rows of the result.
+class PoolBase : public Op {
  public:
-  explicit Pool(const OpContext& context) : Op(context) {
+  PoolBase(const OpContext& context, DType type) : Op(context) {
     arity(1, 1, 1);
-    expect_type(c.in[0], DType::f32, "image");
-    expect_type(c.out[0], DType::f32, "result");
+    expect_type(c.in[0], type, "image");
+    expect_type(c.out[0], type, "result");
   }
 
   void bind() override {
@@ -35,10 +37,23 @@ class Pool final : public Op {
     expect(y.count == 0 || w_.plane() > 0, "an image without places");
     rows_ = y.shape[0] * y.shape[1] * w_.rows.windows;
     grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, w_.columns.size * w_.rows.taps));
+  }
+  size_t items(size_t) const override { return out().count == 0 ? 0 : ceil_div(rows_, grain_); }
+
+ protected:
+  Windows w_;
+  size_t rows_ = 0, grain_ = 1;
+};
+
+template <How kHow>
+class Pool final : public PoolBase {
+ public:
+  explicit Pool(const OpContext& context) : PoolBase(context, DType::f32) {}
+
+  void bind() override {
+    PoolBase::bind();
     thread_bytes = (w_.columns.size + StridedRow::floats(w_.columns)) * sizeof(float);
   }
-
-  size_t items(size_t) const override { return out().count == 0 ? 0 : ceil_div(rows_, grain_); }
 
   void run(size_t, size_t item, Thread& thread) override {
     float* joined = reinterpret_cast<float*>(thread.scratch);
@@ -91,14 +106,58 @@ class Pool final : public Op {
     const float count = static_cast<float>(w_.taps());
     c.kernels.binary(kernels::Binary::div, y, 1, &count, 0, y, windows);
   }
-
-  Windows w_;
-  size_t rows_ = 0, grain_ = 1;
 };
 
+// f64, tap by tap.
+template <How kHow>
+class DoublePool final : public PoolBase {
+ public:
+  explicit DoublePool(const OpContext& context) : PoolBase(context, DType::f64) {}
+
+  void run(size_t, size_t item, Thread&) override {
+    const size_t windows = w_.columns.windows;
+    for (size_t row = item * grain_; row < std::min(rows_, (item + 1) * grain_); row++) {
+      const double* image = in(0).as<double>() + row / w_.rows.windows * w_.plane();
+      double* y = out().as<double>() + row * windows;
+      std::fill(y, y + windows, kNothing);
+      for (size_t tap = 0; tap < w_.rows.taps; tap++) {
+        size_t at;
+        if (w_.rows.place(row % w_.rows.windows, tap, &at)) join(image + at * w_.columns.size, y);
+      }
+      if (kHow == How::mean)
+        for (size_t i = 0; i < windows; i++) y[i] /= static_cast<double>(w_.taps());
+    }
+  }
+
+ private:
+  static constexpr double kNothing = kHow == How::max    ? -std::numeric_limits<double>::infinity()
+                                     : kHow == How::min  ? std::numeric_limits<double>::infinity()
+                                     : kHow == How::prod ? 1
+                                                         : 0;
+
+  static double joined(double a, double b) {
+    if constexpr (kHow == How::max) return Max::of(a, b);
+    else if constexpr (kHow == How::min) return Min::of(a, b);
+    else if constexpr (kHow == How::prod) return a * b;
+    else return a + b;
+  }
+
+  void join(const double* row, double* y) const {
+    const Axis& axis = w_.columns;
+    for (size_t tap = 0; tap < axis.taps; tap++) {
+      size_t first, last;
+      axis.inside(tap, &first, &last);
+      for (size_t i = first; i < last; i++) y[i] = joined(y[i], row[static_cast<int64_t>(i * axis.stride) + axis.offset(tap)]);
+    }
+  }
+};
+
+template <How kHow>
+constexpr auto make_pool = make_real<Pool<kHow>, DoublePool<kHow>>;
+
 constexpr KernelEntry kTable[] = {
-    {"pool_max", make_op<Pool<How::max>>}, {"pool_mean", make_op<Pool<How::mean>>}, {"pool_sum", make_op<Pool<How::sum>>},
-    {"pool_min", make_op<Pool<How::min>>}, {"pool_prod", make_op<Pool<How::prod>>},
+    {"pool_max", make_pool<How::max>}, {"pool_mean", make_pool<How::mean>}, {"pool_sum", make_pool<How::sum>},
+    {"pool_min", make_pool<How::min>}, {"pool_prod", make_pool<How::prod>},
 };
 
 }  // namespace

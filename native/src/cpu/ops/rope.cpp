@@ -100,12 +100,16 @@ class RopeTables final : public Op {
   double magnitude_ = 1;
 };
 
+// Rows of the cache's own type are moved; those of f32 are rounded to a cache of f16.
 class KvAppend final : public AttentionBase {
  public:
   explicit KvAppend(const OpContext& context) : AttentionBase(context) {
     arity(3, 3, 1);
-    check_cache_type(c.in[0]);
-    expect_type(c.in[1], DType::f32, "new rows");
+    alike_ = in(0).dtype == in(1).dtype && !is_packed(in(0).dtype);
+    if (!alike_) {
+      check_cache_type(c.in[0]);
+      expect_type(c.in[1], DType::f32, "new rows");
+    }
     expect_type(c.in[2], DType::i32, "past");
     expect_type(c.out[0], in(0).dtype, "result");
   }
@@ -127,13 +131,18 @@ class KvAppend final : public AttentionBase {
     if (past < 0) return;
     const size_t heads = in(0).shape[0];
     const size_t dim = in(0).shape[2];
-    for (size_t h = 0; h < heads; h++)
-      store(out(), (h * in(0).shape[1] + static_cast<size_t>(past) + item) * dim, in(1).f32() + (item * heads + h) * dim, dim);
+    const size_t width = dtype_bytes(out().dtype);
+    for (size_t h = 0; h < heads; h++) {
+      const size_t to = (h * in(0).shape[1] + static_cast<size_t>(past) + item) * dim;
+      const size_t from = (item * heads + h) * dim;
+      if (alike_) std::memcpy(out().data + to * width, in(1).data + from * width, dim * width);
+      else store(out(), to, in(1).f32() + from, dim);
+    }
   }
   size_t traffic() const override { return in(1).bytes * 2; }
 
  private:
-  bool in_place_ = true;
+  bool in_place_ = true, alike_ = true;
 };
 
 // (q, k, v, cos, sin, k cache, v cache, past, q norm?, k norm?) → q, k cache, v cache: what stands before attention.

@@ -2,8 +2,10 @@
 #include <cmath>
 #include <cstring>
 #include <complex>
+#include <type_traits>
 #include <vector>
 
+#include "doubles.h"
 #include "tables.h"
 
 namespace rlx {
@@ -106,24 +108,28 @@ class Fft final : public Op {
 
 enum class Cell { lstm, gru, rnn };
 
-float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+template <class T>
+T sigmoid(T x) {
+  return 1 / (1 + std::exp(-x));
+}
 
 // x [B, S, I]. Weights are packed layer by layer, direction by direction: w_ih blocks [gates·h, in of the layer],
 // w_hh blocks [gates·h, h], biases [gates·h]; h0 and c0 [layers·directions, B, h]. An item is a batch row: its whole
 // sequence through all layers.
-template <Cell kCell>
+template <Cell kCell, class T>
 class Recurrent final : public Op {
  public:
   static constexpr size_t kGates = kCell == Cell::lstm ? 4 : kCell == Cell::gru ? 3 : 1;
   static constexpr size_t kBiases = kCell == Cell::gru ? 2 : 1;
   static constexpr size_t kFixed = 3 + kBiases;
   static constexpr size_t kStates = kCell == Cell::lstm ? 2 : 1;
+  static constexpr DType kType = std::is_same_v<T, double> ? DType::f64 : DType::f32;
 
   explicit Recurrent(const OpContext& context) : Op(context) {
     arity(kFixed, kFixed + kStates, 1 + kStates);
     for (const Tensor* tensor : c.in)
-      if (tensor != nullptr) expect_type(tensor, DType::f32, "operand");
-    for (const Tensor* tensor : c.out) expect_type(tensor, DType::f32, "result");
+      if (tensor != nullptr) expect_type(tensor, kType, "operand");
+    for (const Tensor* tensor : c.out) expect_type(tensor, kType, "result");
     hidden_ = static_cast<size_t>(c.params.integer("hidden", 0, 1, 1 << 20));
     layers_ = static_cast<size_t>(c.params.integer("layers", 1, 1, 1024));
     directions_ = c.params.flag("bidirectional") ? 2 : 1;
@@ -146,45 +152,45 @@ class Recurrent final : public Op {
     expect(out(0).count == batch_ * steps_ * wide, "the result has another size");
     for (size_t i = 1; i <= kStates; i++) expect(out(i).count == layers_ * directions_ * batch_ * hidden_, "a state has another size");
     sequence_ = steps_ * std::max(features_, wide);
-    thread_bytes = (2 * sequence_ + 2 * rows + 2 * hidden_) * sizeof(float);
+    thread_bytes = (2 * sequence_ + 2 * rows + 2 * hidden_) * sizeof(T);
   }
   size_t items(size_t) const override { return batch_; }
 
   void run(size_t, size_t row, Thread& thread) override {
-    auto* from = reinterpret_cast<float*>(thread.scratch);
-    float* to = from + sequence_;
-    float* gates = to + sequence_;
+    auto* from = reinterpret_cast<T*>(thread.scratch);
+    T* to = from + sequence_;
+    T* gates = to + sequence_;
     const size_t wide = directions_ * hidden_;
-    std::memcpy(from, in(0).f32() + row * steps_ * features_, steps_ * features_ * sizeof(float));
+    std::memcpy(from, in(0).as<T>() + row * steps_ * features_, steps_ * features_ * sizeof(T));
     size_t weights_at = 0;
     size_t width = features_;
     for (size_t layer = 0; layer < layers_; layer++) {
       for (size_t direction = 0; direction < directions_; direction++) {
         const size_t block = layer * directions_ + direction;
-        pass(from, width, in(1).f32() + weights_at, to + direction * hidden_, block, row, direction == 1, gates);
+        pass(from, width, in(1).as<T>() + weights_at, to + direction * hidden_, block, row, direction == 1, gates);
         weights_at += kGates * hidden_ * width;
       }
       std::swap(from, to);
       width = wide;
     }
-    std::memcpy(out(0).f32() + row * steps_ * wide, from, steps_ * wide * sizeof(float));
+    std::memcpy(out(0).as<T>() + row * steps_ * wide, from, steps_ * wide * sizeof(T));
   }
 
  private:
-  static float dot(const float* w, const float* x, size_t n) {
+  static T dot(const T* w, const T* x, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += static_cast<double>(w[i]) * x[i];
-    return static_cast<float>(sum);
+    return static_cast<T>(sum);
   }
 
   // One layer in one direction over the sequence; results go to y with a stride of directions·hidden.
-  void pass(const float* x, size_t width, const float* w_ih, float* y, size_t block, size_t row, bool backwards, float* gates) {
+  void pass(const T* x, size_t width, const T* w_ih, T* y, size_t block, size_t row, bool backwards, T* gates) {
     const size_t rows = kGates * hidden_;
-    float* recurrent = gates + rows;
-    float* h = recurrent + rows;
-    float* cell = h + hidden_;
-    const float* w_hh = in(2).f32() + block * rows * hidden_;
-    const float* bias = in(3).f32() + block * rows;
+    T* recurrent = gates + rows;
+    T* h = recurrent + rows;
+    T* cell = h + hidden_;
+    const T* w_hh = in(2).as<T>() + block * rows * hidden_;
+    const T* bias = in(3).as<T>() + block * rows;
     const size_t state = (block * batch_ + row) * hidden_;
     load(h, kFixed, state);
     if (kCell == Cell::lstm) load(cell, kFixed + 1, state);
@@ -195,38 +201,38 @@ class Recurrent final : public Op {
         recurrent[g] = dot(w_hh + g * hidden_, h, hidden_);
       }
       advance(gates, recurrent, h, cell, block);
-      std::memcpy(y + t * directions_ * hidden_, h, hidden_ * sizeof(float));
+      std::memcpy(y + t * directions_ * hidden_, h, hidden_ * sizeof(T));
     }
-    std::memcpy(out(1).f32() + state, h, hidden_ * sizeof(float));
-    if constexpr (kCell == Cell::lstm) std::memcpy(out(2).f32() + state, cell, hidden_ * sizeof(float));
+    std::memcpy(out(1).as<T>() + state, h, hidden_ * sizeof(T));
+    if constexpr (kCell == Cell::lstm) std::memcpy(out(2).as<T>() + state, cell, hidden_ * sizeof(T));
   }
 
-  void load(float* to, size_t operand, size_t at) const {
-    if (maybe(operand) == nullptr) std::memset(to, 0, hidden_ * sizeof(float));
-    else std::memcpy(to, in(operand).f32() + at, hidden_ * sizeof(float));
+  void load(T* to, size_t operand, size_t at) const {
+    if (maybe(operand) == nullptr) std::memset(to, 0, hidden_ * sizeof(T));
+    else std::memcpy(to, in(operand).as<T>() + at, hidden_ * sizeof(T));
   }
 
-  void advance(const float* z, const float* r, float* h, float* cell, size_t block) const {
+  void advance(const T* z, const T* r, T* h, T* cell, size_t block) const {
     const size_t n = hidden_;
     for (size_t i = 0; i < n; i++) {
       if constexpr (kCell == Cell::lstm) {
         // Gates in the order i, f, g, o.
-        const float input = sigmoid(z[i] + r[i]);
-        const float forget = sigmoid(z[n + i] + r[n + i]);
-        const float candidate = std::tanh(z[2 * n + i] + r[2 * n + i]);
-        const float output = sigmoid(z[3 * n + i] + r[3 * n + i]);
+        const T input = sigmoid(z[i] + r[i]);
+        const T forget = sigmoid(z[n + i] + r[n + i]);
+        const T candidate = std::tanh(z[2 * n + i] + r[2 * n + i]);
+        const T output = sigmoid(z[3 * n + i] + r[3 * n + i]);
         cell[i] = forget * cell[i] + input * candidate;
         h[i] = output * std::tanh(cell[i]);
       } else if constexpr (kCell == Cell::gru) {
         // Gates in the order r, z, n; the recurrent bias of n stands inside the reset gate.
-        const float* b = in(4).f32() + block * 3 * n;
-        const float reset = sigmoid(z[i] + r[i] + b[i]);
-        const float update = sigmoid(z[n + i] + r[n + i] + b[n + i]);
-        const float candidate = std::tanh(z[2 * n + i] + reset * (r[2 * n + i] + b[2 * n + i]));
+        const T* b = in(4).as<T>() + block * 3 * n;
+        const T reset = sigmoid(z[i] + r[i] + b[i]);
+        const T update = sigmoid(z[n + i] + r[n + i] + b[n + i]);
+        const T candidate = std::tanh(z[2 * n + i] + reset * (r[2 * n + i] + b[2 * n + i]));
         h[i] = (1 - update) * candidate + update * h[i];
       } else {
-        const float sum = z[i] + r[i];
-        h[i] = relu_ ? std::fmax(sum, 0.0f) : std::tanh(sum);
+        const T sum = z[i] + r[i];
+        h[i] = relu_ ? std::fmax(sum, T{0}) : std::tanh(sum);
       }
     }
   }
@@ -237,9 +243,9 @@ class Recurrent final : public Op {
 
 constexpr KernelEntry kTable[] = {
     {"fft", make_op<Fft>},
-    {"lstm", make_op<Recurrent<Cell::lstm>>},
-    {"gru", make_op<Recurrent<Cell::gru>>},
-    {"rnn", make_op<Recurrent<Cell::rnn>>},
+    {"lstm", make_real<Recurrent<Cell::lstm, float>, Recurrent<Cell::lstm, double>>},
+    {"gru", make_real<Recurrent<Cell::gru, float>, Recurrent<Cell::gru, double>>},
+    {"rnn", make_real<Recurrent<Cell::rnn, float>, Recurrent<Cell::rnn, double>>},
 };
 
 }  // namespace

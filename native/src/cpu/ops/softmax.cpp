@@ -1,4 +1,4 @@
-// Softmax and log-softmax along any axis. The last axis in f32 goes through the vector kernels.
+// Softmax and log-softmax along any axis, in f32 or f64. The last axis in f32 goes through the vector kernels.
 #include <cmath>
 
 #include "tables.h"
@@ -11,8 +11,8 @@ class Softmax final : public Op {
  public:
   explicit Softmax(const OpContext& context) : Op(context) {
     arity(1, 1, 1);
-    expect_type(c.in[0], DType::f32, "operand");
-    expect_type(c.out[0], DType::f32, "result");
+    if (in(0).dtype != DType::f64) expect_type(c.in[0], DType::f32, "operand");
+    expect_type(c.out[0], in(0).dtype, "result");
   }
   void bind() override {
     expect(in(0).rank > 0, "a scalar has no axis");
@@ -27,18 +27,19 @@ class Softmax final : public Op {
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * grain_;
     const size_t end = std::min(lanes_, begin + grain_);
-    const float* x = in(0).f32();
-    float* y = out().f32();
-    if (inner_ == 1 && !kLog) {
-      c.kernels.softmax(x, length_, 1.0f, y, length_, begin, end, length_);
-      return;
-    }
-    for (size_t lane = begin; lane < end; lane++) strided(x, y, lane / inner_ * length_ * inner_ + lane % inner_);
+    if (in(0).dtype == DType::f64) return lanes<double>(begin, end);
+    if (inner_ != 1 || kLog) return lanes<float>(begin, end);
+    c.kernels.softmax(in(0).f32(), length_, 1.0f, out().f32(), length_, begin, end, length_);
   }
 
  private:
-  void strided(const float* x, float* y, size_t base) const {
-    float largest = -INFINITY;
+  template <class T>
+  void lanes(size_t begin, size_t end) const {
+    for (size_t lane = begin; lane < end; lane++) strided(in(0).as<T>(), out().as<T>(), lane / inner_ * length_ * inner_ + lane % inner_);
+  }
+  template <class T>
+  void strided(const T* x, T* y, size_t base) const {
+    T largest = -INFINITY;
     for (size_t i = 0; i < length_; i++) largest = std::fmax(largest, x[base + i * inner_]);
     if (largest == -INFINITY) largest = 0;  // all masked: 0/0 below gives NaN, as the formula does
     double total = 0;
@@ -46,7 +47,7 @@ class Softmax final : public Op {
     const double log_total = std::log(total);
     for (size_t i = 0; i < length_; i++) {
       const double shifted = static_cast<double>(x[base + i * inner_]) - largest;
-      y[base + i * inner_] = static_cast<float>(kLog ? shifted - log_total : std::exp(shifted) / total);
+      y[base + i * inner_] = static_cast<T>(kLog ? shifted - log_total : std::exp(shifted) / total);
     }
   }
   size_t length_ = 0, inner_ = 1, lanes_ = 0, grain_ = 1;
