@@ -117,8 +117,8 @@ class DoublePool final : public PoolBase {
   void run(size_t, size_t item, Thread&) override {
     const size_t windows = w_.columns.windows;
     for (size_t row = item * grain_; row < std::min(rows_, (item + 1) * grain_); row++) {
-      const double* image = in(0).as<double>() + row / w_.rows.windows * w_.plane();
-      double* y = out().as<double>() + row * windows;
+      const double* image = in(0).template as<double>() + row / w_.rows.windows * w_.plane();
+      double* y = out().template as<double>() + row * windows;
       std::fill(y, y + windows, kNothing);
       for (size_t tap = 0; tap < w_.rows.taps; tap++) {
         size_t at;

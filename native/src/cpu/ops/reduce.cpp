@@ -88,7 +88,7 @@ class Reduction final : public Op {
         for (size_t i = begin; i < end; i++) out().f32()[i] /= static_cast<float>(split_.terms);
     } else {
       with_number(in(0).dtype, [&]<class T>(T) {
-        for (size_t i = begin; i < end; i++) out().as<T>()[i] = fold<T>(split_.base(i));
+        for (size_t i = begin; i < end; i++) out().template as<T>()[i] = fold<T>(split_.base(i));
       });
     }
   }
@@ -104,7 +104,7 @@ class Reduction final : public Op {
     double total = kHow == How::prod ? 1 : kHow == How::max ? -INFINITY : kHow == How::min ? INFINITY : 0;
     bool nan = false;
     split_.each_term(base, [&](size_t at) {
-      const double x = in(0).as<T>()[at];
+      const double x = in(0).template as<T>()[at];
       nan = nan || std::isnan(x);
       if (kHow == How::prod) total *= x;
       else if (kHow == How::max) total = std::max(total, x);
@@ -119,7 +119,7 @@ class Reduction final : public Op {
     uint64_t total = kHow == How::prod ? 1 : 0;
     T most = kHow == How::max ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
     split_.each_term(base, [&](size_t at) {
-      const T x = in(0).as<T>()[at];
+      const T x = in(0).template as<T>()[at];
       if (kHow == How::max) most = std::max(most, x);
       else if (kHow == How::min) most = std::min(most, x);
       else if (kHow == How::prod) total *= bits_of(x);
@@ -171,7 +171,7 @@ class ArgBest final : public AxisOp {
 
  protected:
   void lane(size_t index, size_t base) override {
-    with_number(in(0).dtype, [&]<class T>(T) { out().i32()[index] = best(in(0).as<T>(), base); });
+    with_number(in(0).dtype, [&]<class T>(T) { out().i32()[index] = best(in(0).template as<T>(), base); });
   }
 
  private:

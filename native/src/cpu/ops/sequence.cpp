@@ -161,19 +161,19 @@ class Recurrent final : public Op {
     T* to = from + sequence_;
     T* gates = to + sequence_;
     const size_t wide = directions_ * hidden_;
-    std::memcpy(from, in(0).as<T>() + row * steps_ * features_, steps_ * features_ * sizeof(T));
+    std::memcpy(from, in(0).template as<T>() + row * steps_ * features_, steps_ * features_ * sizeof(T));
     size_t weights_at = 0;
     size_t width = features_;
     for (size_t layer = 0; layer < layers_; layer++) {
       for (size_t direction = 0; direction < directions_; direction++) {
         const size_t block = layer * directions_ + direction;
-        pass(from, width, in(1).as<T>() + weights_at, to + direction * hidden_, block, row, direction == 1, gates);
+        pass(from, width, in(1).template as<T>() + weights_at, to + direction * hidden_, block, row, direction == 1, gates);
         weights_at += kGates * hidden_ * width;
       }
       std::swap(from, to);
       width = wide;
     }
-    std::memcpy(out(0).as<T>() + row * steps_ * wide, from, steps_ * wide * sizeof(T));
+    std::memcpy(out(0).template as<T>() + row * steps_ * wide, from, steps_ * wide * sizeof(T));
   }
 
  private:
@@ -189,8 +189,8 @@ class Recurrent final : public Op {
     T* recurrent = gates + rows;
     T* h = recurrent + rows;
     T* cell = h + hidden_;
-    const T* w_hh = in(2).as<T>() + block * rows * hidden_;
-    const T* bias = in(3).as<T>() + block * rows;
+    const T* w_hh = in(2).template as<T>() + block * rows * hidden_;
+    const T* bias = in(3).template as<T>() + block * rows;
     const size_t state = (block * batch_ + row) * hidden_;
     load(h, kFixed, state);
     if (kCell == Cell::lstm) load(cell, kFixed + 1, state);
@@ -203,13 +203,13 @@ class Recurrent final : public Op {
       advance(gates, recurrent, h, cell, block);
       std::memcpy(y + t * directions_ * hidden_, h, hidden_ * sizeof(T));
     }
-    std::memcpy(out(1).as<T>() + state, h, hidden_ * sizeof(T));
-    if constexpr (kCell == Cell::lstm) std::memcpy(out(2).as<T>() + state, cell, hidden_ * sizeof(T));
+    std::memcpy(out(1).template as<T>() + state, h, hidden_ * sizeof(T));
+    if constexpr (kCell == Cell::lstm) std::memcpy(out(2).template as<T>() + state, cell, hidden_ * sizeof(T));
   }
 
   void load(T* to, size_t operand, size_t at) const {
     if (maybe(operand) == nullptr) std::memset(to, 0, hidden_ * sizeof(T));
-    else std::memcpy(to, in(operand).as<T>() + at, hidden_ * sizeof(T));
+    else std::memcpy(to, in(operand).template as<T>() + at, hidden_ * sizeof(T));
   }
 
   void advance(const T* z, const T* r, T* h, T* cell, size_t block) const {
@@ -225,7 +225,7 @@ class Recurrent final : public Op {
         h[i] = output * std::tanh(cell[i]);
       } else if constexpr (kCell == Cell::gru) {
         // Gates in the order r, z, n; the recurrent bias of n stands inside the reset gate.
-        const T* b = in(4).as<T>() + block * 3 * n;
+        const T* b = in(4).template as<T>() + block * 3 * n;
         const T reset = sigmoid(z[i] + r[i] + b[i]);
         const T update = sigmoid(z[n + i] + r[n + i] + b[n + i]);
         const T candidate = std::tanh(z[2 * n + i] + reset * (r[2 * n + i] + b[2 * n + i]));

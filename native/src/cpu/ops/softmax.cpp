@@ -35,7 +35,7 @@ class Softmax final : public Op {
  private:
   template <class T>
   void lanes(size_t begin, size_t end) const {
-    for (size_t lane = begin; lane < end; lane++) strided(in(0).as<T>(), out().as<T>(), lane / inner_ * length_ * inner_ + lane % inner_);
+    for (size_t lane = begin; lane < end; lane++) strided(in(0).template as<T>(), out().template as<T>(), lane / inner_ * length_ * inner_ + lane % inner_);
   }
   template <class T>
   void strided(const T* x, T* y, size_t base) const {

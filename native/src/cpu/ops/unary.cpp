@@ -50,7 +50,7 @@ class Vector final : public Elementwise {
     const size_t begin = item * kGrain;
     const size_t n = std::min(kGrain, out().count - begin);
     if (out().dtype == DType::f32) return c.kernels.unary(kKind, in(0).f32() + begin, out().f32() + begin, n);
-    with_number(out().dtype, [&]<class T>(T) { each(in(0).as<T>() + begin, out().as<T>() + begin, n); });
+    with_number(out().dtype, [&]<class T>(T) { each(in(0).template as<T>() + begin, out().template as<T>() + begin, n); });
   }
 
  private:
