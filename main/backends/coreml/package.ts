@@ -110,13 +110,12 @@ export async function writePackage(
   signal?: AbortSignal,
 ): Promise<{ readonly modelBytes: number; readonly weightBytes: number }> {
   try {
+    // Closed only when whole: closing waits until the disk has it, which for what is abandoned would be gigabytes for nothing.
     const weights = await directory.file(WEIGHTS_PATH, blob.byteLength);
-    try {
-      await writeBlobFrame(blob, weights);
-      await writeWeights(weights);
-    } finally {
-      await weights.close();
-    }
+    await writeBlobFrame(blob, weights);
+    await writeWeights(weights);
+    throwIfCancelled(signal);
+    await weights.close();
     throwIfCancelled(signal);
     const model = modelBytes(await contents());
     await writeWhole(directory, MODEL_PATH, model);
@@ -132,11 +131,8 @@ export async function writePackage(
 
 async function writeWhole(directory: DirectoryWriter, path: string, bytes: Uint8Array): Promise<void> {
   const file = await directory.file(path, bytes.length);
-  try {
-    await file.write(0, bytes);
-  } finally {
-    await file.close();
-  }
+  await file.write(0, bytes);
+  await file.close();
 }
 
 /** A package read back: structure at once, weights on demand. */
