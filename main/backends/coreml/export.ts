@@ -18,7 +18,7 @@ import type { ShapeFlexibility } from "./flexible.ts";
 import { flexibleSizes, mergeSizes } from "./flexible.ts";
 import type { ModelMetadata } from "./interface.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
-import { modelLengthInSteps, writePackage } from "./package.ts";
+import { modelBytesInSteps, writePackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";
 import { systemOf, targetTitle } from "./plan/target.ts";
 import { bitsPerWeight, formText } from "./weights/forms.ts";
@@ -248,7 +248,7 @@ export function* previewInSteps(request: ExportRequest): Steps<ExportPreview> {
   return {
     ...weightSummary(lowered),
     exact: lowered.plan.weights.every(isSettled),
-    modelBytes: lowered.functions.length === 0 ? 0 : yield* modelLengthInSteps(contentsOf(request, lowered)),
+    modelBytes: lowered.functions.length === 0 ? 0 : (yield* modelBytesInSteps(contentsOf(request, lowered))).length,
   };
 }
 
@@ -281,7 +281,7 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
         phase("model", "Writing the program.");
       },
       async () => contentsOf(request, await inSlices(foldedProgram(request, sources, draft, reports, small))),
-      run.signal,
+      { signal: run.signal, inSlices: run.inSlices },
     );
     return {
       ...weightSummary(draft),

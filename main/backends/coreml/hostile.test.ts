@@ -1,12 +1,13 @@
 // A package is a file like any other: mutated models, manifests and paths end in coded errors, never in a crash or a hang.
 import { describe, expect, it } from "vitest";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { finish } from "../../ir/steps.ts";
 import { BlobPlan, MemorySink, memorySource, writeBlobFrame } from "./blob.ts";
 import { MilFunctionBuilder } from "./mil/builder.ts";
 import { NameTable } from "./mil/names.ts";
 import { tensorType } from "./mil/types.ts";
 import type { DirectoryReader } from "./package.ts";
-import { MANIFEST_PATH, MODEL_PATH, WEIGHTS_PATH, manifestText, modelBytes, openPackage } from "./package.ts";
+import { MANIFEST_PATH, MODEL_PATH, WEIGHTS_PATH, manifestText, modelBytesInSteps, openPackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import { simTensor } from "./simulator/tensor.ts";
 
@@ -26,7 +27,7 @@ async function goodFiles(): Promise<Map<string, Uint8Array>> {
   const program = { functions: [builder.finish()], buildInfo: {} };
   return new Map([
     [MANIFEST_PATH, encode(manifestText("test"))],
-    [MODEL_PATH, modelBytes({ program, opset: "CoreML8", defaultFunction: "main", metadata })],
+    [MODEL_PATH, finish(modelBytesInSteps({ program, opset: "CoreML8", defaultFunction: "main", metadata }))],
     [WEIGHTS_PATH, sink.bytes.slice()],
   ]);
 }

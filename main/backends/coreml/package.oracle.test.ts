@@ -73,7 +73,7 @@ function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
       };
       const fill = async (sink: Parameters<typeof writeWeights>[2]): Promise<void> =>
         void (await writeWeights(plan, source, sink));
-      await writePackage(await packageWriter(path), plan.blob, fill, () => contents, signal);
+      await writePackage(await packageWriter(path), plan.blob, fill, () => contents, { signal });
     },
   };
 }

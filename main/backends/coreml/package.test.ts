@@ -49,7 +49,7 @@ it.each(["during", "after"])("cancelled %s its weights, waits for no disk", asyn
     if (when === "during") throwIfCancelled(cancel.signal);
     return Promise.resolve();
   };
-  const writing = writePackage(directory(asked), new BlobPlan(), weights, () => CONTENTS, cancel.signal);
+  const writing = writePackage(directory(asked), new BlobPlan(), weights, () => CONTENTS, { signal: cancel.signal });
   await expect(writing).rejects.toMatchObject({ code: "CANCELLED" });
   expect(asked).toEqual(["open weight.bin", "abandon"]);
 });

@@ -5,13 +5,14 @@
 import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import { hashBytes, hashText } from "../../ir/hash.ts";
 import type { Steps } from "../../ir/steps.ts";
+import { finish } from "../../ir/steps.ts";
 import type { BlobPlan, PositionedSink, RangeSource } from "./blob.ts";
 import { BlobReader, writeBlobFrame } from "./blob.ts";
 import { CoreML } from "./generated/proto.js";
 import type { Flexibility, FunctionInterface, ModelMetadata } from "./interface.ts";
 import { descriptionMessage, interfaceOf, interfacesFrom } from "./interface.ts";
 import { malformed, programFrom } from "./mil/fromProto.ts";
-import { fieldLength, programLengthInSteps, programMessage } from "./mil/toProto.ts";
+import { programBytesInSteps } from "./mil/toProto.ts";
 import type { MilOpset, MilProgram } from "./mil/types.ts";
 import { MIL_OPSETS } from "./mil/types.ts";
 
@@ -77,25 +78,26 @@ function modelFrame(contents: PackageContents): CoreML.Specification.Model.$Prop
   };
 }
 
-/** How long `modelBytes` is. */
-export function* modelLengthInSteps(contents: PackageContents): Steps<number> {
-  const frame = CoreML.Specification.Model.encode(modelFrame(contents)).finish().length;
-  // The number of `mlProgram` takes two bytes.
-  return frame + fieldLength(yield* programLengthInSteps(contents.program), 2);
-}
+/** The tag of `mlProgram`, field 502 of a model. */
+const PROGRAM_TAG = 502 * 8 + 2;
 
 /** The serialised model. */
-export function modelBytes(contents: PackageContents): Uint8Array {
-  const bytes = CoreML.Specification.Model.encode({
-    ...modelFrame(contents),
-    mlProgram: programMessage(contents.program),
-  }).finish();
+export function* modelBytesInSteps(contents: PackageContents): Steps<Uint8Array> {
+  const program = yield* programBytesInSteps(contents.program);
+  const bytes = CoreML.Specification.Model.encode(modelFrame(contents)).uint32(PROGRAM_TAG).bytes(program).finish();
   if (bytes.length > MAX_MODEL_BYTES)
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
       `[mlpackage] the program takes ${bytes.length} bytes, protobuf holds ${MAX_MODEL_BYTES}`,
     );
   return bytes;
+}
+
+/** How a write can be stopped, and how it lets others cut in. */
+export interface PackageRun {
+  readonly signal?: AbortSignal | undefined;
+  /** Runs what takes long without waiting for anything; all at once without it. */
+  readonly inSlices?: (<T>(steps: Steps<T>) => Promise<T>) | undefined;
 }
 
 /**
@@ -107,7 +109,7 @@ export async function writePackage(
   blob: BlobPlan,
   writeWeights: (sink: PositionedSink) => Promise<void>,
   contents: () => PackageContents | Promise<PackageContents>,
-  signal?: AbortSignal,
+  { signal, inSlices }: PackageRun = {},
 ): Promise<{ readonly modelBytes: number; readonly weightBytes: number }> {
   try {
     // Closed only when whole: closing waits until the disk has it, which for what is abandoned would be gigabytes for nothing.
@@ -117,7 +119,8 @@ export async function writePackage(
     throwIfCancelled(signal);
     await weights.close();
     throwIfCancelled(signal);
-    const model = modelBytes(await contents());
+    const steps = modelBytesInSteps(await contents());
+    const model = inSlices === undefined ? finish(steps) : await inSlices(steps);
     await writeWhole(directory, MODEL_PATH, model);
     await writeWhole(directory, MANIFEST_PATH, new TextEncoder().encode(manifestText(hashBytes(model))));
     throwIfCancelled(signal);

@@ -111,7 +111,7 @@ export async function packageRoute(route: Route, engine: CpuEngine, path: string
         userDefined: {},
       },
     }),
-    signal,
+    { signal },
   );
 }
 

@@ -16,7 +16,6 @@ import type {
 } from "./types.ts";
 import { MIL_DTYPES, tensorType } from "./types.ts";
 
-type Message = CoreML.Specification.MILSpec.Program.$Properties;
 type ValueMessage = CoreML.Specification.MILSpec.Value.$Properties;
 type TypeMessage = CoreML.Specification.MILSpec.ValueType.$Properties;
 type TensorMessage = CoreML.Specification.MILSpec.TensorType.$Properties;
@@ -119,14 +118,6 @@ function operationMessage(op: MilOperation): CoreML.Specification.MILSpec.Operat
   return { type: op.type, inputs, outputs: op.outputs.map(named), attributes, ...(blocks ? { blocks } : {}) };
 }
 
-function functionMessage(f: MilFunction): CoreML.Specification.MILSpec.Function.$Properties {
-  return {
-    inputs: f.inputs.map(named),
-    opset: f.opset,
-    block_specializations: { [f.opset]: { outputs: [...f.outputs], operations: f.operations.map(operationMessage) } },
-  };
-}
-
 /** The `buildInfo` dictionary, the only program attribute that tools accept. */
 function buildInfo(pairs: Readonly<Record<string, string>>): ValueMessage {
   const string: TypeMessage = { tensorType: tensorMessage("string", []) };
@@ -142,34 +133,35 @@ function buildInfo(pairs: Readonly<Record<string, string>>): ValueMessage {
   };
 }
 
-export function programMessage(program: MilProgram): Message {
-  const functions: Record<string, CoreML.Specification.MILSpec.Function.$Properties> = {};
-  for (const f of program.functions) functions[f.name] = functionMessage(f);
-  const info = Object.keys(program.buildInfo).length > 0;
-  return { version: 1, functions, ...(info ? { attributes: { buildInfo: buildInfo(program.buildInfo) } } : {}) };
-}
-
-const varintLength = (value: number): number => (value < 128 ? 1 : 1 + varintLength(Math.floor(value / 128)));
-/** Bytes of a message, text or bytes inside another message; `tag` are those of its number. */
-export const fieldLength = (length: number, tag = 1): number => tag + varintLength(length) + length;
-
 /** Operators between two pauses. */
 const SLICE = 256;
+/** The tag of a field that holds a message, text or bytes. */
+const held = (field: number): number => field * 8 + 2;
 
-/** How long the program's message is, without making it: operator by operator, for whoever has others to answer. */
-export function* programLengthInSteps(program: MilProgram): Steps<number> {
-  const { Block, Function, Operation, Program } = CoreML.Specification.MILSpec;
-  let total = Program.encode(programMessage({ ...program, functions: [] })).finish().length;
-  for (const f of program.functions) {
-    let block = Block.encode({ outputs: [...f.outputs] }).finish().length;
-    for (const [i, op] of f.operations.entries()) {
-      if (i % SLICE === 0) yield;
-      block += fieldLength(Operation.encode(operationMessage(op)).finish().length);
-    }
-    const frame = Function.encode({ inputs: f.inputs.map(named), opset: f.opset }).finish().length;
-    const specialised = fieldLength(fieldLength(f.opset.length) + fieldLength(block));
-    // Names are ASCII.
-    total += fieldLength(fieldLength(f.name.length) + fieldLength(frame + specialised));
+function* blockBytes(f: MilFunction): Steps<Uint8Array> {
+  const { Block, Operation } = CoreML.Specification.MILSpec;
+  const writer = Block.encode({ outputs: [...f.outputs] });
+  for (const [i, op] of f.operations.entries()) {
+    if (i % SLICE === 0) yield;
+    Operation.encode(operationMessage(op), writer.uint32(held(3)).fork()).ldelim();
   }
-  return total;
+  return writer.finish();
+}
+
+/**
+ * The program as bytes, operator by operator, for whoever has others to answer: the generated encoder would take it as one message.
+ * Fields stand in the order of their numbers, as that would write them.
+ */
+export function* programBytesInSteps(program: MilProgram): Steps<Uint8Array> {
+  const { Function, Program } = CoreML.Specification.MILSpec;
+  const writer = Program.encode({ version: 1 });
+  for (const f of program.functions) {
+    const body = Function.encode({ inputs: f.inputs.map(named), opset: f.opset });
+    const block = yield* blockBytes(f);
+    body.uint32(held(3)).fork().uint32(held(1)).string(f.opset).uint32(held(2)).bytes(block).ldelim();
+    writer.uint32(held(2)).fork().uint32(held(1)).string(f.name).uint32(held(2)).bytes(body.finish()).ldelim();
+  }
+  if (Object.keys(program.buildInfo).length > 0)
+    Program.encode({ attributes: { buildInfo: buildInfo(program.buildInfo) } }, writer);
+  return writer.finish();
 }
