@@ -94,82 +94,106 @@ RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total
   }
 }
 
-// What stands before the quants of four chunks: in each lane of 128 bits the scales of a chunk, then its mins, as bytes.
-struct Heads45 {
-  __m512i scales;
-  __m256 d;  // d and dmin of the first chunk, of the second, and so on
+// Four chunks of a row whose products with the only token there is are known but not yet scaled, and what stands before their quants: in
+// each lane of 128 bits d, dmin, and the scales and mins of a chunk.
+struct Four45 {
+  __m512i products[4];
+  __m512i heads;
 };
-template <class Block>
-RLX_INLINE Heads45 heads45(const Block* b) {
-  __m512i all = _mm512_zextsi128_si512(load128(&b[0]));
-  all = _mm512_inserti32x4(all, load128(&b[1]), 1);
-  all = _mm512_inserti32x4(all, load128(&b[2]), 2);
-  all = _mm512_inserti32x4(all, load128(&b[3]), 3);
-  // The same as unpack_scales. Of its words a b c: a c b c, of which whole bytes, low and high nibbles and what lies two bits further
-  // up are taken; the upper halves are composed of two of these.
-  const __m512i words = _mm512_shuffle_epi32(all, static_cast<_MM_PERM_ENUM>(1 | 3 << 2 | 2 << 4 | 3 << 6));
+
+// The scales of four chunks, then their mins, as bytes in each lane of 128 bits. The same as unpack_scales: of the words a b c, a c b c, of which whole
+// bytes, low and high nibbles and what lies two bits further up are taken; the upper halves are composed of two of these.
+RLX_INLINE __m512i scales_and_mins(__m512i heads) {
+  const __m512i words = _mm512_shuffle_epi32(heads, static_cast<_MM_PERM_ENUM>(1 | 3 << 2 | 2 << 4 | 3 << 6));
   const long long whole_low = 0x3830282018100800, whole_high = 0x3c342c2418100800, two_up = 0x1a120a021a120a02;
   const __m512i lower = _mm512_multishift_epi64_epi8(
       _mm512_setr_epi64(whole_low, whole_high, whole_low, whole_high, whole_low, whole_high, whole_low, whole_high), words);
   const __m512i upper = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(two_up), words);
   const __m512i of_lower = _mm512_set1_epi64(0x0f0f0f0fffffffff);
   const __m512i bytes = _mm512_ternarylogic_epi64(of_lower, lower, upper, 0xca);  // of_lower ? lower : upper
+  return _mm512_and_si512(bytes, _mm512_set1_epi8(0x3f));
+}
+// d and dmin of the first chunk, of the second, and so on.
+RLX_INLINE __m256 factors_of(__m512i heads) {
   const __m512i firsts = _mm512_castsi128_si512(_mm_setr_epi32(0, 4, 8, 12));
-  return {_mm512_and_si512(bytes, _mm512_set1_epi8(0x3f)), _mm256_cvtph_ps(_mm512_castsi512_si128(_mm512_permutexvar_epi32(firsts, all)))};
+  return _mm256_cvtph_ps(_mm512_castsi512_si128(_mm512_permutexvar_epi32(firsts, heads)));
 }
 
-// For vpermb with every second byte zero: lanes of 16 bits with the scales of a chunk of four, each four times; and with the mins of a
-// pair of chunks, each twice.
-RLX_INLINE __m512i scales_of(__m512i heads, int chunk) {
+// For vpermb with every second byte zero: lanes of 16 bits with the scales of a chunk of four, each four times; and with one half of the mins of
+// each chunk in its lane of 128 bits, each twice.
+RLX_INLINE __m512i scales_of(__m512i bytes, int chunk) {
   const auto q = [chunk](int i) RLX_LAMBDA { return 0x0001000100010001ll * (16 * chunk + i); };
-  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), heads);
+  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), bytes);
 }
-RLX_INLINE __m512i mins_of(__m512i heads, int pair) {
-  const auto q = [pair](int i) RLX_LAMBDA {
-    const long long at = 16 * (2 * pair + i / 4) + 8 + 2 * (i % 4);
+RLX_INLINE __m512i mins_of(__m512i bytes, int half) {
+  const auto q = [half](int i) RLX_LAMBDA {
+    const long long at = 16 * (i / 2) + 8 + 4 * half + 2 * (i % 2);
     return 0x00010001ll * at | (0x00010001ll * (at + 1)) << 32;
   };
-  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), heads);
+  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), bytes);
 }
 
-// Four chunks against the only token there is: what stands before their quants is unpacked at once, with half as many instructions. It
-// comes last, though it lies first: a walk with steps back is read more slowly.
-template <class Block>
-RLX_INLINE void add_four45(const Block* blocks, const ActView& act, size_t c, F* total) {
-  __m512i products[4];
-  unrolled<4>([&](auto i) RLX_LAMBDA { products[i] = products45(quants45(blocks[i]), act.planes(c + i, 0)); });
-  const Heads45 heads = heads45(blocks);
+// Chunk i of them.
+template <class Block, int i>
+RLX_INLINE void multiply45(const Block* blocks, const ActView& act, size_t c, Four45& four) {
+  const __m128i head = load128(&blocks[i]);
+  if constexpr (i == 0) four.heads = _mm512_zextsi128_si512(head);
+  else four.heads = _mm512_inserti32x4(four.heads, head, i);
+  four.products[i] = products45(quants45(blocks[i]), act.planes(c + i, 0));
+}
+
+// Scales four chunks, while `also(i)` does something else between them: the vector units then have work of all kinds.
+template <class Also>
+RLX_INLINE void scale45(const Four45& four, const ActView& act, size_t c, F* total, Also also) {
   const __m256 scales = _mm256_castps128_ps256(_mm_loadu_ps(act.scales(c)));
-  const __m256 ds = _mm256_mul_ps(heads.d, _mm256_permutevar8x32_ps(scales, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)));
+  const __m256 ds = _mm256_mul_ps(factors_of(four.heads), _mm256_permutevar8x32_ps(scales, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)));
+  const __m512i bytes = scales_and_mins(four.heads);
   // Through memory, whose side can spread them and has the time.
   alignas(32) float each[8];
   _mm256_store_ps(each, ds);
-  __asm__("" : : "r"(each) : "memory");
+  __asm__("" : "+m"(each));
   unrolled<4>([&](auto i) RLX_LAMBDA {
-    const __m512i factors = _mm512_mullo_epi16(scales_of(heads.scales, i), load512(act.planes(c + i, 0) + kChunk));
-    *total = ffma(_mm512_cvtepi32_ps(_mm512_dpwssd_epi32(_mm512_setzero_si512(), products[i], factors)), fset(each[2 * i]), *total);
+    also(i);
+    const __m512i factors = _mm512_mullo_epi16(scales_of(bytes, i), load512(act.planes(c + i, 0) + kChunk));
+    *total = ffma(_mm512_cvtepi32_ps(_mm512_dpwssd_epi32(_mm512_setzero_si512(), four.products[i], factors)), fset(each[2 * i]), *total);
   });
-  unrolled<2>([&](auto pair) RLX_LAMBDA {
-    const __m512i low = _mm512_madd_epi16(mins_of(heads.scales, pair), load512(act.sums16(c + 2 * pair)));
-    constexpr int a = 4 * pair + 1, b = a + 2;  // dmin of these
-    const __m512i which = _mm512_setr_epi32(a, a, a, a, a, a, a, a, b, b, b, b, b, b, b, b);
-    *total = ffma(_mm512_cvtepi32_ps(low), _mm512_permutexvar_ps(which, _mm512_castps256_ps512(ds)), *total);
-  });
+  const __m512i first = load512(act.sums16(c)), last = load512(act.sums16(c + 2));
+  const __m512i low = _mm512_dpwssd_epi32(_mm512_madd_epi16(mins_of(bytes, 0), starts_of(first, last)), mins_of(bytes, 1), ends_of(first, last));
+  const __m512i which = _mm512_setr_epi32(1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7);  // dmin of these
+  *total = ffma(_mm512_cvtepi32_ps(low), _mm512_permutexvar_ps(which, _mm512_castps256_ps512(ds)), *total);
 }
 
-// A row of `Fours` times four chunks, or of any number of them.
+// Rows of `Fours` times four chunks, or of any number of them, against the only token there is; totals of each row. Each four is multiplied while the one before it is
+// scaled, and memory is still walked in order.
 inline constexpr size_t kAnyFours = 0;
 template <class Block, size_t Fours>
-RLX_INLINE void row_fours45(const RowsTask& task, const uint8_t* row, F* total) {
-  *total = fzero();
-  const auto add = [&](size_t four) RLX_LAMBDA {
-    ask_ahead<4 * sizeof(Block)>(task.ask, row + four * 4 * sizeof(Block));
-    add_four45(reinterpret_cast<const Block*>(row) + 4 * four, task.act, 4 * four, total);
+RLX_INLINE void rows_in_fours45(const RowsTask& task, const uint8_t* row, size_t rows, F* totals) {
+  const size_t fours = Fours == kAnyFours ? task.k / (4 * kChunk) : Fours;
+  const auto multiply = [&](const uint8_t* of_row, size_t f, auto i, Four45& four) RLX_LAMBDA {
+    const uint8_t* piece = of_row + f * 4 * sizeof(Block);
+    if constexpr (i == 0) ask_ahead<4 * sizeof(Block)>(task.ask, piece);
+    multiply45<Block, i>(reinterpret_cast<const Block*>(piece), task.act, 4 * f, four);
   };
-  if constexpr (Fours == kAnyFours) {
-    for (size_t four = 0; four < task.k / (4 * kChunk); ++four) add(four);
-  } else {
-    unrolled<Fours>(add);
+  Four45 four;
+  unrolled<4>([&](auto i) RLX_LAMBDA { multiply(row, 0, i, four); });
+  for (size_t r = 0; r < rows; ++r) {
+    if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
+    F total = fzero();
+    const auto step = [&](size_t f) RLX_LAMBDA {
+      const bool ends_row = f + 1 == fours;
+      if (ends_row && r + 1 == rows) return scale45(four, task.act, 4 * f, &total, [](auto) RLX_LAMBDA {});
+      const uint8_t* next_row = ends_row ? row + task.row_bytes : row;
+      Four45 next;
+      scale45(four, task.act, 4 * f, &total, [&](auto i) RLX_LAMBDA { multiply(next_row, ends_row ? 0 : f + 1, i, next); });
+      four = next;
+    };
+    if constexpr (Fours == kAnyFours) {
+      for (size_t f = 0; f < fours; ++f) step(f);
+    } else {
+      unrolled<Fours>(step);
+    }
+    totals[r] = total;
+    row += task.row_bytes;
   }
 }
 
@@ -200,11 +224,6 @@ struct Chunk6 {
   __m128 d;
 };
 
-// Low and high nibbles, in turn by lanes of 128 bits.
-RLX_INLINE __m512i nibbles_in_turn() {
-  const long long l = kLowNibble, h = kHighNibble;
-  return _mm512_setr_epi64(l, l, h, h, l, l, h, h);
-}
 // Two bits of each byte moved to bits 4 and 5: those from `first` on, in every second lane of 128 bits four further up.
 RLX_INLINE __m512i bits_to_top(int first) {
   const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (24 + bit) | 1ull << (17 + bit)); };
@@ -219,20 +238,21 @@ RLX_INLINE __m512i scales_at(__m256i scales, int first) {
 }
 
 RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
-  const __m512i nibbles = nibbles_in_turn();
+  // Low and high nibbles in turn by lanes of 128 bits.
+  const __m512i counts = _mm512_setr_epi64(0, 0, 4, 4, 0, 0, 4, 4), low4 = _mm512_set1_epi8(15);
   const __m512i x = load512_once(b.ql), y = load512_once(b.ql + 64), top = load512_once(b.qh);
   const __m512i tops[2] = {_mm512_shuffle_i64x2(top, top, 0xa0), _mm512_shuffle_i64x2(top, top, 0xf5)};
-  const __m512i q[4] = {_mm512_shuffle_i64x2(x, y, 0x00), _mm512_shuffle_i64x2(x, y, 0x55),
-                        _mm512_shuffle_i64x2(x, y, 0xaa), _mm512_shuffle_i64x2(x, y, 0xff)};
+  const auto quants = [&](__m512i q, __m512i of_top, int first) RLX_LAMBDA {
+    const __m512i two_bits = _mm512_gf2p8affine_epi64_epi8(of_top, bits_to_top(first), 0);
+    return _mm512_ternarylogic_epi64(_mm512_srlv_epi64(q, counts), low4, two_bits, 0xea);  // nibble & 15 | two_bits
+  };
   Chunk6 r;
   r.scales = _mm256_cvtepi8_epi16(load128(b.scales));
-  for (int i = 0; i < 2; ++i) {
-    r.even[i] = _mm512_or_si512(_mm512_gf2p8affine_epi64_epi8(q[i], nibbles, 0),
-                                _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(0), 0));
-    r.odd[i] = _mm512_or_si512(_mm512_gf2p8affine_epi64_epi8(q[2 + i], nibbles, 0),
-                               _mm512_gf2p8affine_epi64_epi8(tops[i], bits_to_top(2), 0));
-    r.scale[i] = scales_at(r.scales, i);
-  }
+  r.even[0] = quants(_mm512_shuffle_i64x2(x, y, 0x00), tops[0], 0);
+  r.even[1] = quants(_mm512_shuffle_i64x2(x, y, 0x55), tops[1], 0);
+  r.odd[0] = quants(_mm512_shuffle_i64x2(x, y, 0xaa), tops[0], 2);
+  r.odd[1] = quants(_mm512_shuffle_i64x2(x, y, 0xff), tops[1], 2);
+  for (int i = 0; i < 2; ++i) r.scale[i] = scales_at(r.scales, i);
   r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(load_u16(b.d)));
   return r;
 }

@@ -54,7 +54,13 @@ void rows_block32(const RowsTask& task) {
 }
 template <class Block, size_t Fours>
 void rows_fours45(const RowsTask& task) {
-  by_sixteen<1>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_fours45<Block, Fours>(task, row, total); });
+  for (size_t r0 = 0; r0 < task.rows; r0 += W) {
+    const size_t n = min_size(W, task.rows - r0);
+    F totals[W];
+    rows_in_fours45<Block, Fours>(task, task.w + r0 * task.row_bytes, n, totals);
+    for (size_t r = n; r < W; ++r) totals[r] = fzero();
+    fstore(task.out + r0, fsum_each(totals));
+  }
 }
 template <class Block, int T>
 void rows_q45(const RowsTask& task) {
