@@ -1,6 +1,7 @@
 #include "asking.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 namespace rlx {
@@ -32,6 +33,12 @@ Asking* Asking::of(const kernels::Dispatch& kernels, Type type, size_t k) {
   return all[place].get();
 }
 
+Asking::Asking(Ask usual) : usual_(usual), best_(usual) {
+  size_t which = 0;
+  for (const Ask way : {Ask::near, Ask::far, Ask::none})
+    if (way != usual && which < kOthers) others_[which++].way = way;
+}
+
 float Asking::Shares::median() const {
   std::array<float, kKept> sorted = values;
   const auto end = sorted.begin() + static_cast<ptrdiff_t>(std::min(count, kKept)), middle = sorted.begin() + (end - sorted.begin()) / 2;
@@ -39,27 +46,37 @@ float Asking::Shares::median() const {
   return *middle;
 }
 
-void Asking::compared(float share, bool near_first) {
+// A memory that gets slower from one token to the next makes one median larger and the other smaller by the same factor.
+float Asking::Other::share() const { return std::sqrt(usual_first.median() * other_first.median()); }
+
+void Asking::compared(size_t which, float share, bool other_first) {
   const std::lock_guard lock(mutex_);
-  Shares& shares = near_first ? near_first_ : usual_first_;
-  shares.values[shares.count++ % Shares::kKept] = share;
-  if (usual_first_.count < kFew || near_first_.count < kFew) return;
-  // A memory that gets slower from one token to the next makes one median larger and the other smaller by the same factor.
-  best_.store(usual_first_.median() * near_first_.median() < kBetter * kBetter ? Ask::near : usual_, std::memory_order_relaxed);
+  (other_first ? others_[which].other_first : others_[which].usual_first).add(share);
+  Ask best = usual_;
+  float least = kBetter;
+  for (const Other& other : others_) {
+    if (!other.is_known() || other.share() >= least) continue;
+    best = other.way;
+    least = other.share();
+  }
+  best_.store(best, std::memory_order_relaxed);
 }
 
 void Trial::begin() {
-  const size_t at = run_++ % kPeriod;
+  const size_t at = run_++;
   const double rate = rows_ > 0 ? seconds_ / rows_ : 0;
   rows_ = seconds_ = 0;
-  if (at == kSecond) first_ = rate;
-  if (at == kSecond + 1) {
+  if (at == starts_ + 1) first_ = rate;
+  if (at == starts_ + 2) {
     // A thread that found nothing to do in one of the two has nothing to compare.
-    if (first_ > 0 && rate > 0) asking_->compared(static_cast<float>(near_first_ ? first_ / rate : rate / first_), near_first_);
-    near_first_ = !near_first_;
+    if (first_ > 0 && rate > 0) asking_->compared(which_, static_cast<float>(other_first_ ? first_ / rate : rate / first_), other_first_);
+    which_ = (which_ + 1) % Asking::kOthers;
+    if (which_ == 0) other_first_ = !other_first_;
+    const bool all_at_first = at < kFirst + 2 * Asking::kOthers;
+    starts_ = all_at_first ? at : (at / kPeriod + 1) * kPeriod + kFirst;
   }
-  timed_ = at == kFirst || at == kSecond;
-  ask_ = !timed_ ? asking_->best() : (at == kFirst) == near_first_ ? Ask::near : asking_->usual();
+  timed_ = at == starts_ || at == starts_ + 1;
+  ask_ = !timed_ ? asking_->best() : (at == starts_) == other_first_ ? asking_->other(which_) : asking_->usual();
 }
 
 }  // namespace rlx

@@ -139,7 +139,7 @@ class LinearBase : public Op {
     m.asking = Asking::of(c.kernels, m.type, k_);
     if (m.gate_w != nullptr) m.gate_asking = Asking::of(c.kernels, m.gate_type, k_);
     const bool one_kind = m.gate_w == nullptr || m.gate_asking == m.asking;
-    if (m.asking != nullptr && one_kind && m.trials.empty()) m.trials.assign(c.threads, Trial(*m.asking, m.asking->begins_near()));
+    if (m.asking != nullptr && one_kind && m.trials.empty()) m.trials.assign(c.threads, Trial(*m.asking, m.asking->begins_with_other()));
     m.chunk = std::max(kernels::kRowStep, ceil_div(chunk, kernels::kRowStep) * kernels::kRowStep);
     m.first_item = items_;
     items_ += ceil_div(m.rows, m.chunk);
