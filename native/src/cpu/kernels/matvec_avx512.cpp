@@ -66,6 +66,7 @@ template <class Block, int T>
 void rows_q45(const RowsTask& task) {
   if (T == 1 && task.act.tokens == 1 && task.k % (4 * kChunk) == 0) {
     switch (task.k / (4 * kChunk)) {
+      case 0: break;  // rows of no length have no first four chunks
       case 1: return rows_fours45<Block, 1>(task);
       case 2: return rows_fours45<Block, 2>(task);
       case 3: return rows_fours45<Block, 3>(task);
