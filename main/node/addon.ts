@@ -13,6 +13,8 @@ import type {
   SessionBytes,
   SessionHandle,
   SessionOptions,
+  StoredRows,
+  StoredSums,
   WeightsHandle,
 } from "../backends/cpu/engine.ts";
 import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "../backends/cpu/kernels.ts";
@@ -23,7 +25,7 @@ import type { CpuWeights } from "./settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/binding/addon.cpp. */
-const ABI = 4;
+const ABI = 5;
 
 /** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
@@ -50,6 +52,7 @@ interface NativeAddon {
   dispose(handle: number): boolean;
   dequantize(type: string, bytes: Uint8Array, target: Float32Array, isa?: string): void;
   halve(type: string, values: Float32Array, target: Uint16Array, isa?: string): void;
+  storedError(rows: StoredRows, isa?: string): Started<StoredSums>;
   bandwidth(threads: number, bytes: number, seconds: number): Started<number>;
 }
 
@@ -189,6 +192,7 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
       planHandle(guarded(() => native.loadPlan(bytes, weights === null ? null : idOf(weights)))),
     dequantize: (type, bytes, target) => guarded(() => native.dequantize(type, bytes, target, isa)),
     halve: (type, values, target) => guarded(() => native.halve(type, values, target, isa)),
+    storedError: (rows, signal) => awaited(() => native.storedError(rows, isa), signal),
     readBandwidth: (threads, bytes, seconds, signal) =>
       awaited(() => native.bandwidth(threads, bytes, seconds), signal),
   };

@@ -339,6 +339,7 @@ int main() {
   test_handles();
   test_memory();
   core_tests::test_mapped_files();
+  core_tests::test_stored_error();
   test_philox();
   test_asking();
   test_who_asks();

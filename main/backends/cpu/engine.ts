@@ -150,6 +150,36 @@ export interface KernelNote {
   readonly how: string;
 }
 
+/** Rows of a weight and how a Core ML package stores them: (scale·(code − offset) + rest)·unfold, or value·unfold. */
+export interface StoredRows {
+  readonly type: ElementType;
+  readonly original: Uint8Array;
+  /** Elements: whole blocks, and whole groups where there are codes. */
+  readonly count: number;
+  /** fp16 and fp32 are values, which have no parts beside them. */
+  readonly codes: "fp16" | "fp32" | "int4" | "uint4" | "int8" | "uint8";
+  readonly data: Uint8Array;
+  /** Elements for each scale, offset and rest. */
+  readonly group: number;
+  /** With scales of fp16 the product is rounded to fp16. */
+  readonly scales: "fp16" | "fp32";
+  readonly scale?: Uint8Array;
+  readonly offsets: "none" | "uint4" | "fp32";
+  readonly offset?: Uint8Array;
+  /** fp16. */
+  readonly rest?: Uint8Array;
+  readonly unfold: number;
+}
+
+export interface StoredSums {
+  /** Sum of the squares of the rows' own values, and of the differences from them. */
+  readonly energy: number;
+  readonly error: number;
+  /** Elements in neither sum: not finite in the rows, and finite there but not as they are stored. */
+  readonly notFinite: number;
+  readonly overflowed: number;
+}
+
 export interface CpuEngine {
   /** The instruction set in use, and all that this machine can run. */
   readonly isa: string;
@@ -162,6 +192,11 @@ export interface CpuEngine {
   /** Exact values of packed or half rows; `target` decides how many. */
   dequantize(type: ElementType, bytes: Uint8Array, target: Float32Array): void;
   halve(type: "f16" | "bf16", values: Float32Array, target: Uint16Array): void;
+  /**
+   * What the stored bytes of rows decode to against the rows' own values, element by element, on a thread that no session uses.
+   * Nobody may change the arrays, or give them away, before the promise settles.
+   */
+  storedError(rows: StoredRows, signal?: AbortSignal): Promise<StoredSums>;
   /** Bytes per second that this many threads read from memory: the roof of a profile. */
   readBandwidth(threads: number, bytes: number, seconds: number, signal?: AbortSignal): Promise<number>;
 }

@@ -256,7 +256,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   {
     line: "compile FILE -o DIR/sample.mlpackage --overwrite",
     json: z.object({ path: text, bytes: number, functions: z.array(text), weights: z.array(z.any()).length(46) }),
-    says: /46 weights, largest error [^,]*, measured on 16 rows of each at most\.[^]*sample\.mlpackage: 5\.47 MB[^]*functions decode, prefill/,
+    says: /46 weights, largest error [^,]*, measured on all elements\.[^]*sample\.mlpackage: 5\.47 MB[^]*functions decode, prefill/,
   },
   {
     line: 'run FILE -p "Once upon a" -n 6 --seed 1 --temperature 0',

@@ -57,7 +57,7 @@ export function exportHandlers(parts: ExportParts): {
           const steps = during<ExportProgress, ExportReport>((emit) => {
             const exporting = exportModel(open, planTarget(open, target, "decode"), {
               path: where,
-              engine: parts.cpu.engine(),
+              engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
               flexibility: parts.flexibility,
               note: parts.note,
               signal,
@@ -122,7 +122,6 @@ function doneItem(
 ): Extract<ExportItem, { readonly kind: "done" }> {
   const bytes = report.weightBytes + report.modelBytes;
   const source = model.file?.byteLength ?? report.sourceBytes;
-  const worst = Math.max(0, ...report.weights.map((weight) => weight.rmsError));
   return {
     kind: "done",
     path,
@@ -130,7 +129,7 @@ function doneItem(
     ratioToSource: bytes / source,
     seconds: figure(report.seconds, "seconds", "measured", "this export, once"),
     functions: [...report.functions],
-    sentence: `${report.weights.length} weights, largest error ${worst === 0 ? "none" : `${(worst * 100).toPrecision(2)} %`}, measured on ${measuredRows(report.weights)}.`,
+    sentence: weightsSentence(report.weights),
     weights: report.weights.map((weight) => ({
       name: weight.name,
       source: weight.type.toUpperCase(),
@@ -138,15 +137,41 @@ function doneItem(
       bitsPerWeight: weight.bitsPerWeight,
       bytes: weight.storedBytes,
       relativeRms: weight.rmsError,
-      note: weight.fold === 0 ? null : `scaled by 2^${weight.fold} to keep small scales`,
+      note: weightNote(weight),
     })),
   };
 }
 
-/** Errors are those of sampled rows where there are more of them. */
+/** One sentence on what the mapping cost, and one more where numbers were lost altogether. */
+export function weightsSentence(weights: ExportReport["weights"]): string {
+  const worst = Math.max(0, ...weights.map(({ rmsError }) => rmsError));
+  const error = worst === 0 ? "none" : `${(worst * 100).toPrecision(2)} %`;
+  const overflowed = weights.reduce((sum, weight) => sum + weight.overflowed, 0);
+  return [
+    `${weights.length} weights, largest error ${error}, measured on ${measuredRows(weights)}.`,
+    ...(overflowed === 0 ? [] : [`${overflowText(overflowed)}.`]),
+  ].join(" ");
+}
+
+/** Errors are those of sampled rows where no native engine was built, and there are more rows. */
 function measuredRows(weights: ExportReport["weights"]): string {
-  if (weights.every(({ rows, rowsMeasured }) => rowsMeasured === rows)) return "all rows";
-  return `${Math.max(...weights.map(({ rowsMeasured }) => rowsMeasured))} rows of each at most`;
+  if (weights.every(({ rows, rowsMeasured }) => rowsMeasured === rows)) return "all elements";
+  const most = Math.max(...weights.map(({ rowsMeasured }) => rowsMeasured));
+  return `${most} rows of each at most, because no native engine was built`;
+}
+
+const overflowText = (count: number): string =>
+  `${count} ${count === 1 ? "element is" : "elements are"} too large for what the package stores`;
+
+export function weightNote({ fold, notFinite, overflowed }: ExportReport["weights"][number]): string | null {
+  const notes = [
+    ...(fold === 0 ? [] : [`scaled by 2^${fold} to keep small scales`]),
+    ...(notFinite === 0
+      ? []
+      : [`${notFinite} ${notFinite === 1 ? "element is" : "elements are"} not finite in the file`]),
+    ...(overflowed === 0 ? [] : [overflowText(overflowed)]),
+  ];
+  return notes.length === 0 ? null : notes.join("; ");
 }
 
 async function exportPlan(

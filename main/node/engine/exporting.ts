@@ -1,5 +1,8 @@
 /** Export of an open model: the request made from its graph and target, the bytes read from its file, the package on disk. */
 import type { Dequantize } from "../../backends/coreml/weights/convert.ts";
+import type { WeightForm } from "../../backends/coreml/weights/forms.ts";
+import type { MeasureRows } from "../../backends/coreml/weights/measure.ts";
+import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import type { ExportProgress, ExportReport, ExportRequest } from "../../backends/coreml/export.ts";
 import { exportPackage, flexibleVariants } from "../../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
@@ -8,7 +11,8 @@ import { prepareInSteps } from "../../compiler/prepare.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { INPUTS } from "../../models/blocks.ts";
 import { opTable } from "../../ops/index.ts";
-import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import type { CpuEngine, StoredRows } from "../../backends/cpu/engine.ts";
+import { dequantize } from "../../formats/quant/dequantize.ts";
 import type { Note } from "../leftovers.ts";
 import { packageWriter } from "../packageDirectory.ts";
 import { VERSION } from "../version.ts";
@@ -55,9 +59,48 @@ export function nativeDequantize(engine: CpuEngine): Dequantize {
   };
 }
 
+type Layout = Pick<StoredRows, "codes" | "group" | "scales" | "offsets">;
+
+function layoutOf(form: WeightForm): Layout {
+  switch (form.kind) {
+    case "plain":
+      return { codes: form.dtype, group: 0, scales: "fp16", offsets: "none" };
+    case "split":
+      return { codes: form.codes, group: form.block, scales: "fp16", offsets: "none" };
+    case "blockwise":
+      return { codes: form.codes, group: form.block, scales: form.scale, offsets: form.offset ?? "none" };
+  }
+}
+
+/** The error of every element through the native engine, on a thread of its own. */
+export function nativeMeasure(engine: CpuEngine): MeasureRows {
+  return ({ type, original, count, form, parts, fold }, signal) => {
+    const [scale, offset, rest] = [parts.get("scale"), parts.get("offset"), parts.get("rest")];
+    return engine.storedError(
+      {
+        ...layoutOf(form),
+        type,
+        original,
+        count,
+        data: parts.get("data") ?? new Uint8Array(0),
+        ...(scale && { scale }),
+        ...(offset && { offset }),
+        ...(rest && { rest }),
+        unfold: 2 ** -fold,
+      },
+      signal,
+    );
+  };
+}
+
+/** What unpacks weights, and measures them: without an engine the reference does, and a sample of rows has to do. */
+const weightWork = (engine: CpuEngine | undefined): Omit<WeightBytes, "read"> =>
+  engine === undefined ? { dequantize } : { dequantize: nativeDequantize(engine), measure: nativeMeasure(engine) };
+
 export interface ExportOptions {
   readonly path: string;
-  readonly engine: CpuEngine;
+  /** Undefined where none was built. */
+  readonly engine: CpuEngine | undefined;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
   readonly flexibility?: ShapeFlexibility;
@@ -76,7 +119,7 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
     directory: await packageWriter(options.path, options.note),
     weights: {
       read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),
-      dequantize: nativeDequantize(options.engine),
+      ...weightWork(options.engine),
     },
     signal: options.signal,
     inSlices: (steps) => inSlices(steps, options.signal),

@@ -68,6 +68,23 @@ describe("the sample without a native engine", () => {
     expect(checks.find(({ id }) => id === "addon")).toMatchObject({ state: "missing" });
   });
 
+  it("is exported, and its weights' errors are those of some rows, which is said", async () => {
+    const target = { chip: "m2", os: "macos15", units: "all", profile: "gpu", context: 64 } as const;
+    const [all, some] = await Promise.all(
+      [native, bare].map(async (harness) => {
+        const { model } = await sampleIn(harness);
+        const path = join(harness.folder, "sample.mlpackage");
+        return (await harness.all("export.start", { model, target, path })).at(-1);
+      }),
+    );
+    expect(all).toMatchObject({ sentence: expect.stringMatching(/measured on all elements\.$/) as string });
+    expect(some).toMatchObject({
+      sentence: expect.stringMatching(
+        /measured on 16 rows of each at most, because no native engine was built\.$/,
+      ) as string,
+    });
+  });
+
   it("is neither benchmarked nor profiled", async () => {
     const { model } = await sampleIn(bare);
     const missing = expect.objectContaining({ code: "ENV_NO_ADDON" }) as Error;

@@ -11,12 +11,13 @@
 #include "cpu/plan.h"
 #include "cpu/session.h"
 #include "session_calls.h"
+#include "stored_rows.h"
 
 namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/addon.ts holds the same number.
-constexpr int kAbi = 4;
+constexpr int kAbi = 5;
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   if (value.IsUndefined() || value.IsNull()) return *kernels::dispatch(nullptr);
@@ -195,6 +196,29 @@ Napi::Value halve(const Napi::CallbackInfo& info) {
   });
 }
 
+// (rows, isa?) → the sums of their error. The arrays are read where they lie until the promise settles: nobody may change them before.
+// Beside the engine's lane, because a model that writes meanwhile must not hold an export up, nor the other way round.
+Napi::Value stored_error(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const Napi::Object object = object_of(info[0], "rows");
+    std::vector<Napi::ObjectReference> held;
+    const StoredRows rows = stored_rows(object, type_named(object.Get("type")), held);
+    const kernels::Dispatch& table = kernels_named(info[1]);
+    const auto sums = std::make_shared<kernels::StoredSums>();
+    return engine_of(info).submit(
+        info.Env(), [rows, &table, sums](Job& job) { *sums = rlx::stored_error(table, rows, job.cancel); },
+        [sums](Napi::Env env) {
+          Napi::Object result = Napi::Object::New(env);
+          result.Set("energy", sums->energy);
+          result.Set("error", sums->error);
+          result.Set("notFinite", static_cast<double>(sums->not_finite));
+          result.Set("overflowed", static_cast<double>(sums->overflowed));
+          return result;
+        },
+        {.aside = true, .held = std::move(held)});
+  });
+}
+
 // Bytes per second that `threads` threads read from memory, for the roof of a profile.
 Napi::Value bandwidth(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
@@ -236,6 +260,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
                     {"dispose", dispose},
                     {"dequantize", dequantize},
                     {"halve", halve},
+                    {"storedError", stored_error},
                     {"bandwidth", bandwidth}});
   return exports;
 }

@@ -24,17 +24,22 @@ void Engine::close() {
   // What the handles hold ends on the thread that worked with it; the lane finishes what it was given.
   lane_->push([this] { handles.clear(); });
   lane_.reset();
+  aside_.reset();
+  for (const auto& [id, job] : jobs_) job->held.clear();
   back_.Abort();
 }
 
-Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish) {
+Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish,
+                           JobOptions options) {
+  if (options.aside && !aside_) aside_ = std::make_unique<Lane>();
   auto job = std::make_shared<Job>(env);
   job->id = next_job_++;
   job->work = std::move(work);
   job->finish = std::move(finish);
+  job->held = std::move(options.held);
   if (jobs_.empty()) back_.Ref(env);
   jobs_[job->id] = job;
-  lane_->push([this, job] {
+  (options.aside ? aside_ : lane_)->push([this, job] {
     try {
       if (job->cancel.load()) throw Error(Code::cancelled, "Cancelled.");
       job->work(*job);
@@ -60,6 +65,7 @@ void Engine::settle(Napi::Env env, double id) {
   if (found == jobs_.end()) return;
   const std::shared_ptr<Job> job = found->second;
   jobs_.erase(found);
+  job->held.clear();
   if (jobs_.empty()) back_.Unref(env);
   if (job->error) {
     job->deferred.Reject(to_error(env, *job->error));

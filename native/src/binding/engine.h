@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "core/error.h"
 #include "core/handles.h"
@@ -20,8 +21,14 @@ struct Job {
   std::function<Napi::Value(Napi::Env)> finish;          // on the JavaScript thread
   std::unique_ptr<Error> error;
   Napi::Promise::Deferred deferred;
+  std::vector<Napi::ObjectReference> held;               // let go on the JavaScript thread
   double id = 0;
   explicit Job(Napi::Env env) : deferred(env) {}
+};
+
+struct JobOptions {
+  bool aside = false;                                    // on a second lane, which is made for the first of these
+  std::vector<Napi::ObjectReference> held{};             // what `work` reads in JavaScript's memory
 };
 
 class Engine {
@@ -30,7 +37,7 @@ class Engine {
   ~Engine();
 
   // Queues work; the answer is {job, promise}.
-  Napi::Value submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish);
+  Napi::Value submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish, JobOptions options = {});
   bool cancel(double id);
   void close();
 
@@ -51,6 +58,7 @@ class Engine {
   double next_job_ = 1;
   Napi::ThreadSafeFunction back_;
   std::unique_ptr<Lane> lane_;
+  std::unique_ptr<Lane> aside_;
   bool closed_ = false;
 };
 

@@ -83,7 +83,8 @@ export class RowConverter {
     for (let i = 0; i < count; i++) {
       const value = (values[i] as number) * factor;
       const size = Math.abs(value);
-      if (size > largest) largest = size;
+      // No power of two brings an infinity into range; it must not move the rest of the tensor.
+      if (size > largest && size !== Infinity) largest = size;
       out[i] = halfFromNumber(value);
     }
     this.facts.largestScale = largest;
@@ -125,7 +126,7 @@ function scaleBits(scale: number, factor: number, group: number, maxCode: number
   const size = Math.abs(scale) * factor;
   if (size === 0) return 0;
   if (size < facts.smallestScale) facts.smallestScale = size;
-  if (size > facts.largestScale) facts.largestScale = size;
+  if (size > facts.largestScale && size !== Infinity) facts.largestScale = size;
   // Codes spread evenly up to maxCode have a mean square of maxCode²/3.
   if (size < HALF_MIN_NORMAL) facts.subnormalEnergy += (scale * scale * group * maxCode * maxCode) / 3;
   return halfFromNumber(size);
@@ -236,7 +237,7 @@ function splitForm(
     // Mirrored int4 codes reach from −8 to 7 around 7 instead of 8.
     const r = ((form === "int4" && s < 0 ? 7 : middle) * s + (add[g] as number)) * factor;
     const size = Math.abs(r);
-    if (size > facts.largestRest) facts.largestRest = size;
+    if (size > facts.largestRest && size !== Infinity) facts.largestRest = size;
     rest[g] = halfFromNumber(r);
     out[g] = bits === 0 ? ONE : bits;
     const end = at + perGroup;

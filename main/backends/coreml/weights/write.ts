@@ -1,13 +1,16 @@
 /**
  * Streams the planned weights into the weight file: a megabyte at a time, reading ahead while converting and writing
- * behind, so that memory stays flat whatever the size. Measures, per weight, what the mapping cost.
+ * behind, so that memory stays flat whatever the size. Measures, per weight, what the mapping cost: every element beside the
+ * converting where somebody else can, or else some rows.
  */
 import { throwIfCancelled } from "../../../diagnostics/errors.ts";
 import type { PositionedSink } from "../blob.ts";
 import { elementCount, packedByteLength } from "../mil/types.ts";
 import type { ConversionFacts, ConvertedRows, Dequantize } from "./convert.ts";
-import { RowConverter, foldFor, newFacts, reconstruct } from "./convert.ts";
+import { RowConverter, foldFor, newFacts } from "./convert.ts";
 import { bitsPerWeight, formText } from "./forms.ts";
+import type { ErrorSums, MeasureRows } from "./measure.ts";
+import { measureRows } from "./measure.ts";
 import type { PlannedWeight, SmallParts, WeightPlan } from "./plan.ts";
 import { fileBytes, partKey, rowElements } from "./plan.ts";
 
@@ -16,6 +19,8 @@ export interface WeightBytes {
   /** Bytes [offset, offset + length) of a tensor's data. */
   read(tensor: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
   readonly dequantize: Dequantize;
+  /** Measures every element; without it some rows of each tensor are measured here. */
+  readonly measure?: MeasureRows;
 }
 
 export interface WeightReport {
@@ -27,8 +32,11 @@ export interface WeightReport {
   readonly bitsPerWeight: number;
   readonly storedBytes: number;
   readonly fileBytes: number;
-  /** ‖W′ − W‖ / ‖W‖ over the rows measured. */
+  /** ‖W′ − W‖ / ‖W‖ over the rows measured, as far as they are finite. */
   readonly rmsError: number;
+  /** Of the elements measured: not finite in the file, and finite there but not in the package. */
+  readonly notFinite: number;
+  readonly overflowed: number;
   readonly rowsMeasured: number;
   readonly rows: number;
   /** The stored scales are 2^fold times the file's; the program multiplies by 2^-fold. */
@@ -42,10 +50,7 @@ export interface WriteOptions {
 
 /** Small enough that a run of blocks, its codes and its scales stay in the second-level cache. */
 const CHUNK_BYTES = 1 << 20;
-/**
- * Rows per tensor whose error is measured exactly, spread over it evenly. All rows would take 12 to 23 times as long as
- * converting them does: 37 to 59 ns an element instead of 3 to 4, more than a minute for 1.2 G elements.
- */
+/** Rows per tensor that are measured here, spread over it evenly: all of 1.2 G elements would take a minute (`measure.ts`). */
 const MEASURED_ROWS = 16;
 
 interface Job {
@@ -65,6 +70,8 @@ interface TensorState {
   measured: number;
   error: number;
   energy: number;
+  notFinite: number;
+  overflowed: number;
 }
 
 function stateFor(weight: PlannedWeight, fold: number): TensorState {
@@ -79,6 +86,8 @@ function stateFor(weight: PlannedWeight, fold: number): TensorState {
     measured: 0,
     error: 0,
     energy: 0,
+    notFinite: 0,
+    overflowed: 0,
   };
 }
 
@@ -147,7 +156,7 @@ function required(states: ReadonlyMap<string, TensorState>, name: string): Tenso
   );
 }
 
-/** Two converters alternate, so that one's buffers can still be on their way to disk while the other works. */
+/** Two converters alternate, so that one's buffers can still be on their way to disk, and be measured, while the other works. */
 async function run(
   jobs: readonly Job[],
   source: WeightBytes,
@@ -155,7 +164,7 @@ async function run(
   options: WriteOptions,
   progress: { done: number; total: number },
 ): Promise<void> {
-  const writing: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
+  const using: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
   let converters: (RowConverter | undefined)[] = [undefined, undefined];
   let owner: TensorState | undefined;
   let next = jobs[0] === undefined ? undefined : readJob(jobs[0], source, options.signal);
@@ -173,7 +182,7 @@ async function run(
         owner = state;
       }
       const slot = i % 2;
-      await writing[slot];
+      await using[slot];
       const converter = (converters[slot] ??= new RowConverter(
         weight.type,
         weight.form,
@@ -181,17 +190,22 @@ async function run(
         source.dequantize,
         state.facts,
       ));
-      measure(job, bytes, source.dequantize);
       const parts = converter.convert(bytes, job.rows * state.columns);
-      writing[slot] = writeParts(job, parts, sink);
-      writing[slot].catch(() => undefined);
+      using[slot] = settledTogether([measure(job, bytes, parts, source, options.signal), writeParts(job, parts, sink)]);
+      using[slot].catch(() => undefined);
       progress.done += bytes.length;
       options.onProgress?.(progress.done, progress.total, weight.name);
     }
-    await Promise.all(writing);
+    await Promise.all(using);
   } finally {
-    await Promise.allSettled([...writing, next]);
+    await Promise.allSettled([...using, next]);
   }
+}
+
+/** Fails like `Promise.all`, but not before the last of them has let go of what it reads. */
+async function settledTogether(work: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 function readJob(job: Job, source: WeightBytes, signal: AbortSignal | undefined): Promise<Uint8Array> {
@@ -209,25 +223,41 @@ async function writeParts(job: Job, parts: ConvertedRows, sink: PositionedSink):
   }
 }
 
-/** The error of a few whole rows: converted once more, decompressed as Core ML would, compared with the file's own values. */
-function measure(job: Job, bytes: Uint8Array, dequantize: Dequantize): void {
+/** All elements of the rows just converted, or those of some rows that are converted once more by themselves. */
+async function measure(
+  job: Job,
+  original: Uint8Array,
+  parts: ConvertedRows,
+  source: WeightBytes,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { state, rows } = job;
+  if (source.measure === undefined) return measureSample(job, original, source.dequantize);
+  const { type, form } = job.weight;
+  const run = { type, original, count: rows * state.columns, form, parts, fold: state.fold };
+  add(state, await source.measure(run, signal), rows);
+}
+
+function measureSample(job: Job, bytes: Uint8Array, dequantize: Dequantize): void {
   const { weight, state } = job;
-  const rowBytes = fileBytes(weight.type, state.columns);
+  const { type, form } = weight;
+  const count = state.columns;
+  const rowBytes = fileBytes(type, count);
   for (let row = job.firstRow; row < job.firstRow + job.rows; row++) {
     if (row % state.measureEvery !== 0 || state.measured >= MEASURED_ROWS) continue;
     const at = (row - job.firstRow) * rowBytes;
-    const one = bytes.slice(at, at + rowBytes);
-    const exact = dequantize(weight.type, one, state.columns);
-    const parts = new RowConverter(weight.type, weight.form, state.fold, dequantize).convert(one, state.columns);
-    const stored = reconstruct(weight.form, parts, state.columns, state.fold);
-    for (let i = 0; i < state.columns; i++) {
-      const value = exact[i] ?? 0;
-      const difference = (stored[i] ?? 0) - value;
-      state.error += difference * difference;
-      state.energy += value * value;
-    }
-    state.measured += 1;
+    const original = bytes.slice(at, at + rowBytes);
+    const parts = new RowConverter(type, form, state.fold, dequantize).convert(original, count);
+    add(state, measureRows({ type, original, count, form, parts, fold: state.fold }, dequantize), 1);
   }
+}
+
+function add(state: TensorState, sums: ErrorSums, rows: number): void {
+  state.energy += sums.energy;
+  state.error += sums.error;
+  state.notFinite += sums.notFinite;
+  state.overflowed += sums.overflowed;
+  state.measured += rows;
 }
 
 function report(weight: PlannedWeight, state: TensorState): WeightReport {
@@ -240,6 +270,8 @@ function report(weight: PlannedWeight, state: TensorState): WeightReport {
     storedBytes: weight.parts.reduce((sum, p) => sum + packedByteLength(p.dtype, elementCount(p.shape)), 0),
     fileBytes: fileBytes(weight.type, elementCount(weight.shape)),
     rmsError: state.energy === 0 ? 0 : Math.sqrt(state.error / state.energy),
+    notFinite: state.notFinite,
+    overflowed: state.overflowed,
     rowsMeasured: state.measured,
     rows: state.rows,
     fold: state.fold,

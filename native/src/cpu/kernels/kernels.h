@@ -192,6 +192,43 @@ struct TopEntry {
   uint32_t index;
 };
 
+// ------------------------------------------------------------------------------------- stored weights
+
+// Elements of a weight and, beside them, what a Core ML package stores for them, in the bytes of its weight file. What is read there is
+//   w' = (scale * (code - offset) + rest) * unfold, the product rounded to f16 where scales are f16,
+// and w' = value * unfold where values are stored and no codes. (The forms: main/backends/coreml/weights/forms.ts.)
+enum class Codes : uint8_t { f16, f32, int4, uint4, int8, uint8 };  // the first two are values
+enum class Scales : uint8_t { f16, f32 };
+enum class Offsets : uint8_t { none, uint4, f32 };  // f32 with scales of f32 only
+static constexpr bool is_value(Codes c) { return c <= Codes::f32; }
+
+// Elements for each scale are a multiple of this and divide kStoredRun.
+inline constexpr size_t kStoredGroup = 16;
+// Runs that are compared one by one start at multiples of so many elements.
+inline constexpr size_t kStoredRun = 1024;
+
+struct StoredArgs {
+  Type type;
+  const void* original;  // blocks of `type`
+  size_t count;          // whole blocks, whole groups
+  Codes codes;
+  const void* data;      // of 4 bits: the first of two in the low half of a byte
+  size_t group;          // elements for each scale, offset and rest
+  Scales scales = Scales::f16;
+  const void* scale = nullptr;
+  Offsets offsets = Offsets::none;
+  const void* offset = nullptr;
+  const void* rest = nullptr;  // f16; null: 0
+  double unfold = 1.0;
+};
+
+struct StoredSums {
+  double energy = 0.0;      // of the squares of the original
+  double error = 0.0;       // of the squares of the differences
+  uint64_t not_finite = 0;  // elements in neither sum because the file has an infinity or a NaN there
+  uint64_t overflowed = 0;  // and those that are numbers in the file alone
+};
+
 // ------------------------------------------------------------------------------------------- dispatch
 
 enum class Isa : uint8_t { scalar, avx2, avx512, amx, neon, neon_dot, neon_i8mm };
@@ -246,6 +283,9 @@ struct Dispatch {
   // The `count` largest values, sorted from large to small (lower index first on ties). Returns min(count, n)
   // minus any NaN.
   size_t (*top_k)(const float* x, size_t n, TopEntry* out, size_t count);
+
+  // Adds to `sums`, which sums in an order of its own: the last places of two instruction sets differ.
+  void (*stored_error)(const StoredArgs&, StoredSums* sums);
 };
 
 // What this processor and this build can run, best last. Returns the count, at most kIsaCount.

@@ -1,5 +1,6 @@
 // The function table of one instruction set.
 #include "internal.h"
+#include "stored.h"
 
 namespace rlx::kernels {
 namespace RLX_ISA {
@@ -12,7 +13,7 @@ const Dispatch kTable = {
     Isa::RLX_ISA,     RLX_TEXT(RLX_ISA_LABEL), dequantize,        f32_to_f16,        f16_to_f32, f32_to_bf16, bf16_to_f32,
     prepare,          matmul,                  attention_prompt,  attention_ggml,    attention_decode, attention_combine,
     rms_norm, layer_norm,       rope,                    softmax,           log_sum_exp,       unary,      binary,      glu,
-    reduce,           argmax,                  top_k,
+    reduce,           argmax,                  top_k,             stored_error,
 };
 
 }  // namespace RLX_ISA

@@ -80,6 +80,16 @@ RLX_INLINE F fload_bf16(const uint16_t* p) {
   const __m256i x = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   return _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
 }
+// What an f16 would hold.
+RLX_INLINE F fround_f16(F v) { return _mm256_cvtph_ps(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
+
+// Doubles, half as many as floats.
+using D = __m256d;
+RLX_INLINE D dset(double x) { return _mm256_set1_pd(x); }
+RLX_INLINE D dlow(F v) { return _mm256_cvtps_pd(_mm256_castps256_ps128(v)); }
+RLX_INLINE D dhigh(F v) { return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1)); }
+RLX_INLINE D dfma(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
+RLX_INLINE double dsum(D v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
 // 8 x 8 transpose of 32-bit lanes.
 RLX_INLINE void ftranspose(F* r) {

@@ -59,6 +59,16 @@ RLX_INLINE F fload_bf16(const uint16_t* p) {
   const __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
 }
+// What an f16 would hold.
+RLX_INLINE F fround_f16(F v) { return _mm512_cvtph_ps(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
+
+// Doubles, half as many as floats.
+using D = __m512d;
+RLX_INLINE D dset(double x) { return _mm512_set1_pd(x); }
+RLX_INLINE D dlow(F v) { return _mm512_cvtps_pd(_mm512_castps512_ps256(v)); }
+RLX_INLINE D dhigh(F v) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)); }
+RLX_INLINE D dfma(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
+RLX_INLINE double dsum(D v) { return _mm512_reduce_add_pd(v); }
 
 // 16 x 16 transpose of 32-bit lanes.
 RLX_INLINE void transpose_lanes(__m512i* r) {

@@ -55,6 +55,17 @@ RLX_INLINE float fhmin(F v) { return vminvq_f32(v); }
 RLX_INLINE F fload_f16(const uint16_t* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
 RLX_INLINE void fstore_f16(uint16_t* p, F v) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v))); }
 RLX_INLINE F fload_bf16(const uint16_t* p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); }
+// What an f16 would hold.
+RLX_INLINE F fround_f16(F v) { return vcvt_f32_f16(vcvt_f16_f32(v)); }
+
+// Doubles, half as many as floats.
+using D = float64x2_t;
+RLX_INLINE D dset(double x) { return vdupq_n_f64(x); }
+RLX_INLINE D dlow(F v) { return vcvt_f64_f32(vget_low_f32(v)); }
+RLX_INLINE D dhigh(F v) { return vcvt_high_f64_f32(v); }
+RLX_INLINE D dfma(D a, D b, D c) { return vfmaq_f64(c, a, b); }
+RLX_INLINE double dsum(D v) { return vaddvq_f64(v); }
+
 RLX_INLINE void ftranspose(F* r) {
   const float32x4_t a = vtrn1q_f32(r[0], r[1]), b = vtrn2q_f32(r[0], r[1]);
   const float32x4_t c = vtrn1q_f32(r[2], r[3]), d = vtrn2q_f32(r[2], r[3]);

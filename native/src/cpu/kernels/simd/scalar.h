@@ -68,6 +68,8 @@ RLX_INLINE void fstore_f16(uint16_t* p, F v) {
   for (int i = 0; i < W; ++i) p[i] = f32_to_half(v[i]);
 }
 RLX_INLINE F fload_bf16(const uint16_t* p) { RLX_LANES(bf16_to_float(p[i])); }
+// What an f16 would hold.
+RLX_INLINE F fround_f16(F v) { RLX_LANES(half_to_f32(f32_to_half(v[i]))); }
 RLX_INLINE void ftranspose(F* r) {
   for (int i = 0; i < W; ++i) {
     for (int j = 0; j < i; ++j) {
@@ -78,6 +80,14 @@ RLX_INLINE void ftranspose(F* r) {
   }
 }
 #undef RLX_LANES
+
+// Doubles, half as many as floats.
+typedef double D __attribute__((vector_size(16)));
+RLX_INLINE D dset(double x) { return D{x, x}; }
+RLX_INLINE D dlow(F v) { return D{static_cast<double>(v[0]), static_cast<double>(v[1])}; }
+RLX_INLINE D dhigh(F v) { return D{static_cast<double>(v[2]), static_cast<double>(v[3])}; }
+RLX_INLINE D dfma(D a, D b, D c) { return a * b + c; }
+RLX_INLINE double dsum(D v) { return v[0] + v[1]; }
 
 // Whole numbers within int16.
 RLX_INLINE void fstore_i16(int16_t* p, F v) {
