@@ -1,7 +1,7 @@
 // Builds the native engine with CMake: node scripts/buildNative.mjs [addon|mlx|tests|sanitize|arm64] [--force]
 //   addon     native/build/rlx.node
-//   mlx       native/build-mlx/rlx_mlx.node, where MLX is found (MLX_DIR, .venv, Homebrew)
-//   tests     the C++ tests                                  native/build-tests
+//   mlx       native/build/rlx_mlx.node, where MLX is found (MLX_DIR, .venv, Homebrew)
+//   tests     the C++ tests                                  native/build: these three share what they are made of
 //   sanitize  the C++ tests and the addons (that of MLX where MLX is found), ASan and UBSan    native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
 //   coreml    native/build-coreml/rlx_coreml.node            against Core ML on a Mac, against the test double on Linux
@@ -25,14 +25,10 @@ function againstDouble() {
   return ["-DRLX_COREML_DOUBLE=ON", `-DCMAKE_CXX_COMPILER=${findClang() ?? "clang++-19"}`];
 }
 export const nativeBuilds = {
-  addon: { folder: "native/build", options: [], output: "native/build/rlx.node" },
-  mlx: {
-    folder: "native/build-mlx",
-    options: ["-DRLX_ADDON=OFF"],
-    output: "native/build-mlx/rlx_mlx.node",
-    mlx: "needed",
-  },
-  tests: { folder: "native/build-tests", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF"] },
+  // Said each time, because the folder remembers: an MLX that is gone must not stop the others.
+  addon: { folder: "native/build", target: "rlx", options: ["-DRLX_MLX=OFF"], output: "native/build/rlx.node" },
+  mlx: { folder: "native/build", target: "rlx_mlx", options: [], output: "native/build/rlx_mlx.node", mlx: "needed" },
+  tests: { folder: "native/build", target: "rlx_tests", options: ["-DRLX_MLX=OFF", "-DRLX_TESTS=ON"] },
   sanitize: {
     folder: "native/build-sanitize",
     options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
@@ -54,7 +50,7 @@ export const nativeBuilds = {
 
 /** Builds one configuration; gives undefined, or the reason why it could not. */
 export async function buildNative(name, { force = false } = {}) {
-  const { source = "native", folder, options: fixed, output = folder, mlx: wants } = nativeBuilds[name];
+  const { source = "native", folder, target, options: fixed, output = folder, mlx: wants } = nativeBuilds[name];
   if (!existsSync(join(root, "native/CMakeLists.txt"))) return "native/CMakeLists.txt does not exist";
   const mlx = wants && findMlx();
   if (wants === "needed" && !mlx) return `MLX was not found: looked at ${MLX_PLACES}`;
@@ -75,7 +71,8 @@ export async function buildNative(name, { force = false } = {}) {
   const configuration = await runCaptured(cmake, setUp);
   if (configuration.code !== 0) return `CMake could not configure:\n${configuration.output.trim()}`;
   const jobs = process.env["RLX_NATIVE_JOBS"] ?? String(availableParallelism());
-  const built = await runCaptured(cmake, ["--build", folder, "--parallel", jobs]);
+  const part = target ? ["--target", target] : [];
+  const built = await runCaptured(cmake, ["--build", folder, "--parallel", jobs, ...part]);
   if (built.code !== 0) return `the compiler stopped:\n${built.output.trim().split("\n").slice(-60).join("\n")}`;
   markFresh(`native-${name}`, key);
   return undefined;

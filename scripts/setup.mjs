@@ -23,7 +23,15 @@ const say = (text) => console.error(`setup: ${text}`);
 const lastLines = (text, count = 15) => text.trim().split("\n").slice(-count).join("\n");
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 
-async function installWithApt(...packages) {
+/** One at a time: lists of packages have a lock that apt does not wait for. */
+let installing = Promise.resolve();
+function installWithApt(...packages) {
+  const mine = installing.then(() => aptInstall(packages));
+  installing = mine.catch(() => undefined);
+  return mine;
+}
+
+async function aptInstall(packages) {
   const options = ["-y", "-q", "-o", "DPkg::Lock::Timeout=300", "--no-install-recommends"];
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   const install = () => runCaptured("apt-get", ["install", ...options, ...packages], { env });
@@ -81,8 +89,7 @@ async function prepareCompiler() {
 }
 
 async function buildEngine() {
-  const compilerProblem = await prepareCompiler();
-  if (compilerProblem) return compilerProblem;
+  if (!findCompiler() || !findCmake()) return "no C++ compiler with CMake";
   const { buildNative, nativeBuilds } = await import("./buildNative.mjs");
   if (!existsSync(join(root, nativeBuilds.addon.output))) say("building the native engine (about a minute)");
   return buildNative("addon");
@@ -180,18 +187,29 @@ async function buildCoreml() {
   return buildNative("coreml");
 }
 
-/** In order. `needed`: without it nothing works; `always`: also for `npm start`. */
-const steps = [
-  { name: "Node", needed: true, always: true, act: checkNode },
-  { name: "npm packages", needed: true, always: true, act: installPackages },
-  { name: "native engine", always: true, act: buildEngine },
-  { name: "Python oracles", act: preparePython },
-  { name: "MLX engine", act: buildMlx },
-  { name: "llama.cpp", act: preparePeers },
-  { name: "Chromium", act: prepareChromium },
-  { name: "arm64 emulation", act: prepareArm64 },
-  { name: "clang", act: prepareClang },
-  { name: "Core ML bridge", always: process.platform === "darwin", act: buildCoreml },
+/**
+ * Rounds in order; in a round lists of steps run side by side, because some wait for a registry and some for the compiler.
+ * `needed`: without it nothing works; `always`: also for `npm start`.
+ */
+const rounds = [
+  [[{ name: "Node", needed: true, always: true, act: checkNode }]],
+  [[{ name: "npm packages", needed: true, always: true, act: installPackages }]],
+  [[{ name: "compiler", always: true, act: prepareCompiler }]],
+  [
+    [{ name: "native engine", always: true, act: buildEngine }],
+    [
+      { name: "Python oracles", act: preparePython },
+      { name: "llama.cpp", act: preparePeers },
+    ],
+    [
+      { name: "Chromium", act: prepareChromium },
+      { name: "arm64 emulation", act: prepareArm64 },
+      { name: "clang", act: prepareClang },
+    ],
+  ],
+  // In the native engine's folder, with the MLX that came with the oracles.
+  [[{ name: "MLX engine", act: buildMlx }]],
+  [[{ name: "Core ML bridge", always: process.platform === "darwin", act: buildCoreml }]],
 ];
 
 /** A line every half minute, so that a slow step does not look like one that hangs. Gives what ends it. */
@@ -204,19 +222,30 @@ function sayWhileItTakes(name) {
   return () => clearInterval(timer);
 }
 
+/** Does one step; gives why it is not available, or undefined. Throws when it is needed. */
+async function doStep({ name, needed, act }) {
+  const done = sayWhileItTakes(name);
+  const reason = await act().finally(done);
+  if (!reason) return undefined;
+  if (needed) throw new Error(`${name}: ${reason}`);
+  say(`${name} not available: ${reason}`);
+  return { name, reason };
+}
+
+async function doList(steps) {
+  const missing = [];
+  for (const step of steps) missing.push(await doStep(step));
+  return missing;
+}
+
 /** Runs the steps; gives what is not available with its reason. Throws when a needed step fails. */
 export async function setup({ all = false } = {}) {
   const missing = [];
-  for (const { name, needed, always, act } of steps) {
-    if (!all && !always) continue;
-    const done = sayWhileItTakes(name);
-    const problem = await act().finally(done);
-    if (!problem) continue;
-    if (needed) throw new Error(`${name}: ${problem}`);
-    say(`${name} not available: ${problem}`);
-    missing.push({ name, reason: problem });
+  for (const lists of rounds) {
+    const wanted = lists.map((steps) => steps.filter(({ always }) => all || always));
+    missing.push(...(await Promise.all(wanted.map(doList))).flat());
   }
-  return missing;
+  return missing.filter((step) => step !== undefined);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
