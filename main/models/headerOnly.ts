@@ -7,7 +7,7 @@ import { numberEntry, stringEntry } from "../formats/gguf/encode.ts";
 import type { GgmlType } from "../formats/gguf/types.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
-import type { TensorShape } from "../formats/gguf/write.ts";
+import type { GgufContents, TensorShape } from "../formats/gguf/write.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import { invariant } from "../diagnostics/errors.ts";
 
@@ -86,7 +86,7 @@ function blockTensors(shape: HeaderOnlyShape, layer: number): readonly TensorSha
 }
 
 /** Keys and tensors of a Llama of this shape, quantised as Q4_K_M, with a tied embedding. */
-export function headerOnlyModel(shape: HeaderOnlyShape): Promise<GgufFile> {
+export function headerOf(shape: HeaderOnlyShape): GgufContents<TensorShape> {
   const count = (key: string, value: number): MetadataEntry => numberEntry(`llama.${key}`, "u32", value);
   const tensors: TensorShape[] = [
     { name: "token_embd.weight", type: type("q6_k"), dims: [shape.width, shape.vocabulary] },
@@ -94,7 +94,7 @@ export function headerOnlyModel(shape: HeaderOnlyShape): Promise<GgufFile> {
     { name: "rope_freqs.weight", type: type("f32"), dims: [shape.headDim / 2] },
   ];
   for (let layer = 0; layer < shape.layers; layer++) tensors.push(...blockTensors(shape, layer));
-  return makeHeaderOnly(`${shape.title}.gguf`, {
+  return {
     entries: [
       stringEntry("general.architecture", "llama"),
       stringEntry("general.name", shape.title),
@@ -113,5 +113,8 @@ export function headerOnlyModel(shape: HeaderOnlyShape): Promise<GgufFile> {
       count("vocab_size", shape.vocabulary),
     ],
     tensors,
-  });
+  };
 }
+
+export const headerOnlyModel = (shape: HeaderOnlyShape): Promise<GgufFile> =>
+  makeHeaderOnly(`${shape.title}.gguf`, headerOf(shape));

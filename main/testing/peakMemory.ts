@@ -16,3 +16,19 @@ export function peakGrowth(): () => number {
   const before = highestBytes();
   return () => highestBytes() - before;
 }
+
+/**
+ * For `node --import`: a process says at its end, as its last line on stderr, how much memory it had at most, in kilobytes. Linux
+ * begins its mark anew with the program; `maxRSS` would be that of the process which started it, if that had more.
+ */
+export const SAYS_PEAK = `data:text/javascript,${encodeURIComponent(`
+  import { readFileSync, writeSync } from "node:fs";
+  process.on("exit", () => {
+    const highest = process.platform === "linux"
+      ? Number(/VmHWM:\\s+(\\d+) kB/.exec(readFileSync("/proc/self/status", "utf8"))[1])
+      : process.resourceUsage().maxRSS;
+    writeSync(2, "\\n" + highest);
+  });
+`)}`;
+
+export const saidPeakBytes = (stderr: string): number => Number(stderr.trim().split("\n").at(-1)) * 1024;
