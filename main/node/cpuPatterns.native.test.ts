@@ -20,7 +20,7 @@ import { pipelineFor, runPipeline } from "../passes/pipeline.ts";
 import { compileArtifact, loadArtifact } from "../runtime/cpuDevice.ts";
 import { numbersOf } from "../testing/nativeTensors.ts";
 import { randomCase } from "../testing/randomGraphs.ts";
-import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
+import { TINY_OPTIONS, tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import { loadAddon } from "./addon.ts";
 
 const engine = loadAddon();
@@ -137,31 +137,35 @@ test("100 of them in float64: what passes make of them runs, in float64 througho
 });
 
 describe.each(["llama", "qwen2", "qwen3"] as const)("tiny %s", (family) => {
-  test("prompt and single tokens: with and without passes and patterns", async () => {
-    const graph = tinyModel(family, 2);
-    const steps = [[5, 17, 40, 2], [7], [9]].map((tokens, i) => ({
-      tokens: hostTensor("i32", [tokens.length], tokens),
-      past: hostScalar("i32", [0, 4, 5][i]!),
-      logit_rows: hostTensor("i32", [1], [tokens.length - 1]),
-    }));
-    let states: Readonly<Record<string, HostTensor>> = {};
-    const want = steps.map((inputs) => {
-      const result = evaluate(graph, { inputs, states, param: tinyParam, bindings: {} });
-      states = result.states;
-      return result.outputs["logits"]!.data;
-    });
-    const forms = [
-      compile(graph, { backend: "cpu", passes: [] }).graph,
-      compile(graph, { backend: "cpu" }).graph,
-      compile(graph, { backend: "cpu", passes: [], dispatch: "force-common" }).graph,
-    ];
-    for (const form of forms)
-      for (const fuse of [false, true]) {
-        const { outputs, kernels } = await runPlan(form, tinyParam, fuse, steps);
-        want.forEach((data, i) => expectClose(outputs[i]!["logits"]!, data, 2e-5));
-        expect(kernels.includes("attention_block")).toBe(fuse && form !== forms[2]);
-      }
-  });
+  test.each(["f32", "f16"] as const)(
+    "prompt and single tokens, %s caches: with and without passes and patterns",
+    async (cacheType) => {
+      const graph = tinyModel(family, 2, { ...TINY_OPTIONS, cacheType });
+      // The block attends to up to four tokens in one way, to more in another.
+      const steps = [[5, 17, 40, 2, 30, 8], [7], [9, 21]].map((tokens, i) => ({
+        tokens: hostTensor("i32", [tokens.length], tokens),
+        past: hostScalar("i32", [0, 6, 7][i]!),
+        logit_rows: hostTensor("i32", [1], [tokens.length - 1]),
+      }));
+      let states: Readonly<Record<string, HostTensor>> = {};
+      const want = steps.map((inputs) => {
+        const result = evaluate(graph, { inputs, states, param: tinyParam, bindings: {} });
+        states = result.states;
+        return result.outputs["logits"]!.data;
+      });
+      const forms = [
+        compile(graph, { backend: "cpu", passes: [] }).graph,
+        compile(graph, { backend: "cpu" }).graph,
+        compile(graph, { backend: "cpu", passes: [], dispatch: "force-common" }).graph,
+      ];
+      for (const form of forms)
+        for (const fuse of [false, true]) {
+          const { outputs, kernels } = await runPlan(form, tinyParam, fuse, steps);
+          want.forEach((data, i) => expectClose(outputs[i]!["logits"]!, data, 2e-5));
+          expect(kernels.includes("attention_block")).toBe(fuse && form !== forms[2]);
+        }
+    },
+  );
 });
 
 test("states that change places, are passed on, appended to and shown as they were: three steps equal the reference", async () => {

@@ -3,7 +3,7 @@ import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
-import type { InputsOf, Op } from "../defineOp.ts";
+import type { InputsOf, Op, SampleInput } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { RopeAttrs } from "../attention/rope.ts";
 import { inferRope, rope } from "../attention/rope.ts";
@@ -29,6 +29,8 @@ function decompose(
     g.rope([gamma === undefined ? x : g.rms_norm([x, gamma], { eps }), cos, sin], { dims, style });
   return [turned(q, qNorm), g.kv_append([kCache, turned(k, kNorm), past]), g.kv_append([vCache, v, past])];
 }
+
+const half = (input: SampleInput): SampleInput => ({ ...input, type: tensor("f16", input.type.shape) });
 
 export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = defineOp({
   name: "rope_append",
@@ -113,6 +115,39 @@ export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = d
         scalarInput(0),
       ],
       attrs: { dims: 4, style: "pairs", eps: 1e-5 },
+    },
+    {
+      title: "half caches, norms, symbolic",
+      inputs: [
+        normal(24, ["T", 4, 8]),
+        normal(25, ["T", 2, 8]),
+        normal(26, ["T", 2, 8]),
+        normal(27, ["T", 4]),
+        normal(28, ["T", 4]),
+        half(normal(29, [2, 6, 8])),
+        half(normal(30, [2, 6, 8])),
+        scalarInput(1),
+        normal(31, [8]),
+        normal(32, [8]),
+      ],
+      attrs: { dims: 8, style: "neox", eps: 1e-6 },
+      bindings: { T: 3 },
+      differentiable: false,
+    },
+    {
+      title: "half caches, pairs, keys and values of odd sizes",
+      inputs: [
+        normal(33, [1, 3, 5]),
+        normal(34, [1, 3, 5]),
+        normal(35, [1, 3, 3]),
+        normal(36, [1, 2]),
+        normal(37, [1, 2]),
+        half(normal(38, [3, 4, 5])),
+        half(normal(39, [3, 4, 3])),
+        scalarInput(3),
+      ],
+      attrs: { dims: 4, style: "pairs", eps: 1e-5 },
+      differentiable: false,
     },
   ]),
 });
