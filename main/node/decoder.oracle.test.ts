@@ -1,6 +1,8 @@
 // The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at every position (on x86 f32 and
 // f16 agree bit for bit: decoderBits.oracle.test.ts). Packed files are measured against the exact model (the same weights as
-// f32, run by llama.cpp): our mean KL to it is at most llama.cpp's own. Whole, chunked and token-by-token prompts agree: f32 to 1e-3, packed files within that KL.
+// f32, run by llama.cpp): our mean KL to it is at most llama.cpp's own, with ggml's arithmetic and an f32 cache and with what
+// run, chat and bench use, our own and an f16 cache. Whole, chunked and token-by-token prompts agree: f32 to 1e-3, packed files
+// within that KL.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +14,7 @@ import type { DecoderModel } from "../runtime/decoderModel.ts";
 import { generate, GREEDY } from "../runtime/generate.ts";
 import {
   LENGTH,
+  logprobsIn,
   logprobsOf as ours,
   modelMaker,
   optimised,
@@ -20,7 +23,7 @@ import {
   worstGap,
 } from "../testing/decoderRuns.ts";
 import type { Rows } from "../testing/llama.ts";
-import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
+import { llamaForget, llamaGenerate, llamaInfo, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { loadAddon } from "./addon.ts";
 import { openFileSource } from "./fileByteSource.ts";
@@ -42,10 +45,15 @@ const withModel = <T>(
   asGgml = cacheType === "f32",
 ): Promise<T> => withDecoder(engine, path, { cacheType, prepare, asGgml }, work);
 
-const meanKl = (exact: Pick<Rows<Float64Array>, "row">, other: (t: number) => Float64Array): number =>
-  Array.from({ length: LENGTH }, (_, t) =>
-    exact.row(t).reduce((sum, x, i) => sum + Math.exp(x) * (x - other(t)[i]!), 0),
-  ).reduce((a, b) => a + b) / LENGTH;
+const meanKl = (
+  exact: Pick<Rows<Float64Array>, "row">,
+  other: (t: number) => Float64Array,
+  [from, to] = [0, LENGTH],
+): number =>
+  Array.from({ length: to - from }, (_, t) =>
+    exact.row(from + t).reduce((sum, x, i) => sum + Math.exp(x) * (x - other(from + t)[i]!), 0),
+  ).reduce((a, b) => a + b) /
+  (to - from);
 
 function expectSameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array>): void {
   mine.forEach((row, t) => {
@@ -102,6 +110,12 @@ describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
   });
 });
 
+/** As the comparisons of plain files run, and as run, chat and bench do. */
+const ARITHMETIC = [
+  { cacheType: "f32", asGgml: true },
+  { cacheType: "f16", asGgml: false },
+] as const;
+
 /**
  * Whole and token by token, each and between each other. A token by itself meets activations rounded to 8 bits, a prompt finer
  * ones: they agree no better than that, but better than llama.cpp with the exact model. Chunks of a prompt agree as f32 does.
@@ -113,21 +127,35 @@ async function expectSmallKl(
   extra: readonly string[] = [],
 ): Promise<void> {
   const { path, exact } = model(family, type, extra);
-  await withDecoder(on, path, { cacheType: "f32", prepare: optimised, asGgml: true }, async (decoder) => {
-    const tokens = tokensFor(decoder.architecture.vocabulary);
-    const truth = await llamaLogprobs(exact, [...tokens]);
-    const peer = await llamaLogprobs(path, [...tokens]);
-    const whole = await ours(decoder, tokens, LENGTH);
-    const single = await ours(decoder, tokens, 1);
-    const limit = Math.max(
-      meanKl(truth, (t) => peer.row(t)),
-      1e-9,
-    );
-    expect(meanKl(truth, (t) => whole[t]!)).toBeLessThanOrEqual(limit);
-    expect(meanKl(truth, (t) => single[t]!)).toBeLessThanOrEqual(limit);
-    expect(meanKl({ row: (t) => whole[t]! }, (t) => single[t]!)).toBeLessThanOrEqual(limit);
-    expect(worstGap(await ours(decoder, tokens, 17), (t) => whole[t]!)).toBeLessThan(1e-3);
-  });
+  const tokens = tokensFor((await llamaInfo(path, true)).vocabSize);
+  const truth = await llamaLogprobs(exact, [...tokens]);
+  const peer = await llamaLogprobs(path, [...tokens]);
+  const limit = Math.max(
+    meanKl(truth, (t) => peer.row(t)),
+    1e-9,
+  );
+  for (const arithmetic of ARITHMETIC)
+    await withDecoder(on, path, { ...arithmetic, prepare: optimised }, async (decoder) => {
+      const whole = await ours(decoder, tokens, LENGTH);
+      const single = await ours(decoder, tokens, 1);
+      const what = `${arithmetic.cacheType} cache`;
+      expect(
+        meanKl(truth, (t) => whole[t]!),
+        what,
+      ).toBeLessThanOrEqual(limit);
+      expect(
+        meanKl(truth, (t) => single[t]!),
+        what,
+      ).toBeLessThanOrEqual(limit);
+      expect(
+        meanKl({ row: (t) => whole[t]! }, (t) => single[t]!),
+        what,
+      ).toBeLessThanOrEqual(limit);
+      expect(
+        worstGap(await ours(decoder, tokens, 17), (t) => whole[t]!),
+        what,
+      ).toBeLessThan(1e-3);
+    });
 }
 
 describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
@@ -220,6 +248,28 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
       a.forEach((x, i) => expect(Math.abs(x - b[i]!)).toBeLessThan(1e-3));
       whole.dispose();
       stepped.dispose();
+    });
+  });
+
+  // Behind a long cache a prompt and a single token go through kernels that short ones never reach.
+  test.each(ARITHMETIC)("behind 1020 tokens, $cacheType cache: mean KL at most llama.cpp's own", async (arithmetic) => {
+    const { path, exact } = model("tiny-qwen3", "q8_0", ["--context", "4096"]);
+    const [length, from] = [1100, 1020];
+    await withDecoder(engine, path, { ...arithmetic, prepare: optimised }, async (decoder) => {
+      const tokens = tokensFor(decoder.architecture.vocabulary, length);
+      const truth = await llamaLogprobs(exact, [...tokens]);
+      const peer = await llamaLogprobs(path, [...tokens]);
+      const limit = meanKl(truth, (t) => peer.row(t), [from, length]);
+      for (const chunk of [LENGTH, 1]) {
+        const session = decoder.open({ context: 1200 });
+        await session.feed(tokens.subarray(0, from));
+        const rows = await logprobsIn(session, tokens.subarray(from), chunk);
+        session.dispose();
+        expect(
+          meanKl(truth, (t) => rows[t - from]!, [from, length]),
+          `runs of ${chunk}`,
+        ).toBeLessThanOrEqual(limit);
+      }
     });
   });
 });

@@ -11,6 +11,7 @@ import { openFileSource } from "../node/fileByteSource.ts";
 import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../runtime/decoderModel.ts";
 import { openDecoder } from "../runtime/decoderModel.ts";
+import type { DecoderSession } from "../runtime/decoderSession.ts";
 import { pythonPath, repositoryRoot } from "./oracleProcess.ts";
 
 /** Tokens of a test's prompt. */
@@ -72,14 +73,20 @@ function logSoftmax(row: Float32Array): Float64Array {
 /** Log-probabilities of every row, the prompt cut into runs of `chunk`. */
 export async function logprobsOf(decoder: DecoderModel, tokens: Int32Array, chunk: number): Promise<Float64Array[]> {
   const session = decoder.open({ context: 2 * tokens.length });
+  const rows = await logprobsIn(session, tokens, chunk);
+  session.dispose();
+  return rows;
+}
+
+/** The same behind what the session already holds. */
+export async function logprobsIn(session: DecoderSession, tokens: Int32Array, chunk: number): Promise<Float64Array[]> {
   const rows: Float64Array[] = [];
   for (let at = 0; at < tokens.length; at += chunk) {
     const part = tokens.subarray(at, at + chunk);
     const logits = await session.logits(part, [...part.keys()]);
-    const width = decoder.architecture.vocabulary;
+    const width = logits.length / part.length;
     for (let r = 0; r < part.length; r++) rows.push(logSoftmax(logits.subarray(r * width, (r + 1) * width)));
   }
-  session.dispose();
   return rows;
 }
 
