@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { stringEntry, withEntries } from "../formats/gguf/encode.ts";
+import { numberEntry, stringEntry, stringsEntry, withEntries } from "../formats/gguf/encode.ts";
 import type { Architecture, ArchitectureReading } from "../formats/gguf/architecture.ts";
 import { readArchitecture, requireArchitecture } from "../formats/gguf/architecture.ts";
 import { decoderTensors, missingTensor } from "../formats/gguf/decoderTensors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import type { TensorShape } from "../formats/gguf/write.ts";
@@ -141,6 +142,47 @@ describe("the tensors of a decoder", () => {
       const read = params.map(({ attrs, outputs }) => [attrs["tensor"], outputs[0]?.shape] as const);
       expect(new Map(read)).toEqual(expected);
     }
+  });
+});
+
+describe("a vocabulary", () => {
+  const withTokens = async (count: number): Promise<GgufFile> => {
+    const file = await whole();
+    const key = "tokenizer.ggml.tokens";
+    const tokens = stringsEntry(key, new Array<string>(count).fill("a"));
+    return changed(file, (tensor) => [tensor], withEntries(file.metadata.entries, { [key]: tokens }));
+  };
+
+  it.each([300, 128255, 128258])("of %i tokens does not fit an embedding of 128256 rows", async (count) => {
+    const reading = readArchitecture(await withTokens(count));
+    expect(reading).toMatchObject({ kind: "broken", error: { code: "INPUT_MALFORMED" } });
+    const message = reading.kind === "broken" ? reading.error.message : "";
+    expect(message).toMatch(new RegExp(`^\\[t\\.gguf\\] .*${count} tokens.*128256`));
+  });
+
+  it("of as many tokens as rows fits, and so does none", async () => {
+    expect(readArchitecture(await withTokens(128256)).kind).toBe("known");
+    expect(readArchitecture(await whole()).kind).toBe("known");
+  });
+});
+
+describe("rope scaling", () => {
+  it.each([
+    ["is not given", undefined, 131072],
+    ["is 0", 0, 131072],
+    ["is given", 8192, 8192],
+  ])("takes the context it was trained for where yarn's %s", async (_title, given, expected) => {
+    const file = await whole();
+    const key = "llama.rope.scaling.original_context_length";
+    const entries = withEntries(file.metadata.entries, {
+      "llama.rope.scaling.type": stringEntry("llama.rope.scaling.type", "yarn"),
+      "llama.rope.scaling.factor": numberEntry("llama.rope.scaling.factor", "f32", 4),
+      ...(given === undefined ? {} : { [key]: numberEntry(key, "u32", given) }),
+    });
+    const yarn = await changed(file, (tensor) => [tensor], entries);
+    const architecture = requireArchitecture(yarn);
+    expect(architecture.rope.scaling).toMatchObject({ kind: "yarn", originalContext: expected });
+    expect(buildModel(architecture, weightSourceOf(yarn), TINY_OPTIONS).nodes.length).toBeGreaterThan(0);
   });
 });
 

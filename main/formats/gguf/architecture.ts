@@ -173,6 +173,12 @@ function readFamily(file: GgufFile, name: string, family: Family): Architecture 
   const [vocabulary, columns] = embedding.shape;
   if (vocabulary === undefined || columns !== width || embedding.shape.length !== 2)
     throw malformed(file, `token_embd.weight is [${embedding.shape.join(", ")}]: expected [vocabulary, ${width}]`);
+  const tokens = keys.get("tokenizer.ggml.tokens");
+  if (tokens?.kind === "strings" && tokens.strings.length !== vocabulary)
+    throw malformed(
+      file,
+      `tokenizer.ggml.tokens has ${tokens.strings.length} tokens: expected ${vocabulary}, one for each row of token_embd.weight`,
+    );
   const has = (tensor: string): boolean => file.tensor(`blk.0.${tensor}`) !== undefined;
   return {
     name,
@@ -211,7 +217,7 @@ function headSize(file: GgufFile, name: string, width: number, heads: number): n
   return headDim;
 }
 
-/** Defaults as llama.cpp has them: a type that is not given means linear, a factor that is not given means none. */
+/** Defaults as llama.cpp has them: a type that is not given means linear, a factor that is not given none; 0 is not given. */
 function readRope(file: GgufFile, name: string, family: Family, headDim: number, context: number): Rope {
   const keys = file.metadata;
   const dims = keys.optionalCount(`${name}.rope.dimension_count`) ?? headDim;
@@ -249,14 +255,16 @@ function readScaling(file: GgufFile, name: string, context: number): RopeScaling
       return { kind: "none" };
     case "linear":
       return factor === 1 ? { kind: "none" } : { kind: "linear", factor };
-    case "yarn":
+    case "yarn": {
+      const original = keys.optionalCount(`${name}.rope.scaling.original_context_length`) ?? 0;
       return {
         kind: "yarn",
         factor,
-        originalContext: keys.optionalCount(`${name}.rope.scaling.original_context_length`) ?? context,
+        originalContext: original === 0 ? context : original,
         betaFast: 32,
         betaSlow: 1,
       };
+    }
     default:
       throw new WorkbenchError(
         "UNSUPPORTED_ARCHITECTURE",
