@@ -85,6 +85,8 @@ export const placed = (node: Node, id: NodeId, inputs: readonly Value[]): Node =
 export interface WeightSource {
   /** Stable identity of the file: size, header hash. */
   readonly identity: string;
+  /** What people call the file, for messages. */
+  readonly name?: string;
   readonly tensorType: (tensor: string) => TensorType | undefined;
 }
 

@@ -107,8 +107,9 @@ export class Decoder {
   /** A tensor of the file; its shape must be the one the architecture implies. */
   weight(name: string, shape: Shape): Value {
     const type = this.#weights.tensorType(name);
-    if (!type) throw noTensor(this.architecture.name, name);
-    if (!sameShape(type.shape, shape)) throw wrongShape(this.architecture.name, name, formatType(type), shape);
+    const who = this.#weights.name ?? this.architecture.name;
+    if (!type) throw noTensor(who, name);
+    if (!sameShape(type.shape, shape)) throw wrongShape(who, name, formatType(type), shape);
     return this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
   }
 

@@ -47,10 +47,15 @@ describe("a model of the llama family", () => {
     expect(built({ ...known, shape: [Number(rows) * 2, columns!] })).toThrow(
       expect.objectContaining({
         code: "INPUT_MALFORMED",
-        message: expect.stringContaining(`tensor "${name}": got`) as string,
+        message: expect.stringContaining(`[${file.name}] tensor "${name}": got`) as string,
       }),
     );
-    expect(built(undefined)).toThrow(expect.objectContaining({ code: "INPUT_MISSING_TENSOR" }));
+    expect(built(undefined)).toThrow(
+      expect.objectContaining({
+        code: "INPUT_MISSING_TENSOR",
+        message: expect.stringContaining(`[${file.name}] `) as string,
+      }),
+    );
   });
   it("has more than 10 000 ops when it is deep", async () => {
     expect((await build(DEEP)).graph.nodes.length).toBeGreaterThan(10_000);

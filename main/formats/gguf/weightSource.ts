@@ -8,6 +8,7 @@ import { quote } from "./header.ts";
 export function weightSourceOf(file: GgufFile): WeightSource {
   return {
     identity: file.identity,
+    name: file.name,
     tensorType(name): TensorType | undefined {
       const tensor = file.tensor(name);
       if (tensor === undefined) return undefined;
