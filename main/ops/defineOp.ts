@@ -90,6 +90,8 @@ export type Lowering<E, V, Attrs, A extends Arity> =
       readonly emit: (emitter: E, inputs: InputsOf<A, V>, attrs: Attrs, node: NodeInfo<Attrs>) => V | readonly V[];
       /** true, or why this node (dtype, rank, symbolic size) cannot be lowered so. */
       readonly when?: (node: NodeInfo<Attrs>) => true | string;
+      /** Operands that it calculates with in fp32 whatever the backend's floats: a weight that nothing else reads is kept so. */
+      readonly reads32?: readonly number[];
     }
   | Decomposed<Attrs, A>
   | { readonly kind: "unsupported"; readonly reason: string };

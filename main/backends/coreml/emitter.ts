@@ -85,4 +85,6 @@ export interface CoremlRule<Inputs, Attrs> {
     node: RuleNode<Attrs>,
   ) => MilValue | readonly MilValue[];
   readonly when?: (node: RuleNode<Attrs>) => true | string;
+  /** Operands that it calculates with in fp32 in every program: a plain weight that nothing else reads is stored so. */
+  readonly reads32?: readonly number[];
 }

@@ -113,20 +113,23 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defin
       takes: [["i32"], ["f32"]],
       params: (attrs) => ({ ...ropeFrequencies(attrs), ...ggmlAngles(attrs) }),
     }),
-    coreml: milNative((e, [positions, factors], attrs) => {
-      // Angles reach thousands: they are computed in fp32 even where the program is fp16.
-      const { frequencies, magnitude } = ropeFrequencies(attrs);
-      const column = e.op("expand_dims", { x: e.cast(positions, "fp32"), axes: [1] });
-      const rates = e.constant("fp32", [1, frequencies.length], frequencies);
-      const straight = e.op("mul", { x: column, y: rates });
-      const angles =
-        factors === undefined ? straight : e.op("real_div", { x: straight, y: e.cast(milPlain(e, factors), "fp32") });
-      const table = (op: "cos" | "sin"): typeof angles => {
-        const turned = e.op(op, { x: angles });
-        return e.cast(magnitude === 1 ? turned : e.op("mul", { x: turned, y: magnitude }), e.float);
-      };
-      return [table("cos"), table("sin")];
-    }),
+    // Angles reach thousands: they are computed in fp32, from factors in fp32, even where the program is fp16.
+    coreml: {
+      ...milNative((e, [positions, factors], attrs) => {
+        const { frequencies, magnitude } = ropeFrequencies(attrs);
+        const column = e.op("expand_dims", { x: e.cast(positions, "fp32"), axes: [1] });
+        const rates = e.constant("fp32", [1, frequencies.length], frequencies);
+        const straight = e.op("mul", { x: column, y: rates });
+        const angles =
+          factors === undefined ? straight : e.op("real_div", { x: straight, y: e.cast(milPlain(e, factors), "fp32") });
+        const table = (op: "cos" | "sin"): typeof angles => {
+          const turned = e.op(op, { x: angles });
+          return e.cast(magnitude === 1 ? turned : e.op("mul", { x: turned, y: magnitude }), e.float);
+        };
+        return [table("cos"), table("sin")];
+      }),
+      reads32: [1],
+    },
     mlx: mlxCall("rope_tables", { takes: "any", attrs: (attrs) => ({ ...ropeFrequencies(attrs) }) }),
   },
   samples: withDoubles([

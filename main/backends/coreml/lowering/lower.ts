@@ -21,6 +21,7 @@ import type { SmallParts } from "../weights/plan.ts";
 import { WeightPlan } from "../weights/plan.ts";
 import type { CacheMode } from "./functionEmitter.ts";
 import { FunctionEmitter, stateShape } from "./functionEmitter.ts";
+import { tensorOf, weightsRead32 } from "./reads32.ts";
 
 /** The native Core ML rule of an op, from the op table that the compiler holds. */
 export type RuleOf = (op: string) => CoremlRule<readonly MilValue[], AttrRecord> | undefined;
@@ -74,7 +75,7 @@ export function* lowerProgramInSteps(
   sources: readonly FunctionSource[],
   options: LoweringOptions,
 ): Steps<LoweredProgram> {
-  const plan = new WeightPlan(options.profile, new BlobPlan());
+  const plan = new WeightPlan(options.profile, new BlobPlan(), weightsRead32(sources, options.rules));
   const float = floatOf(options.profile);
   const functions: LoweredFunction[] = [];
   for (const source of sources) functions.push(yield* new FunctionLowering(source, plan, float, options).run());
@@ -181,7 +182,7 @@ class FunctionLowering {
         "UNSUPPORTED_TENSOR_TYPE",
         `[coreml] weight ${String(node.attrs["tensor"])} is ${formatType(type)}, expected floats`,
       );
-    return this.#emitter.weight({ name: String(node.attrs["tensor"] ?? node.attrs["name"]), type: type.dtype, shape });
+    return this.#emitter.weight({ name: tensorOf(node), type: type.dtype, shape });
   }
 
   #constant(node: Node, graph: Graph = this.#graph): MilValue {

@@ -52,9 +52,13 @@ export class WeightPlan {
   readonly #weights = new Map<string, PlannedWeight>();
   readonly #inline = new Map<string, InlineConstant>();
 
-  constructor(profile: WeightProfile, blob: BlobPlan) {
+  /** Tensors stored in fp32 whatever the profile: what reads them calculates so. */
+  readonly #reads32: ReadonlySet<string>;
+
+  constructor(profile: WeightProfile, blob: BlobPlan, reads32: ReadonlySet<string> = new Set()) {
     this.profile = profile;
     this.blob = blob;
+    this.#reads32 = reads32;
   }
 
   /** The same tensor twice is stored once, whatever uses it. */
@@ -67,7 +71,7 @@ export class WeightPlan {
       );
       return known;
     }
-    const form = formFor(tensor.type, this.profile);
+    const form = formFor(tensor.type, this.#reads32.has(tensor.name) ? "exact" : this.profile);
     const parts = partsOf(form, tensor.shape).map((info): PlannedPart => {
       const count = elementCount(info.shape);
       return {
