@@ -28,7 +28,7 @@ export interface CompiledModel extends IndexFacts {
   readonly path: string;
 }
 
-/** What is known of an export before it is made: file identity, target, version of the program. */
+/** What is known of an export before it is made: facts of its weights, target, build of the program. */
 export const exportKey = (...facts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(facts)).digest("hex");
 

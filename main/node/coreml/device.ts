@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { BUILD_HASH } from "../buildHash.ts";
 import { VERSION } from "../version.ts";
 import { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
@@ -23,6 +24,8 @@ export interface CoremlAccess {
   readonly book: TrialBook;
   /** How many new tokens the functions of a decoder take. */
   readonly flexibility: ShapeFlexibility;
+  /** Hash of the sources that make packages; their version where nothing was built. */
+  readonly build: string;
 }
 
 /** `addon`: a path instead of the usual places. */
@@ -30,6 +33,7 @@ export function coremlAccess(
   dataFolder: string,
   addon: string | null = null,
   flexibility: ShapeFlexibility = "fixed",
+  build: string = BUILD_HASH ?? VERSION,
 ): CoremlAccess {
   let bridge: CoremlBridge | undefined;
   let failure: Error | undefined;
@@ -50,6 +54,7 @@ export function coremlAccess(
     models: new CompiledModels(dataFolder),
     book: new TrialBook(dataFolder),
     flexibility,
+    build,
   };
 }
 
@@ -63,7 +68,7 @@ export const unitsOf = (target: PlanTarget): CoremlUnit => UNITS[target.units];
 
 export interface PrepareRequest {
   readonly units: CoremlUnit;
-  /** What makes this package different from others: file identity, target. */
+  /** What makes this package different from others: facts of its weights, target. */
   readonly facts: readonly string[];
   readonly write: (path: string) => Promise<void>;
   /** Shapes of inputs change from call to call. */
@@ -103,7 +108,7 @@ export async function prepareModel(access: CoremlAccess, request: PrepareRequest
     // What was tried out before and has been deleted since is compiled again; its verdict stands.
     await bridge.compile(packagePath, model.path, signal);
   };
-  const key = exportKey(VERSION, ...request.facts);
+  const key = exportKey(access.build, ...request.facts);
   const known = await access.models.find(key);
   if (known !== undefined) {
     await attempt(known.path, known);

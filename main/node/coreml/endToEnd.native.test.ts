@@ -1,7 +1,7 @@
 // From a model to Core ML and back, over the double: the sample model and the hybrid demo graph as packages, compiled, tried out
 // in a child process, loaded and run through the bridge; the sample gives the CPU engine's tokens.
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { cp } from "node:fs/promises";
+import { cp, readFile, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,7 @@ import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { SimulatedDecoder } from "../../backends/coreml/simulator/decoder.ts";
 import { INPUTS, LOGITS } from "../../models/blocks.ts";
 import { doublePath, noDouble } from "../../testing/coremlDouble.ts";
+import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { createModelStore } from "../engine/modelStore.ts";
 import { createOffers, DEMO } from "../engine/offers.ts";
 import { createRecents } from "../engine/recents.ts";
@@ -20,6 +21,7 @@ import { runHybrid } from "../engine/hybrid.ts";
 import { routeOf } from "../engine/routes.ts";
 import { loadAddon } from "../addon.ts";
 import { openDecoder } from "../../runtime/decoderModel.ts";
+import { compiledDecoder } from "./session.ts";
 import type { TrialProgress } from "./trial.ts";
 import { coremlAccess, openRunner, prepareModel, unitsOf } from "./device.ts";
 
@@ -80,6 +82,9 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
           await prepareModel(access, { ...request, write: () => Promise.reject(new Error("exported twice")) }),
         ).toEqual(compiled);
         expect(stages.size).toBe(0);
+        // Another build writes another package.
+        const other = { ...request, write: () => Promise.reject(new Error("exported again")) };
+        await expect(prepareModel({ ...access, build: "another" }, other)).rejects.toThrow("exported again");
 
         const runner = openRunner(access, compiled, unitsOf(target));
         let predictions = 0;
@@ -117,6 +122,28 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
       decoderModel.dispose();
     },
   );
+
+  it("compiles another model for a file of the same size and header whose weights are others", async () => {
+    const path = join(folder, "tiny.gguf");
+    await writeTinyGguf(path, { layers: 1 });
+    await utimes(path, 1_700_000_000, 1_700_000_000);
+    const target = { chip: "m3", os: "macos15", units: "cpu", profile: "exact", context: 32, phase: "decode" } as const;
+    const contentOf = async (): Promise<string> => {
+      const model = await store.open({ kind: "path", path }, signal);
+      const { content } = await compiledDecoder(access, { model, target, engine, signal });
+      await store.close(model.id);
+      return content;
+    };
+    const first = await contentOf();
+    const model = await store.open({ kind: "path", path }, signal);
+    const { offset, byteLength } = model.requireFile("test").requireTensor("blk.0.attn_q.weight");
+    await store.close(model.id);
+    const bytes = new Uint8Array(await readFile(path));
+    bytes.copyWithin(offset, offset + 4, offset + byteLength);
+    await writeFile(path, bytes, { flag: "r+" });
+    await utimes(path, 1_700_000_000, 1_700_000_000);
+    expect(await contentOf()).not.toBe(first);
+  });
 
   it("runs the Core ML parts of the hybrid demo graph", { timeout: 120_000 }, async () => {
     const open = await store.open({ kind: "offer", id: DEMO }, signal);

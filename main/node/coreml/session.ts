@@ -13,6 +13,7 @@ import type { CompiledModel } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
 import { openRunner, prepareModel, unitsOf } from "./device.ts";
 import type { TrialProgress } from "./trial.ts";
+import { weightFacts } from "./weightFacts.ts";
 
 export interface CoremlSession {
   readonly session: DecoderSession;
@@ -31,14 +32,16 @@ export interface SessionRequest {
 }
 
 /** The compiled package of a model with decode and prefill, made once per file and target. */
-export function compiledDecoder(access: CoremlAccess, request: SessionRequest): Promise<CompiledModel> {
+export async function compiledDecoder(access: CoremlAccess, request: SessionRequest): Promise<CompiledModel> {
   const { model, target, engine, signal, onProgress } = request;
   const { flexibility } = access;
   // The phase is not a fact of the package: it has a function for each.
   const { phase: _, ...facts } = target;
+  // Where there is no Core ML, this says so before anything is read.
+  access.bridge();
   return prepareModel(access, {
     units: unitsOf(target),
-    facts: [model.requireFile("run").identity, JSON.stringify(facts), flexibility],
+    facts: [...(await weightFacts(model, signal)), JSON.stringify(facts), flexibility],
     flexible: flexibility === "native",
     write: async (path) => void (await exportModel(model, target, { path, engine, flexibility, signal })),
     signal,

@@ -1,6 +1,7 @@
 /**
  * The header of a file that only the window can read: the reader asks a source for ranges, the source passes each request on to
- * the window and waits for the bytes. Done when the header has parsed; the parsed file has a header but no data.
+ * the window and waits for the bytes. Done when the header has parsed and, where a file of the same header is here, some ranges of
+ * both were compared; the parsed file has a header but no data.
  */
 import { randomBytes } from "node:crypto";
 import type { HeaderNeed } from "../../contract/views/model.ts";
@@ -18,12 +19,11 @@ interface Request {
 }
 
 /** What happens next: the reader wants bytes, or it is finished. */
-type Step = { readonly kind: "need"; readonly request: Request } | { readonly kind: "done"; readonly file: GgufFile };
+type Step =
+  | { readonly kind: "need"; readonly request: Request }
+  | { readonly kind: "done"; readonly header: ReadHeader; readonly foundPath: string | null };
 
 interface Feed {
-  readonly name: string;
-  readonly size: number;
-  readonly begun: number;
   step: Promise<Step>;
   request: Request | undefined;
   ready: ReadHeader | undefined;
@@ -45,7 +45,10 @@ export interface Headers {
 /** Headers that were begun and left; the oldest goes first. */
 const MOST = 16;
 
-export function createHeaders(findWhole: (file: GgufFile) => Promise<string | null>): Headers {
+/** Finds the dropped file where it lies; may read ranges of it, one after the other, which the window is asked for. */
+type FindWhole = (file: GgufFile) => Promise<string | null>;
+
+export function createHeaders(findWhole: FindWhole): Headers {
   const feeds = new Map<string, Feed>();
 
   const answer = async (id: string, feed: Feed): Promise<HeaderNeed> => {
@@ -57,8 +60,8 @@ export function createHeaders(findWhole: (file: GgufFile) => Promise<string | nu
       feed.request = step.request;
       return { kind: "more", header: id, offset: step.request.offset, length: step.request.length };
     }
-    feed.ready = { file: step.file, seconds: (performance.now() - feed.begun) / 1000 };
-    return { kind: "ready", header: id, foundPath: await findWhole(step.file) };
+    feed.ready = step.header;
+    return { kind: "ready", header: id, foundPath: step.foundPath };
   };
 
   return {
@@ -69,7 +72,7 @@ export function createHeaders(findWhole: (file: GgufFile) => Promise<string | nu
         feeds.delete(old);
       }
       const id = randomBytes(12).toString("hex");
-      const feed = startFeed(name, size);
+      const feed = startFeed(name, size, findWhole);
       feeds.set(id, feed);
       return answer(id, feed);
     },
@@ -101,13 +104,11 @@ export function createHeaders(findWhole: (file: GgufFile) => Promise<string | nu
   };
 }
 
-function startFeed(name: string, size: number): Feed {
+function startFeed(name: string, size: number, findWhole: FindWhole): Feed {
+  const begun = performance.now();
   let announce: (step: Step) => void = () => undefined;
   let refuse: (error: unknown) => void = () => undefined;
   const feed: Feed = {
-    name,
-    size,
-    begun: performance.now(),
     step: Promise.resolve({ kind: "need" } as never),
     request: undefined,
     ready: undefined,
@@ -136,9 +137,12 @@ function startFeed(name: string, size: number): Feed {
     },
     close: async () => undefined,
   };
-  openGguf(source).then(
-    (file) => announce({ kind: "done", file }),
-    (error: unknown) => refuse(error),
-  );
+  const work = async (): Promise<void> => {
+    const file = await openGguf(source);
+    const header = { file, seconds: (performance.now() - begun) / 1000 };
+    const foundPath = await findWhole(file);
+    announce({ kind: "done", header, foundPath });
+  };
+  work().catch((error: unknown) => refuse(error));
   return feed;
 }

@@ -111,3 +111,35 @@ it("the room that a file on its way was promised is not promised again", async (
   await uploads.begin("half.gguf", most);
   await expect(uploads.begin("other.gguf", most)).rejects.toMatchObject({ code: "ENV_IO" });
 });
+
+/** What the window does with a file that lies there: gives the ranges that are asked for. */
+async function drop(content: Uint8Array): Promise<{ header: string; foundPath: string | null; asked: number }> {
+  let need = await store.headers.begin("tiny.gguf", content.byteLength);
+  for (let asked = 0; ; asked++) {
+    if (need.kind === "ready") return { header: need.header, foundPath: need.foundPath, asked };
+    const { header, offset, length } = need;
+    need = await store.headers.feed(header, offset, content.subarray(offset, offset + length));
+  }
+}
+
+it("a dropped file is found where it lies, and one of its name, size and header that was trained further is not", async () => {
+  const path = join(folder, "tiny.gguf");
+  const opened = await store.open({ kind: "path", path });
+  const { tensors } = opened.requireFile("test");
+  await store.close(opened.id);
+  const same = await drop(bytes);
+  expect(same.foundPath).toBe(path);
+  expect(same.asked).toBeLessThan(20);
+  const retrained = bytes.slice();
+  for (const { offset, byteLength } of tensors) {
+    const floats = new Float32Array(retrained.buffer, offset, byteLength / 4);
+    floats.forEach((value, i) => (floats[i] = value * 1.01));
+  }
+  const other = await drop(retrained);
+  expect(other.foundPath).toBeNull();
+  // Nor is it when somebody names the folder.
+  const model = await store.open({ kind: "header", header: other.header });
+  expect((await store.locate(model.id, folder)).path).toBeNull();
+  const again = await store.open({ kind: "header", header: same.header });
+  expect((await store.locate(again.id, folder)).path).toBe(path);
+});

@@ -7,6 +7,7 @@ import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
+import { fewRanges, hashOfRanges } from "../../formats/gguf/samples.ts";
 import { openFileSource, siblingOpener } from "../fileByteSource.ts";
 import type { Headers } from "./headers.ts";
 import { createHeaders } from "./headers.ts";
@@ -31,6 +32,8 @@ type Release = () => Promise<void>;
 /** How deep folders are searched for a dropped file. */
 const SEARCH_DEPTH = 4;
 const SEARCH_ENTRIES = 20_000;
+/** Of a dropped file, when one of its header is found: each is a question to the window. */
+const DROPPED_RANGES = 16;
 
 export function createModelStore(parts: {
   readonly offers: Offers;
@@ -43,6 +46,8 @@ export function createModelStore(parts: {
   const users = new Map<string, number>();
   /** What gives up the uploads that each model was made of. */
   const sent = new Map<OpenModel, readonly Release[]>();
+  /** Samples of files that lie in a window. */
+  const samples = new WeakMap<GgufFile, () => Promise<string>>();
   let next = 1;
 
   const openPath = async (
@@ -123,6 +128,13 @@ export function createModelStore(parts: {
     return model;
   };
 
+  /** Whether a file of the dropped one's header has its weights, too, as far as the window was asked for some. */
+  const sameWeights = async (file: GgufFile, other: GgufFile): Promise<boolean> => {
+    const dropped = samples.get(file);
+    if (dropped === undefined) return true;
+    return (await hashOfRanges(other, fewRanges(other.tensors, DROPPED_RANGES))) === (await dropped());
+  };
+
   const locateFile = async (file: GgufFile, folder: string | null): Promise<LocateResult> => {
     const recents = await parts.recents.list();
     const known = [...new Set(recents.map((recent) => recent.folder))];
@@ -135,7 +147,7 @@ export function createModelStore(parts: {
     ];
     const folders = folder === null ? [...known, ...usual] : [folder];
     for (const start of folders) {
-      const path = await findFile(start, file);
+      const path = await findFile(start, file, (other) => sameWeights(file, other));
       if (path !== undefined) return { path, searched: folders, sentence: `Found as ${path}.` };
     }
     return {
@@ -145,7 +157,14 @@ export function createModelStore(parts: {
     };
   };
 
-  const headers = createHeaders(async (file) => (await locateFile(file, null)).path);
+  const headers = createHeaders(async (file) => {
+    let hash: Promise<string> | undefined;
+    // The window is asked only where there is a file to compare with, and only as long as it answers.
+    samples.set(file, () => (hash ??= hashOfRanges(file, fewRanges(file.tensors, DROPPED_RANGES))));
+    const { path } = await locateFile(file, null);
+    if (hash === undefined) samples.delete(file);
+    return path;
+  });
 
   return {
     headers,
@@ -190,8 +209,10 @@ export function createModelStore(parts: {
 
 const quotePath = (path: string): string => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
-/** The file with this name, size and header below a folder. */
-async function findFile(start: string, wanted: GgufFile): Promise<string | undefined> {
+type Compare = (other: GgufFile) => Promise<boolean>;
+
+/** The file with this name, size and header, and the same weights, below a folder. */
+async function findFile(start: string, wanted: GgufFile, sameWeights: Compare): Promise<string | undefined> {
   const size = wanted.parts[0]?.byteLength;
   let left = SEARCH_ENTRIES;
   let level = [start];
@@ -206,7 +227,7 @@ async function findFile(start: string, wanted: GgufFile): Promise<string | undef
         else if (
           entry.name === wanted.name &&
           (await stat(path).catch(() => undefined))?.size === size &&
-          (await sameHeader(path, wanted))
+          (await isSameFile(path, wanted, sameWeights))
         )
           return path;
       }
@@ -216,13 +237,16 @@ async function findFile(start: string, wanted: GgufFile): Promise<string | undef
   return undefined;
 }
 
-async function sameHeader(path: string, wanted: GgufFile): Promise<boolean> {
+async function isSameFile(path: string, wanted: GgufFile, sameWeights: Compare): Promise<boolean> {
   try {
     const file = await openGguf(await openFileSource(path), { openSibling: siblingOpener(path) });
-    await file.close();
-    return file.headerHash === wanted.headerHash;
+    try {
+      return file.headerHash === wanted.headerHash && (await sameWeights(file));
+    } finally {
+      await file.close();
+    }
   } catch {
-    // A file that does not open is not the one we look for.
+    // A file that cannot be read is not the one we look for; nor is it known to be where the window does not answer.
     return false;
   }
 }
