@@ -48,6 +48,7 @@ it("what was sent for a model goes when the last model of it is closed", async (
 
 it("what was attached goes with its model, and at once when it was another file", async () => {
   const model = await store.open({ kind: "path", path: join(folder, "tiny.gguf") });
+  const opened = model.requireFile("test");
   const [same, other] = [await send(bytes), await send(bytes.subarray(0, bytes.byteLength - 1))];
   await store.attach(model.id, { kind: "upload", upload: same });
   const refused = uploads.pathOf(other).path;
@@ -56,6 +57,7 @@ it("what was attached goes with its model, and at once when it was another file"
   const { path } = uploads.pathOf(same);
   await store.close(model.id);
   await expect(stat(path)).rejects.toMatchObject({ code: "ENOENT" });
+  await expect(opened.readTensor([...opened.tensors.values()][0]!)).rejects.toThrow();
   for (const upload of [same, other])
     expect(() => uploads.pathOf(upload)).toThrow(expect.objectContaining({ code: "HANDLE_UNKNOWN" }) as Error);
 });

@@ -191,10 +191,13 @@ export function createModelStore(parts: {
       const release = hold(source);
       // Before it is tried: the model may be closed meanwhile.
       sent.set(model, [...(sent.get(model) ?? []), release]);
+      let init: ModelInit | undefined;
       try {
-        model.attach(await initOf(source, signal));
+        init = await initOf(source, signal);
+        model.attach(init);
         return model;
       } catch (error) {
+        await init?.file?.close();
         await release();
         throw error;
       }

@@ -40,6 +40,7 @@ export class OpenModel {
   /** Made from this model by others (graphs, sessions), dropped with it. */
   readonly #attached = new Map<string, unknown>();
   readonly #disposers: (() => void)[] = [];
+  readonly #former: GgufFile[] = [];
   #disposed = false;
 
   constructor(id: string, init: ModelInit, watch?: CompileWatch) {
@@ -93,6 +94,8 @@ export class OpenModel {
           hint: "Choose the very file that was dropped.",
         },
       );
+    // Closed with the model only: what is being read from it may go on.
+    this.#former.push(before);
     this.#init = { ...init, openedInSeconds: this.#init.openedInSeconds };
     this.#attached.clear();
     this.#tokenizer = undefined;
@@ -125,7 +128,7 @@ export class OpenModel {
     this.#disposed = true;
     this.#attached.clear();
     for (const work of this.#disposers.splice(0)) work();
-    await this.file?.close();
+    for (const file of [...this.#former.splice(0), this.file]) await file?.close();
   }
 }
 
