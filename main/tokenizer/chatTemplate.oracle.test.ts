@@ -30,7 +30,17 @@ const CONVERSATIONS: Readonly<Record<string, readonly ChatMessage[]>> = {
     assistant("<think>\nhm\n</think>\n\nAn answer."),
     user(""),
   ],
+  "an answer that is indented": [user("Code?"), assistant("<think>\n a\n</think>\n\n    x\n"), user("Thanks")],
 };
+
+/** What Jinja2 refuses must be refused here too; otherwise the texts are the same. */
+async function outcome(render: () => string | Promise<string>): Promise<string> {
+  try {
+    return await render();
+  } catch (error) {
+    return error instanceof Error ? "refused" : "";
+  }
+}
 
 describe.skipIf(missing).each(templates)("%s", (name) => {
   const source = existsSync(sharedFile(`templates/${name}`))
@@ -41,18 +51,12 @@ describe.skipIf(missing).each(templates)("%s", (name) => {
   it.each(Object.entries(CONVERSATIONS))("%s", async (_, messages) => {
     for (const addGenerationPrompt of [true, false]) {
       const values = {
+        tools: null,
+        documents: null,
         messages: messages as never,
         add_generation_prompt: addGenerationPrompt,
         bos_token: "<BOS>",
         eos_token: "<EOS>",
-      };
-      // What Jinja2 refuses must be refused here too; otherwise the texts are the same.
-      const outcome = async (render: () => string | Promise<string>): Promise<string> => {
-        try {
-          return await render();
-        } catch (error) {
-          return error instanceof Error ? "refused" : "";
-        }
       };
       const expected = await outcome(() => jinjaRender(source, values));
       const got = await outcome(() =>

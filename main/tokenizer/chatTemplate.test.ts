@@ -40,9 +40,18 @@ describe("a template", () => {
     );
   });
 
+  it("is told that there are no tools and no documents, unless there are", () => {
+    const source = "{{ tools is none }} {{ documents is none }}";
+    expect(render(source)).toBe("True True");
+    expect(render(source, hello, { variables: { tools: [{ name: "x" }] } })).toBe("False True");
+  });
+
   it("may write the date it is told", () => {
     const now = new Date(2024, 6, 6, 9, 5, 3);
     expect(render("{{ strftime_now('%d %b %Y') }}", hello, { now })).toBe("06 Jul 2024");
+    expect(strftime(now, "%j %-j [%Z%z]")).toBe("188 188 []");
+    expect(strftime(new Date(2023, 11, 31), "%j")).toBe("365");
+    expect(strftime(new Date(2024, 0, 3), "%j %-j")).toBe("003 3");
     expect(strftime(now, "%A %a %B %-d %y %H:%M:%S %I%p %% %q")).toBe("Saturday Sat July 6 24 09:05:03 09AM % %q");
   });
 
@@ -102,6 +111,38 @@ const HOSTILE: Readonly<Record<string, string>> = {
     "{% set t = range(9999)|join('xxxxxxxxxx') %}{% for i in range(9999) %}{{ t.split('x')|length }}{% endfor %}",
   "slices of a long text":
     "{% set t = range(9999)|join('xxxxxxxxxx') %}{% for i in range(9999) %}{% set u = t[1:-1] %}{% endfor %}",
+  "a text repeated": "{{ 'ab' * 10**9 }}",
+  "a text repeated and repeated": DOUBLING("{%- set ns.x = ns.x * 3 -%}"),
+  "a list repeated": "{{ [1, 2] * 10**9 }}",
+  "a wide format": "{{ '%1000000000d' % 1 }}",
+  "a format that multiplies": DOUBLING("{%- set ns.x = '%s%s' % (ns.x, ns.x) -%}"),
+  "a format in braces that multiplies": DOUBLING("{%- set ns.x = '{0}{0}'.format(ns.x) -%}"),
+  "a list that doubles, formatted": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ '%s' % ns.x }}`,
+  "a list that doubles, in braces": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ '{}'.format(ns.x) }}`,
+  "a list that doubles, in upper case": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|upper }}`,
+  "lists that double, compared": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "{% set a = ns.x %}").replace("'ab'", "'cd'")}${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ a == a[:] or a[:] == ns.x or [a] == [[a[0], a[1]]] }}`,
+  "a list that doubles, mapped": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|map('string')|list }}`,
+  "a list that doubles, as a separator and a path": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ messages|map(attribute=ns.x)|list }}{{ [1, 2]|join(ns.x) }}`,
+  "a list that doubles, as a separator": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ [1, 2]|join(ns.x) }}`,
+  "a list that doubles, mapped and joined": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ [[ns.x]]|map('first')|join }}`,
+  "joining with a method that multiplies": DOUBLING("{%- set ns.x = ns.x.join([ns.x, ns.x, ns.x]) -%}"),
+  "a long text that is almost found":
+    "{% set a = 'a' * 1000000 %}{% set b = 'a' * 250000 ~ 'b' ~ 'a' * 250000 %}{{ b in a }}",
+  "a long text that is almost replaced":
+    "{% set a = 'a' * 1000000 %}{% set b = 'a' * 250000 ~ 'b' ~ 'a' * 250000 %}{{ a.replace(b, 'x') }}",
+  "a long text that is almost split":
+    "{% set a = 'a' * 1000000 %}{% set b = 'a' * 250000 ~ 'b' ~ 'a' * 250000 %}{{ a.rsplit(b) }}{{ a.count(b) }}{{ a.find(b) }}",
+  "characters stripped again and again":
+    "{% set t = 'a' * 2000000 %}{% for i in range(9999) %}{% set u = t.strip('a') %}{% endfor %}",
+  "large sets of characters stripped":
+    "{% set t = 'a' * 2000000 %}{% for i in range(9999) %}{% set u = 'b'.strip(t) %}{% endfor %}",
+  "a long text as a list": "{{ ('a' * 2000000)|list|length }}",
+  "a long text in lines": "{{ ('\n' * 2000000).splitlines()|length }}",
+  "filters mapped again and again": "{{ range(9999)|map('map', 'map', 'map')|list }}",
+  "large keys made unique":
+    "{% set t = 'a' * 2000000 %}{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = ns.l + [t] %}{% endfor %}{{ ns.l|unique|list|length }}{{ ns.l|max }}",
+  "parts of characters counted":
+    "{% set t = '👍' * 1000000 %}{% for i in range(9999) %}{% set u = t|length %}{% set v = t[3] %}{% endfor %}",
   "parentheses without end": `{{ ${"(".repeat(50_000)}1${")".repeat(50_000)} }}`,
   "lists without end": `{{ ${"[".repeat(50_000)}${"]".repeat(50_000)} }}`,
   "ifs without end": `${"{% if 1 %}".repeat(9000)}${"{% endif %}".repeat(9000)}`,

@@ -2,10 +2,11 @@
  * From a conversation to the text a model was trained on: the file's own template, or ChatML where the vocabulary shows
  * that the model knows it. A file with neither is said to be for completion only; nothing is guessed.
  */
+import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Json } from "../diagnostics/errors.ts";
 import { strftime } from "./strftime.ts";
+import type { TemplateLimits } from "./templateBudget.ts";
 import { parseTemplate, runTemplate } from "./templateSandbox.ts";
-import type { TemplateLimits } from "./templateSandbox.ts";
 import type { Tokenizer, TokenizerSource } from "./tokenizer.ts";
 
 export interface ChatMessage {
@@ -52,6 +53,17 @@ export function chatSupport({ metadata }: TokenizerSource, tokenizer: Tokenizer)
   };
 }
 
+/** Why the file's own template cannot be used, as far as parsing it shows; undefined when it can, or when there is none. */
+export function templateRefusal({ metadata }: TokenizerSource): WorkbenchError | undefined {
+  try {
+    parseTemplate(metadata.optionalString("tokenizer.chat_template") ?? "");
+    return undefined;
+  } catch (error) {
+    if (error instanceof WorkbenchError) return error;
+    throw error;
+  }
+}
+
 export function chatTemplate(
   source: string,
   tokenizer: Pick<Tokenizer, "bos" | "eos" | "tokenText">,
@@ -65,6 +77,9 @@ export function chatTemplate(
     source,
     render(messages, { addGenerationPrompt = true, now = new Date(), variables = {} } = {}) {
       const values = {
+        // None where a conversation has none, as apply_chat_template of Hugging Face passes them.
+        tools: null,
+        documents: null,
         ...variables,
         messages: messages.map((message) => ({ ...message })),
         add_generation_prompt: addGenerationPrompt,

@@ -17,6 +17,9 @@ const MONTHS = [
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const two = (n: number): string => String(n).padStart(2, "0");
 
+const dayOfYear = (date: Date): number =>
+  (Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - Date.UTC(date.getFullYear(), 0, 0)) / 86_400_000;
+
 export function strftime(date: Date, format: string): string {
   const month = MONTHS[date.getMonth()] ?? "";
   const day = DAYS[date.getDay()] ?? "";
@@ -35,12 +38,16 @@ export function strftime(date: Date, format: string): string {
     M: two(date.getMinutes()),
     S: two(date.getSeconds()),
     p: date.getHours() < 12 ? "AM" : "PM",
+    j: String(dayOfYear(date)).padStart(3, "0"),
+    // The time that templates are told knows no zone.
+    Z: "",
+    z: "",
     "%": "%",
   };
   // A minus asks for no leading zero.
   return format.replace(/%(-?)([A-Za-z%])/gu, (whole, minus: string, letter: string) => {
     const value = values[letter];
     if (value === undefined) return whole;
-    return minus === "-" ? value.replace(/^0(?=\d)/u, "") : value;
+    return minus === "-" ? value.replace(/^0+(?=\d)/u, "") : value;
   });
 }

@@ -13,12 +13,20 @@ export const EMPTY_TEXT: LiteralNode = { type: "StringLiteral", value: "" };
 
 const OF_LISTS: ReadonlySet<string> = new Set([
   "length",
+  "count",
+  "first",
+  "last",
+  "max",
+  "min",
+  "sum",
   "list",
   "join",
   "sort",
   "unique",
   "reverse",
   "map",
+  "select",
+  "reject",
   "selectattr",
   "rejectattr",
 ]);
@@ -31,6 +39,8 @@ const OF_TEXTS: ReadonlySet<string> = new Set([
   "replace",
   "indent",
   "string",
+  "escape",
+  "e",
 ]);
 
 /** What a filter should see instead of something undefined; undefined where the filter knows what to do (`default`). */

@@ -148,6 +148,10 @@ describe("a vocabulary that cannot be used", () => {
     for (const changes of [
       { [key("model")]: stringEntry(key("model"), "bert") },
       { [key("pre")]: stringEntry(key("pre"), "no-such-thing") },
+      { [key("tokens")]: undefined },
+      { [key("tokens")]: numberEntry(key("tokens"), "u32", 1) },
+      { [key("merges")]: undefined },
+      { [key("merges")]: numberEntry(key("merges"), "u32", 1) },
     ])
       expect(() => tinyBpe(changes)).toThrow(said(changes) ?? "it is refused");
   });

@@ -84,7 +84,20 @@ export function tokenizerRefusal({ name, metadata }: TokenizerSource): Workbench
     });
   if (model !== "llama" && model !== "gpt2") return unknownModel(name, model);
   const pre = text("tokenizer.ggml.pre") ?? "";
-  return model === "gpt2" && pre !== "" && !PRE_TOKENIZER_NAMES.includes(pre) ? unknownPreTokenizer(pre) : undefined;
+  if (model === "gpt2" && pre !== "" && !PRE_TOKENIZER_NAMES.includes(pre)) return unknownPreTokenizer(pre);
+  const lists = model === "gpt2" ? ["tokenizer.ggml.tokens", "tokenizer.ggml.merges"] : ["tokenizer.ggml.tokens"];
+  return lists.map((key) => listRefusal(metadata, key)).find((refusal) => refusal !== undefined);
+}
+
+/** The words that reading the list would end with. */
+function listRefusal(metadata: Metadata, key: string): WorkbenchError | undefined {
+  try {
+    metadata.strings(key);
+    return undefined;
+  } catch (error) {
+    if (error instanceof WorkbenchError) return error;
+    throw error;
+  }
 }
 
 const unknownModel = (file: string, model: string): WorkbenchError =>

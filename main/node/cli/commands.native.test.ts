@@ -766,6 +766,19 @@ describe("errors", () => {
     expect(measured).toMatchObject({ code: 1, err: expect.stringContaining("error ENV_NO_ADDON") });
   });
 
+  it("tell of a chat template that cannot be used before anybody chats", async () => {
+    const whole = await readFile(slow, "latin1");
+    await writeFile(
+      join(folder, "broken.gguf"),
+      whole.replace("{%- for m in messages", "{%- fro m in messages"),
+      "latin1",
+    );
+    const { out } = await command("inspect DIR/broken.gguf");
+    expect(out).toMatch(/chat template +cannot be used/);
+    expect(out).toMatch(/^! Its chat template cannot be used: .*\. Give the model plain text/m);
+    expect((await command("inspect FILE")).out).toMatch(/chat template +yes/);
+  });
+
   it("say what to do without a chat template", async () => {
     const whole = await readFile(slow, "latin1");
     const mute = whole.replace("tokenizer.chat_template", "tokenizer.none_template");

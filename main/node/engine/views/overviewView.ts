@@ -1,10 +1,12 @@
 /** The overview of an open model: what it is, whether it fits, how fast it may be, and what can be done with it here. */
 import type { Ability, Fact, ReferenceNotice, TargetSpec } from "../../../contract/views/common.ts";
 import type { FileView, MixRow, Overview, ProfileChoice } from "../../../contract/views/model.ts";
+import type { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { Architecture } from "../../../formats/gguf/architecture.ts";
 import type { ModelDescription } from "../../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../../formats/gguf/file.ts";
 import { quote } from "../../../formats/gguf/header.ts";
+import { templateRefusal } from "../../../tokenizer/chatTemplate.ts";
 import { tokenizerRefusal } from "../../../tokenizer/tokenizer.ts";
 import type { ModelShape } from "../forecast.ts";
 import { figure, fitForecast, grouped, speedForecast } from "../forecast.ts";
@@ -63,6 +65,10 @@ export function fileOverview(input: FileOverviewInput): Overview {
   const held = shape ?? shapeByKeys(file, description);
   // A forecast for more positions than the model knows would be one for nobody.
   const context = Math.min(input.target.context, description.context ?? Infinity);
+  const template: TemplateState = {
+    isThere: description.tokenizer?.hasChatTemplate ?? false,
+    refusal: templateRefusal(file),
+  };
   return {
     model: input.model,
     kind: input.kind,
@@ -81,9 +87,11 @@ export function fileOverview(input: FileOverviewInput): Overview {
       share: row.share,
     })),
     mixSentence: mixSentence(description),
-    facts: architecture ? architectureFacts(architecture, description) : keyFacts(file, description),
+    facts: architecture
+      ? architectureFacts(architecture, description, template)
+      : keyFacts(file, description, template),
     context: { trained: description.context ?? null, chosen: context },
-    hasChatTemplate: description.tokenizer?.hasChatTemplate ?? false,
+    hasChatTemplate: template.isThere && template.refusal === undefined,
     fit: held ? fitForecast(held, input.machine, context, description.context ?? null) : null,
     speed: shape ? speedForecast(shape, input.machine, context) : null,
     profiles: [...input.profiles],
@@ -92,7 +100,11 @@ export function fileOverview(input: FileOverviewInput): Overview {
     canMeasure: input.canMeasure,
     reference: input.reference,
     canExport: input.canExport,
-    warnings: [...description.warnings, ...(architecture && input.kind === "model" ? textWarnings(file) : [])],
+    warnings: [
+      ...description.warnings,
+      ...(architecture && input.kind === "model" ? textWarnings(file) : []),
+      ...templateWarnings(template.refusal),
+    ],
     target: input.target,
     argument: input.argument,
   };
@@ -104,6 +116,18 @@ function textWarnings(file: GgufFile): string[] {
   if (refusal === undefined) return [];
   const what = refusal.message.replace(/^\[[^\]]*\] /u, "");
   return [`It cannot read or write text here: ${what}. ${refusal.hint ?? ""}`.trimEnd()];
+}
+
+interface TemplateState {
+  readonly isThere: boolean;
+  /** Why it cannot be used. */
+  readonly refusal: WorkbenchError | undefined;
+}
+
+function templateWarnings(refusal: WorkbenchError | undefined): string[] {
+  if (refusal === undefined) return [];
+  const what = refusal.message.replace(/^\[[^\]]*\] /u, "");
+  return [`Its chat template cannot be used: ${what}. ${refusal.hint ?? ""}`.trimEnd()];
 }
 
 function fileView(input: FileOverviewInput): FileView {
@@ -178,7 +202,7 @@ function mixSentence(description: ModelDescription): string | null {
   return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
-function tokenizerFacts(description: ModelDescription): Fact[] {
+function tokenizerFacts(description: ModelDescription, { isThere, refusal }: TemplateState): Fact[] {
   const tokenizer = description.tokenizer;
   if (!tokenizer) return [{ label: "vocabulary", value: "none in the file" }];
   const kind =
@@ -189,7 +213,7 @@ function tokenizerFacts(description: ModelDescription): Fact[] {
         : tokenizer.model;
   return [
     { label: "vocabulary", value: `${grouped(tokenizer.tokens)} ${kind}` },
-    { label: "chat template", value: tokenizer.hasChatTemplate ? "yes" : "no" },
+    { label: "chat template", value: !isThere ? "no" : refusal === undefined ? "yes" : "cannot be used" },
   ];
 }
 
@@ -231,7 +255,7 @@ function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape 
 }
 
 /** What a file without a graph says of itself: the keys that every architecture has, as far as they are there. */
-function keyFacts(file: GgufFile, description: ModelDescription): Fact[] {
+function keyFacts(file: GgufFile, description: ModelDescription, template: TemplateState): Fact[] {
   const name = nameOf(description);
   const { context } = description;
   const number = keyNumbers(file, name);
@@ -250,11 +274,11 @@ function keyFacts(file: GgufFile, description: ModelDescription): Fact[] {
     ...fact("experts", number("expert_count")),
     ...fact("experts for a token", number("expert_used_count")),
     ...fact("context", context),
-    ...tokenizerFacts(description),
+    ...tokenizerFacts(description, template),
   ];
 }
 
-function architectureFacts(architecture: Architecture, description: ModelDescription): Fact[] {
+function architectureFacts(architecture: Architecture, description: ModelDescription, template: TemplateState): Fact[] {
   const { rope } = architecture;
   const scaling =
     rope.factorsTensor !== undefined
@@ -271,7 +295,7 @@ function architectureFacts(architecture: Architecture, description: ModelDescrip
     { label: "rope base", value: grouped(architecture.rope.base) },
     { label: "rope scaling", value: scaling },
     { label: "context", value: grouped(architecture.context) },
-    ...tokenizerFacts(description),
+    ...tokenizerFacts(description, template),
     { label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" },
   ];
 }

@@ -1,0 +1,245 @@
+/** The filters that the library lacks or does otherwise than Jinja2. Each pays for what it walks over and makes. */
+import type { Arguments } from "./templateArguments.ts";
+import type { TemplateBudget } from "./templateBudget.ts";
+import { templateError } from "./templateBudget.ts";
+import { fixed } from "./templateFormat.ts";
+import { capitalized, stripped } from "./templateTexts.ts";
+import { UNDEFINED, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./templateValues.ts";
+import { textLength, textOf, textValue } from "./templateValues.ts";
+import type { RuntimeValue } from "./templateValues.ts";
+
+/** What a filter needs of the interpreter. */
+export interface FilterContext {
+  readonly budget: TemplateBudget;
+  /** Another filter by its name, on one value. */
+  readonly apply: (filter: string, value: RuntimeValue, args: Arguments) => RuntimeValue;
+  readonly passes: (test: string, value: RuntimeValue, args: Arguments) => boolean;
+}
+
+type Filter = (operand: RuntimeValue, args: Arguments, context: FilterContext) => RuntimeValue;
+
+/** Taken as texts, whatever they are given. */
+export const TEXT_FILTERS: ReadonlySet<string> = new Set([
+  "trim",
+  "upper",
+  "lower",
+  "title",
+  "capitalize",
+  "replace",
+  "string",
+  "escape",
+  "e",
+]);
+
+/** A part by its name or place, also through several: "function.name". */
+function attributeOf(item: RuntimeValue, path: string): RuntimeValue {
+  return path.split(".").reduce((value, part) => {
+    if (isUndefined(value)) throw templateError(`it asks for ${part.slice(0, 50)} of something undefined`);
+    if (value.value instanceof Map) return value.value.get(part) ?? UNDEFINED;
+    return Array.isArray(value.value) && /^\d+$/u.test(part) ? (value.value[Number(part)] ?? UNDEFINED) : UNDEFINED;
+  }, item);
+}
+
+function withAttribute(
+  items: readonly RuntimeValue[],
+  attribute: RuntimeValue | undefined,
+  budget: TemplateBudget,
+): readonly RuntimeValue[] {
+  if (attribute === undefined || attribute.type === "NullValue") return items;
+  const path = textOf(attribute, budget);
+  budget.spend(items.length * (1 + path.length / 16));
+  return items.map((item) => attributeOf(item, path));
+}
+
+const folded = (value: RuntimeValue, exact: boolean): RuntimeValue =>
+  typeof value.value === "string" && !exact ? textValue(value.value.toLowerCase()) : value;
+
+const length: Filter = ({ value, type }, _, { budget }) => {
+  if (typeof value === "string") {
+    budget.spend(value.length / 32);
+    return numberValue(textLength(value), false);
+  }
+  if (Array.isArray(value)) return numberValue(value.length, false);
+  if (value instanceof Map && type !== "NamespaceValue") return numberValue(value.size, false);
+  throw templateError(`it asks for the length of ${kindOf({ type, value } as RuntimeValue)}`);
+};
+
+const extreme =
+  (sign: 1 | -1): Filter =>
+  (operand, args, { budget }) => {
+    const { case_sensitive, attribute } = args.matched("case_sensitive", "attribute");
+    const items = elements(operand, budget);
+    const exact = args.flag(case_sensitive);
+    const keys = withAttribute(items, attribute, budget).map((key) => {
+      if (typeof key.value === "string") budget.spend(1 + key.value.length / 16);
+      return folded(key, exact);
+    });
+    let best = 0;
+    for (const [i, key] of keys.entries()) {
+      const difference = order(key, keys[best] ?? key);
+      if (difference === undefined) throw templateError(`${args.name} of values that have no order`);
+      if (difference * sign > 0) best = i;
+    }
+    return items[best] ?? UNDEFINED;
+  };
+
+const unique: Filter = (operand, args, { budget }) => {
+  const { case_sensitive, attribute } = args.matched("case_sensitive", "attribute");
+  const items = elements(operand, budget);
+  const exact = args.flag(case_sensitive);
+  const seen = new Set<unknown>();
+  const keys = withAttribute(items, attribute, budget);
+  return listValue(
+    items.filter((_, i) => {
+      const key = folded(keys[i] ?? UNDEFINED, exact);
+      if (typeof key.value === "object" && key.value !== null) throw templateError(`unique of ${kindOf(key)}`);
+      if (typeof key.value === "string") budget.spend(1 + key.value.length / 16);
+      const known: unknown = numberOf(key) ?? key.value;
+      return !seen.has(known) && seen.add(known) !== undefined;
+    }),
+  );
+};
+
+const sum: Filter = (operand, args, { budget }) => {
+  const { attribute, start } = args.matched("attribute", "start");
+  const values = [start ?? numberValue(0, false), ...withAttribute(elements(operand, budget), attribute, budget)];
+  const total = values.reduce((so, value) => {
+    const number = numberOf(value);
+    if (number === undefined) throw templateError(`sum of ${kindOf(value)}`);
+    return so + number;
+  }, 0);
+  return numberValue(
+    total,
+    values.some(({ type }) => type === "FloatValue"),
+  );
+};
+
+const round: Filter = (operand, args) => {
+  const { precision, method } = args.matched("precision", "method");
+  const decimals = args.whole(precision, 0);
+  const how = args.text(method) ?? "common";
+  const number = numberOf(operand);
+  if (number === undefined || !Number.isFinite(number)) throw templateError(`it rounds ${kindOf(operand)}`);
+  if (decimals < 0 || decimals > 20 || !["common", "ceil", "floor"].includes(how))
+    throw templateError("round with these arguments is not supported");
+  if (how === "common") {
+    if (operand.type !== "FloatValue") return numberValue(number, false);
+    return numberValue(Math.abs(number) >= 1e21 ? number : Number(fixed(number, decimals)), true);
+  }
+  const scale = 10 ** decimals;
+  return numberValue((how === "ceil" ? Math.ceil(number * scale) : Math.floor(number * scale)) / scale, true);
+};
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "'": "&#39;",
+  '"': "&#34;",
+};
+const escape: Filter = (operand, _, { budget }) => {
+  const text = textOf(operand, budget);
+  budget.spend(text.length / 4);
+  return textValue(text.replace(/[&<>'"]/gu, (character) => ENTITIES[character] ?? character));
+};
+
+const join: Filter = (operand, args, { budget }) => {
+  const { d, attribute } = args.matched("d", "attribute");
+  const between = d === undefined ? "" : textOf(d, budget);
+  const parts = withAttribute(elements(operand, budget), attribute, budget).map((part) => textOf(part, budget));
+  budget.text(parts.reduce((all, part) => all + part.length + between.length, 0));
+  return textValue(parts.join(between));
+};
+
+const map: Filter = (operand, args, { budget, apply }) => {
+  const items = elements(operand, budget);
+  if (args.named.has("attribute")) {
+    const { attribute, default: otherwise } = args.matched("attribute", "default");
+    const values = withAttribute(items, attribute, budget);
+    return listValue(values.map((value) => (isUndefined(value) ? (otherwise ?? value) : value)));
+  }
+  const [name] = args.positional;
+  const filter = args.requiredText(name);
+  const rest = args.after(1, filter);
+  return listValue(items.map((item) => apply(filter, item, rest)));
+};
+
+const select =
+  (keeps: boolean, byAttribute: boolean): Filter =>
+  (operand, args, { budget, passes }) => {
+    const path = byAttribute ? args.requiredText(args.positional[0]) : "";
+    const skipped = byAttribute ? 1 : 0;
+    const test = args.text(args.positional[skipped]);
+    const rest = args.after(skipped + 1, test ?? "");
+    const kept = elements(operand, budget).filter((item) => {
+      budget.spend(2 + path.length / 16);
+      const value = byAttribute ? attributeOf(item, path) : item;
+      return (test === undefined ? value.__bool__().value : passes(test, value, rest)) === keeps;
+    });
+    return listValue(kept);
+  };
+
+/** A text that is a number becomes one; what is none becomes the default. */
+const number =
+  (isFloat: boolean): Filter =>
+  (operand, args) => {
+    const { default: otherwise } = args.matched("default");
+    const { value } = operand;
+    if (isUndefined(operand)) throw templateError("it makes a number of something undefined");
+    const parsed =
+      typeof value === "string" && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/iu.test(value)
+        ? Number(value)
+        : numberOf(operand);
+    if (parsed === undefined) return otherwise ?? numberValue(0, isFloat);
+    return numberValue(isFloat ? parsed : Math.trunc(parsed) + 0, isFloat);
+  };
+
+export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+  ["length", length],
+  ["count", length],
+  ["first", (operand, _, { budget }) => elements(operand, budget)[0] ?? UNDEFINED],
+  ["last", (operand, _, { budget }) => elements(operand, budget).at(-1) ?? UNDEFINED],
+  ["list", (operand, _, { budget }) => listValue(elements(operand, budget))],
+  [
+    "reverse",
+    (operand, _, { budget }) => {
+      const items = [...elements(operand, budget)].reverse();
+      return typeof operand.value === "string"
+        ? textValue(items.map((part) => textOf(part, budget)).join(""))
+        : listValue(items);
+    },
+  ],
+  ["max", extreme(1)],
+  ["min", extreme(-1)],
+  ["unique", unique],
+  ["sum", sum],
+  ["round", round],
+  ["join", join],
+  ["map", map],
+  ["select", select(true, false)],
+  ["reject", select(false, false)],
+  ["selectattr", select(true, true)],
+  ["rejectattr", select(false, true)],
+  ["int", number(false)],
+  ["float", number(true)],
+  ["escape", escape],
+  ["e", escape],
+  ["string", (operand, _, { budget }) => textValue(textOf(operand, budget))],
+  [
+    "trim",
+    (operand, args, { budget }) => {
+      const text = textOf(operand, budget);
+      const characters = args.text(args.matched("chars").chars);
+      budget.spend(text.length / 8 + (characters?.length ?? 0) / 4);
+      return textValue(stripped(text, characters, "both"));
+    },
+  ],
+  ["capitalize", (operand, _, { budget }) => textValue(capitalized(textOf(operand, budget)))],
+  [
+    "title",
+    (operand, _, { budget }) => {
+      const words = textOf(operand, budget).split(/([-\s({[<]+)/u);
+      return textValue(words.map(capitalized).join(""));
+    },
+  ],
+]);
