@@ -10,7 +10,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { root, serveWorkbench } from "./serve.ts";
-import { dropFile, lookAt, LOOKS, openWindow, sampleCopy, showTab, startReady, tab } from "./workbench.ts";
+import { answerOf, dropFile, lookAt, LOOKS, openWindow, sampleCopy, showTab, startReady, tab } from "./workbench.ts";
 
 const python = join(root, ".venv", "bin", "python");
 const validator = join(root, "python", "validate_mlpackage.py");
@@ -153,7 +153,8 @@ async function completion({ page, look }: Journey): Promise<void> {
   // stops a model without an end).
   await page.keyboard.press("Escape");
   await expect(send(panel)).toBeVisible();
-  await expect(turn).toContainText(/\w{3,}/);
+  await expect(answerOf(turn)).toContainText(/\w{3,}/);
+  await expect(turn.getByRole("alert")).toHaveCount(0);
 }
 
 async function chat({ page, look }: Journey): Promise<void> {

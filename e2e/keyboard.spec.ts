@@ -6,7 +6,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { engineReady, LOOKS, openWindow, sampleCopy, startReady, tab } from "./workbench.ts";
+import { answerOf, engineReady, legend, LOOKS, openWindow, sampleCopy, startReady, tab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -103,6 +103,23 @@ for (const { theme, width, height } of LOOKS)
       await expect(page.getByText("Why here?")).toBeVisible();
     });
 
+    await test.step("the prediction is made for another Mac, and back", async () => {
+      await expect.poll(() => legend(page)).toMatch(/ANE[^]*CPU/);
+      const here = await legend(page);
+      await palette(page, "target");
+      const chip = page.getByRole("combobox", { name: /^Chip/ });
+      await tabTo(page, chip);
+      await expect(chip).toHaveValue("m4");
+      for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowUp");
+      await expect(chip).toHaveValue("m1");
+      // Its Neural Engine has no sine and cosine. While the new route is found there is no legend, which is no answer.
+      await expect.poll(() => legend(page).then((text) => text !== "" && text !== here)).toBe(true);
+      for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowDown");
+      await expect.poll(() => legend(page)).toBe(here);
+      await page.keyboard.press("Escape");
+      await expect(chip).toBeHidden();
+    });
+
     await test.step("an answer is asked for and stopped", async () => {
       await view(page, "Alt+5", "Run");
       await palette(page, "run");
@@ -110,9 +127,13 @@ for (const { theme, width, height } of LOOKS)
       await expect(page.locator("#composer")).toBeFocused();
       await page.keyboard.type("Tell me a story.");
       await page.keyboard.press("Enter");
-      await expect(page.getByRole("article")).toContainText(/\w{3,}/);
+      const turn = page.getByRole("article");
+      // A speed stands there from the first token on; the prompt itself stands there at once.
+      await expect(turn).toContainText(/\d\st\/s/);
       await page.keyboard.press("Control+.");
       await expect(page.getByRole("tabpanel").getByRole("button", { name: "Send" })).toBeVisible();
+      await expect(answerOf(turn)).toContainText(/\w{3,}/);
+      await expect(turn.getByRole("alert")).toHaveCount(0);
       await expect(page.locator("#composer")).toBeFocused();
     });
 

@@ -9,7 +9,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { root, serveWorkbench } from "./serve.ts";
-import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
+import { axeFindings, legend, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
 
 const double = join(root, "native/build-coreml/rlx_coreml.node");
 const LOOKS = [
@@ -72,10 +72,6 @@ for (const [theme, width, height] of LOOKS)
     await picture(page, `${theme}-${width}-graph-mlx`);
     expect(errors).toEqual([]);
   });
-
-/** The devices of the legend with their counts. */
-const legend = async (page: Page): Promise<string> =>
-  (await page.locator('button[title^="Only "]').allInnerTexts()).join(" ");
 
 test("another target moves ops to other devices, and back", async ({ page }) => {
   const errors = await openWindow(page, plain.url);

@@ -74,6 +74,13 @@ export async function openPath(page: Page, path: string): Promise<void> {
   await expect(tab(page, "Overview")).toBeVisible();
 }
 
+/** The devices of the graph's legend with their counts. */
+export const legend = async (page: Page): Promise<string> =>
+  (await page.locator('button[title^="Only "]').allInnerTexts()).join(" ");
+
+/** What the model wrote, without the prompt above it and the numbers below. */
+export const answerOf = (turn: Locator): Locator => turn.locator("[data-answer]");
+
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`) });

@@ -29,7 +29,7 @@ export const AnswerView = memo(function AnswerView({
       {answer.tokens.length === 0 && running !== null ? (
         <Progress sentence={running.sentence} fraction={null} />
       ) : (
-        <div className={styles["text"]}>
+        <div className={styles["text"]} data-answer>
           {certainty ? <Tokens id={id} tokens={answer.tokens} /> : <Markdown text={answer.text} />}
           {answer.end === null ? <i className={styles["cursor"]} aria-hidden="true" /> : null}
         </div>
