@@ -1,12 +1,14 @@
 /**
  * Hostile frames at the real engine, under its whole contract: damaged, random, oversized and wrongly typed ones, calls that do not
- * exist, streams that are cancelled twice or left. Each is answered or ends its own connection; a bystander's questions are
- * answered by the same process all the while, no work is left behind, and memory ends where it was.
+ * exist, streams that are cancelled twice or left. Each is answered or ends its own connection, within a second and 256 MiB of the
+ * engine and of the server before it; a bystander's questions are answered by the same process all the while, no work is left
+ * behind, and memory ends where it was.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { decodeFrame, encodeFrame, REQUEST_LIMITS } from "../../contract/codec.ts";
@@ -14,6 +16,8 @@ import { contract } from "../../contract/contract.ts";
 import type { RequestFrame, ServerFrame } from "../../contract/frames.ts";
 import { MAX_CREDIT, parseServerFrame } from "../../contract/frames.ts";
 import { CLOSE_CODES, SOCKET_PATH, SOCKET_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../contract/transport.ts";
+import { allowedNow } from "../../testing/pace.ts";
+import { costOf } from "../../testing/processCosts.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { Serving } from "./server.ts";
@@ -203,6 +207,41 @@ const envelope = (json: string): Uint8Array => {
   return bytes;
 };
 
+const MAX_SECONDS = 1;
+const MAX_GROWTH_MIB = 256;
+
+/**
+ * One frame with its answer: neither a second of the engine's processor time nor one of waiting for it; at no moment 256 MiB more,
+ * in the engine or in the server, which takes the bytes first and is this process.
+ */
+async function bounded<T>(frame: string, act: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  const { value, engineSeconds, engineMiB, serverMiB } = await costs(act);
+  const ms = performance.now() - began;
+  expect(engineSeconds, `seconds of the engine for ${frame}`).toBeLessThan(MAX_SECONDS);
+  expect(engineMiB, `MiB of the engine for ${frame}`).toBeLessThan(MAX_GROWTH_MIB);
+  expect(serverMiB, `MiB of the server for ${frame}`).toBeLessThan(MAX_GROWTH_MIB);
+  // Asked only then: it takes longer than most frames.
+  if (ms >= MAX_SECONDS * 1000) {
+    const allowed = await allowedNow(MAX_SECONDS * 1000);
+    expect(ms, `ms for ${frame}: ${allowed.sentence}`).toBeLessThan(allowed.ms);
+  }
+  return value;
+}
+
+/** Elsewhere than on Linux nobody tells what a process costs. */
+async function costs<T>(act: () => Promise<T>) {
+  if (process.platform !== "linux") return { value: await act(), engineSeconds: 0, engineMiB: 0, serverMiB: 0 };
+  const ofEngine = await costOf(server.engine.pid() ?? 0, () => costOf(process.pid, act));
+  const ofServer = ofEngine.value;
+  return {
+    value: ofServer.value,
+    engineSeconds: ofEngine.seconds,
+    engineMiB: ofEngine.grownMiB,
+    serverMiB: ofServer.grownMiB,
+  };
+}
+
 /** Damaged copies of good requests, each on a connection of its own, with a good question behind it. */
 async function damage(seed: number, count: number): Promise<ReadonlySet<string>> {
   const random = seededRandom(seed);
@@ -215,11 +254,14 @@ async function damage(seed: number, count: number): Promise<ReadonlySet<string>>
     for (let n = random.integer(4); n > 0 && bytes.length > 0; n--)
       bytes[random.integer(bytes.length)] = random.integer(256);
     const one = await talk();
-    one.raw(random.integer(5) === 0 ? bytes.map(() => random.integer(256)) : bytes);
-    one.send({ t: "req", id: 2, kind: "call", method: "engine.info", input: {}, credit: 0 });
-    const last = await one.answer(2);
-    ends.add(codeOf(last));
-    if (last.id === 0) expect(await one.closed).toBe(CLOSE_CODES.badFrame);
+    const sent = random.integer(5) === 0 ? bytes.map(() => random.integer(256)) : bytes;
+    await bounded(`${method}, damaged (${seed}, ${i})`, async () => {
+      one.raw(sent);
+      one.send({ t: "req", id: 2, kind: "call", method: "engine.info", input: {}, credit: 0 });
+      const last = await one.answer(2);
+      ends.add(codeOf(last));
+      if (last.id === 0) expect(await one.closed).toBe(CLOSE_CODES.badFrame);
+    });
     one.leave();
   }
   return ends;
@@ -229,18 +271,19 @@ async function damage(seed: number, count: number): Promise<ReadonlySet<string>>
 async function wrongTypes(seed: number): Promise<ReadonlySet<string>> {
   const random = seededRandom(seed);
   const one = await talk();
-  const answers: Promise<Last>[] = [];
+  const codes = new Set<string>();
   for (const [kind, method, input] of good())
     for (const wrong of wronged(input, () => WRONG[random.integer(WRONG.length)])) {
       const id = one.nextId();
-      one.send({ t: "req", id, kind, method, input: wrong, credit: 0 });
-      // What turned out to be allowed is not waited for to run to its end.
-      if (kind === "stream") one.send({ t: "abort", id, drop: true });
-      answers.push(one.answer(id));
-      // The engine takes so many at a time.
-      if (answers.length % 100 === 0) await Promise.all(answers);
+      // One by one: among others nobody could say what it cost.
+      const last = await bounded(`${method} with ${inspect(wrong).slice(0, 300)}`, () => {
+        one.send({ t: "req", id, kind, method, input: wrong, credit: 0 });
+        // What turned out to be allowed is not waited for to run to its end.
+        if (kind === "stream") one.send({ t: "abort", id, drop: true });
+        return one.answer(id);
+      });
+      codes.add(codeOf(last));
     }
-  const codes = new Set((await Promise.all(answers)).map(codeOf));
   one.leave();
   return codes;
 }
@@ -266,12 +309,19 @@ describe("hostile frames at the real engine", () => {
     ];
     for (const bytes of lies) {
       const one = await talk();
-      one.raw(bytes);
-      expect(await one.closed).toBe(CLOSE_CODES.badFrame);
+      const end = await bounded(inspect(bytes).slice(0, 100), () => {
+        one.raw(bytes);
+        return one.closed;
+      });
+      expect(end).toBe(CLOSE_CODES.badFrame);
     }
     const large = await talk();
-    large.raw(new Uint8Array(REQUEST_LIMITS.maxBytes + 1));
-    expect(await large.closed).toBe(1009);
+    const bytes = new Uint8Array(REQUEST_LIMITS.maxBytes + 1);
+    const end = await bounded("more bytes than may be", () => {
+      large.raw(bytes);
+      return large.closed;
+    });
+    expect(end).toBe(1009);
     await unharmed();
   });
 
@@ -408,33 +458,42 @@ describe("hostile frames at the real engine", () => {
     await unharmed();
   });
 
-  it.skipIf(process.platform !== "linux")("do not make its memory grow", { timeout: 240_000 }, async () => {
-    const resident = async (): Promise<number> =>
-      Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${engine ?? 0}/status`, "utf8"))?.[1]) / 1024;
-    const big = envelope(
-      `{"f":{"t":"req","id":1,"kind":"call","method":"engine.info","input":"${"x".repeat(7 << 20)}","credit":0},"b":[]}`,
-    );
-    let sentMiB = 0;
-    const round = async (seed: number): Promise<number> => {
-      await damage(seed, 20);
-      await wrongTypes(seed);
-      for (let i = 0; i < 4; i++) {
-        const one = await talk();
-        one.raw(big);
-        expect(codeOf(await one.answer(1))).toBe("CONTRACT_INPUT");
-        one.leave();
-        sentMiB += big.length / 2 ** 20;
-      }
-      await unharmed();
-      return resident();
-    };
-    for (let seed = 100; seed < 104; seed++) await round(seed);
-    sentMiB = 0;
-    const looks: number[] = [];
-    for (let seed = 200; seed < 212; seed++) looks.push(await round(seed));
-    // The least of each half: what waits for the collector comes and goes, what is kept stays.
-    const [before, after] = [Math.min(...looks.slice(0, 6)), Math.min(...looks.slice(6))];
-    console.log(`${sentMiB.toFixed(0)} MiB of frames: resident ${looks.map((look) => look.toFixed(0)).join(" ")} MiB`);
-    expect(after - before).toBeLessThan(16);
-  });
+  it.skipIf(process.platform !== "linux")(
+    "do not make its memory grow (only Linux has /proc)",
+    { timeout: 240_000 },
+    async () => {
+      const resident = async (): Promise<number> =>
+        Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${engine ?? 0}/status`, "utf8"))?.[1]) / 1024;
+      const big = envelope(
+        `{"f":{"t":"req","id":1,"kind":"call","method":"engine.info","input":"${"x".repeat(7 << 20)}","credit":0},"b":[]}`,
+      );
+      let sentMiB = 0;
+      const round = async (seed: number): Promise<number> => {
+        await damage(seed, 20);
+        await wrongTypes(seed);
+        for (let i = 0; i < 4; i++) {
+          const one = await talk();
+          const last = await bounded("7 MiB of text", () => {
+            one.raw(big);
+            return one.answer(1);
+          });
+          expect(codeOf(last)).toBe("CONTRACT_INPUT");
+          one.leave();
+          sentMiB += big.length / 2 ** 20;
+        }
+        await unharmed();
+        return resident();
+      };
+      for (let seed = 100; seed < 104; seed++) await round(seed);
+      sentMiB = 0;
+      const looks: number[] = [];
+      for (let seed = 200; seed < 212; seed++) looks.push(await round(seed));
+      // The least of each half: what waits for the collector comes and goes, what is kept stays.
+      const [before, after] = [Math.min(...looks.slice(0, 6)), Math.min(...looks.slice(6))];
+      console.log(
+        `${sentMiB.toFixed(0)} MiB of frames: resident ${looks.map((look) => look.toFixed(0)).join(" ")} MiB`,
+      );
+      expect(after - before).toBeLessThan(16);
+    },
+  );
 });
