@@ -138,7 +138,7 @@ function joiningEntries(file: GgufFile): Record<string, MetadataEntry> {
   };
 }
 
-describe.skipIf(missing)("tokens, one by one", () => {
+describe.skipIf(missing)(`tokens, one by one ${missing ?? ""}`, () => {
   it.each(SHARED)("%s: the same bytes", async (name) => {
     const tokenizer = createTokenizer(await openShared(name));
     const ids = Array.from({ length: tokenizer.size }, (_, id) => id);

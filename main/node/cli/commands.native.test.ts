@@ -736,11 +736,14 @@ describe("errors", () => {
     expect(ended.err).toBe(`error ${error.code}: ${error.message}\n  → ${error.hint}\n`);
   });
 
-  it.skipIf(process.platform === "darwin").each(["bench", "profile"])("offer %s no simulator", async (name) => {
-    const { code, err } = await command(`${name} FILE --device coreml`);
-    expect(code).toBe(1);
-    expect(err).toMatch(/Core ML exists on Macs only[^]*→ Measure on cpu, or on mlx where it is installed\.\n/);
-  });
+  it.skipIf(process.platform === "darwin").each(["bench", "profile"])(
+    "offer %s no simulator (not where this is a Mac)",
+    async (name) => {
+      const { code, err } = await command(`${name} FILE --device coreml`);
+      expect(code).toBe(1);
+      expect(err).toMatch(/Core ML exists on Macs only[^]*→ Measure on cpu, or on mlx where it is installed\.\n/);
+    },
+  );
 
   it("name the variable that names an addon", async () => {
     for (const place of ["/nope", join(folder, "text.txt")]) {

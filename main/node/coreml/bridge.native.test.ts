@@ -25,7 +25,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe("without Core ML", () => {
-  it.skipIf(process.platform === "darwin")("says in one sentence what is missing", () => {
+  it.skipIf(process.platform === "darwin")("says in one sentence what is missing (not where this is a Mac)", () => {
     expect(() => loadCoreml()).toThrow(/Macs only; the simulator/);
     expect(() => loadCoreml("/nowhere/rlx_coreml.node")).toThrow(expect.objectContaining({ code: "ENV_NO_ADDON" }));
   });

@@ -182,7 +182,7 @@ describe("RLX_COREML_UNITS", () => {
   });
 });
 
-describe.skipIf(process.platform === "darwin")("without Core ML", () => {
+describe.skipIf(process.platform === "darwin")("without Core ML (not where this is a Mac)", () => {
   it("says so in one sentence, and starts nothing", async () => {
     const home = mkdtempSync(join(tmpdir(), "rlx-no-coreml-"));
     const { engine, client } = engineWith({ RLX_HOME: home });

@@ -37,7 +37,7 @@ describe.skipIf(!wanted)(`Core ML ${title}`, () => {
     expect(["nominal", "fair", "serious", "critical"]).toContain(machine.thermal);
   });
 
-  it.for(UNITS)("predicts on %s after a trial in a child process", { timeout: 300_000 }, async (units, { skip }) => {
+  it.for(UNITS)("predicts on %s after a child's trial (macOS 15 on)", { timeout: 300_000 }, async (units, { skip }) => {
     skip(!stateful, "the package has a state, which macOS reads from 15 on");
     const write = async (path: string): Promise<void> => writeTinyPackage(path);
     const compiled = await prepareModel(access, { units, facts: ["tiny"], write });
@@ -62,7 +62,7 @@ describe.skipIf(!wanted)(`Core ML ${title}`, () => {
     await runner.dispose();
   });
 
-  it("has a plan with devices", { timeout: 120_000 }, async ({ skip }) => {
+  it("has a plan with devices (macOS 15 on)", { timeout: 120_000 }, async ({ skip }) => {
     skip(!stateful, "the package has a state, which macOS reads from 15 on");
     const write = async (path: string): Promise<void> => writeTinyPackage(path);
     const compiled = await prepareModel(access, { units: "all", facts: ["tiny"], write });
