@@ -4,6 +4,7 @@
  */
 import { defineConfig } from "@playwright/test";
 import { findChromium } from "../scripts/lib/environment.mjs";
+import { isCi } from "../scripts/lib/process.mjs";
 
 const chromium = findChromium();
 
@@ -14,7 +15,9 @@ export default defineConfig({
   fullyParallel: false,
   workers: 1,
   retries: 0,
-  reporter: process.env["CI"] ? [["list"], ["json", { outputFile: "../test-results/e2e.json" }]] : [["list"]],
+  // Or a `test.only` that was left behind makes the suite small and green.
+  forbidOnly: isCi,
+  reporter: isCi ? [["list"], ["json", { outputFile: "../test-results/e2e.json" }]] : [["list"]],
   outputDir: "../test-results/e2e",
   use: {
     launchOptions: {
