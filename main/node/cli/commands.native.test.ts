@@ -771,11 +771,7 @@ describe("errors", () => {
 
   it("tell of a chat template that cannot be used before anybody chats", async () => {
     const whole = await readFile(slow, "latin1");
-    await writeFile(
-      join(folder, "broken.gguf"),
-      whole.replace("{%- for m in messages", "{%- fro m in messages"),
-      "latin1",
-    );
+    await writeFile(join(folder, "broken.gguf"), whole.replace("{% for message in", "{% fro message in"), "latin1");
     const { out } = await command("inspect DIR/broken.gguf");
     expect(out).toMatch(/chat template +cannot be used/);
     expect(out).toMatch(/^! Its chat template cannot be used: .*\. Give the model plain text/m);
