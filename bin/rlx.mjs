@@ -7,18 +7,27 @@ import { pathToFileURL } from "node:url";
 import { root } from "../scripts/lib/process.mjs";
 import { isNewest } from "../scripts/lib/stamp.mjs";
 
-const name = "out/cli/rlx.js";
-const bundle = join(root, name);
+const bundle = "out/cli/rlx.js";
+const window = "out/renderer/index.html";
+// Only `serve` shows the window, which has to speak the engine's contract.
+const needed =
+  process.argv[2] === "serve"
+    ? { [bundle]: ["main", "native/src", "package-lock.json"], [window]: ["renderer", "main", "package-lock.json"] }
+    : { [bundle]: ["main", "native/src", "package-lock.json"] };
 const looked = new Date();
-if (!isNewest(name, ["main", "package-lock.json"])) {
+if (!Object.entries(needed).every(([output, sources]) => isNewest(output, sources))) {
+  const parts = needed[window] === undefined ? [] : ["renderer"];
   // Standard output belongs to the command; what the build says goes to standard error.
-  const built = spawnSync(process.execPath, [join(root, "scripts/firstUse.mjs")], { stdio: ["ignore", 2, 2] });
+  const built = spawnSync(process.execPath, [join(root, "scripts/firstUse.mjs"), ...parts], {
+    stdio: ["ignore", 2, 2],
+  });
   if (built.status !== 0) process.exit(1);
   // Also where the contents turned out to be the same: the next start need not ask again.
-  try {
-    utimesSync(bundle, looked, looked);
-  } catch {
-    // A bundle of somebody else's: then it asks again.
-  }
+  for (const output of Object.keys(needed))
+    try {
+      utimesSync(join(root, output), looked, looked);
+    } catch {
+      // A bundle of somebody else's: then it asks again.
+    }
 }
-await import(pathToFileURL(bundle).href);
+await import(pathToFileURL(join(root, bundle)).href);

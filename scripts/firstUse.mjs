@@ -1,4 +1,5 @@
-// What `npx rlx` does when its bundle is missing or older than a source: packages, native engine, bundle; what is done is skipped.
+// What `npx rlx` does when its bundle is missing or older than a source: packages, native engine, bundle, and the parts that
+// it names (the window for `serve`); what is done is skipped.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./lib/process.mjs";
@@ -8,7 +9,7 @@ try {
   if (!existsSync(join(root, "out/cli/rlx.js"))) console.error("rlx: first use in this folder, building");
   await setup();
   const { build } = await import("./build.mjs");
-  process.exit((await build({ names: ["cli", "engine"] })) ? 0 : 1);
+  process.exit((await build({ names: ["cli", "engine", ...process.argv.slice(2)] })) ? 0 : 1);
 } catch (error) {
   console.error(`rlx: ${error.message}`);
   process.exit(1);
