@@ -27,6 +27,7 @@ import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { StringTable } from "./views/strings.ts";
+import { median } from "../../runtime/statistics.ts";
 
 export interface MeasureParts {
   readonly store: ModelStore;
@@ -320,26 +321,27 @@ function profileView(report: ProfileReport, { roof, threads, device, lane }: Pla
   };
 }
 
-/** Of the token that took the median time: one that another program held up would speak for all in a mean. */
+/** Of the median time of each op over the written tokens: another program that holds one token up would speak for all in a mean. */
 export function profileSentence({ runs, slices, titles }: ProfileReport, roof: number): string {
   const written = [...runs.keys()].filter((run) => runs[run]?.decode === true);
-  const byTime = written.toSorted((a, b) => (runs[a]?.seconds ?? 0) - (runs[b]?.seconds ?? 0));
-  const typical = byTime[Math.floor((byTime.length - 1) / 2)];
-  const seconds = typical === undefined ? 0 : (runs[typical]?.seconds ?? 0);
-  if (typical === undefined || seconds <= 0) return "Nothing was recorded.";
-  const times = new Map<string, number>();
+  const seconds = written.length === 0 ? 0 : median(written.map((run) => runs[run]?.seconds ?? 0));
+  if (seconds <= 0) return "Nothing was recorded.";
+  const times = new Map<string, Map<number, number>>();
   let bytes = 0;
   slices.run.forEach((run, i) => {
-    if (run !== typical) return;
+    if (runs[run]?.decode !== true) return;
     const op = titles[slices.instruction[i] ?? 0]?.op ?? "";
-    times.set(op, (times.get(op) ?? 0) + (slices.seconds[i] ?? 0));
-    bytes += slices.bytes[i] ?? 0;
+    const byRun = times.get(op) ?? new Map<number, number>();
+    times.set(op, byRun.set(run, (byRun.get(run) ?? 0) + (slices.seconds[i] ?? 0)));
+    bytes += (slices.bytes[i] ?? 0) / written.length;
   });
-  const [top = "", most = 0] = [...times].toSorted(([, a], [, b]) => b - a)[0] ?? [];
+  const typical = [...times].map(([op, byRun]) => [op, median(written.map((run) => byRun.get(run) ?? 0))] as const);
+  const all = typical.reduce((sum, [, time]) => sum + time, 0);
+  const [top = "", most = 0] = typical.toSorted(([, x], [, y]) => y - x)[0] ?? [];
   const share = bytes / seconds / roof;
   const reads =
     share > 1
       ? "reads its weights from the processor\u2019s cache, faster than memory gives them"
       : `reads memory at ${Math.round(share * 100)} % of what this machine can`;
-  return `A typical token spends ${Math.round((most / seconds) * 100)} % of its time in ${top}, and ${reads}.`;
+  return `A typical token spends ${Math.round((most / all) * 100)} % of its time in ${top}, and ${reads}.`;
 }

@@ -28,6 +28,15 @@ test("the sentence is of a typical token, not of the one that was held up", () =
   );
 });
 
+test("nor of an op in which the token of median time happened to be held up", () => {
+  const usual = { decode: true, linear: 0.6, attention: 0.3 };
+  const heldUp = { decode: true, linear: 0.6, attention: 0.7 };
+  const slow = { decode: true, linear: 1.6, attention: 0.3 };
+  expect(profileSentence(reportOf([usual, heldUp, slow]), 10e9)).toMatch(
+    /^A typical token spends 67 % of its time in linear,/,
+  );
+});
+
 test("what is faster than memory is read from the cache", () => {
   expect(profileSentence(reportOf([{ decode: true, linear: 0.1, attention: 0.1 }]), 10e9)).toMatch(/cache, faster/);
   expect(profileSentence(reportOf([]), 10e9)).toBe("Nothing was recorded.");
