@@ -10,13 +10,14 @@ import { isNewest } from "../scripts/lib/stamp.mjs";
 const bundle = "out/cli/rlx.js";
 const window = "out/renderer/index.html";
 // Only `serve` shows the window, which has to speak the engine's contract.
-const needed =
-  process.argv[2] === "serve"
-    ? { [bundle]: ["main", "native/src", "package-lock.json"], [window]: ["renderer", "main", "package-lock.json"] }
-    : { [bundle]: ["main", "native/src", "package-lock.json"] };
+const forWindow = process.argv[2] === "serve";
+const needed = {
+  [bundle]: ["main", "native/src", "package-lock.json"],
+  ...(forWindow && { [window]: ["renderer", "main", "package-lock.json"] }),
+};
 const looked = new Date();
 if (!Object.entries(needed).every(([output, sources]) => isNewest(output, sources))) {
-  const parts = needed[window] === undefined ? [] : ["renderer"];
+  const parts = forWindow ? ["renderer"] : [];
   // Standard output belongs to the command; what the build says goes to standard error.
   const built = spawnSync(process.execPath, [join(root, "scripts/firstUse.mjs"), ...parts], {
     stdio: ["ignore", 2, 2],

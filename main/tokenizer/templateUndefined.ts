@@ -2,6 +2,7 @@
  * Jinja treats a name that is not defined as empty: no elements, no text. The interpreter refuses it in places where
  * real templates rely on that (`tools|length`, a loop over `tools`); these are the literals that stand in for it.
  */
+import { TEXT_FILTERS } from "./templateFilters.ts";
 
 export interface LiteralNode {
   readonly type: "ArrayLiteral" | "StringLiteral";
@@ -30,18 +31,7 @@ const OF_LISTS: ReadonlySet<string> = new Set([
   "selectattr",
   "rejectattr",
 ]);
-const OF_TEXTS: ReadonlySet<string> = new Set([
-  "trim",
-  "upper",
-  "lower",
-  "title",
-  "capitalize",
-  "replace",
-  "indent",
-  "string",
-  "escape",
-  "e",
-]);
+const OF_TEXTS: ReadonlySet<string> = new Set([...TEXT_FILTERS, "indent"]);
 
 /** What a filter should see instead of something undefined; undefined where the filter knows what to do (`default`). */
 export function emptyFor(filter: string): LiteralNode | undefined {
