@@ -49,6 +49,8 @@ if (process.argv[1]?.endsWith("check.mjs")) {
     "--project",
     "unit",
     "--project",
+    "shell",
+    "--project",
     "tools",
     "--reporter=default",
   ]);

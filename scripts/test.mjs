@@ -97,7 +97,7 @@ const hasNativeTests = () => existsSync(join(root, "native/tests/CMakeLists.txt"
 const suites = [
   { name: "static", act: staticSuite },
   { name: "build", act: buildSuite },
-  { name: "unit", act: vitestSuite("unit", "tools") },
+  { name: "unit", act: vitestSuite("unit", "shell", "tools") },
   { name: "kernels", when: hasNativeTests, lacks: () => !findCmake() && "no CMake", act: ctestSuite("tests") },
   { name: "sanitizers", when: hasNativeTests, lacks: () => !findCmake() && "no CMake", act: ctestSuite("sanitize") },
   {
