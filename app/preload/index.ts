@@ -15,14 +15,23 @@ ipcRenderer.on(CHANNELS.engineLost, () => {
   window.postMessage(`${PORT_MESSAGE}:lost`, window.location.origin);
 });
 
-/** Passes a string from the shell on to a listener; returns the way to stop. */
-function listen(channel: string, listener: (text: string) => void): () => void {
-  const forward = (_event: unknown, text: unknown): void => {
-    if (typeof text === "string") listener(text);
-  };
-  ipcRenderer.on(channel, forward);
-  return () => {
-    ipcRenderer.off(channel, forward);
+type Listener = (text: string) => void;
+
+/** Passes strings from the shell on to the page, which may begin to listen later than they come. The answer stops it. */
+function listeners(channel: string): (listener: Listener) => () => void {
+  const all = new Set<Listener>();
+  const waiting: string[] = [];
+  ipcRenderer.on(channel, (_event, text: unknown) => {
+    if (typeof text !== "string") return;
+    if (all.size === 0) waiting.push(text);
+    for (const listener of all) listener(text);
+  });
+  return (listener) => {
+    all.add(listener);
+    for (const text of waiting.splice(0)) listener(text);
+    return () => {
+      all.delete(listener);
+    };
   };
 }
 
@@ -37,8 +46,8 @@ const bridge: ShellBridge = {
   openModelDialog: async () => asPath(await ipcRenderer.invoke(CHANNELS.openDialog)),
   savePackageDialog: async (suggested) => asPath(await ipcRenderer.invoke(CHANNELS.saveDialog, suggested)),
   showInFolder: (path) => ipcRenderer.send(CHANNELS.showInFolder, path),
-  onCommand: (listener) => listen(CHANNELS.command, listener),
-  onOpenFile: (listener) => listen(CHANNELS.openFile, listener),
+  onCommand: listeners(CHANNELS.command),
+  onOpenFile: listeners(CHANNELS.openFile),
   setDocument: (title, path) => ipcRenderer.send(CHANNELS.setDocument, title, path),
 };
 

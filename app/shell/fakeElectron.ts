@@ -101,19 +101,41 @@ export const opened: string[] = [];
 /** What `app` says of itself when the shell is imported. */
 export const lock: { free: boolean; ready: Promise<void> } = { free: true, ready: Promise.resolve() };
 
+export interface FakeMenuItem {
+  readonly label?: string;
+  readonly submenu?: readonly FakeMenuItem[];
+  readonly click?: () => void;
+}
+
+/** The menu bar as it was set last. */
+export const menuBar: { items: readonly FakeMenuItem[] } = { items: [] };
+
+/** As when somebody chooses it. */
+export function choose(label: string): void {
+  const item = menuBar.items.flatMap(({ submenu }) => submenu ?? []).find((entry) => entry.label === label);
+  if (item?.click === undefined) throw new Error(`The menu has no ${label}.`);
+  item.click();
+}
+
 export const fakeElectron = {
   app: Object.assign(new EventEmitter(), {
     addRecentDocument: (path: string) => opened.push(`recent ${path}`),
     enableSandbox: () => opened.push("sandbox"),
     quit: () => opened.push("quit"),
     exit: (code: number) => opened.push(`exit ${code}`),
+    getAppPath: () => "/app",
     /** False when the app runs already. */
     requestSingleInstanceLock: (): boolean => lock.free,
     whenReady: (): Promise<void> => lock.ready,
   }),
   BrowserWindow: FakeWindow,
   ipcMain: new FakeIpc(),
-  Menu: { setApplicationMenu: () => undefined, buildFromTemplate: (template: unknown) => template },
+  Menu: {
+    setApplicationMenu: (template: readonly FakeMenuItem[]): void => {
+      menuBar.items = template;
+    },
+    buildFromTemplate: (template: readonly FakeMenuItem[]) => template,
+  },
   protocol: { registerSchemesAsPrivileged: () => undefined, handle: () => undefined },
   session: {
     defaultSession: {

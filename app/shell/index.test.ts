@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { CHANNELS } from "../channels.ts";
-import { fakeElectron, FakeUtility, FakeWindow, lock, opened } from "./fakeElectron.ts";
+import { choose, fakeElectron, FakeUtility, FakeWindow, lock, opened } from "./fakeElectron.ts";
 
 vi.mock("electron", () => fakeElectron);
 
@@ -58,11 +58,12 @@ function openFile(path: string): void {
 
 describe("a start", () => {
   it("shows one window and hands it the files of the command line when it has loaded", async () => {
-    await start("--flag", model, join(folder, "missing.gguf"));
+    const missing = join(folder, "missing");
+    await start("--flag", model, missing);
     expect(opened).toEqual(["sandbox"]);
     expect(filesOf()).toEqual([]);
     loaded();
-    expect(filesOf()).toEqual([model]);
+    expect(filesOf()).toEqual([model, missing]);
   });
 
   it("beside a running app quits, and shows nothing", async () => {
@@ -119,6 +120,29 @@ describe("a file that the system opens", () => {
     openFile("/c.gguf");
     expect(filesOf()).toEqual(["/a.gguf", "/b.gguf", "/c.gguf"]);
     expect(filesOf(first)).toEqual([]);
+  });
+});
+
+describe("a command of the menu", () => {
+  const commands = (window = windowNow()): unknown[] =>
+    window.webContents.sent.filter(([channel]) => channel === CHANNELS.command).map(([, command]) => command);
+
+  it("goes to the window that is there", async () => {
+    await start();
+    loaded();
+    choose("Commands");
+    expect(commands()).toEqual(["view.palette"]);
+  });
+
+  it("gets a window when the last was closed, and waits until it has loaded", async () => {
+    on("darwin");
+    await start();
+    loaded();
+    windowNow().close();
+    choose("Commands");
+    expect(commands()).toEqual([]);
+    loaded();
+    expect(commands()).toEqual(["view.palette"]);
   });
 });
 

@@ -6,7 +6,9 @@ import { app, BrowserWindow, ipcMain, Menu, protocol, session } from "electron";
 import { CHANNELS } from "../channels.ts";
 import { createEngineHost } from "./engineHost.ts";
 import { menuTemplate } from "./menu.ts";
-import { createOpenFiles, filesOf } from "./openFiles.ts";
+import type { Channel } from "./mailbox.ts";
+import { createMailbox } from "./mailbox.ts";
+import { filesOf } from "./openFiles.ts";
 import { handleProtocol, registerScheme } from "./protocol.ts";
 import { handleRequests } from "./requests.ts";
 import { hardenApp, hardenSession } from "./security.ts";
@@ -16,15 +18,24 @@ import { createWindow } from "./window.ts";
 const here = dirname(fileURLToPath(import.meta.url));
 const inOut = (...parts: readonly string[]): string => join(here, "..", ...parts);
 
-const files = createOpenFiles();
+const mail = createMailbox();
 let started = false;
 app.on("open-file", (event, path) => {
   event.preventDefault();
-  files.open(path);
-  showWindowIfNone();
+  tell(CHANNELS.openFile, path);
 });
 hardenApp(app);
 registerScheme(protocol);
+
+/** A file or a command for the page; where there is no window, as on a Mac after the last was closed, it gets one. */
+function tell(channel: Channel, text: string): void {
+  mail.post(channel, text);
+  showWindowIfNone();
+}
+
+/** Electron itself was told to run us by these. */
+const filesNamed = (argv: readonly string[], cwd: string): readonly string[] =>
+  filesOf(argv.slice(1), cwd, [app.getAppPath(), inOut("main", "index.js")]);
 
 function focusedPage(): WebContents | undefined {
   return (BrowserWindow.getFocusedWindow() ?? BrowserWindow.getAllWindows()[0])?.webContents;
@@ -33,10 +44,10 @@ function focusedPage(): WebContents | undefined {
 function showWindow(): void {
   const window = createWindow(inOut("preload", "index.cjs"));
   window.webContents.once("did-finish-load", () =>
-    files.deliverTo((path) => (focusedPage() ?? window.webContents).send(CHANNELS.openFile, path)),
+    mail.deliverTo((channel, text) => (focusedPage() ?? window.webContents).send(channel, text)),
   );
   window.once("closed", () => {
-    if (BrowserWindow.getAllWindows().every((other) => other === window)) files.hold();
+    if (BrowserWindow.getAllWindows().every((other) => other === window)) mail.hold();
   });
 }
 
@@ -51,11 +62,9 @@ function start(): void {
   handleProtocol(protocol, inOut("renderer"));
   handleRequests(ipcMain, engine);
   Menu.setApplicationMenu(
-    Menu.buildFromTemplate(
-      menuTemplate((command) => focusedPage()?.send(CHANNELS.command, command), process.platform === "darwin"),
-    ),
+    Menu.buildFromTemplate(menuTemplate((command) => tell(CHANNELS.command, command), process.platform === "darwin")),
   );
-  for (const path of filesOf(process.argv.slice(1), process.cwd())) files.open(path);
+  for (const path of filesNamed(process.argv, process.cwd())) mail.post(CHANNELS.openFile, path);
   showWindow();
   started = true;
   app.on("activate", showWindowIfNone);
@@ -64,7 +73,7 @@ function start(): void {
 
 if (app.requestSingleInstanceLock()) {
   app.on("second-instance", (_event, argv, cwd) => {
-    for (const path of filesOf(argv.slice(1), cwd)) files.open(path);
+    for (const path of filesNamed(argv, cwd)) mail.post(CHANNELS.openFile, path);
     showWindowIfNone();
     const [window] = BrowserWindow.getAllWindows();
     if (window?.isMinimized() === true) window.restore();

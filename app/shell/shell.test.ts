@@ -10,7 +10,8 @@ import { fakeElectron, FakeIpc, FakePage, FakeUtility, FakeWindow, opened } from
 vi.mock("electron", () => fakeElectron);
 const { createEngineHost } = await import("./engineHost.ts");
 const { menuTemplate } = await import("./menu.ts");
-const { createOpenFiles, filesOf } = await import("./openFiles.ts");
+const { createMailbox } = await import("./mailbox.ts");
+const { filesOf } = await import("./openFiles.ts");
 const { registerScheme, respond } = await import("./protocol.ts");
 const { handleRequests } = await import("./requests.ts");
 const { hardenApp, hardenContents, hardenSession, isAllowedOutside, isOurPage, isTrustedSender } =
@@ -223,20 +224,33 @@ describe("the menu", () => {
   });
 });
 
-describe("files from the system", () => {
-  it("wait for somebody to give them to", () => {
-    const files = createOpenFiles();
-    files.open("/a.gguf");
-    const received: string[] = [];
-    files.deliverTo((path) => received.push(path));
-    files.open("/b.gguf");
-    expect(received).toEqual(["/a.gguf", "/b.gguf"]);
+describe("files and commands from the system", () => {
+  it("wait for somebody to give them to, in their order", () => {
+    const mail = createMailbox();
+    mail.post(CHANNELS.openFile, "/a.gguf");
+    mail.post(CHANNELS.command, "view.run");
+    const received: (readonly string[])[] = [];
+    const receive = (...message: readonly string[]): void => void received.push(message);
+    mail.deliverTo(receive);
+    mail.post(CHANNELS.openFile, "/b.gguf");
+    mail.hold();
+    mail.post(CHANNELS.openFile, "/c.gguf");
+    expect(received).toEqual([
+      [CHANNELS.openFile, "/a.gguf"],
+      [CHANNELS.command, "view.run"],
+      [CHANNELS.openFile, "/b.gguf"],
+    ]);
+    mail.deliverTo(receive);
+    expect(received.at(-1)).toEqual([CHANNELS.openFile, "/c.gguf"]);
   });
 
-  it("are the existing .gguf arguments", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "shell-test-"));
-    await writeFile(join(folder, "m.gguf"), "");
-    expect(filesOf(["--flag", "m.gguf", "missing.gguf", "."], folder)).toEqual([join(folder, "m.gguf")]);
-    await rm(folder, { recursive: true });
+  it("are whatever was named at the start: what is missing or no model is told, not dropped", () => {
+    const named = ["--flag", ".", "m.gguf", "missing.gguf", "weights.bin", "/else/where", "", "-psn_0_1"];
+    expect(filesOf(named, "/models", ["/models"])).toEqual([
+      "/models/m.gguf",
+      "/models/missing.gguf",
+      "/models/weights.bin",
+      "/else/where",
+    ]);
   });
 });

@@ -43,7 +43,6 @@ export function App({ store, shell }: AppProps): ReactNode {
         <input
           ref={picker}
           type="file"
-          accept=".gguf"
           hidden
           onChange={(event) => {
             const file = event.target.files?.[0];
