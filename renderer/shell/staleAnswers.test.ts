@@ -131,7 +131,7 @@ describe("another model", () => {
       calls: {
         "chat.template": async () => {
           await pause(150);
-          return { present: false, sentence: "None.", source: "", rendered: null };
+          return { origin: null, sentence: "None.", source: "", rendered: null };
         },
       },
     });

@@ -101,7 +101,8 @@ export const runItem = z.discriminatedUnion("kind", [
 export type RunItem = View<typeof runItem>;
 
 export const templateView = z.object({
-  present: z.boolean(),
+  /** Whose form a conversation gets: the file's own, ChatML because its vocabulary shows that, or none. */
+  origin: z.enum(["file", "chatml"]).nullable(),
   sentence: z.string(),
   source: z.string(),
   /** The conversation that was given, as the model would read it. */

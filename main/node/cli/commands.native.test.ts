@@ -528,6 +528,25 @@ describe("answers", () => {
     },
   );
 
+  it("say whose form a conversation gets: the file's own, or ChatML where it names none", async () => {
+    const bare = join(folder, "bare.gguf");
+    const bytes = await readFile(SAMPLE);
+    const key = bytes.indexOf("tokenizer.chat_template");
+    bytes.write("x", key);
+    await writeFile(bare, bytes);
+    const talk = (file: string, ...more: readonly string[]) =>
+      rlx(["chat", file, "-m", "Hello", "-n", "3", ...more], { home });
+    const form = z.object({ template: z.enum(["file", "chatml"]) });
+    for (const [file, template] of [
+      [SAMPLE, "file"],
+      [bare, "chatml"],
+    ] as const) {
+      expect(form.parse(JSON.parse((await talk(file, "--json")).out))).toEqual({ template });
+      const said = "The file has no template; its vocabulary knows ChatML, so that is used.\n";
+      expect((await talk(file)).err.includes(said)).toBe(template === "chatml");
+    }
+  });
+
   it("answer every line of a piped conversation", async () => {
     const { code, out, err } = await rlx(["chat", SAMPLE, "--temperature", "0"], { home, input: "Hello\nBye\n" });
     expect(code).toBe(0);

@@ -1,13 +1,13 @@
 /** `rlx run --demo`: the demo graph, its segments on Core ML or the simulator and the rest on the host. */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Command, ModelChoice } from "./client.ts";
+import type { Command, ModelChoice, TargetOptions } from "./client.ts";
 import { deviceOption, openModel, targetOf, wholeNumber } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
 
 export async function runDemo(
   command: Command,
   choice: ModelChoice,
-  options: { readonly device: string; readonly seed?: string },
+  options: TargetOptions & { readonly device: string; readonly seed?: string },
 ): Promise<number> {
   const { output, client, signal } = command;
   const asked = deviceOption(options.device);
@@ -20,7 +20,7 @@ export async function runDemo(
       },
     );
   const { model } = await openModel(command, choice);
-  const target = await targetOf(command, {});
+  const target = await targetOf(command, options);
   const seed = options.seed === undefined ? 1 : wholeNumber("seed", options.seed, 0, 4_294_967_295);
   // Without another word the device is "cpu", which here is the host's part: the segments go to the simulator.
   const device = asked === "coreml" ? "coreml" : "coreml-sim";

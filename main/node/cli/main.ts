@@ -14,6 +14,7 @@ import {
   inPhase,
   inPrecision,
   ofBothPhases,
+  onTarget,
   onDevice,
   once,
   preset,
@@ -171,13 +172,22 @@ ofBothPhases(
   .option("--dry-run", "say what would be written")
   .action(run(async () => (await import("./compile.ts")).compile));
 
-sampling(
-  addFor(OR_SAMPLE, "run", "complete a prompt", 'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1')
-    .addOption(
-      once("-p, --prompt <text>", "the text to continue; without it, standard input, without its last line end"),
+onTarget(
+  sampling(
+    addFor(
+      OR_SAMPLE,
+      "run",
+      "complete a prompt",
+      'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1',
+      "rlx run --demo --units all",
     )
-    .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
-    .addOption(DEMO_INSTEAD),
+      .addOption(
+        once("-p, --prompt <text>", "the text to continue; without it, standard input, without its last line end"),
+      )
+      .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
+      .addOption(DEMO_INSTEAD),
+  ),
+  "; with --demo only",
 ).action(run(async () => (await import("./run.ts")).complete));
 
 sampling(

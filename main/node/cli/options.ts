@@ -44,12 +44,15 @@ export const inPhase = (command: Program): Program =>
 export const forTarget = (command: Program): Program => ofBothPhases(inPhase(command));
 
 export const ofBothPhases = (command: Program): Program =>
+  onTarget(command).option("--context <n>", "context length in tokens");
+
+/** `only`: where the target counts for a part of the command. */
+export const onTarget = (command: Program, only = ""): Program =>
   command
-    .option(...CHIP_OPTION)
-    .option("--os <id>", "system to predict for: macos14, macos15 or macos26")
-    .option("--units <id>", "compute units: cpu-ane, cpu-gpu, all or cpu")
-    .option("--profile <id>", "form of the weights: auto, gpu (packed), ane (f16) or exact (f32)")
-    .option("--context <n>", "context length in tokens");
+    .option(CHIP_OPTION[0], `${CHIP_OPTION[1]}${only}`)
+    .option("--os <id>", `system to predict for: macos14, macos15 or macos26${only}`)
+    .option("--units <id>", `compute units: cpu-ane, cpu-gpu, all or cpu${only}`)
+    .option("--profile <id>", `form of the weights: auto, gpu (packed), ane (f16) or exact (f32)${only}`);
 
 export const onDevice = (command: Program, devices: string): Program =>
   command.option("--threads <n>", "CPU threads; all without it").addOption(preset("--device <id>", devices, "cpu"));

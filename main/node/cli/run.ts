@@ -4,9 +4,9 @@ import { access } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
-import type { ChatMessage, RunStats } from "../../contract/views/run.ts";
+import type { ChatMessage, RunStats, TemplateView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Command, CommonOptions, ModelChoice } from "./client.ts";
+import type { Command, CommonOptions, ModelChoice, TargetOptions } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
@@ -127,7 +127,7 @@ function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): s
   return parts.join(", ");
 }
 
-interface PromptOptions extends SamplingOptions {
+interface PromptOptions extends SamplingOptions, TargetOptions {
   readonly prompt?: string;
   readonly promptFile?: string;
 }
@@ -158,9 +158,19 @@ async function promptOf({ signal }: Command, { prompt, promptFile }: PromptOptio
   return piped === "" ? undefined : piped;
 }
 
+/** A text is completed on a device; what is predicted for which machine is asked of the demo graph only. */
+function refuseTarget(options: TargetOptions): void {
+  const given = (["chip", "os", "units", "profile"] as const).find((name) => options[name] !== undefined);
+  if (given === undefined) return;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx run] --${given}: got it without --demo, expected it with --demo`, {
+    hint: "--device says where a model runs; RLX_COREML_UNITS names the compute units of Core ML.",
+  });
+}
+
 export async function complete(command: Command, choice: ModelChoice, options: PromptOptions): Promise<number> {
   // A graph of its own: it has no text to go on from.
   if (choice.offer === DEMO) return runDemo(command, choice, options);
+  refuseTarget(options);
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = await promptOf(command, options);
   if (text === undefined) {
@@ -195,12 +205,15 @@ export async function chat(
 ): Promise<number> {
   await noteCache(command);
   const { model, title } = await openModel(command, choice, "sample");
-  const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
-  if (options.message !== undefined) return speak(command, model, messages, options.message, options);
-  if (command.output.json)
+  if (options.message === undefined && command.output.json)
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx chat] --json needs --message", {
       hint: "A conversation on the terminal has no JSON form.",
     });
+  const template = await command.client.call("chat.template", { model, messages: null }, { signal: command.signal });
+  // A form that the file does not name may not be the one it was trained on.
+  if (template.origin === "chatml") command.output.note(template.sentence);
+  const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
+  if (options.message !== undefined) return speak(command, model, messages, options.message, options, template.origin);
   return converse(command, model, title, messages, options);
 }
 
@@ -211,6 +224,7 @@ async function speak(
   messages: ChatMessage[],
   said: readonly string[],
   options: SamplingOptions,
+  template: TemplateView["origin"],
 ): Promise<number> {
   const answers = [];
   for (const content of said) {
@@ -224,7 +238,7 @@ async function speak(
     answers.push({ text, device, truth, reference, reason: done.reason, stats: done.stats });
     if (done.reason === "cancelled") break;
   }
-  command.output.value({ answers, messages });
+  command.output.value({ template, answers, messages });
   return command.signal.aborted ? INTERRUPTED : 0;
 }
 

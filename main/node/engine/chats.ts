@@ -35,12 +35,12 @@ export function templateView(model: OpenModel, messages: readonly ChatMessage[] 
   try {
     support = supportOf(model);
   } catch (error) {
-    return { present: false, sentence: toWireError(error).message, source: "", rendered: null };
+    return { origin: null, sentence: toWireError(error).message, source: "", rendered: null };
   }
-  if (support.kind === "none") return { present: false, sentence: support.sentence, source: "", rendered: null };
+  if (support.kind === "none") return { origin: null, sentence: support.sentence, source: "", rendered: null };
   const { template } = support;
   return {
-    present: true,
+    origin: template.origin,
     sentence:
       template.origin === "file"
         ? "The file's own template."

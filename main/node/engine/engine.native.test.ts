@@ -183,7 +183,7 @@ describe("running", () => {
     const { model } = await openPath();
     const messages = [{ role: "user" as const, content: "hello" }];
     const template = await client.call("chat.template", { model, messages });
-    expect(template).toMatchObject({ present: true, rendered: "user: hello\nassistant: " });
+    expect(template).toMatchObject({ origin: "file", rendered: "user: hello\nassistant: " });
     const chat = await all("run.start", { model, prompt: { kind: "chat", messages }, maxTokens: 4 });
     expect(chat.find((item) => item.kind === "start")).toMatchObject({ promptText: "user: hello\nassistant: " });
     for (const device of ["cpu", "coreml-sim"] as const) {

@@ -413,7 +413,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
       "route.mlx": ({ model, phase, context }) => fakeOnMlx(legal(model, { ...M4, context }, phase)),
       ...fakeDeviceCalls,
       "chat.template": () => ({
-        present: true,
+        origin: "file",
         sentence: "A ChatML template with tools, 4 KB.",
         source: "{%- if tools %}…",
         rendered: null,

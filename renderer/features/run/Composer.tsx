@@ -10,6 +10,12 @@ import { Parameters } from "./Parameters.tsx";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
+const TEMPLATE_HINTS = {
+  file: "With the file’s own template",
+  chatml: "In ChatML: the file has no template, but its vocabulary knows that form",
+  none: "This file has no chat template",
+};
+
 export function Composer(): ReactNode {
   const draft = useRun((s) => s.draft);
   const setDraft = useRun((s) => s.setDraft);
@@ -18,7 +24,7 @@ export function Composer(): ReactNode {
   const running = useRun((s) => s.running);
   const mode = useRun((s) => s.runMode);
   const setMode = useRun((s) => s.setRunMode);
-  const hasTemplate = useRun((s) => current(s.template)?.present === true);
+  const template = useRun((s) => current(s.template)?.origin ?? null);
   const hasTurns = useRun((s) => s.turns.length + s.pairTurns.length > 0);
   const clear = useRun((s) => s.clearTurns);
   const runs = useRun((s) => s.runHistory.length);
@@ -71,8 +77,8 @@ export function Composer(): ReactNode {
               {
                 id: "chat",
                 text: "Chat",
-                disabled: !hasTemplate,
-                hint: hasTemplate ? "With the file’s own template" : "This file has no chat template",
+                disabled: template === null,
+                hint: TEMPLATE_HINTS[template ?? "none"],
               },
               { id: "completion", text: "Text", hint: "Goes on from what you write" },
             ]}

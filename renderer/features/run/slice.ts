@@ -186,7 +186,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       try {
         const template = await engine.call("chat.template", { model: open.model });
         if (!isOpen(open)) return;
-        set({ template: ready(template), ...(template.present ? {} : { runMode: "completion" as const }) });
+        set({ template: ready(template), ...(template.origin !== null ? {} : { runMode: "completion" as const }) });
       } catch (error) {
         if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
       }
