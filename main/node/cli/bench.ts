@@ -121,8 +121,7 @@ function printProfile({ output }: Command, view: ProfileView): void {
       String(row.count),
       `${(row.seconds * 1e3).toFixed(3)} ms`,
       `${(row.share * 100).toFixed(1)} %`,
-      row.bandwidth === null ? "" : `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
-      roofText(row),
+      ...roofTexts(row),
     ]);
     output.table(["op", "times", "time", "share", "bandwidth", "of roof"], rows, {
       right: [1, 2, 3, 4, 5],
@@ -133,9 +132,14 @@ function printProfile({ output }: Command, view: ProfileView): void {
   }
 }
 
-function roofText(row: ProfileRow): string {
+/** Bandwidth, and its share of memory's. An op that is not held up by memory has none worth the name. */
+function roofTexts(row: ProfileRow): readonly [string, string] {
   const roof = roofOf(row);
-  return roof.kind === "none" ? "" : roof.kind === "cache" ? "cache" : `${(roof.value * 100).toFixed(0)} %`;
+  if (row.bandwidth === null || roof.kind === "none") return ["", ""];
+  return [
+    `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
+    roof.kind === "cache" ? "cache" : `${(roof.value * 100).toFixed(0)} %`,
+  ];
 }
 
 /** Chrome's trace-event JSON: opens in Perfetto and speedscope. */
