@@ -2,7 +2,8 @@
  * The flags of the command lines that the window writes down. Two tests hold to this list: what the window writes is in it
  * (renderer/session/command.test.ts), and what is in it the command line takes (main/node/cli/commands.native.test.ts).
  */
-const TARGET = ["--chip", "--os", "--units", "--profile", "--context"];
+const MACHINE = ["--chip", "--os", "--units", "--profile"];
+const TARGET = [...MACHINE, "--context"];
 const SAMPLING = [
   "--device",
   "--temperature",
@@ -18,11 +19,12 @@ const SAMPLING = [
 
 export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   inspect: [],
-  graph: ["--phase", ...TARGET],
+  graph: ["--stage", "--mil", "--phase", ...TARGET],
   route: ["--phase", ...TARGET],
   passes: ["--phase"],
   chat: ["--message", "--system", ...SAMPLING],
-  run: ["--prompt", ...SAMPLING],
+  /** A text, or the demo graph on a target. */
+  run: ["--prompt", ...SAMPLING, ...MACHINE],
   bench: ["--device", "--pp", "--tg", "--repeats", "--warmup"],
   profile: ["--device", "--pp", "--tg"],
   compile: [...TARGET, "--output"],

@@ -20,11 +20,13 @@ const asked = {
 /** Each kind, with everything that it can say. */
 const FULL: readonly CommandLine[] = [
   { kind: "inspect" },
-  { kind: "graph", phase: "decode", target },
+  { kind: "graph", stage: 3, phase: "decode", target },
+  { kind: "graph", stage: "mil", phase: "decode", target },
   { kind: "route", phase: "decode", target },
   { kind: "passes", phase: "decode" },
   { kind: "chat", message: "Hello", system: "Be brief", ...asked },
   { kind: "run", prompt: "Once", ...asked },
+  { kind: "hybrid", device: "coreml", target },
   { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2, warmup: 3 },
   { kind: "profile", device: "mlx", promptTokens: 8, generateTokens: 4 },
   { kind: "export", target, path: "m.mlpackage" },
@@ -42,12 +44,14 @@ describe("the command of an action", () => {
   });
 
   it("has the flags that the command line takes, and no other", () => {
-    const written = FULL.map((command): [string, readonly string[]] => {
+    const written: Record<string, Set<string>> = {};
+    for (const command of FULL) {
       const [, name = "", ...words] = (commandText(command, "m.gguf") ?? "").split(" ");
-      return [name, [...new Set(words.filter((word) => word.startsWith("-")))].sort()];
-    });
-    const known = Object.entries(WINDOW_FLAGS).map(([name, flags]) => [name, [...flags].sort()]);
-    expect(Object.fromEntries(written)).toEqual(Object.fromEntries(known));
+      const flags = (written[name] ??= new Set());
+      for (const word of words) if (word.startsWith("-")) flags.add(word);
+    }
+    const known = Object.entries(WINDOW_FLAGS).map(([name, flags]) => [name, new Set(flags)]);
+    expect(written).toEqual(Object.fromEntries(known));
   });
 
   it("repeats what was said and how it was asked", () => {
@@ -57,6 +61,17 @@ describe("the command of an action", () => {
     );
     expect(commandText({ kind: "chat", message: "Hi", system: " ", temperature: 0, seed: null }, "m.gguf")).toBe(
       "rlx chat m.gguf --message Hi --temperature 0",
+    );
+  });
+
+  it("shows a graph at its stage, or its MIL, and runs the demo graph on its target", () => {
+    const graph = { kind: "graph", phase: "prefill", target } as const;
+    const rest = "--phase prefill --chip m4 --os macos26 --units cpu-ane --profile auto --context 2048";
+    for (const stage of ["initial", "legal", 2] as const)
+      expect(commandText({ ...graph, stage }, "m.gguf")).toBe(`rlx graph m.gguf --stage ${stage} ${rest}`);
+    expect(commandText({ ...graph, stage: "mil" }, "m.gguf")).toBe(`rlx graph m.gguf --mil ${rest}`);
+    expect(commandText({ kind: "hybrid", device: "coreml-sim", target }, "--demo")).toBe(
+      "rlx run --demo --device coreml-sim --chip m4 --os macos26 --units cpu-ane --profile auto",
     );
   });
 

@@ -25,11 +25,19 @@ interface Measured {
 
 export type CommandLine =
   | { readonly kind: "inspect" }
-  | { readonly kind: "graph"; readonly phase: Phase; readonly target: TargetSpec }
+  /** Of the graph after so many passes, or of the MIL that becomes of it. */
+  | {
+      readonly kind: "graph";
+      readonly stage: "initial" | "legal" | "mil" | number;
+      readonly phase: Phase;
+      readonly target: TargetSpec;
+    }
   | { readonly kind: "route"; readonly phase: Phase; readonly target: TargetSpec }
   | { readonly kind: "passes"; readonly phase: Phase }
   | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
   | ({ readonly kind: "run"; readonly prompt: string } & Asked)
+  /** The demo graph, part by part. */
+  | { readonly kind: "hybrid"; readonly device: string; readonly target: TargetSpec }
   | ({ readonly kind: "bench"; readonly repeats: number; readonly warmup: number } & Measured)
   | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
@@ -40,9 +48,16 @@ export function quote(text: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-function targetFlags({ chip, os, units, profile, context }: TargetSpec): readonly string[] {
-  return ["--chip", chip, "--os", os, "--units", units, "--profile", profile, "--context", String(context)];
-}
+const machineFlags = ({ chip, os, units, profile }: TargetSpec): readonly string[] => [
+  ...["--chip", chip, "--os", os],
+  ...["--units", units, "--profile", profile],
+];
+
+const targetFlags = (target: TargetSpec): readonly string[] => [
+  ...machineFlags(target),
+  "--context",
+  String(target.context),
+];
 
 /** A flag and its value, or nothing where there is no value. */
 const flag = (name: string, value: string | number | null | undefined): readonly string[] =>
@@ -67,6 +82,8 @@ const measuredFlags = ({ device, promptTokens, generateTokens }: Measured): read
   ...flag("--tg", generateTokens),
 ];
 
+const nameOf = ({ kind }: CommandLine): string => (kind === "export" ? "compile" : kind === "hybrid" ? "run" : kind);
+
 /** `argument`: what stands for the model, as the overview says; null when the command line cannot reach it. */
 export function commandText(command: CommandLine, argument: string | null): string | null {
   if (command.kind === "doctor") return "rlx doctor";
@@ -78,6 +95,13 @@ export function commandText(command: CommandLine, argument: string | null): stri
       case "passes":
         return ["--phase", command.phase];
       case "graph":
+        return [
+          ...(command.stage === "mil" ? ["--mil"] : flag("--stage", command.stage)),
+          ...["--phase", command.phase],
+          ...targetFlags(command.target),
+        ];
+      case "hybrid":
+        return [...flag("--device", command.device), ...machineFlags(command.target)];
       case "route":
         return ["--phase", command.phase, ...targetFlags(command.target)];
       case "chat":
@@ -96,6 +120,5 @@ export function commandText(command: CommandLine, argument: string | null): stri
         return [...targetFlags(command.target), "--output", quote(command.path)];
     }
   };
-  const name = command.kind === "export" ? "compile" : command.kind;
-  return ["rlx", name, argument, ...rest()].join(" ");
+  return ["rlx", nameOf(command), argument, ...rest()].join(" ");
 }

@@ -120,9 +120,9 @@ function followSlices(store: WorkbenchStore): void {
 
 /** A pass that is looked at in the graph is the one that the pipeline is open at. */
 function followStage(store: WorkbenchStore): void {
-  store.subscribe(({ graphStage, passAt, choosePass }, before) => {
+  store.subscribe(({ graphStage, passAt, followPass }, before) => {
     if (graphStage !== before.graphStage && graphStage.kind === "pass" && graphStage.index !== passAt)
-      choosePass(graphStage.index);
+      followPass(graphStage.index);
   });
 }
 

@@ -58,7 +58,9 @@ export const routeView = z.object({
   segments: z.array(segmentView),
   hops: z.array(hopView),
   devices: z.array(deviceShare),
+  /** What the hops carry, and the caches that every call passes in and out. */
   bytesPerStep: figure,
+  cacheBytes: z.number(),
   sentence: z.string(),
 });
 export type RouteView = View<typeof routeView>;

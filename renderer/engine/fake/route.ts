@@ -216,6 +216,7 @@ export function fakeRoute(view: GraphView, target: TargetSpec, phase: Phase, tar
     hops,
     devices,
     bytesPerStep: figure(bytes, "bytes"),
+    cacheBytes: 0,
     sentence:
       hops.length === 0
         ? "Nothing crosses between devices."

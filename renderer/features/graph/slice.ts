@@ -89,6 +89,13 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     return mine === stages;
   };
 
+  const noteStage = (choice: StageChoice): void => {
+    const { phase, target } = get();
+    if (target === null) return;
+    const stage = choice.kind === "legal" ? choice : stageOf(choice);
+    get().noteCommand({ kind: "graph", stage: stage.kind === "pass" ? stage.index : stage.kind, phase, target });
+  };
+
   const select = (node: number): void => {
     const shown = current(shownGraph(get()));
     if (shown !== null) get().select({ kind: "node", key: shown.view.key, node });
@@ -125,6 +132,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     setGraphStage(graphStage) {
       set(emptyStage(graphStage));
       get().select({ kind: "none" });
+      noteStage(graphStage);
       void loadStage(graphStage);
     },
     async reloadStage() {
@@ -143,6 +151,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       const open = openNames(get());
       set({ graphStage: { ...graphStage, side }, graphHits: [], graphHitAt: -1, anchorGroup: null });
       get().select({ kind: "none" });
+      noteStage({ ...graphStage, side });
       void loadStage({ ...graphStage, side }).then((arrived) => {
         if (!arrived) return;
         const shown = current(get().stageGraph);

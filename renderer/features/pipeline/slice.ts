@@ -20,6 +20,8 @@ export interface PipelineSlice {
   readonly pageAround: number | null;
   readonly loadPasses: () => Promise<void>;
   readonly choosePass: (index: number) => void;
+  /** As another tab did. */
+  readonly followPass: (index: number) => void;
   /** Through the passes that are listed, through those that changed something, or through all (which lists them). */
   readonly stepPass: (step: 1 | -1, passes?: "changed" | "all") => void;
   readonly setChangedOnly: (on: boolean) => void;
@@ -84,6 +86,16 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     }
   };
 
+  /** What shows the same by the command line. */
+  const note = (): void => {
+    const at = place();
+    const { pipelineView: view } = get();
+    if (at === null) return;
+    const { phase, target } = at;
+    if (view === "diff") get().noteCommand({ kind: "passes", phase });
+    else get().noteCommand({ kind: "graph", stage: view === "mil" ? "mil" : "legal", phase, target });
+  };
+
   /** The selected node as the legal graph numbers it. */
   const selectedNode = ({ selection, node }: State): number | null =>
     selection.kind === "node" ? (current(node)?.routed ?? null) : null;
@@ -116,6 +128,10 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       }
     },
     choosePass(index) {
+      get().followPass(index);
+      note();
+    },
+    followPass(index) {
       set({ passAt: index, pipelineView: "diff" });
       void loadDiff();
     },
@@ -133,6 +149,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     setChangedOnly: (changedOnly) => set({ changedOnly }),
     setPipelineView(pipelineView) {
       set({ pipelineView, pageFrom: 0, pageAround: selectedNode(get()) });
+      note();
       void loadPage();
     },
     setWholeDiff(wholeDiff) {
@@ -145,6 +162,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     },
     showMil(node) {
       set({ pipelineView: "mil", pageFrom: 0, pageAround: node, tab: "pipeline" });
+      note();
       void loadPage();
     },
   };

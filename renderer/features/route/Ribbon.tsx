@@ -101,6 +101,7 @@ function Summary({
   readonly unit: string;
 }): ReactNode {
   const ops = route.devices.reduce((n, row) => n + row.ops, 0);
+  const hops = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
   const first = [...route.devices].sort((a, b) => (by === "work" ? b.workShare - a.workShare : b.ops - a.ops))[0];
   return (
     <>
@@ -113,10 +114,18 @@ function Summary({
         </span>
       )}
       <span>{plural(route.segments.length, "segment")}</span>
-      <span>{plural(route.hops.length, "hop")}</span>
-      {route.bytesPerStep.value === 0 ? null : (
-        <span title={route.bytesPerStep.basis}>
-          <b>{bytes(route.bytesPerStep.value)}</b> {unit}
+      <span>
+        {plural(route.hops.length, "hop")}
+        {hops === 0 ? null : (
+          <>
+            {" "}
+            with <b>{bytes(hops)}</b> {unit}
+          </>
+        )}
+      </span>
+      {route.cacheBytes === 0 ? null : (
+        <span title="Every call passes them in and out: this program keeps no states.">
+          caches <b>{bytes(route.cacheBytes)}</b> {unit}
         </span>
       )}
     </>

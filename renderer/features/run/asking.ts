@@ -6,15 +6,19 @@ import type { RunMode, RunParameters } from "./request.ts";
 /** Samples of speed that a curve is drawn of. */
 export const MAX_RATES = 240;
 
-/** The window's context length holds for runs too, unless this run asks for another. */
+const freshSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+
+/**
+ * The window's context length holds for runs too, unless this run asks for another. A seed is drawn here where none is
+ * given: the command that is written down then gives the same answer.
+ */
 export function askedParameters(
   parameters: RunParameters,
   open: Pick<Overview, "context">,
-): RunParameters & {
-  readonly context: number;
-} {
+): RunParameters & { readonly context: number; readonly seed: number } {
   const context = parameters.context ?? open.context.chosen;
-  return { ...parameters, context, maxTokens: Math.min(parameters.maxTokens, context) };
+  const seed = parameters.seed ?? freshSeed();
+  return { ...parameters, context, seed, maxTokens: Math.min(parameters.maxTokens, context) };
 }
 
 export const runCommand = (mode: RunMode, prompt: string, asked: RunParameters): CommandLine =>

@@ -24,8 +24,6 @@ export interface PairSlice {
 type State = SessionState & RunSlice & PairSlice;
 type Index = 0 | 1;
 
-const freshSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-
 export function createPairSlice({ engine, set, get }: SliceTools<State>): PairSlice {
   let stopping: AbortController | null = null;
 
@@ -78,7 +76,7 @@ export function createPairSlice({ engine, set, get }: SliceTools<State>): PairSl
       const mine = new AbortController();
       stopping = mine;
       const asked = askedParameters(get().parameters, open);
-      const seed = asked.seed ?? freshSeed();
+      const { seed } = asked;
       const sideFor = (device: RunDevice): PairSide => ({
         id: get().nextRunId(),
         parameters: { ...asked, device, seed },

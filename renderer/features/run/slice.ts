@@ -199,8 +199,10 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       const mine = new AbortController();
       stoppingHybrid = mine;
       set({ hybrid: loading(before) });
+      const device = get().hybridDevice;
+      get().noteCommand({ kind: "hybrid", device, target });
       try {
-        const input = { model: open.model, target, device: get().hybridDevice } as const;
+        const input = { model: open.model, target, device } as const;
         const hybrid = await engine.call("hybrid.run", input, { signal: mine.signal });
         if (isOpen(open)) set({ hybrid: ready(hybrid) });
       } catch (error) {

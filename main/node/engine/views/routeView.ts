@@ -55,6 +55,7 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
     hops: route.hops.map((hop) => hopView(route, hop)),
     devices: deviceShares(route),
     bytesPerStep: bytesPerStep(route),
+    cacheBytes: route.cacheBytes,
     sentence: sentenceOf(route),
     strings: strings.strings,
   };

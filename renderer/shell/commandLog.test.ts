@@ -1,0 +1,73 @@
+// The log holds the command of every action that the command line knows, so that what was done can be repeated.
+import { expect, it } from "vitest";
+import { until } from "../../main/testing/until.ts";
+import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
+import type { LayoutClient } from "../graph/layoutClient.ts";
+import { layoutScene } from "../graph/layout.ts";
+import { createWorkbenchStore } from "./store.ts";
+
+const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
+
+async function opened() {
+  const { client } = createFakeEngine({ layers: 2 });
+  const { getState: get } = createWorkbenchStore(client, null, inPlace);
+  await until(() => get().info.kind === "ready");
+  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await until(() => get().passes.kind === "ready" && get().picture.kind === "ready");
+  /** What an action wrote, without the model's name. */
+  const written = (act: () => void): readonly string[] => {
+    const before = get().log.at(-1)?.id ?? 0;
+    act();
+    return get().log.flatMap(({ id, kind, text }) =>
+      id > before && kind === "command" ? [text.replace(/^(rlx \w+) \S+/, "$1")] : [],
+    );
+  };
+  return { get, written };
+}
+
+const TARGET = /--phase decode --chip m\d --os \S+ --units \S+ --profile \S+ --context \d+$/;
+
+it("has the stages of the graph", async () => {
+  const { get, written } = await opened();
+  const one = (act: () => void): string => {
+    const lines = written(act);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(TARGET);
+    return lines[0]!.replace(TARGET, "").trim();
+  };
+  expect(one(() => get().setGraphStage({ kind: "initial" }))).toBe("rlx graph --stage initial");
+  expect(one(() => get().showPass(3))).toBe("rlx graph --stage 3");
+  expect(one(() => get().setPassSide("before"))).toBe("rlx graph --stage 2");
+  expect(one(() => get().setGraphStage({ kind: "legal" }))).toBe("rlx graph --stage legal");
+});
+
+it("has the pipeline's passes and programs", async () => {
+  const { get, written } = await opened();
+  expect(written(() => get().choosePass(2))).toEqual(["rlx passes --phase decode"]);
+  const [ir] = written(() => get().setPipelineView("rlx-ir"));
+  expect(ir).toMatch(/^rlx graph --stage legal --phase decode /);
+  const [mil] = written(() => get().showMil(1));
+  expect(mil).toMatch(/^rlx graph --mil --phase decode /);
+});
+
+it("has the demo's run, with its device and target", async () => {
+  const { get, written } = await opened();
+  get().setHybridDevice("coreml");
+  const [line] = written(() => void get().runHybrid());
+  expect(line).toMatch(/^rlx run --device coreml --chip m\d --os \S+ --units \S+ --profile \S+$/);
+});
+
+it("has the seed that was drawn, and the one that was given", async () => {
+  const { get, written } = await opened();
+  const seeds: (string | undefined)[] = [];
+  for (const seed of [null, null, 7]) {
+    get().setParameters({ seed, maxTokens: 2 });
+    get().setDraft("Why?");
+    const [line] = written(() => void get().send());
+    seeds.push(/--seed (\d+)/.exec(line ?? "")?.[1]);
+    await until(() => get().running === null);
+    expect(String(get().runHistory[0]?.seed)).toBe(seeds.at(-1));
+  }
+  expect(seeds[0]).not.toBe(seeds[1]);
+  expect(seeds[2]).toBe("7");
+});
