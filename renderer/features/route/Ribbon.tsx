@@ -119,7 +119,8 @@ function Summary({
         {hops === 0 ? null : (
           <>
             {" "}
-            with <b>{bytes(hops)}</b> {unit}
+            with <b>{bytes(hops)}</b>
+            {route.cacheBytes === 0 ? ` ${unit}` : ""}
           </>
         )}
       </span>
