@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { deviceCode } from "../../main/contract/views/common.ts";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { createGraphModel, nodeName, opName, pathOf, groupName } from "./graphModel.ts";
-import { parseQuery, searchNodes } from "./search.ts";
+import { parseQuery, searchFault, searchNodes } from "./search.ts";
 
 const view = decoderGraph({ ...QWEN_SHAPE, layers: 8 }, { model: "m", stage: { kind: "initial" }, phase: "decode" });
 const model = createGraphModel(view);
@@ -14,6 +14,8 @@ const attention7 = Array.from({ length: view.nodeCount }, (_, n) => n).filter(
 device[attention7] = deviceCode("gpu");
 work[attention7] = 0.05;
 const find = (text: string): readonly number[] => searchNodes(model, parseQuery(text), { device, work });
+
+const fault = (text: string): string | null => searchFault(parseQuery(text), { device, work });
 
 describe("search", () => {
   it("finds words in op, name and the groups around", () => {
@@ -37,13 +39,36 @@ describe("search", () => {
     expect(find("op:attention dev:gpu")).toEqual([attention7]);
     expect(find("dev:gpu")).toEqual([attention7]);
     expect(find("cost>1%")).toEqual([attention7]);
-    expect(find("cost>0.04 layer:7")).toEqual([attention7]);
-    expect(find("cost>0.04 layer:6")).toEqual([]);
+    expect(find("cost>1")).toEqual([attention7]);
+    expect(find("cost>4 layer:7")).toEqual([attention7]);
+    expect(find("cost>4 layer:6")).toEqual([]);
+    expect(find("cost>6")).toEqual([]);
     expect(find("op:linear dtype:q6_k layer:2").map((n) => nodeName(view, n))).toEqual(["attn_v", "ffn_down"]);
   });
 
-  it("finds nothing for nothing, and nothing for an unknown device", () => {
+  it("finds nothing for nothing", () => {
     expect(find("  ")).toEqual([]);
-    expect(find("dev:tpu")).toEqual(find("nothing-has-this-name"));
+    expect(fault("  ")).toBeNull();
+  });
+
+  it.each([
+    ["dev:tpu", "dev:tpu: expected ane, gpu, cpu or host"],
+    ["swiglu layer:x", "layer:x: expected a number, as in layer:7"],
+    ["layer:", "layer:: expected op:, dev:, dtype:, layer: or cost> and a value"],
+    ["device:gpu", "device:gpu: expected op:, dev:, dtype:, layer: or cost> and a value"],
+    ["cost>much", "cost>much: expected a share of the work, as in cost>1%"],
+    ["cost<1", "cost<1: expected a share of the work, as in cost>1%"],
+  ])("says what %s should have been, and finds nothing by it", (text, says) => {
+    expect(fault(text)).toBe(says);
+    expect(find(text)).toEqual([]);
+  });
+
+  it("says where devices and work are not known", () => {
+    const none = { device: null, work: null };
+    expect(searchFault(parseQuery("dev:gpu"), none)).toBe("dev: only in the graph that is legal for the target");
+    expect(searchFault(parseQuery("cost>1"), none)).toBe("cost> only in the graph that is legal for the target");
+    for (const text of ["op:linear", "dtype:q8_0 layer:2", "blk.3.ffn_down.weight", "cost"])
+      expect(searchFault(parseQuery(text), none)).toBeNull();
+    expect(fault("dev:gpu cost>1 layer:7")).toBeNull();
   });
 });

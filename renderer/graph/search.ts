@@ -1,6 +1,6 @@
 /**
  * Search over the nodes: words must occur in op, name or a group's name; facets narrow it down:
- *   op:linear   dev:gpu   dtype:q4_k   layer:7   cost>1%
+ *   op:linear   dev:gpu   dtype:q4_k   layer:7   cost>1   (per cent of the work, with or without %)
  * Strings are matched once each, nodes by their string numbers, so ten thousand names take a few milliseconds.
  */
 import type { Device } from "../../main/contract/views/common.ts";
@@ -15,7 +15,11 @@ export interface SearchQuery {
   readonly types: readonly string[];
   readonly layers: readonly number[];
   readonly minCost: number | null;
+  /** What was meant as a facet and is none, and what was expected; nothing is found then. */
+  readonly fault: string | null;
 }
+
+const FACETS = "op:, dev:, dtype:, layer: or cost>";
 
 export function parseQuery(text: string): SearchQuery {
   const query = {
@@ -25,19 +29,25 @@ export function parseQuery(text: string): SearchQuery {
     types: [] as string[],
     layers: [] as number[],
     minCost: null as number | null,
+    fault: null as string | null,
   };
   for (const token of text.toLowerCase().split(/\s+/)) {
     if (token === "") continue;
-    const cost = /^cost>(\d+(?:\.\d+)?)(%?)$/.exec(token);
+    const cost = /^cost>(\d+(?:\.\d+)?)%?$/.exec(token);
     const facet = /^(op|dev|dtype|layer):(.+)$/.exec(token);
-    if (cost !== null) query.minCost = Number(cost[1]) / (cost[2] === "%" ? 100 : 1);
+    if (cost !== null) query.minCost = Number(cost[1]) / 100;
+    else if (token.startsWith("cost") && /[<>=:]/.test(token))
+      query.fault ??= `${token}: expected a share of the work, as in cost>1%`;
+    else if (facet === null && /^[a-z]+:/.test(token)) query.fault ??= `${token}: expected ${FACETS} and a value`;
     else if (facet === null) query.words.push(token);
     else {
       const [, name, value = ""] = facet;
       if (name === "op") query.ops.push(value);
-      else if (name === "dev") query.devices.push(value);
+      else if (name === "dev" && devicesNamed(value).length > 0) query.devices.push(value);
+      else if (name === "dev") query.fault ??= `${token}: expected ane, gpu, cpu or host`;
       else if (name === "dtype") query.types.push(value);
-      else if (Number.isInteger(Number(value))) query.layers.push(Number(value));
+      else if (/^\d+$/.test(value)) query.layers.push(Number(value));
+      else query.fault ??= `${token}: expected a number, as in layer:7`;
     }
   }
   return query;
@@ -53,9 +63,16 @@ export interface SearchColumns {
   readonly work: ArrayLike<number> | null;
 }
 
+/** Why nothing can be found, whatever the graph holds; null when the search is one. */
+export function searchFault(query: SearchQuery, { device, work }: SearchColumns): string | null {
+  if (query.fault !== null) return query.fault;
+  if (query.devices.length > 0 && device === null) return "dev: only in the graph that is legal for the target";
+  return query.minCost !== null && work === null ? "cost> only in the graph that is legal for the target" : null;
+}
+
 /** Matching nodes in program order. A parameter that matches stands for the ops that read it. */
 export function searchNodes(model: GraphModel, query: SearchQuery, columns: SearchColumns): readonly number[] {
-  if (isEmptyQuery(query)) return [];
+  if (isEmptyQuery(query) || searchFault(query, columns) !== null) return [];
   const { view } = model;
   // A block is found by either of its names.
   const lower = view.strings.map((text) => `${text} ${displayName(text)}`.toLowerCase());
@@ -77,7 +94,7 @@ export function searchNodes(model: GraphModel, query: SearchQuery, columns: Sear
       typeHits[view.nodes.weight[node] ?? 0] !== true
     )
       return false;
-    if (query.devices.length > 0 && (columns.device === null || !codes.has(columns.device[node] ?? 0))) return false;
+    if (query.devices.length > 0 && !codes.has(columns.device?.[node] ?? 0)) return false;
     if (query.minCost !== null && (columns.work?.[node] ?? 0) < query.minCost) return false;
     if (layers !== null && !query.layers.includes(layers[group] ?? -1)) return false;
     return wordHits.every((hits, i) => hits[op] === true || hits[name] === true || groupHits[i]?.[group] === 1);

@@ -5,12 +5,13 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { foldGraph } from "../graph/fold.ts";
 import { groupName, nodeName, opName, pathOf } from "../graph/graphModel.ts";
 import { segmentsOfNodes } from "../graph/hopWords.ts";
-import { parseQuery, searchNodes } from "../graph/search.ts";
+import { parseQuery, searchFault, searchNodes } from "../graph/search.ts";
 import { current } from "../session/async.ts";
 import { cx } from "../ui/cx.ts";
 import { SearchField } from "../ui/fields.tsx";
 import { count, signed } from "../ui/format.ts";
 import { modelName } from "../features/bench/slice.ts";
+import { routeColumns } from "../features/graph/graphState.ts";
 import { pastRuns } from "./pastRuns.ts";
 import type { TreeRow } from "./treeRows.ts";
 import { rowsWithin, treeRows } from "./treeRows.ts";
@@ -45,11 +46,14 @@ export function Navigator(): ReactNode {
 function Structure({ filter }: { readonly filter: string }): ReactNode {
   const picture = useWorkbench((state) => current(state.picture));
   const open = useWorkbench((state) => state.openGroups);
+  const device = useWorkbench((state) => routeColumns(state).device);
+  const work = useWorkbench((state) => routeColumns(state).work);
+  const columns = useMemo(() => ({ device, work }), [device, work]);
   const rows = useMemo((): readonly TreeRow[] => {
     if (picture === null) return [];
     const { model, classes, rough } = picture;
     if (filter.trim() === "") return treeRows(model, foldGraph(model, { open, classes, rough }), classes);
-    return searchNodes(model, parseQuery(filter), { device: null, work: null })
+    return searchNodes(model, parseQuery(filter), columns)
       .slice(0, MAX_FOUND)
       .map((node) => ({
         key: `n${node}`,
@@ -60,9 +64,10 @@ function Structure({ filter }: { readonly filter: string }): ReactNode {
         target: { kind: "node", node },
         last: -1,
       }));
-  }, [picture, open, filter]);
+  }, [picture, open, filter, columns]);
   const within = useSegmentRows(rows);
-  return <Tree rows={rows} within={within} />;
+  const fault = searchFault(parseQuery(filter), columns);
+  return fault === null ? <Tree rows={rows} within={within} /> : <p className={styles["none"]}>{fault}</p>;
 }
 
 /** The rows of the selected segment, as the canvas leaves their boxes bright. */

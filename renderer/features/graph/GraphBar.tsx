@@ -5,7 +5,8 @@ import { count } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { useSize } from "../../ui/useSize.ts";
 import type { GraphMode } from "./graphState.ts";
-import { mlxColumn, plannedColumn, shownMode } from "./graphState.ts";
+import { mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
+import { parseQuery, searchFault } from "../../graph/search.ts";
 import { StageField } from "./StageField.tsx";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
@@ -58,6 +59,7 @@ export function GraphBar(): ReactNode {
   const query = useGraph((s) => s.graphQuery);
   const hits = useGraph((s) => s.graphHits.length);
   const at = useGraph((s) => s.graphHitAt);
+  const fault = useGraph((s) => searchFault(parseQuery(s.graphQuery), routeColumns(s)));
   const setQuery = useGraph((s) => s.setGraphQuery);
   const nextHit = useGraph((s) => s.nextHit);
   return (
@@ -87,8 +89,9 @@ export function GraphBar(): ReactNode {
           onEnter={(backwards) => nextHit(backwards ? -1 : 1)}
           onEscape={() => setQuery("")}
         />
-        <output aria-live="polite">
-          {query.trim() === "" ? "" : hits === 0 ? "nothing" : at < 0 ? count(hits) : `${at + 1} of ${count(hits)}`}
+        <output aria-live="polite" className={fault === null ? undefined : styles["fault"]}>
+          {fault ??
+            (query.trim() === "" ? "" : hits === 0 ? "nothing" : at < 0 ? count(hits) : `${at + 1} of ${count(hits)}`)}
         </output>
       </div>
     </div>

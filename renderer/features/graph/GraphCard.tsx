@@ -76,7 +76,11 @@ function BoxCard({ box, context }: Part): ReactNode {
             width="5"
             height="100%"
             fill={heat ?? deviceFill(device)}
-            {...(device === "host" && heat === null ? { stroke: "var(--host)", strokeDasharray: "3 2" } : {})}
+            {...(heat !== null
+              ? { stroke: "var(--line-strong)", strokeWidth: 1 }
+              : device === "host"
+                ? { stroke: "var(--host)", strokeDasharray: "3 2" }
+                : {})}
           />
         </svg>
       </span>
@@ -166,13 +170,13 @@ function DeviceStrip({ box, context: { paint } }: Part): ReactNode {
 }
 
 function FrameHead({ box, context }: Part): ReactNode {
-  const { picture, selectedBox, close } = context;
+  const { picture, close } = context;
   const { scene } = picture;
   const note = context.note(box);
   const under = note === "" ? subtitleOf(picture, box) : `differs from the others: ${note}`;
   return (
     <div
-      className={cx(styles["frameHead"], box === selectedBox && styles["frameSelected"])}
+      className={styles["frameHead"]}
       style={{ width: scene.w[box] }}
       title={wholeText([titleOf(picture, box), under], null)}
     >

@@ -128,6 +128,12 @@ function drawTile(context: DrawContext, input: DrawInput, box: number): void {
   if (paint.heat[box] !== null || scene.kind[box] === BOX_KINDS.op) {
     context.fillStyle = fillOf(input, box, paint.device[box] ?? 0);
     context.fillRect(x, y, w, h);
+    // The dark end of the scale would sink into a dark ground.
+    if (paint.heat[box] !== null) {
+      context.lineWidth = px(input, 1);
+      context.strokeStyle = input.colors.lineStrong;
+      context.strokeRect(x, y, w, h);
+    }
     return;
   }
   let at = x;
@@ -178,8 +184,11 @@ export function drawChange(context: DrawContext, input: DrawInput, box: number):
 }
 
 export function drawRing(context: DrawContext, input: DrawInput, box: number): void {
-  if (input.mounted.has(box) && box === input.selectedBox) return;
-  roundRect(context, input.picture.scene, box, 8);
+  const { scene } = input.picture;
+  const frame = scene.kind[box] === BOX_KINDS.frame;
+  // An element has its own ring; of a frame only the head is one.
+  if (!frame && input.mounted.has(box) && box === input.selectedBox) return;
+  roundRect(context, scene, box, frame ? 12 : 8);
   context.strokeStyle = input.colors.select;
   context.lineWidth = Math.max(2, px(input, 2));
   if (box !== input.selectedBox) context.setLineDash([px(input, 4), px(input, 3)]);

@@ -13,10 +13,17 @@ import styles from "./Overview.module.css";
 
 type No = Exclude<Ability, { ok: true }>;
 
-/** Answers that share a way out: "nothing to run", "nothing to export". */
-export function AbilityCard({ abilities }: { readonly abilities: readonly No[] }): ReactNode {
+/** Answers that share a way out: "nothing to run", "nothing to export". `above`: what the page's head says. */
+export function AbilityCard({
+  abilities,
+  above,
+}: {
+  readonly abilities: readonly No[];
+  readonly above: string;
+}): ReactNode {
   const [first] = abilities;
   if (first === undefined) return null;
+  const isSaid = abilities.every(({ sentence }) => above.startsWith(sentence));
   return (
     <Card
       title={first.offer === "none" ? "What this allows" : "The rest of the file"}
@@ -27,7 +34,9 @@ export function AbilityCard({ abilities }: { readonly abilities: readonly No[] }
       <div className={styles["ability"]}>
         <p>
           {/* The way out is the same: where it is offered, one reason is enough. */}
-          {joinSentences((first.offer === "none" ? abilities : [first]).map(({ sentence }) => sentence))}{" "}
+          {isSaid
+            ? "So there is nothing to route, run or export."
+            : joinSentences((first.offer === "none" ? abilities : [first]).map(({ sentence }) => sentence))}{" "}
           {first.hint === null ? null : <span className={styles["arithmetic"]}>{first.hint}</span>}
         </p>
         {first.offer === "none" ? null : <FindOrSend />}

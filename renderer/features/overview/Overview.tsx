@@ -86,7 +86,7 @@ function Problems({ overview }: { readonly overview: OverviewView }): ReactNode 
   return (
     <>
       {[...groups].map(([key, abilities]) => (
-        <AbilityCard key={key} abilities={abilities} />
+        <AbilityCard key={key} abilities={abilities} above={overview.sentence} />
       ))}
       {overview.warnings.map((warning) => (
         <p key={warning} className={styles["warning"]} role="note">

@@ -48,11 +48,14 @@ export function Ribbon(): ReactNode {
         ) : null}
       </div>
       {route === null ? (
-        <p className={cx(styles["text"], state.kind === "loading" && styles["waiting"])}>
+        <p
+          className={cx(styles["text"], state.kind === "loading" && styles["waiting"])}
+          title={overview === null || overview.canGraph.ok ? undefined : overview.canGraph.sentence}
+        >
           {state.kind === "failed"
             ? `No route: ${state.error.message}`
             : overview !== null && !overview.canGraph.ok
-              ? overview.canGraph.sentence
+              ? "None: this file has no graph here."
               : state.kind === "loading"
                 ? "Finding out what runs where …"
                 : ""}
