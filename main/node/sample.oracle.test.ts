@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""}`, () =
 
   // To the end of the answer: behind it the model has no preference (the best token has less than 0.25), and llama.cpp's rounding
   // of activations to 8 bits decides.
-  test("the same greedy answers to 60 held-out questions", async () => {
+  test("the same greedy answers to 60 held-out questions", { timeout: 300_000 }, async () => {
     for (const { prompt } of questions.slice(0, 60)) {
       const { ids } = await answer(prompt, 64);
       const theirs = [...(await llamaGenerate(path, [...promptFor(prompt)], 64))];
