@@ -143,6 +143,16 @@ const HOSTILE: Readonly<Record<string, string>> = {
     "{% set t = 'a' * 2000000 %}{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = ns.l + [t] %}{% endfor %}{{ ns.l|unique|list|length }}{{ ns.l|max }}",
   "parts of characters counted":
     "{% set t = '👍' * 1000000 %}{% for i in range(9999) %}{% set u = t|length %}{% set v = t[3] %}{% endfor %}",
+  "a long text in title case": "{{ ('a ' * 2000000)|title }}",
+  "a long text in title case by its method": "{{ ('a ' * 2000000).title() }}",
+  "long numbers read again and again":
+    "{% set t = '1' * 4000000 %}{% for i in range(9999) %}{% set u = t|int %}{% endfor %}",
+  "long texts that are almost numbers":
+    "{% set t = '1' * 4000000 ~ 'x' %}{% for i in range(9999) %}{% set u = t|float %}{% endfor %}",
+  "a long text taken apart by replacing":
+    "{% set t = 'a ' * 2000000 %}{% for i in range(9999) %}{% set u = t|replace(' ', '') %}{% endfor %}",
+  "a long text turned round":
+    "{% set t = 'a,' * 2000000 %}{% for i in range(9999) %}{% set u = t[::-1] %}{% endfor %}",
   "parentheses without end": `{{ ${"(".repeat(50_000)}1${")".repeat(50_000)} }}`,
   "lists without end": `{{ ${"[".repeat(50_000)}${"]".repeat(50_000)} }}`,
   "ifs without end": `${"{% if 1 %}".repeat(9000)}${"{% endif %}".repeat(9000)}`,

@@ -3,7 +3,7 @@ import type { Arguments } from "./templateArguments.ts";
 import type { TemplateBudget } from "./templateBudget.ts";
 import { templateError } from "./templateBudget.ts";
 import { fixed } from "./templateFormat.ts";
-import { capitalized, stripped } from "./templateTexts.ts";
+import { capitalized, stripped, WORD_WORK } from "./templateTexts.ts";
 import { UNDEFINED, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./templateValues.ts";
 import { textLength, textOf, textValue } from "./templateValues.ts";
 import type { RuntimeValue } from "./templateValues.ts";
@@ -182,12 +182,14 @@ const select =
 /** A text that is a number becomes one; what is none becomes the default. */
 const number =
   (isFloat: boolean): Filter =>
-  (operand, args) => {
+  (operand, args, { budget }) => {
     const { default: otherwise } = args.matched("default");
     const { value } = operand;
     if (isUndefined(operand)) throw templateError("it makes a number of something undefined");
+    if (typeof value === "string") budget.spend(value.length / 16);
+    // Each character can be taken in one way only: with two, a long text that is no number would take its square in steps.
     const parsed =
-      typeof value === "string" && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/iu.test(value)
+      typeof value === "string" && /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/iu.test(value)
         ? Number(value)
         : numberOf(operand);
     if (parsed === undefined) return otherwise ?? numberValue(0, isFloat);
@@ -238,8 +240,14 @@ export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   [
     "title",
     (operand, _, { budget }) => {
-      const words = textOf(operand, budget).split(/([-\s({[<]+)/u);
-      return textValue(words.map(capitalized).join(""));
+      const text = textOf(operand, budget);
+      budget.spend(text.length / WORD_WORK);
+      return textValue(
+        text
+          .split(/([-\s({[<]+)/u)
+          .map(capitalized)
+          .join(""),
+      );
     },
   ],
 ]);

@@ -203,7 +203,7 @@ export class GuardedInterpreter extends Interpreter {
     const object = this.#object(node, environment);
     // A slice walks over the whole text or list.
     if (asNode(node["property"]).type === "SliceExpression") {
-      this.#budget.spend(shallowWork(object.result) * 4);
+      this.#budget.spend(shallowWork(object.result) * 8);
       return asStatement({ ...node, object });
     }
     if (node["computed"] !== true) return asStatement({ ...node, object });
@@ -280,6 +280,8 @@ export class GuardedInterpreter extends Interpreter {
 
   #checkGrowth(name: string, operand: Value, args: readonly (Value | undefined)[]): void {
     const sought = args[0]?.value;
+    // Each place may be one where something is put in or taken out.
+    if (name === "replace" && typeof operand.value === "string") this.#budget.spend(operand.value.length / 8);
     if (typeof operand.value === "string" && typeof sought === "string") this.#budget.search(operand.value, sought);
     const { limits } = this.#budget;
     const grown = grownLength(name, operand, args, this.#sizes);

@@ -44,6 +44,9 @@ const strip =
     return textValue(stripped(text, characters, ends));
   };
 
+/** Characters for a unit of work where each may be a word by itself, with the space behind it. */
+export const WORD_WORK = 2;
+
 export const capitalized = (text: string): string => {
   const [first = ""] = text;
   return first.toUpperCase() + text.slice(first.length).toLowerCase();
@@ -111,7 +114,13 @@ export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, Tex
   ["lstrip", strip("left")],
   ["rstrip", strip("right")],
   ["capitalize", (text) => textValue(capitalized(text))],
-  ["title", (text) => textValue(text.replace(/\p{Cased}+/gu, (word) => capitalized(word)))],
+  [
+    "title",
+    (text, _, budget) => {
+      budget.spend(text.length / WORD_WORK);
+      return textValue(text.replace(/\p{Cased}+/gu, (word) => capitalized(word)));
+    },
+  ],
   ["find", find(false)],
   ["rfind", find(true)],
   [
