@@ -151,8 +151,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
     "{% set t = '1' * 4000000 ~ 'x' %}{% for i in range(9999) %}{% set u = t|float %}{% endfor %}",
   "a long text taken apart by replacing":
     "{% set t = 'a ' * 2000000 %}{% for i in range(9999) %}{% set u = t|replace(' ', '') %}{% endfor %}",
-  "a long text turned round":
-    "{% set t = 'a,' * 2000000 %}{% for i in range(9999) %}{% set u = t[::-1] %}{% endfor %}",
+  "a long text turned round": "{% set t = 'a,' * 2000000 %}{% for i in range(9999) %}{% set u = t[::-1] %}{% endfor %}",
   "parentheses without end": `{{ ${"(".repeat(50_000)}1${")".repeat(50_000)} }}`,
   "lists without end": `{{ ${"[".repeat(50_000)}${"]".repeat(50_000)} }}`,
   "ifs without end": `${"{% if 1 %}".repeat(9000)}${"{% endif %}".repeat(9000)}`,
