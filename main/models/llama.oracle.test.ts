@@ -110,7 +110,9 @@ async function readModel(path: string): Promise<{ graph: Graph; weights: Readonl
     largestStep: 48,
     largestRows: 48,
   });
-  return { graph: roundOperands(exact), weights: await readWeights(file) };
+  const weights = await readWeights(file);
+  await file.close();
+  return { graph: roundOperands(exact), weights };
 }
 
 const random = seededRandom(11);

@@ -30,7 +30,9 @@ describe("the error of each weight profile", () => {
   it("of f32 weights is nothing in f32, and a rounding to f16 otherwise", async () => {
     const path = join(folder, "tiny.gguf");
     await writeTinyGguf(path);
-    const found = await errorsOf(await openGguf(await openFileSource(path)));
+    const file = await openGguf(await openFileSource(path));
+    const found = await errorsOf(file);
+    await file.close();
     expect(found["exact"]).toBe(0);
     // Half a unit of an 11-bit significand, spread evenly: 2^-12 / √3 relative to the number at the worst place of its binade.
     for (const profile of ["ane", "gpu"]) {
@@ -42,6 +44,7 @@ describe("the error of each weight profile", () => {
   it("of the packed sample says what was converted to what", async () => {
     const file = await openGguf(await openFileSource(sample));
     const { rows } = await weightErrors(file, signal);
+    await file.close();
     const ane = rows.find(({ profile }) => profile === "ane");
     expect(ane?.error.value).toBeGreaterThan(1e-4);
     expect(ane?.error.value).toBeLessThan(3e-4);
