@@ -65,8 +65,8 @@ describe("search", () => {
 
   it("says where devices and work are not known", () => {
     const none = { device: null, work: null };
-    expect(searchFault(parseQuery("dev:gpu"), none)).toBe("dev: only in the graph that is legal for the target");
-    expect(searchFault(parseQuery("cost>1"), none)).toBe("cost> only in the graph that is legal for the target");
+    expect(searchFault(parseQuery("dev:gpu"), none)).toBe("dev: needs the graph as it is placed for the target");
+    expect(searchFault(parseQuery("cost>1"), none)).toBe("cost> needs the graph as it is placed for the target");
     for (const text of ["op:linear", "dtype:q8_0 layer:2", "blk.3.ffn_down.weight", "cost"])
       expect(searchFault(parseQuery(text), none)).toBeNull();
     expect(fault("dev:gpu cost>1 layer:7")).toBeNull();

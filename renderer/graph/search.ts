@@ -66,8 +66,8 @@ export interface SearchColumns {
 /** Why nothing can be found, whatever the graph holds; null when the search is one. */
 export function searchFault(query: SearchQuery, { device, work }: SearchColumns): string | null {
   if (query.fault !== null) return query.fault;
-  if (query.devices.length > 0 && device === null) return "dev: only in the graph that is legal for the target";
-  return query.minCost !== null && work === null ? "cost> only in the graph that is legal for the target" : null;
+  if (query.devices.length > 0 && device === null) return "dev: needs the graph as it is placed for the target";
+  return query.minCost !== null && work === null ? "cost> needs the graph as it is placed for the target" : null;
 }
 
 /** Matching nodes in program order. A parameter that matches stands for the ops that read it. */
