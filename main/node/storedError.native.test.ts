@@ -140,7 +140,8 @@ describe("the native error of stored weights", () => {
     controller.abort();
     const settled = await Promise.allSettled(many);
     const failed = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
-    expect(failed.length).toBeGreaterThan(40);
+    // How many were done by then is the machine's affair; one that only looked before it began would have done all.
+    expect(failed.length).toBeGreaterThan(0);
     for (const error of failed) expect(error).toMatchObject({ code: "CANCELLED" });
   });
 });
