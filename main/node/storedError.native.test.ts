@@ -136,12 +136,12 @@ describe("the native error of stored weights", () => {
     const run = runOf("q8_0", "gpu");
     await expect(nativeMeasure(engine)(run, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
     const controller = new AbortController();
-    const many = Array.from({ length: 50 }, () => nativeMeasure(engine)(run, controller.signal));
+    const many = Array.from({ length: 200 }, () => nativeMeasure(engine)(run, controller.signal));
     controller.abort();
     const settled = await Promise.allSettled(many);
     const failed = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
-    // How many were done by then is the machine's affair; one that only looked before it began would have done all.
-    expect(failed.length).toBeGreaterThan(0);
+    // A busy machine has done some of them by then: ten of fifty were seen.
+    expect(failed.length).toBeGreaterThan(40);
     for (const error of failed) expect(error).toMatchObject({ code: "CANCELLED" });
   });
 });
