@@ -3,6 +3,7 @@
 // and every skip and failure is listed above it. With CI=true a suite that cannot run is a failure, unless what it
 // lacks is Apple hardware or the Electron runtime, and so is a skip for a reason that lib/tally.mjs does not allow. `node scripts/test.mjs unit native` runs the named suites only.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { findChromium, findCmake, hasArm64Emulation, hasElectron, lacksDouble } from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
@@ -45,7 +46,8 @@ function ctestSuite(build) {
     const file = join(reports, `${name}.xml`);
     const ctest = findCmake() === "cmake" ? "ctest" : findCmake().replace(/cmake(\.exe)?$/, "ctest$1");
     const folder = nativeBuilds[build].folder;
-    const args = ["--test-dir", folder, "--output-on-failure", "--output-junit", file, "--timeout", "900"];
+    const shared = ["--parallel", String(availableParallelism()), "--timeout", "900"];
+    const args = ["--test-dir", folder, "--output-on-failure", "--output-junit", file, ...shared];
     const { code, output } = await runCaptured(ctest, args);
     if (code !== 0) console.log(output.trim());
     return orFailure(readCtest(file), code);
