@@ -132,6 +132,8 @@ async function preparePython() {
     "-q",
     "--no-input",
     "--disable-pip-version-check",
+    // Python compiles what is imported when it is, which is a small part of it all.
+    "--no-compile",
     "-r",
     "python/requirements.txt",
   ];
