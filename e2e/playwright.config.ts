@@ -34,7 +34,9 @@ export default defineConfig({
     // Without one, an element that never comes costs the whole test's time.
     actionTimeout: 15_000,
     viewport: { width: 1440, height: 900 },
-    trace: "retain-on-failure",
+    // A recording of every step would cost a quarter of the suite's time: `--trace on` makes one of a test that failed.
+    trace: "off",
+    screenshot: "only-on-failure",
   },
   projects: [
     { name: "chromium", testIgnore: ["electron/**", "pictures.spec.ts"] },
