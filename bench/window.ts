@@ -47,9 +47,12 @@ const quantile = (values: readonly number[], q: number): number => {
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
 };
 
-/** The legend's device counts without spaces and signs: "ANE20002CPU6". */
+/** The legend's device counts without spaces and signs, as in "ANE20000CPU8". */
 const LEGEND =
   '[...document.querySelectorAll("button[title^=\\"Only \\"]")].map((each) => each.textContent).join("").replace(/[^a-z0-9]/gi, "")';
+const legendIs = (legend: string): string => `${LEGEND} === ${JSON.stringify(legend)}`;
+const HYBRID = `/^ANE\\d+CPU\\d+$/.test(${LEGEND})`;
+const CPU_ONLY = `/^CPU\\d+$/.test(${LEGEND})`;
 
 type TargetTimes = Pick<
   { readonly [N in Name]: number },
@@ -58,26 +61,25 @@ type TargetTimes = Pick<
 
 /** Changes of the target, each from the choice to the painted frame whose legend has the counts of the new one. */
 async function chooseTargets(page: Page): Promise<TargetTimes> {
-  // Of the model with 400 blocks: what the target that the window opens with, and another chip, give.
-  const [here, onM1, onCpu] = ["ANE20002CPU6", "ANE20001CPU7", "CPU20008"];
-  await timed(page, () => page.keyboard.press("Shift"), `${LEGEND} === ${JSON.stringify(here)}`);
+  await timed(page, () => page.keyboard.press("Shift"), HYBRID);
   await idle(page);
+  const here = legendIs(await page.evaluate<string>(LEGEND));
   await page.getByRole("button", { name: "Target of the prediction" }).click();
   const pick = (field: string, value: string) =>
     page.getByRole("combobox", { name: new RegExp(`^${field}`) }).selectOption(value);
-  const choose = (field: string, value: string, legend: string): Promise<number> =>
-    timed(page, () => pick(field, value), `${LEGEND} === ${JSON.stringify(legend)}`);
-  const otherChip = await choose("Chip", "m1", onM1);
+  const choose = (field: string, value: string, shows: string): Promise<number> =>
+    timed(page, () => pick(field, value), shows);
+  const otherChip = await choose("Chip", "m1", `${HYBRID} && !(${here})`);
   await idle(page);
   const seenTarget = await choose("Chip", "m4", here);
   await pick("Weights", "ane");
   await idle(page);
-  const otherUnits = await choose("Compute units", "cpu", onCpu);
+  const otherUnits = await choose("Compute units", "cpu", CPU_ONLY);
   await idle(page);
   await choose("Compute units", "cpu-ane", here);
   await idle(page);
   await watchFrames(page);
-  const firstOfProfile = await choose("Weights", "gpu", onCpu);
+  const firstOfProfile = await choose("Weights", "gpu", CPU_ONLY);
   const aliveMeanwhile = Math.max(...(await framesSeen(page)));
   await idle(page);
   await pick("Weights", "exact");

@@ -1,4 +1,5 @@
 // What the benchmarks of the window share: `rlx serve` in a process, Chromium, and the time from an action to what it shows.
+import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -17,6 +18,11 @@ export async function launch(): Promise<Browser> {
   });
 }
 
+const running = new Set<ChildProcess>();
+// However this ends, nothing is left running.
+process.once("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+process.once("SIGTERM", () => process.exit(1));
+
 export async function serve(
   home: string,
   ...words: readonly string[]
@@ -26,15 +32,17 @@ export async function serve(
     env: { ...process.env, RLX_HOME: home },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  // However this ends, nothing is left running.
-  process.once("exit", () => child.kill("SIGKILL"));
-  process.once("SIGTERM", () => process.exit(1));
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`rlx serve ended with code ${code ?? "?"}`)));
   });
   return { url: (JSON.parse(line) as { readonly url: string }).url, stop: () => child.kill("SIGTERM") };
 }
+
+/** Seconds after which what never comes is an error, not a benchmark that never ends. */
+const LONGEST = 60;
 
 /**
  * From the first key or button of an action until a condition of the page holds, seen at a painted frame. Scripts are given as
@@ -46,16 +54,20 @@ export async function timed(page: Page, act: () => Promise<unknown>, holds: stri
     const start = () => { begin ??= performance.now(); };
     for (const type of ["pointerdown", "keydown", "input"]) addEventListener(type, start, { capture: true, once: true });
     globalThis.measured = new Promise((resolve) => {
-      const look = () => {
+      const last = performance.now() + ${LONGEST * 1000};
+      const look = (now) => {
         if (begin !== undefined && (${holds})) requestAnimationFrame(() => resolve(performance.now() - begin));
+        else if (now > last) resolve(Infinity);
         else requestAnimationFrame(look);
       };
-      look();
+      look(0);
     });
     0;
   }`);
   await act();
-  return page.evaluate<number>("globalThis.measured");
+  const time = await page.evaluate<number>("globalThis.measured");
+  if (!Number.isFinite(time)) throw new Error(`[timed] after ${LONGEST} s the page does not show: ${holds}`);
+  return time;
 }
 
 /** The start page of a served workbench whose engine answers. */
