@@ -320,7 +320,7 @@ class Model:
 class Context:
     """A cache over a model. The default is what agrees best with exact arithmetic: f32 cache, plain attention."""
 
-    def __init__(self, model, capacity=512, threads=2, cache="f32", flash=False, batch=2048, ubatch=512):
+    def __init__(self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512):
         self.model, self.lib, self.capacity = model, model.lib, capacity
         params = self.lib.llama_context_default_params()
         params.n_ctx = capacity

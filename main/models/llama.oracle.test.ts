@@ -2,7 +2,6 @@
  * Whole models on the reference evaluator against llama.cpp: the same file, the same tokens, log-probabilities of the
  * whole vocabulary at every position. This checks the model builders, rope and its scalings, and the cache.
  */
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +19,7 @@ import { rewrite } from "../ir/rewrite.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import { opTable } from "../ops/index.ts";
 import { llamaLogprobs, llamaMissing } from "../testing/llama.ts";
-import { repositoryRoot } from "../testing/oracleProcess.ts";
+import { writeRandomModel } from "../testing/randomModel.ts";
 import { seededRandom } from "../testing/random.ts";
 import { INPUTS, LOGITS } from "./blocks.ts";
 import { buildModel } from "./buildModel.ts";
@@ -28,11 +27,9 @@ import { buildModel } from "./buildModel.ts";
 const folder = mkdtempSync(join(tmpdir(), "models-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function makeModel(name: string, preset: string, options: readonly string[]): string {
+async function makeModel(name: string, preset: string, options: readonly string[]): Promise<string> {
   const path = join(folder, `${name}.gguf`);
-  const python = join(repositoryRoot, ".venv/bin/python");
-  const flags = ["-m", "sample.random_model", "--preset", preset, "--out", path, ...options];
-  execFileSync(python, flags, { cwd: join(repositoryRoot, "python"), stdio: "pipe" });
+  await writeRandomModel("--preset", preset, "--out", path, ...options);
   return path;
 }
 
@@ -154,7 +151,13 @@ const missing = llamaMissing();
 describe.skipIf(missing)(`models against llama.cpp ${missing ?? ""}`, () => {
   it.each(MODELS)("%s", async (name, preset, options) => {
     const layers = name.endsWith("weights") ? "1" : "2";
-    const path = makeModel(name.replaceAll(/\W+/g, "-"), preset, [...options, "--vocab", "400", "--layers", layers]);
+    const path = await makeModel(name.replaceAll(/\W+/g, "-"), preset, [
+      ...options,
+      "--vocab",
+      "400",
+      "--layers",
+      layers,
+    ]);
     const { graph, weights } = await readModel(path);
     const whole = run(graph, weights, TOKENS, [24]);
     // In the layout of the file: where llama.cpp rearranges half weights, as on machines with AMX, it rounds otherwise.
@@ -174,8 +177,8 @@ describe.skipIf(missing)(`models against llama.cpp ${missing ?? ""}`, () => {
   // the second half of the pairs is held still by factors, and the square of the base gives the first half its angles.
   it("llama, where half of each head turns", async () => {
     const small = ["--type", "f32", "--vocab", "400", "--layers", "2"];
-    const path = makeModel("half-turns", "tiny-llama", [...small, "--rope-dims", "32", "--rope-base", "100"]);
-    const twin = makeModel("half-still", "tiny-llama", [...small, "--still-dims", "32", "--rope-base", "10000"]);
+    const path = await makeModel("half-turns", "tiny-llama", [...small, "--rope-dims", "32", "--rope-base", "100"]);
+    const twin = await makeModel("half-still", "tiny-llama", [...small, "--still-dims", "32", "--rope-base", "10000"]);
     const { graph, weights } = await readModel(path);
     const expected = await llamaLogprobs(twin, TOKENS);
     await expect(llamaLogprobs(path, TOKENS)).rejects.toThrow("invalid n_rot: 32, expected 64");

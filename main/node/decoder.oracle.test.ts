@@ -68,7 +68,7 @@ const FAMILIES = ["tiny-llama", "tiny-llama3", "tiny-qwen2", "tiny-qwen3", "tiny
 
 describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
   test.each(FAMILIES)("%s f32: within 1e-3 at every position, raw and optimised graph", async (family) => {
-    const { path } = model(family, "f32");
+    const { path } = await model(family, "f32");
     for (const prepare of [(graph: Graph): Graph => graph, optimised])
       await withModel(path, "f32", prepare, async (decoder) => {
         const tokens = tokensFor(decoder.architecture.vocabulary);
@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
   test.each(FAMILIES)(
     "%s f16, our own arithmetic: within 1e-3 of the exact model at every position",
     async (family) => {
-      const { path, exact } = model(family, "f16");
+      const { path, exact } = await model(family, "f16");
       await withModel(
         path,
         "f32",
@@ -101,7 +101,7 @@ describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
   );
 
   test.each(["linear", "yarn"])("rope scaling %s", async (scaling) => {
-    const { path } = model("tiny-qwen3", "f32", ["--rope-scaling", scaling, "--rope-original-context", "32"]);
+    const { path } = await model("tiny-qwen3", "f32", ["--rope-scaling", scaling, "--rope-original-context", "32"]);
     await withModel(path, "f32", optimised, async (decoder) => {
       const tokens = tokensFor(decoder.architecture.vocabulary);
       const theirs = await llamaLogprobs(path, [...tokens]);
@@ -126,7 +126,7 @@ async function expectSmallKl(
   type: string,
   extra: readonly string[] = [],
 ): Promise<void> {
-  const { path, exact } = model(family, type, extra);
+  const { path, exact } = await model(family, type, extra);
   const tokens = tokensFor((await llamaInfo(path, true)).vocabSize);
   const truth = await llamaLogprobs(exact, [...tokens]);
   const peer = await llamaLogprobs(path, [...tokens]);
@@ -184,7 +184,7 @@ describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
 
 describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   test("greedy generation, prompt reuse, fork, save and restore give llama.cpp's tokens", async () => {
-    const { path } = model("tiny-llama", "f32");
+    const { path } = await model("tiny-llama", "f32");
     await withModel(path, "f32", optimised, async (decoder) => {
       const file = await openGguf(await openFileSource(path));
       const tokenizer = createTokenizer(file);
@@ -223,7 +223,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   });
 
   test("scores are the log-probabilities that llama.cpp gives", async () => {
-    const { path } = model("tiny-qwen2", "f32");
+    const { path } = await model("tiny-qwen2", "f32");
     await withModel(path, "f32", optimised, async (decoder) => {
       const tokens = tokensFor(decoder.architecture.vocabulary);
       const theirs = await llamaLogprobs(path, [...tokens]);
@@ -236,7 +236,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   });
 
   test("long caches cross the splits of the keys", async () => {
-    const { path } = model("tiny-qwen3", "f32", ["--context", "4096"]);
+    const { path } = await model("tiny-qwen3", "f32", ["--context", "4096"]);
     await withModel(path, "f16", optimised, async (decoder) => {
       const tokens = Int32Array.from({ length: 1100 }, (_, i) => (i * 31 + 7) % decoder.architecture.vocabulary);
       const whole = decoder.open({ context: 1200 });
@@ -253,7 +253,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
 
   // Behind a long cache a prompt and a single token go through kernels that short ones never reach.
   test.each(ARITHMETIC)("behind 1020 tokens, $cacheType cache: mean KL at most llama.cpp's own", async (arithmetic) => {
-    const { path, exact } = model("tiny-qwen3", "q8_0", ["--context", "4096"]);
+    const { path, exact } = await model("tiny-qwen3", "q8_0", ["--context", "4096"]);
     const [length, from] = [1100, 1020];
     await withDecoder(engine, path, { ...arithmetic, prepare: optimised }, async (decoder) => {
       const tokens = tokensFor(decoder.architecture.vocabulary, length);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { Graph } from "../ir/graph.ts";
+import type { MadeModel } from "../testing/decoderRuns.ts";
 import { LENGTH, logprobsOf, modelMaker, optimised, tokensFor, withDecoder, worstGap } from "../testing/decoderRuns.ts";
 import { llamaLogprobs, llamaMissing, startLlamaOn } from "../testing/llama.ts";
 import type { OracleProcess } from "../testing/oracleProcess.ts";
@@ -60,7 +61,12 @@ describe.skipIf(missing !== undefined)(`bit for bit ${missing ?? ""}`, () => {
       peer.stop();
     });
 
-    async function holds(path: string, length: number, graphs: readonly ((graph: Graph) => Graph)[]): Promise<void> {
+    async function holds(
+      made: Promise<MadeModel>,
+      length: number,
+      graphs: readonly ((graph: Graph) => Graph)[],
+    ): Promise<void> {
+      const { path } = await made;
       for (const prepare of graphs)
         await withDecoder(engine, path, { cacheType: "f32", prepare, chunk: CHUNK }, async (decoder) => {
           const tokens = tokensFor(decoder.architecture.vocabulary, length);
@@ -71,12 +77,12 @@ describe.skipIf(missing !== undefined)(`bit for bit ${missing ?? ""}`, () => {
     }
 
     test.each(CASES)("%s, whole, in chunks and token by token", (_title, preset, type, extra) =>
-      holds(model(preset, type, extra).path, LENGTH, [(graph) => graph, optimised]),
+      holds(model(preset, type, extra), LENGTH, [(graph) => graph, optimised]),
     );
 
     // The scale of such a head differs in its last bit when it is not rounded at each step.
-    test("heads of 96", () => holds(model("tiny-qwen3", "f16", ["--head-dim", "96"]).path, LENGTH, [optimised]));
+    test("heads of 96", () => holds(model("tiny-qwen3", "f16", ["--head-dim", "96"]), LENGTH, [optimised]));
     test("600 tokens: two chunks, several blocks of queries, tiles of keys", () =>
-      holds(model("tiny-qwen3", "f16").path, 600, [optimised]));
+      holds(model("tiny-qwen3", "f16"), 600, [optimised]));
   });
 });

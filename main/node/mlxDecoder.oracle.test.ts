@@ -1,7 +1,6 @@
 // Decoders on MLX against the CPU engine and the exact model. f32 files: log-probabilities within 1e-4 of the CPU engine's, whole,
 // in pieces and token by token, in all three modes. Packed files: mean KL to the exact model (every tensor dequantised to f32, run
 // by the CPU engine in f32) below 1e-5 where all types have an affine form, and never above llama.cpp's own elsewhere.
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +21,9 @@ import type { MlxDecoderModel } from "../runtime/mlxDecoder.ts";
 import { openMlxDecoder } from "../runtime/mlxDecoder.ts";
 import type { MlxEngine } from "../runtime/mlxDevice.ts";
 import { llamaForget, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
-import { pythonPath, repositoryRoot } from "../testing/oracleProcess.ts";
+import type { MadeModel } from "../testing/decoderRuns.ts";
+import { repositoryRoot } from "../testing/oracleProcess.ts";
+import { writeRandomModel } from "../testing/randomModel.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { loadAddon } from "./addon.ts";
 import { openFileSource } from "./fileByteSource.ts";
@@ -44,13 +45,9 @@ afterAll(async () => {
   if (missing === undefined) expect(mlx.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
 });
 
-function made(preset: string, type: string): { readonly path: string; readonly exact: string } {
+async function made(preset: string, type: string): Promise<MadeModel> {
   const [path, exact] = ["", "-exact"].map((end) => join(folder, `${preset}-${type}${end}.gguf`)) as [string, string];
-  execFileSync(
-    pythonPath,
-    ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path, "--exact", exact],
-    { cwd: join(repositoryRoot, "python") },
-  );
+  await writeRandomModel("--preset", preset, "--type", type, "--out", path, "--exact", exact);
   return { path, exact };
 }
 
@@ -152,7 +149,7 @@ async function llamaKl(path: string, truth: readonly Float64Array[]): Promise<nu
 describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
   // The sample's own blocks: MLX computes with their exact values, so the CPU engine's run of these as f32 is what to meet.
   test.each([...FAMILIES, "sample"])("%s: the CPU engine's log-probabilities to 1e-4", async (name) => {
-    const exact = name === "sample" ? await dequantised(sample) : made(name, "f32").path;
+    const exact = name === "sample" ? await dequantised(sample) : (await made(name, "f32")).path;
     const path = name === "sample" ? sample : exact;
     const wanted = await withCpu(exact, (model) => rowsOf(model, LENGTH));
     for (const mode of MLX_MODES)
@@ -165,7 +162,7 @@ describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
 
 describe.skipIf(missing !== undefined)(`MLX's own rotary kernel ${missing ?? ""}`, () => {
   test.each(FAMILIES)("%s: the same log-probabilities to 1e-4", async (family) => {
-    const { path } = made(family, "f32");
+    const { path } = await made(family, "f32");
     const wanted = await withCpu(path, (model) => rowsOf(model, LENGTH));
     const work = async (model: MlxDecoderModel): Promise<void> => {
       const kernels = model.compiled.steps.map((step) => step.kernel);
@@ -182,7 +179,7 @@ describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
   test.each(FAMILIES.flatMap((family) => affine.map((type) => [family, type] as const)))(
     "%s %s: mean KL to the exact model below 1e-5 and not above llama.cpp's, every weight exact",
     async (family, type) => {
-      const { path, exact } = made(family, type);
+      const { path, exact } = await made(family, type);
       const truth = await withCpu(exact, (model) => rowsOf(model, LENGTH));
       await withMlx(path, "compiled", async (model) => {
         const held = await model.compiled.weights();
@@ -205,7 +202,7 @@ describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
     .each(FAMILIES.flatMap((family) => ["q6_k", "q4_k_m", "q5_k_m"].map((type) => [family, type] as const)))(
     "%s %s: never above llama.cpp's own distance, what is f16 is said",
     async (family, type) => {
-      const { path, exact } = made(family, type);
+      const { path, exact } = await made(family, type);
       const truth = await withCpu(exact, (model) => rowsOf(model, LENGTH));
       await withMlx(path, "lazy", async (model) => {
         const rows = await rowsOf(model, LENGTH);
@@ -237,7 +234,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   }
 
   test.each(MLX_MODES)("%s: greedy and sampled generation give the CPU engine's tokens", async (mode) => {
-    const { path } = made("tiny-llama", "f32");
+    const { path } = await made("tiny-llama", "f32");
     const lively: SamplingSettings = {
       ...GREEDY,
       temperature: 0.9,
@@ -255,7 +252,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   });
 
   test("scores are the CPU engine's", async () => {
-    const { path } = made("tiny-qwen2", "f32");
+    const { path } = await made("tiny-qwen2", "f32");
     const score = async (model: DecoderModel): Promise<Float32Array> => {
       const session = model.open({ context: 128 });
       const scores = await session.score(tokensFor(model.architecture.vocabulary, 100));
@@ -268,7 +265,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   });
 
   test("caches grow as they fill; fork, save, restore and truncate keep what they hold", async () => {
-    const { path } = made("tiny-qwen3", "f32");
+    const { path } = await made("tiny-qwen3", "f32");
     await withMlx(path, "compiled", async (model) => {
       const { vocabulary } = model.architecture;
       const tokens = tokensFor(vocabulary, 300);
@@ -302,7 +299,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
   });
 
   test("a full context, a bad token and a cancelled run are errors with a code, and the session goes on", async () => {
-    const { path } = made("tiny-llama", "f32");
+    const { path } = await made("tiny-llama", "f32");
     const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
     await withMlx(path, "compiled", async (model) => {
       const raw = model.compiled.open({ symbols: { capacity: 8 } });

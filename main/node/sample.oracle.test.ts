@@ -1,5 +1,4 @@
 // The trained sample: it answers its held-out questions, and llama.cpp agrees with every token and every distribution.
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +10,8 @@ import { openDecoder } from "../runtime/decoderModel.ts";
 import { generate, GREEDY } from "../runtime/generate.ts";
 import { logprobsOf, withDecoder } from "../testing/decoderRuns.ts";
 import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
-import { pythonPath, repositoryRoot } from "../testing/oracleProcess.ts";
+import { repositoryRoot } from "../testing/oracleProcess.ts";
+import { writeRandomModel } from "../testing/randomModel.ts";
 import { chatSupport, encodeRendered } from "../tokenizer/chatTemplate.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
@@ -98,9 +98,7 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""}`, () =
   test("mean KL to the exact model is at most 1e-3: 10 texts, whole and token by token, f32 and f16 cache", async () => {
     const folder = mkdtempSync(join(tmpdir(), "rlx-sample-"));
     const exact = join(folder, "exact.gguf");
-    execFileSync(pythonPath, ["-m", "sample.random_model", "--like", path, "--out", exact], {
-      cwd: join(repositoryRoot, "python"),
-    });
+    await writeRandomModel("--like", path, "--out", exact);
     for (const { prompt, answer: wanted } of questions.slice(0, 10)) {
       const tokens = Int32Array.from([...promptFor(prompt), ...tokenizer.encode(wanted)]);
       const truth = await llamaLogprobs(exact, [...tokens]);

@@ -2,7 +2,6 @@
  * What the tests against llama.cpp share: random models on disk, our decoder over them, and log-probabilities of every
  * position to hold side by side.
  */
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { compile } from "../compiler/compile.ts";
 import { openGguf } from "../formats/gguf/open.ts";
@@ -12,7 +11,7 @@ import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../runtime/decoderModel.ts";
 import { openDecoder } from "../runtime/decoderModel.ts";
 import type { DecoderSession } from "../runtime/decoderSession.ts";
-import { pythonPath, repositoryRoot } from "./oracleProcess.ts";
+import { writeRandomModel } from "./randomModel.ts";
 
 /** Tokens of a test's prompt. */
 export const LENGTH = 64;
@@ -24,19 +23,17 @@ export interface MadeModel {
 }
 
 /** Random models in `folder`, each made once. */
-export function modelMaker(folder: string): (preset: string, type: string, extra?: readonly string[]) => MadeModel {
+export function modelMaker(
+  folder: string,
+): (preset: string, type: string, extra?: readonly string[]) => Promise<MadeModel> {
   const made = new Map<string, MadeModel>();
-  return (preset, type, extra = []) => {
+  return async (preset, type, extra = []) => {
     const key = [preset, type, ...extra].join("");
     const known = made.get(key);
     if (known) return known;
     const path = join(folder, `${key}.gguf`);
     const exact = join(folder, `${key}-exact.gguf`);
-    execFileSync(
-      pythonPath,
-      ["-m", "sample.random_model", "--preset", preset, "--type", type, "--out", path, "--exact", exact, ...extra],
-      { cwd: join(repositoryRoot, "python") },
-    );
+    await writeRandomModel("--preset", preset, "--type", type, "--out", path, "--exact", exact, ...extra);
     const result = { path, exact };
     made.set(key, result);
     return result;

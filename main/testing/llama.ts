@@ -14,7 +14,10 @@ const ask = (question: string, values: { readonly [name: string]: OracleValue })
 export const startLlamaOn = (isa: "avx512" | "avx2"): OracleProcess =>
   startOracleProcess({ RLX_LLAMA_CPU: isa === "avx512" ? "skylakex" : "haswell" });
 
-/** The defaults agree best with exact arithmetic: f32 cache, plain attention, two threads. */
+/**
+ * The defaults agree best with exact arithmetic: f32 cache, plain attention. One thread: more give the same bits, and in small
+ * models they mostly wait for each other.
+ */
 export interface LlamaOptions {
   readonly cache?: "f32" | "f16" | "q8_0" | "bf16";
   readonly flash?: boolean;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from gguf import GGUFWriter
 
@@ -43,8 +44,15 @@ def write_random(shape: ModelShape, file_type: str, target: Path, seed: int, out
     write_file(writer, target, entries)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Wrong options are an error of whoever asked, not the end of the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{self.prog}: {message}")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sample.random_model", description=__doc__.splitlines()[0])
+    parser = _Parser(prog="python -m sample.random_model", description=__doc__.splitlines()[0])
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--preset", choices=sorted(PRESETS))
     source.add_argument("--like", type=Path, metavar="FILE", help="write the exact f32 form of this GGUF")
@@ -64,8 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> None:
-    options = vars(_parser().parse_args())
+def write(arguments: list[str] | None = None) -> None:
+    """What the command does, with its arguments."""
+    options = vars(_parser().parse_args(arguments))
     if options["like"] is not None:
         write_exact(options["like"], options["out"])
         return
@@ -78,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write()

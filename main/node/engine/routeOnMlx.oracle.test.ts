@@ -1,5 +1,4 @@
 // The table of weight forms against what MLX reports of the weights that it really holds: the form, the bytes, and the error.
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +8,7 @@ import { openGguf } from "../../formats/gguf/open.ts";
 import { compile } from "../../compiler/compile.ts";
 import { openMlxDecoder } from "../../runtime/mlxDecoder.ts";
 import type { MlxEngine } from "../../runtime/mlxDevice.ts";
-import { pythonPath, repositoryRoot } from "../../testing/oracleProcess.ts";
+import { writeRandomModel } from "../../testing/randomModel.ts";
 import { openFileSource } from "../fileByteSource.ts";
 import { findMlxEngine } from "../mlxAddon.ts";
 import type { Harness } from "./engineHarness.ts";
@@ -21,11 +20,9 @@ const missing = reasonNotFound(found);
 const folder = mkdtempSync(join(tmpdir(), "rlx-mlx-route-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function made(type: string): string {
+async function made(type: string): Promise<string> {
   const path = join(folder, `${type}.gguf`);
-  execFileSync(pythonPath, ["-m", "sample.random_model", "--preset", "tiny-qwen3", "--type", type, "--out", path], {
-    cwd: join(repositoryRoot, "python"),
-  });
+  await writeRandomModel("--preset", "tiny-qwen3", "--type", type, "--out", path);
   return path;
 }
 
@@ -33,7 +30,7 @@ describe.skipIf(missing !== undefined)(`weights on MLX ${missing ?? ""}`, () => 
   test.each(["f32", "f16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q4_k_m"])(
     "%s: the view says what MLX does",
     async (type) => {
-      const path = made(type);
+      const path = await made(type);
       const file = await openGguf(await openFileSource(path));
       const decoder = openMlxDecoder(found as MlxEngine, file, [path], {
         mode: "lazy",
