@@ -69,6 +69,8 @@ for (const { theme, width, height } of LOOKS)
   }) => {
     test.setTimeout(180_000);
     await page.setViewportSize({ width, height });
+    // Asked for before anything else: Playwright looks for a picker from some time after the first who waits for one.
+    page.on("filechooser", () => undefined);
     const errors = await openWindow(page, served.url, theme);
     await startReady(page);
 
