@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -44,11 +45,13 @@ def write_random(shape: ModelShape, file_type: str, target: Path, seed: int, out
     write_file(writer, target, entries)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Wrong options are an error of whoever asked, not the end of the process."""
+class WrongOptions(ValueError):
+    """Told to whoever asked: a wrong option must not end a process that answers others."""
 
+
+class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise ValueError(f"{self.prog}: {message}")
+        raise WrongOptions(f"{self.prog}: {message}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,4 +90,7 @@ def write(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    write()
+    try:
+        write()
+    except WrongOptions as error:
+        sys.exit(str(error))

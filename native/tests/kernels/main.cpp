@@ -17,6 +17,10 @@ int main(int argc, char** argv) {
       continue;
     }
     const int checks_before = checks, failures_before = failures;
+#ifdef __SANITIZE_ADDRESS__
+    // Sets that a processor lacks are compiled without sanitizers; one that it has, and runs here, must not be.
+    check("watched by the sanitizers", dispatch_for(isa)->watched);
+#endif
     for (const Case& c : cases()) {
       current = c.name;
       c.run(*dispatch_for(isa));

@@ -286,6 +286,8 @@ struct Dispatch {
 
   // Adds to `sums`, which sums in an order of its own: the last places of two instruction sets differ.
   void (*stored_error)(const StoredArgs&, StoredSums* sums);
+
+  bool watched;  // compiled with AddressSanitizer
 };
 
 // What this processor and this build can run, best last. Returns the count, at most kIsaCount.

@@ -5,6 +5,12 @@
 namespace rlx::kernels {
 namespace RLX_ISA {
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kWatched = true;
+#else
+constexpr bool kWatched = false;
+#endif
+
 #define RLX_TEXT2(x) #x
 #define RLX_TEXT(x) RLX_TEXT2(x)
 
@@ -14,6 +20,7 @@ const Dispatch kTable = {
     prepare,          matmul,                  attention_prompt,  attention_ggml,    attention_decode, attention_combine,
     rms_norm, layer_norm,       rope,                    softmax,           log_sum_exp,       unary,      binary,      glu,
     reduce,           argmax,                  top_k,             stored_error,
+    kWatched,
 };
 
 }  // namespace RLX_ISA
