@@ -200,7 +200,7 @@ for (const preset of presets)
       token: profile.decode.rows.map((row) => ({
         op: row.op,
         share: row.share,
-        microseconds: (row.seconds / profile.decode.tokens) * 1e6,
+        microseconds: row.seconds * 1e6,
         bandwidth: row.bandwidth,
       })),
     });

@@ -1,6 +1,6 @@
 /**
- * A profile of real runs: one slice per instruction and step in columns, and tables by kind of instruction with achieved
- * bandwidth and share. Fused time stays on the fused instruction; its slice names all nodes that it executes.
+ * A profile of real runs: one slice per instruction and step in columns, and tables by kind of instruction (phaseRows.ts) with
+ * achieved bandwidth and share. Fused time stays on the fused instruction; its slice names all nodes that it executes.
  */
 import type { ProfileColumns, RunResult } from "../backends/cpu/engine.ts";
 import { invariant } from "../diagnostics/errors.ts";
@@ -8,7 +8,8 @@ import type { DecoderModel } from "./decoderModel.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { PlanStep } from "./device.ts";
 import { GREEDY_DRAW } from "./generate.ts";
-import { seededRandom } from "./statistics.ts";
+import { phaseRows } from "./phaseRows.ts";
+import { median, seededRandom } from "./statistics.ts";
 
 export interface ProfileOptions {
   readonly promptTokens: number;
@@ -37,8 +38,12 @@ export interface ProfileRow {
 }
 
 export interface ProfilePhase {
+  /** Of one token: of a prompt its share of the whole, of writing the median. */
   readonly seconds: number;
   readonly tokens: number;
+  /** What `seconds` are. */
+  readonly basis: string;
+  /** Of a prompt: totals. Of writing: of one typical token. */
   readonly rows: readonly ProfileRow[];
 }
 
@@ -142,39 +147,35 @@ function report(plan: readonly PlanStep[], runs: readonly RecordedRun[]): Profil
     plan,
     runs: runs.map(({ start, seconds, tokens, decode }) => ({ start, seconds, tokens, decode })),
     slices,
-    prefill: phase(
-      titles,
-      runs.filter((run) => !run.decode),
-    ),
-    decode: phase(
-      titles,
-      runs.filter((run) => run.decode),
-    ),
+    prefill: phase(titles, runs, false),
+    decode: phase(titles, runs, true),
   };
 }
 
-function phase(titles: readonly StepTitle[], runs: readonly RecordedRun[]): ProfilePhase {
-  const rows = new Map<string, { count: number; seconds: number; bytes: number }>();
-  let total = 0;
-  for (const run of runs)
-    titles.forEach(({ op }, i) => {
-      const row = rows.get(op) ?? { count: 0, seconds: 0, bytes: 0 };
-      row.count++;
-      row.seconds += run.columns.seconds[i] ?? 0;
-      row.bytes += run.columns.traffic[i] ?? 0;
-      total += run.columns.seconds[i] ?? 0;
-      rows.set(op, row);
-    });
+function phase(titles: readonly StepTitle[], runs: readonly RecordedRun[], decode: boolean): ProfilePhase {
+  const own = runs.filter((run) => run.decode === decode);
+  const parts = own.flatMap(({ columns }, run) =>
+    titles.map(({ op }, i) => ({ kind: op, run, seconds: columns.seconds[i] ?? 0, bytes: columns.traffic[i] ?? 0 })),
+  );
+  const rows = phaseRows(parts, (op) => op, decode ? [...own.keys()] : undefined);
   return {
-    seconds: runs.reduce((sum, run) => sum + run.seconds, 0),
-    tokens: runs.reduce((sum, run) => sum + run.tokens, 0),
-    rows: [...rows]
-      .map(([op, row]) => ({
-        op,
-        ...row,
-        share: total === 0 ? 0 : row.seconds / total,
-        bandwidth: row.seconds === 0 ? 0 : row.bytes / row.seconds,
-      }))
-      .sort((a, b) => b.seconds - a.seconds),
+    ...phaseTime(own, decode),
+    rows: rows.map(({ kind, ...row }) => ({
+      op: kind,
+      ...row,
+      bandwidth: row.seconds === 0 ? 0 : row.bytes / row.seconds,
+    })),
   };
+}
+
+/** What one token takes: of a prompt its share of the whole, of writing the median. */
+export function phaseTime(
+  own: readonly Pick<RunSpan, "seconds" | "tokens">[],
+  decode: boolean,
+): Omit<ProfilePhase, "rows"> {
+  const tokens = own.reduce((sum, run) => sum + run.tokens, 0);
+  const times = own.map((run) => run.seconds);
+  const seconds = decode ? median(times) : times.reduce((sum, time) => sum + time, 0) / tokens;
+  const basis = decode ? `a token, median of ${tokens} written tokens` : `a token, over ${tokens} tokens of the prompt`;
+  return { seconds: tokens === 0 ? 0 : seconds, tokens, basis };
 }

@@ -41,7 +41,10 @@ const view: GraphView = {
 const model = createGraphModel(view);
 const profileOf = (slices: readonly { step: number; seconds: number; nodes: readonly number[] }[]) =>
   ({
-    steps: { decode: Uint8Array.of(0, 1, 1) },
+    // A prompt, then tokens up to the last that has a slice.
+    steps: {
+      decode: Uint8Array.from({ length: Math.max(...slices.map((s) => s.step)) + 1 }, (_, i) => Math.min(i, 1)),
+    },
     slices: {
       seconds: Float32Array.from(slices, (s) => s.seconds),
       step: Uint32Array.from(slices, (s) => s.step),
@@ -53,11 +56,12 @@ const profileOf = (slices: readonly { step: number; seconds: number; nodes: read
   }) as unknown as ProfileView;
 
 describe("measured time", () => {
-  it("is the mean of a step of the phase, and nothing where nothing was measured", () => {
+  it("is the median of the tokens, of which another program may hold one up, and nothing where nothing was measured", () => {
     const profile = profileOf([
       { step: 0, seconds: 9, nodes: [12] },
       { step: 1, seconds: 2, nodes: [12] },
-      { step: 2, seconds: 4, nodes: [12] },
+      { step: 2, seconds: 3, nodes: [12] },
+      { step: 3, seconds: 700, nodes: [12] },
     ]);
     const { values, truth, covered } = measuredColumn(model, profile, "decode");
     expect(values[2]).toBe(3);

@@ -6,6 +6,7 @@ import { sourceOf } from "../../main/contract/views/graph.ts";
 import type { Truth } from "../../main/contract/views/common.ts";
 import type { WeightRow } from "../../main/contract/views/export.ts";
 import type { ProfileView } from "../../main/contract/views/run.ts";
+import { median } from "../ui/median.ts";
 import type { GraphModel } from "./graphModel.ts";
 import { nodeName, producersOf } from "./graphModel.ts";
 
@@ -20,22 +21,25 @@ export interface ResultColumn {
 }
 
 /**
- * Seconds of one step (one token when writing, one chunk when reading). An instruction that computes several ops shares its
- * time among them by the bytes that they read.
+ * Seconds of one step: the median of the tokens when writing, as in the profile's own table, the mean of the chunks when reading.
+ * An instruction that computes several ops shares its time among them by the bytes that they read.
  */
 export function measuredColumn(model: GraphModel, profile: ProfileView, phase: "prefill" | "decode"): ResultColumn {
   const { view } = model;
   const values = new Float32Array(view.nodeCount).fill(Number.NaN);
   const { slices, steps } = profile;
   const decode = phase === "decode" ? 1 : 0;
-  const count = steps.decode.filter((each) => each === decode).length;
+  const own = [...steps.decode.keys()].filter((step) => steps.decode[step] === decode);
+  const places = new Map(own.map((step, place) => [step, place]));
+  const times = new Map<number, number[]>();
   const nodesOf = nodesBySource(model);
   const bytes = bytesRead(model);
   const attributed = new Uint8Array(view.nodeCount);
   let [total, placed] = [0, 0];
   for (let slice = 0; slice < slices.seconds.length; slice++) {
-    if (steps.decode[slices.step[slice] ?? 0] !== decode || count === 0) continue;
-    const seconds = (slices.seconds[slice] ?? 0) / count;
+    const place = places.get(slices.step[slice] ?? 0);
+    if (place === undefined) continue;
+    const seconds = slices.seconds[slice] ?? 0;
     total += seconds;
     const nodes: number[] = [];
     for (let i = slices.nodeStart[slice] ?? 0; i < (slices.nodeStart[slice + 1] ?? 0); i++)
@@ -46,10 +50,14 @@ export function measuredColumn(model: GraphModel, profile: ProfileView, phase: "
     for (const node of nodes) {
       if (nodes.length > 1) attributed[node] = 1;
       const share = weight > 0 ? (bytes[node] ?? 0) / weight : 1 / nodes.length;
-      const known = values[node] ?? Number.NaN;
-      values[node] = (Number.isNaN(known) ? 0 : known) + seconds * share;
+      const series = times.get(node) ?? own.map(() => 0);
+      series[place] = (series[place] ?? 0) + seconds * share;
+      times.set(node, series);
     }
   }
+  for (const [node, series] of times)
+    values[node] =
+      (phase === "decode" ? median(series) : undefined) ?? series.reduce((sum, x) => sum + x, 0) / own.length;
   const truth = attributed.includes(1) ? "attributed" : "measured";
   return { values, attributed, truth, covered: total > 0 ? placed / total : 0 };
 }

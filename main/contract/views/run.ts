@@ -177,7 +177,7 @@ export const profileInput = z.object({
 export const profileRow = z.object({
   op: z.string(),
   device,
-  /** Totals over the phase; the window divides by its tokens where it speaks of one. */
+  /** Reading: totals over the prompt. Writing: of one typical token, its seconds the median over the tokens. */
   count: z.number(),
   seconds: z.number(),
   share: z.number(),
@@ -228,7 +228,7 @@ export const profileView = z.object({
     nodeStart: u32,
     nodes: u32,
   }),
-  /** `seconds`: of one token of the phase. */
+  /** `seconds`: of one token of the phase; where one writes, the median. */
   prefill: z.object({ seconds: figure, rows: z.array(profileRow) }),
   decode: z.object({ seconds: figure, rows: z.array(profileRow) }),
 });

@@ -111,9 +111,9 @@ async function checkTrace(path: string): Promise<void> {
 
 function printProfile({ output }: Command, view: ProfileView): void {
   output.line(view.sentence);
-  for (const [title, part] of [
-    ["Reading the prompt", view.prefill],
-    ["Writing", view.decode],
+  for (const [title, time, part] of [
+    ["Reading the prompt", "time", view.prefill],
+    ["Writing", "time, one token", view.decode],
   ] as const) {
     output.line(`\n${title}: ${figureText(part.seconds)} ${part.seconds.basis}`);
     const rows = part.rows.map((row) => [
@@ -123,7 +123,7 @@ function printProfile({ output }: Command, view: ProfileView): void {
       `${(row.share * 100).toFixed(1)} %`,
       ...roofTexts(row),
     ]);
-    output.table(["op", "times", "time", "share", "bandwidth", "of roof"], rows, {
+    output.table(["op", "times", time, "share", "bandwidth", "of roof"], rows, {
       right: [1, 2, 3, 4, 5],
       yields: 0,
     });

@@ -307,7 +307,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   {
     line: "profile FILE --pp 4 --tg 2 --trace DIR/trace.json",
     json: z.object({ truth: z.literal("measured"), decode: z.object({ rows: z.array(z.any()).min(5) }) }),
-    says: /Reading the prompt: .* per token, over 4 tokens[^]*linear[^]* GB\/s +(?:\d\d? %|100 %|cache)\n[^]*Writing: /,
+    says: /Reading the prompt: .* a token, over 4 tokens[^]*linear[^]* GB\/s +(?:\d\d? %|100 %|cache)\n[^]*Writing: .* median of 2 written tokens\n[^]*time, one token/,
   },
   {
     line: "doctor",

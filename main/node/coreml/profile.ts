@@ -5,8 +5,9 @@
 import type { Truth } from "../../contract/views/common.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import { phaseRows } from "../../runtime/phaseRows.ts";
 import type { RunSpan } from "../../runtime/profile.ts";
-import { recordRuns } from "../../runtime/profile.ts";
+import { phaseTime, recordRuns } from "../../runtime/profile.ts";
 import { figure } from "../engine/forecast.ts";
 import { chipTitle } from "../engine/machineInfo.ts";
 import type { OpenModel } from "../engine/openModel.ts";
@@ -196,37 +197,28 @@ function phaseView(
   decode: boolean,
   { truth }: ProfileFacts,
 ): ProfileView["decode"] {
-  const own = steps.filter((step) => step.decode === decode);
-  const tokens = own.reduce((sum, step) => sum + step.tokens, 0);
-  const seconds = own.reduce((sum, step) => sum + step.seconds, 0);
-  const basis = `per token, over ${tokens} ${decode ? "written tokens" : "tokens of the prompt"}; whole steps by the clock`;
+  const own = [...steps.keys()].filter((step) => steps[step]?.decode === decode);
+  const { seconds, basis } = phaseTime(
+    steps.filter((step) => step.decode === decode),
+    decode,
+  );
   return {
-    seconds: figure(tokens === 0 ? 0 : seconds / tokens, "seconds", truth, basis),
-    rows: rowsOf(slices.filter((slice) => steps[slice.step]?.decode === decode)),
+    seconds: figure(seconds, "seconds", truth, `${basis}; whole steps by the clock`),
+    rows: rowsOf(
+      slices.filter((slice) => steps[slice.step]?.decode === decode),
+      decode ? own : undefined,
+    ),
   };
 }
 
-function rowsOf(slices: readonly Slice[]): ProfileRow[] {
-  const rows = new Map<
-    string,
-    { readonly op: string; readonly device: Slice["device"]; count: number; seconds: number }
-  >();
-  const total = slices.reduce((sum, slice) => sum + slice.seconds, 0);
-  for (const { op, device, seconds } of slices) {
-    const row = rows.get(`${device} ${op}`) ?? { op, device, count: 0, seconds: 0 };
-    row.count++;
-    row.seconds += seconds;
-    rows.set(`${device} ${op}`, row);
-  }
-  return [...rows.values()]
-    .sort((a, b) => b.seconds - a.seconds)
-    .map((row) => ({
-      ...row,
-      share: total === 0 ? 0 : row.seconds / total,
-      bytes: 0,
-      bandwidth: null,
-      roofShare: null,
-    }));
+function rowsOf(slices: readonly Slice[], tokens: readonly number[] | undefined): ProfileRow[] {
+  const parts = slices.map(({ op, device, step, seconds }) => ({ kind: { op, device }, run: step, seconds, bytes: 0 }));
+  return phaseRows(parts, ({ op, device }) => `${device} ${op}`, tokens).map(({ kind, ...row }) => ({
+    ...kind,
+    ...row,
+    bandwidth: null,
+    roofShare: null,
+  }));
 }
 
 const secondsText = (seconds: number): string =>

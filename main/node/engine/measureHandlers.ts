@@ -27,7 +27,6 @@ import type { ModelStore } from "./modelStore.ts";
 import type { OpenModel } from "./openModel.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { StringTable } from "./views/strings.ts";
-import { median } from "../../runtime/statistics.ts";
 
 export interface MeasureParts {
   readonly store: ModelStore;
@@ -282,20 +281,15 @@ function profileView(report: ProfileReport, { roof, threads, device, lane }: Pla
     nodes.push(...(report.plan[slices.instruction[i] ?? 0]?.sources ?? []));
   }
   nodeStart[count] = nodes.length;
-  const phase = (of: ProfilePhase, what: string): ProfileView["decode"] => ({
-    seconds: figure(
-      of.tokens === 0 ? 0 : of.seconds / of.tokens,
-      "seconds",
-      "measured",
-      `per token, over ${of.tokens} ${what}`,
-    ),
+  const phase = (of: ProfilePhase): ProfileView["decode"] => ({
+    seconds: figure(of.seconds, "seconds", "measured", of.basis),
     rows: of.rows.map((row) => rowView(row, roof, lane)),
   });
   return {
     device,
     truth: "measured",
     machine: chipTitle(),
-    sentence: `${profileSentence(report, roof)}${device === "mlx" ? " MLX evaluated each call on its own to time it: a plain run joins them and is faster." : ""}`,
+    sentence: `${profileSentence(report.decode, roof)}${device === "mlx" ? " MLX evaluated each call on its own to time it: a plain run joins them and is faster." : ""}`,
     roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
     strings: strings.strings,
     lanes: [lane],
@@ -316,32 +310,19 @@ function profileView(report: ProfileReport, { roof, threads, device, lane }: Pla
       nodeStart,
       nodes: Uint32Array.from(nodes),
     },
-    prefill: phase(report.prefill, "tokens of the prompt"),
-    decode: phase(report.decode, "written tokens"),
+    prefill: phase(report.prefill),
+    decode: phase(report.decode),
   };
 }
 
-/** Of the median time of each op over the written tokens: another program that holds one token up would speak for all in a mean. */
-export function profileSentence({ runs, slices, titles }: ProfileReport, roof: number): string {
-  const written = [...runs.keys()].filter((run) => runs[run]?.decode === true);
-  const seconds = written.length === 0 ? 0 : median(written.map((run) => runs[run]?.seconds ?? 0));
-  if (seconds <= 0) return "Nothing was recorded.";
-  const times = new Map<string, Map<number, number>>();
-  let bytes = 0;
-  slices.run.forEach((run, i) => {
-    if (runs[run]?.decode !== true) return;
-    const op = titles[slices.instruction[i] ?? 0]?.op ?? "";
-    const byRun = times.get(op) ?? new Map<number, number>();
-    times.set(op, byRun.set(run, (byRun.get(run) ?? 0) + (slices.seconds[i] ?? 0)));
-    bytes += (slices.bytes[i] ?? 0) / written.length;
-  });
-  const typical = [...times].map(([op, byRun]) => [op, median(written.map((run) => byRun.get(run) ?? 0))] as const);
-  const all = typical.reduce((sum, [, time]) => sum + time, 0);
-  const [top = "", most = 0] = typical.toSorted(([, x], [, y]) => y - x)[0] ?? [];
-  const share = bytes / seconds / roof;
+/** Of the typical token that the table shows. */
+export function profileSentence({ rows, seconds }: ProfilePhase, roof: number): string {
+  const [top] = rows;
+  if (top === undefined || seconds <= 0) return "Nothing was recorded.";
+  const share = rows.reduce((sum, { bytes }) => sum + bytes, 0) / seconds / roof;
   const reads =
     share > 1
       ? "reads its weights from the processor\u2019s cache, faster than memory gives them"
       : `reads memory at ${Math.round(share * 100)} % of what this machine can`;
-  return `A typical token spends ${Math.round((most / all) * 100)} % of its time in ${top}, and ${reads}.`;
+  return `A typical token spends ${Math.round(top.share * 100)} % of its time in ${top.op}, and ${reads}.`;
 }

@@ -136,14 +136,6 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
   const chooseSlice = useProfile((s) => s.chooseSlice);
   const between = useMemo(() => tokenParts(profile).parts.find((each) => each.part === "between"), [profile]);
   const part = profile[phase];
-  // The rows are sums over the phase: for writing, divided by the tokens that were written.
-  const tokens =
-    phase === "decode"
-      ? Math.max(
-          1,
-          profile.steps.decode.reduce((n, each) => n + each, 0),
-        )
-      : 1;
   const hasDevices = part.rows.some((row) => row.device !== part.rows[0]?.device);
   return (
     <>
@@ -164,7 +156,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             {phase === "decode" && between !== undefined && between.seconds > 0
               ? ` and ${timeText(profile, between.seconds)} until the next`
               : ""}
-            , {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0) / tokens), "instruction")}
+            , {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0)), "instruction")}
             {profile.roof === null ? "" : `, roof ${figureText(profile.roof)}`}
           </span>
         </div>
@@ -186,7 +178,6 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
                 <Row
                   key={`${row.op}/${row.device}`}
                   row={row}
-                  tokens={tokens}
                   hasDevices={hasDevices}
                   time={(value) => timeText(profile, value)}
                   chosen={row.op === chosen}
@@ -209,14 +200,12 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
 
 function Row({
   row,
-  tokens,
   hasDevices,
   time,
   chosen,
   onChoose,
 }: {
   readonly row: ProfileRow;
-  readonly tokens: number;
   readonly hasDevices: boolean;
   readonly time: (value: number) => string;
   readonly chosen: boolean;
@@ -236,8 +225,8 @@ function Row({
           <DeviceChip device={row.device} />
         </td>
       ) : null}
-      <td>{count(row.count / tokens)}</td>
-      <td>{time(row.seconds / tokens)}</td>
+      <td>{count(row.count)}</td>
+      <td>{time(row.seconds)}</td>
       <td>{fineShare(row.share)}</td>
       <td>{row.bandwidth === null || roof.kind === "none" ? "–" : significant(row.bandwidth / 1e9)}</td>
       <td className={styles["roof"]}>

@@ -49,7 +49,7 @@ export function WhereCard(): ReactNode {
         ))}
       </dl>
       <Note>
-        Mean of {plural(where.tokens, "token")}: {timeText(profile, where.seconds)} from one to the next,{" "}
+        Medians of {plural(where.tokens, "token")}: {timeText(profile, where.seconds)} from one to the next,{" "}
         {timeText(profile, where.seconds - between)} of it in the engine.
       </Note>
     </Card>

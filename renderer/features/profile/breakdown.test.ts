@@ -36,6 +36,30 @@ describe("where a token goes", () => {
     expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
   });
 
+  it("is a typical token's: one that another program held up does not speak for all", () => {
+    const held = slices.seconds.slice();
+    held[6] = 5;
+    const third = { start: [0.124, 0.13, 0.132], seconds: [0.006, 0.002, 0.001], op: [1, 2, 3] };
+    const of = tokenParts({
+      steps: {
+        start: Float64Array.of(...steps.start, 6),
+        seconds: Float32Array.of(0.09, 0.01, 5.009, 0.01),
+        tokens: Uint32Array.of(64, 1, 1, 1),
+        decode: Uint8Array.of(0, 1, 1, 1),
+      },
+      slices: {
+        ...slices,
+        start: Float64Array.of(...slices.start, ...third.start),
+        seconds: Float32Array.of(...held, ...third.seconds),
+        step: Uint32Array.of(...slices.step, 3, 3, 3),
+        op: Uint32Array.of(...slices.op, ...third.op),
+      },
+      strings,
+    });
+    expect(of.parts.find(({ part }) => part === "rest")?.seconds).toBeCloseTo(0.001, 6);
+    expect(of.parts.find(({ part }) => part === "weights")?.seconds).toBeCloseTo(0.006, 6);
+  });
+
   it("has nothing to say without a written token", () => {
     const prompt = { ...steps, decode: new Uint8Array(3) };
     expect(tokenParts({ steps: prompt, slices, strings }).parts).toEqual([]);

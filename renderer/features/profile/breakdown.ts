@@ -1,11 +1,12 @@
 /** Where the time of one written token goes, and what a row's bandwidth says about memory. */
 import type { ProfileView } from "../../../main/contract/views/run.ts";
+import { median } from "../../ui/median.ts";
 
 export const PARTS = ["weights", "attention", "rest", "drawing", "between"] as const;
 export type PartName = (typeof PARTS)[number];
 export interface TokenPart {
   readonly part: PartName;
-  /** Mean over the written tokens. */
+  /** Median over the written tokens: a mean would speak of the one that another program held up. */
   readonly seconds: number;
   readonly share: number;
 }
@@ -25,30 +26,30 @@ export function tokenParts({ steps, slices, strings }: Pick<ProfileView, "steps"
   readonly seconds: number;
   readonly parts: readonly TokenPart[];
 } {
-  const sums: Record<PartName, number> = { weights: 0, attention: 0, rest: 0, drawing: 0, between: 0 };
-  let [tokens, gaps] = [0, 0];
+  const times = new Map<number, Record<PartName, number>>();
+  const gaps: number[] = [];
   for (let i = 0; i < steps.start.length; i++) {
     if (steps.decode[i] !== 1) continue;
-    tokens++;
-    sums.drawing += steps.seconds[i] ?? 0;
+    times.set(i, { weights: 0, attention: 0, rest: 0, drawing: steps.seconds[i] ?? 0, between: 0 });
     const next = steps.start[i + 1];
-    if (next === undefined) continue;
-    gaps++;
-    sums.between += Math.max(0, next - (steps.start[i] ?? 0) - (steps.seconds[i] ?? 0));
+    if (next !== undefined) gaps.push(Math.max(0, next - (steps.start[i] ?? 0) - (steps.seconds[i] ?? 0)));
   }
   for (let i = 0; i < slices.start.length; i++) {
-    if (steps.decode[slices.step[i] ?? 0] !== 1) continue;
+    const token = times.get(slices.step[i] ?? 0);
+    if (token === undefined) continue;
     const seconds = slices.seconds[i] ?? 0;
-    sums[partOf(strings[slices.op[i] ?? 0] ?? "")] += seconds;
-    sums.drawing -= seconds;
+    token[partOf(strings[slices.op[i] ?? 0] ?? "")] += seconds;
+    token.drawing -= seconds;
   }
+  const tokens = times.size;
   if (tokens === 0) return { tokens, seconds: 0, parts: [] };
-  const mean = (part: PartName): number =>
-    Math.max(0, part === "between" ? sums.between / Math.max(1, gaps) : sums[part] / tokens);
-  const total = PARTS.reduce((sum, part) => sum + mean(part), 0);
+  const typical = (part: PartName): number =>
+    Math.max(0, median(part === "between" ? gaps : Array.from(times.values(), (token) => token[part])) ?? 0);
+  const parts = PARTS.map((part) => ({ part, seconds: typical(part) }));
+  const total = parts.reduce((sum, { seconds }) => sum + seconds, 0);
   return {
     tokens,
     seconds: total,
-    parts: PARTS.map((part) => ({ part, seconds: mean(part), share: total === 0 ? 0 : mean(part) / total })),
+    parts: parts.map((each) => ({ ...each, share: total === 0 ? 0 : each.seconds / total })),
   };
 }
