@@ -213,6 +213,34 @@ test("a pass is seen in the graph from both sides, change by change", async ({ p
   await expect(inspector.getByRole("heading", { level: 2 })).toContainText("blk.1");
 });
 
+test("keys that are pressed while another stage is loaded count", async ({ page }) => {
+  let held: (() => void)[] | undefined;
+  await page.routeWebSocket(/./, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      const pass = (): void => socket.send(message);
+      if (held === undefined) pass();
+      else held.push(pass);
+    });
+  });
+  await openGraph(page, /sample/i);
+  const stage = page.getByLabel("Stage of the graph");
+  await expect(stage.locator("optgroup")).toHaveCount(2);
+  const canvas = page.locator("[data-graph-canvas]");
+  await canvas.focus();
+  held = [];
+  await page.keyboard.press("[");
+  await expect(canvas).toHaveCount(0);
+  expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
+  const last = Number((await stage.inputValue()).replace("pass ", ""));
+  await page.keyboard.press("[");
+  await expect(stage).toHaveValue(`pass ${last - 1}`);
+  for (const pass of held) pass();
+  held = undefined;
+  await expect(canvas).toBeVisible();
+  await expect(stage).toHaveValue(`pass ${last - 1}`);
+});
+
 test("the critical path stands out, hits are stepped through, and the inspector comes and goes by key", async ({
   page,
 }) => {
