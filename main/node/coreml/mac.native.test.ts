@@ -1,6 +1,6 @@
 // The bridge on a Mac, against Core ML itself: numbers on every choice of units, states, a plan, errors with codes. Skipped where
 // there is no Core ML, unless REQUIRE_COREML=1; RLX_COREML_ADDON runs the same over the double.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -14,12 +14,13 @@ const title = wanted ? "" : "(Core ML exists on Macs only)";
 const UNITS: readonly CoremlUnit[] = ["cpu", "cpu-gpu", "cpu-ane", "all"];
 
 describe.skipIf(!wanted)(`Core ML ${title}`, () => {
-  const folder = mkdtempSync(join(tmpdir(), "rlx-mac-"));
+  const folder = join(tmpdir(), `rlx-mac-${process.pid}`);
   const access = coremlAccess(folder, addon);
   const packagePath = join(folder, "tiny.mlpackage");
   let bridge: CoremlBridge;
   let stateful = false;
   beforeAll(async () => {
+    mkdirSync(folder, { recursive: true });
     // Not found means failed: that is what REQUIRE_COREML asks for.
     bridge = access.bridge();
     stateful = bridge.machine().osMajor >= 15;

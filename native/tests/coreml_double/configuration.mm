@@ -11,10 +11,10 @@ using namespace coreml_double;
 
 namespace coreml_double {
 
-std::string temporary_folder(const char *suffix) {
+std::string temporary_folder() {
   std::string path = (files::temp_directory_path() / "coreml-double-XXXXXX").string();
   if (!mkdtemp(path.data())) throw SpecError("no temporary folder");
-  return path + suffix;
+  return path;
 }
 
 std::string bytes_of(const std::string& path) {
@@ -104,7 +104,7 @@ static MLModelAsset *asset_of(NSData *data, NSDictionary<NSURL *, NSData *> *blo
     auto loaded = std::make_shared<Loaded>();
     const std::string bytes(static_cast<const char *>(data.bytes), data.length);
     loaded->spec = read_spec(bytes);
-    loaded->temporary = temporary_folder("");
+    loaded->temporary = temporary_folder();
     loaded->folder = loaded->temporary;
     files::create_directories(loaded->folder + "/Data/com.apple.CoreML/weights");
     std::ofstream(loaded->folder + "/" + kModel, std::ios::binary) << bytes;

@@ -19,7 +19,7 @@ struct Loaded {
   ~Loaded();
 };
 std::shared_ptr<Loaded> load_folder(const std::string& folder);
-std::string temporary_folder(const char *_Nonnull suffix);
+std::string temporary_folder();
 std::string bytes_of(const std::string& path);  // throws SpecError
 
 std::string shape_text(const Shape& shape);

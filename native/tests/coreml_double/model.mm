@@ -215,7 +215,9 @@ static id<MLFeatureProvider> predict_once(MLModel *model, id<MLFeatureProvider> 
     if (act_out(played.compile, "compile")) return kept(nil, error_of(MLModelErrorGeneric, "Failed to parse the model specification. Error: Unable to parse ML Program: at unknown location: Unknown opset 'CoreML99'."));
     try {
       read_spec(bytes_of(package + "/" + kModel));
-      const std::string folder = temporary_folder("") + "/model.mlmodelc";
+      // Who asked moves it away as a whole: nothing around it is left.
+      const std::string made = temporary_folder(), folder = made + ".mlmodelc";
+      files::rename(made, folder);
       files::copy(package, folder, files::copy_options::recursive);
       std::ofstream(folder + "/coremldata.bin") << "double";
       kept([NSURL fileURLWithPath:string_of(folder)], nil);
