@@ -1,7 +1,7 @@
 /**
  * The header of a file that only the window can read: the reader asks a source for ranges, the source passes each request on to
- * the window and waits for the bytes. Done when the header has parsed and, where a file of the same header is here, some ranges of
- * both were compared; the parsed file has a header but no data.
+ * the window and waits for the bytes. Done when the header has parsed, some ranges of its weights are known and the file was looked
+ * for on this disk; the parsed file has a header but no data.
  */
 import { randomBytes } from "node:crypto";
 import type { HeaderNeed } from "../../contract/views/model.ts";

@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, rm, stat, statfs } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { GgufTensor } from "../../formats/gguf/file.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { createModelStore } from "./modelStore.ts";
@@ -17,7 +18,7 @@ let store: ModelStore;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "rlx-model-store-"));
   await writeTinyGguf(join(folder, "tiny.gguf"), { layers: 1 });
-  bytes = await readFile(join(folder, "tiny.gguf"));
+  bytes = new Uint8Array(await readFile(join(folder, "tiny.gguf")));
   uploads = createUploads();
   store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
 });
@@ -115,14 +116,39 @@ it("the room that a file on its way was promised is not promised again", async (
 });
 
 /** What the window does with a file that lies there: gives the ranges that are asked for. */
-async function drop(content: Uint8Array): Promise<{ header: string; foundPath: string | null; asked: number }> {
-  let need = await store.headers.begin("tiny.gguf", content.byteLength);
+async function drop(
+  content: Uint8Array,
+  name = "tiny.gguf",
+): Promise<{ header: string; foundPath: string | null; asked: number }> {
+  let need = await store.headers.begin(name, content.byteLength);
   for (let asked = 0; ; asked++) {
     if (need.kind === "ready") return { header: need.header, foundPath: need.foundPath, asked };
     const { header, offset, length } = need;
     need = await store.headers.feed(header, offset, content.subarray(offset, offset + length));
   }
 }
+
+/** The file with other numbers in every tensor. */
+function trainedFurther(tensors: readonly GgufTensor[]): Uint8Array {
+  const content = bytes.slice();
+  for (const { offset, byteLength } of tensors) {
+    const floats = new Float32Array(content.buffer, offset, byteLength / 4);
+    floats.forEach((value, i) => (floats[i] = value * 1.01));
+  }
+  return content;
+}
+
+it("a dropped file that had no like here is told from one that came later", async () => {
+  const opened = await store.open({ kind: "path", path: join(folder, "tiny.gguf") });
+  const later = join(folder, "later.gguf");
+  const dropped = await drop(bytes, "later.gguf");
+  expect(dropped.foundPath).toBeNull();
+  const { id } = await store.open({ kind: "header", header: dropped.header });
+  await writeFile(later, trainedFurther(opened.requireFile("test").tensors));
+  expect((await store.locate(id, folder)).path).toBeNull();
+  await writeFile(later, bytes);
+  expect((await store.locate(id, folder)).path).toBe(later);
+});
 
 it("a dropped file is found where it lies, and one of its name, size and header that was trained further is not", async () => {
   const path = join(folder, "tiny.gguf");
@@ -132,11 +158,7 @@ it("a dropped file is found where it lies, and one of its name, size and header 
   const same = await drop(bytes);
   expect(same.foundPath).toBe(path);
   expect(same.asked).toBeLessThan(20);
-  const retrained = bytes.slice();
-  for (const { offset, byteLength } of tensors) {
-    const floats = new Float32Array(retrained.buffer, offset, byteLength / 4);
-    floats.forEach((value, i) => (floats[i] = value * 1.01));
-  }
+  const retrained = trainedFurther(tensors);
   const other = await drop(retrained);
   expect(other.foundPath).toBeNull();
   // Nor is it when somebody names the folder.

@@ -32,7 +32,7 @@ type Release = () => Promise<void>;
 /** How deep folders are searched for a dropped file. */
 const SEARCH_DEPTH = 4;
 const SEARCH_ENTRIES = 20_000;
-/** Of a dropped file, when one of its header is found: each is a question to the window. */
+/** Of a dropped file, to know its like by: each is a question to the window. */
 const DROPPED_RANGES = 16;
 
 export function createModelStore(parts: {
@@ -46,8 +46,8 @@ export function createModelStore(parts: {
   const users = new Map<string, number>();
   /** What gives up the uploads that each model was made of. */
   const sent = new Map<OpenModel, readonly Release[]>();
-  /** Samples of files that lie in a window. */
-  const samples = new WeakMap<GgufFile, () => Promise<string>>();
+  /** What is known of the weights of files that lie in a window, which answers only while they are dropped. */
+  const samples = new WeakMap<GgufFile, string>();
   let next = 1;
 
   const openPath = async (
@@ -128,12 +128,11 @@ export function createModelStore(parts: {
     return model;
   };
 
-  /** Whether a file of the dropped one's header has its weights, too, as far as the window was asked for some. */
-  const sameWeights = async (file: GgufFile, other: GgufFile): Promise<boolean> => {
-    const dropped = samples.get(file);
-    if (dropped === undefined) return true;
-    return (await hashOfRanges(other, fewRanges(other.tensors, DROPPED_RANGES))) === (await dropped());
-  };
+  const sampleOf = (file: GgufFile): Promise<string> => hashOfRanges(file, fewRanges(file.tensors, DROPPED_RANGES));
+
+  /** Whether a file of the dropped one's header has its weights, too. */
+  const sameWeights = async (file: GgufFile, other: GgufFile): Promise<boolean> =>
+    (await sampleOf(other)) === samples.get(file);
 
   const locateFile = async (file: GgufFile, folder: string | null): Promise<LocateResult> => {
     const recents = await parts.recents.list();
@@ -158,12 +157,9 @@ export function createModelStore(parts: {
   };
 
   const headers = createHeaders(async (file) => {
-    let hash: Promise<string> | undefined;
-    // The window is asked only where there is a file to compare with, and only as long as it answers.
-    samples.set(file, () => (hash ??= hashOfRanges(file, fewRanges(file.tensors, DROPPED_RANGES))));
-    const { path } = await locateFile(file, null);
-    if (hash === undefined) samples.delete(file);
-    return path;
+    // At once: a file of this header may come to be found later, when nobody answers any more.
+    samples.set(file, await sampleOf(file));
+    return (await locateFile(file, null)).path;
   });
 
   return {
