@@ -1,5 +1,5 @@
 /**
- * The pictures of the README, taken again: `npx playwright test -c e2e/playwright.config.ts --project=pictures`. No suite does so
+ * The pictures of the README, taken again: `PICTURES=1 npx playwright test -c e2e/playwright.config.ts --project=pictures`. No suite does so
  * by itself. They show times: take them while the machine does nothing else, of a fresh build, and look at them.
  */
 import { mkdtempSync, rmSync } from "node:fs";

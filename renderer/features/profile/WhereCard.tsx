@@ -33,7 +33,6 @@ export function WhereCard(): ReactNode {
   const profile = useProfile((s) => current(s.profile));
   const where = useMemo(() => (profile === null ? null : tokenParts(profile)), [profile]);
   if (profile === null || where === null || where.parts.length === 0) return null;
-  const between = where.parts.find(({ part }) => part === "between")?.seconds ?? 0;
   return (
     <Card title="Where one token goes" aside={<TruthMark truth={profile.truth} />}>
       <dl className={styles["where"]}>
@@ -50,7 +49,7 @@ export function WhereCard(): ReactNode {
       </dl>
       <Note>
         Medians of {plural(where.tokens, "token")}: {timeText(profile, where.seconds)} from one to the next,{" "}
-        {timeText(profile, where.seconds - between)} of it in the engine.
+        {timeText(profile, profile.decode.seconds.value)} of it in the engine.
       </Note>
     </Card>
   );
