@@ -107,9 +107,7 @@ function Identity(): ReactNode {
               ]
         }
       />
-      <Note>
-        {file === null ? "Made by the program itself." : "Known by its size and header; the weights were not read."}
-      </Note>
+      <Note>{file === null ? "Made by the program itself." : "Known by its size and header."}</Note>
     </Card>
   );
 }
