@@ -21,9 +21,8 @@ import type { MlxDecoderModel } from "../runtime/mlxDecoder.ts";
 import { openMlxDecoder } from "../runtime/mlxDecoder.ts";
 import type { MlxEngine } from "../runtime/mlxDevice.ts";
 import { llamaForget, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
-import type { MadeModel } from "../testing/decoderRuns.ts";
+import { modelMaker } from "../testing/decoderRuns.ts";
 import { repositoryRoot } from "../testing/oracleProcess.ts";
-import { writeRandomModel } from "../testing/randomModel.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { loadAddon } from "./addon.ts";
 import { openFileSource } from "./fileByteSource.ts";
@@ -45,11 +44,7 @@ afterAll(async () => {
   if (missing === undefined) expect(mlx.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
 });
 
-async function made(preset: string, type: string): Promise<MadeModel> {
-  const [path, exact] = ["", "-exact"].map((end) => join(folder, `${preset}-${type}${end}.gguf`)) as [string, string];
-  await writeRandomModel("--preset", preset, "--type", type, "--out", path, "--exact", exact);
-  return { path, exact };
-}
+const made = modelMaker(folder);
 
 /** The same model with every tensor as f32. */
 async function dequantised(path: string): Promise<string> {

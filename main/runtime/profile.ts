@@ -8,6 +8,7 @@ import type { DecoderModel } from "./decoderModel.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { PlanStep } from "./device.ts";
 import { GREEDY_DRAW } from "./generate.ts";
+import type { TimedPart } from "./phaseRows.ts";
 import { phaseRows } from "./phaseRows.ts";
 import { median, seededRandom } from "./statistics.ts";
 
@@ -152,12 +153,16 @@ function report(plan: readonly PlanStep[], runs: readonly RecordedRun[]): Profil
   };
 }
 
+/** One after the other: a long recording has millions. */
+function* partsOf(titles: readonly StepTitle[], runs: readonly RecordedRun[]): Generator<TimedPart<string>> {
+  for (const [run, { columns }] of runs.entries())
+    for (const [i, { op }] of titles.entries())
+      yield { kind: op, run, seconds: columns.seconds[i] ?? 0, bytes: columns.traffic[i] ?? 0 };
+}
+
 function phase(titles: readonly StepTitle[], runs: readonly RecordedRun[], decode: boolean): ProfilePhase {
   const own = runs.filter((run) => run.decode === decode);
-  const parts = own.flatMap(({ columns }, run) =>
-    titles.map(({ op }, i) => ({ kind: op, run, seconds: columns.seconds[i] ?? 0, bytes: columns.traffic[i] ?? 0 })),
-  );
-  const rows = phaseRows(parts, (op) => op, decode ? [...own.keys()] : undefined);
+  const rows = phaseRows(partsOf(titles, own), (op) => op, decode ? [...own.keys()] : undefined);
   return {
     ...phaseTime(own, decode),
     rows: rows.map(({ kind, ...row }) => ({

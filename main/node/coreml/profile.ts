@@ -197,17 +197,15 @@ function phaseView(
   decode: boolean,
   { truth }: ProfileFacts,
 ): ProfileView["decode"] {
-  const own = [...steps.keys()].filter((step) => steps[step]?.decode === decode);
+  const isOwn = (step: number): boolean => steps[step]?.decode === decode;
   const { seconds, basis } = phaseTime(
-    steps.filter((step) => step.decode === decode),
+    steps.filter((_, step) => isOwn(step)),
     decode,
   );
+  const own = slices.filter(({ step }) => isOwn(step));
   return {
     seconds: figure(seconds, "seconds", truth, `${basis}; whole steps by the clock`),
-    rows: rowsOf(
-      slices.filter((slice) => steps[slice.step]?.decode === decode),
-      decode ? own : undefined,
-    ),
+    rows: rowsOf(own, decode ? [...steps.keys()].filter(isOwn) : undefined),
   };
 }
 
