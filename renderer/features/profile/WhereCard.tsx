@@ -48,8 +48,8 @@ export function WhereCard(): ReactNode {
         ))}
       </dl>
       <Note>
-        Medians of {plural(where.tokens, "token")}: {timeText(profile, where.seconds)} from one to the next,{" "}
-        {timeText(profile, profile.decode.seconds.value)} of it in the engine.
+        Each is the median of {plural(where.tokens, "token")} by itself. A whole token took{" "}
+        {timeText(profile, profile.decode.seconds.value)} in the engine.
       </Note>
     </Card>
   );

@@ -23,7 +23,6 @@ export function partOf(op: string): "weights" | "attention" | "rest" {
  */
 export function tokenParts({ steps, slices, strings }: Pick<ProfileView, "steps" | "slices" | "strings">): {
   readonly tokens: number;
-  readonly seconds: number;
   readonly parts: readonly TokenPart[];
 } {
   const times = new Map<number, Record<PartName, number>>();
@@ -42,14 +41,13 @@ export function tokenParts({ steps, slices, strings }: Pick<ProfileView, "steps"
     token.drawing -= seconds;
   }
   const tokens = times.size;
-  if (tokens === 0) return { tokens, seconds: 0, parts: [] };
+  if (tokens === 0) return { tokens, parts: [] };
   const typical = (part: PartName): number =>
     Math.max(0, median(part === "between" ? gaps : Array.from(times.values(), (token) => token[part])) ?? 0);
   const parts = PARTS.map((part) => ({ part, seconds: typical(part) }));
   const total = parts.reduce((sum, { seconds }) => sum + seconds, 0);
   return {
     tokens,
-    seconds: total,
     parts: parts.map((each) => ({ ...each, share: total === 0 ? 0 : each.seconds / total })),
   };
 }
