@@ -19,7 +19,7 @@ const runs = Number(values.runs);
 if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs: got ${values.runs}, expected 1 or more`);
 const child = `
 import { readFileSync, writeFileSync } from "node:fs";
-import { createEngine } from ${JSON.stringify(join(root, "main/node/engine/engine.ts"))};
+import { createEngine } from ${JSON.stringify(join(root, "main/engine/engine.ts"))};
 import { readSettings } from ${JSON.stringify(join(root, "main/node/settings.ts"))};
 const engine = createEngine({ settings: readSettings(process.env) });
 const signal = new AbortController().signal;

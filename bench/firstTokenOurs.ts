@@ -1,7 +1,7 @@
 // One process: open the file, tokenise, run the prompt, draw one token. bench/generation.ts bundles it and takes the time.
 import { openGguf } from "../main/formats/gguf/open.ts";
-import { loadAddon } from "../main/node/addon.ts";
-import { openFileSource } from "../main/node/fileByteSource.ts";
+import { loadAddon } from "../main/node/native/addon.ts";
+import { openFileSource } from "../main/node/files/fileByteSource.ts";
 import { GREEDY_DRAW } from "../main/runtime/generate.ts";
 import { openDecoder } from "../main/runtime/decoderModel.ts";
 import { createTokenizer } from "../main/tokenizer/tokenizer.ts";

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { buildSync } from "esbuild";
-import { createEngine } from "../main/node/engine/engine.ts";
+import { createEngine } from "../main/engine/engine.ts";
 import { readSettings } from "../main/node/settings.ts";
 import { median, quantile } from "../main/runtime/statistics.ts";
 import { root } from "./support/page.ts";

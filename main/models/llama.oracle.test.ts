@@ -14,7 +14,7 @@ import { dequantize } from "../formats/quant/dequantize.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
-import { openFileSource } from "../node/fileByteSource.ts";
+import { openFileSource } from "../node/files/fileByteSource.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import { opTable } from "../ops/index.ts";

@@ -2,8 +2,8 @@
  * The engine as a process of its own: Electron forks it as a utility process and hands it MessagePorts, `rlx serve` forks it as a
  * plain child and relays each socket's messages over the fork's channel.
  */
-import { createEngine, dataFolder } from "./engine/engine.ts";
-import { removeLeftovers } from "./leftovers.ts";
+import { createEngine, dataFolder } from "../engine/engine.ts";
+import { removeLeftovers } from "./files/leftovers.ts";
 import { serveChildChannel } from "./serve/childChannel.ts";
 import { endWithSupervisor } from "./serve/ending.ts";
 import { serveParentPort } from "./serve/parentPort.ts";

@@ -39,7 +39,7 @@ export interface MlxPlanHandle extends Disposable {
   weights(signal?: AbortSignal): Promise<readonly HeldWeight[]>;
 }
 
-/** The native MLX engine; main/node/mlxAddon.ts implements it over the addon. */
+/** The native MLX engine; main/node/native/mlxAddon.ts implements it over the addon. */
 export interface MlxEngine {
   readonly version: string;
   readonly device: "gpu" | "cpu";

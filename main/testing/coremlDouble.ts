@@ -1,9 +1,9 @@
 /** The Core ML bridge over the test double, for tests: built by setup where clang and x86-64 Linux allow it. */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { evaluateForDouble } from "../node/coreml/double.ts";
-import type { CoremlBridge, DoubleControls } from "../node/coreml/native.ts";
-import { loadCoreml } from "../node/coreml/native.ts";
+import { evaluateForDouble } from "../node/devices/coreml/double.ts";
+import type { CoremlBridge, DoubleControls } from "../node/devices/coreml/native.ts";
+import { loadCoreml } from "../node/devices/coreml/native.ts";
 
 export const doublePath = fileURLToPath(new URL("../../native/build-coreml/rlx_coreml.node", import.meta.url));
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { compile } from "../compiler/compile.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { Graph } from "../ir/graph.ts";
-import { openFileSource } from "../node/fileByteSource.ts";
+import { openFileSource } from "../node/files/fileByteSource.ts";
 import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../runtime/decoderModel.ts";
 import { openDecoder } from "../runtime/decoderModel.ts";

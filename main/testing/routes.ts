@@ -4,7 +4,7 @@ import { routeGraph } from "../backends/coreml/hybrid/route.ts";
 import type { PlanTarget } from "../backends/coreml/plan/target.ts";
 import { legalise } from "../compiler/legalise.ts";
 import type { Graph } from "../ir/graph.ts";
-import { coremlEntry } from "../node/engine/routes.ts";
+import { coremlEntry } from "../engine/models/routes.ts";
 import { opTable } from "../ops/index.ts";
 
 type Named = Pick<PlanTarget, "units" | "profile" | "context">;

@@ -13,8 +13,8 @@ import type { Graph, Value } from "../ir/graph.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
-import { loadAddon } from "../node/addon.ts";
-import { openFileSource } from "../node/fileByteSource.ts";
+import { loadAddon } from "../node/native/addon.ts";
+import { openFileSource } from "../node/files/fileByteSource.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { runBench } from "../runtime/bench.ts";
 import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
@@ -98,7 +98,7 @@ function images(): Graph {
 let done = 0;
 let refused = 0;
 
-/** Windows of all shapes; that the numbers are right is for main/node/windows.native.test.ts. */
+/** Windows of all shapes; that the numbers are right is for main/backends/cpu/windows.native.test.ts. */
 async function runWindows(engine: CpuEngine): Promise<void> {
   for (let seed = 1; seed <= 60; seed++) {
     const { graph, inputs } = randomWindowCase(seed);

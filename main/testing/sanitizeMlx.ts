@@ -8,7 +8,7 @@ import type { Graph } from "../ir/graph.ts";
 import type { PackedType } from "../ir/dtype.ts";
 import type { TensorType } from "../ir/type.ts";
 import { tensor } from "../ir/type.ts";
-import { loadMlx } from "../node/mlxAddon.ts";
+import { loadMlx } from "../node/native/mlxAddon.ts";
 import { compile } from "../compiler/compile.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";

@@ -3,7 +3,7 @@ import { BlobPlan } from "../backends/coreml/blob.ts";
 import type { MilFunction, MilOperation, MilOpset } from "../backends/coreml/mil/types.ts";
 import { tensorType } from "../backends/coreml/mil/types.ts";
 import { writePackage } from "../backends/coreml/package.ts";
-import { packageWriter } from "../node/packageDirectory.ts";
+import { packageWriter } from "../node/files/packageDirectory.ts";
 
 const SHAPE = [2, 200];
 const half = tensorType("fp16", SHAPE);

@@ -16,6 +16,7 @@ const layers = [
   "main/compiler",
   "main/runtime",
   "main/training",
+  "main/engine",
   "main/node",
   "main/testing",
 ];
@@ -39,6 +40,7 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/runtime": [...above("main/runtime"), "main/contract", ...top, ...portable, "zod"],
   "main/training": [...above("main/training"), "main/contract", ...top, ...portable, "zod"],
   "main/contract": ["main/ir", ...above("main/ir"), "main/formats", ...top, ...portable],
+  "main/engine": [...above("main/node"), ...top, "electron", "react", "commander", "vitest"],
   "main/node": [...above("main/node"), ...top, "electron", "react", "vitest"],
   "main/testing": [...top, "electron", "react", "commander"],
   renderer: ["main/ir", ...above("main/ir"), "main/formats", "app", "e2e", "scripts", "node:fs", "electron", "ws"],

@@ -11,7 +11,7 @@ import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { specialize } from "../../ir/specialize.ts";
-import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
+import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import type { AnyOp, Sample } from "../../ops/defineOp.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { expandOps } from "../../ops/expand.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { dequantize } from "../../formats/quant/dequantize.ts";
 import type { ElementType } from "../../ir/dtype.ts";
-import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
+import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import { ggmlDequantize, ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { BlobPlan } from "./blob.ts";
 import type { Flexibility } from "./interface.ts";

@@ -10,7 +10,7 @@ import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph, Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
-import { packageReader, packageWriter } from "../../node/packageDirectory.ts";
+import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../ops/index.ts";
 import { oracleMissing, validatePackage } from "../../testing/oracle.ts";

@@ -1,6 +1,6 @@
 /**
  * The native CPU engine as portable code sees it: handles for weights, plans and sessions, and runs that never block.
- * main/node/addon.ts implements it over the addon; nothing else does.
+ * main/node/native/addon.ts implements it over the addon; nothing else does.
  */
 import type { DType, ElementType } from "../../ir/dtype.ts";
 

@@ -1,6 +1,6 @@
 /**
  * The MLX engine as portable code sees it: plans over mapped weight files, sessions, and runs that never block.
- * main/node/mlxAddon.ts implements it over the addon; nothing else does.
+ * main/node/native/mlxAddon.ts implements it over the addon; nothing else does.
  */
 
 export const MLX_MODES = ["lazy", "eager", "compiled"] as const;

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openFileSink, openFileSource } from "../../node/fileByteSource.ts";
+import { openFileSink, openFileSource } from "../../node/files/fileByteSource.ts";
 import { ask, ggufRead, ggufReadTensor, numbersOf, oracleMissing } from "../../testing/oracle.ts";
 import type { OracleValue } from "../../testing/oracle.ts";
 import { randomFloats, seededRandom } from "../../testing/random.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { openFileSource } from "../../node/fileByteSource.ts";
+import { openFileSource } from "../../node/files/fileByteSource.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { collectGarbage } from "../../testing/collectGarbage.ts";
 import type { Attack } from "../../testing/hostileGguf.ts";

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { intervalName, roofOf } from "../../contract/views/run.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { counted } from "../words.ts";
+import { counted } from "../../engine/words.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
 import { figureText, phaseText } from "./output.ts";

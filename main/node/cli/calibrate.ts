@@ -4,11 +4,11 @@ import { cpuDevice } from "../../runtime/cpuDevice.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { DeviceNeed } from "../../runtime/calibration.ts";
 import { mlxDevice } from "../../runtime/mlxDevice.ts";
-import { loadAddon } from "../addon.ts";
+import { loadAddon } from "../native/addon.ts";
 import { BUILD_HASH } from "../buildHash.ts";
-import { calibrations } from "../calibrations.ts";
-import { chipTitle } from "../engine/machineInfo.ts";
-import { findMlxEngine } from "../mlxAddon.ts";
+import { calibrations } from "../cache/calibrations.ts";
+import { chipTitle } from "../machine/machineInfo.ts";
+import { findMlxEngine } from "../native/mlxAddon.ts";
 import { readSettings } from "../settings.ts";
 import type { Command } from "./client.ts";
 

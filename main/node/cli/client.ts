@@ -7,9 +7,9 @@ import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Engine } from "../engine/engine.ts";
-import { createEngine } from "../engine/engine.ts";
-import { DEMO } from "../engine/offers.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { createEngine } from "../../engine/engine.ts";
+import { DEMO } from "../files/offers.ts";
 import { readSettings } from "../settings.ts";
 import type { Output } from "./output.ts";
 

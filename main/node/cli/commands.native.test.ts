@@ -25,7 +25,7 @@ import { CLI_BUNDLE, requireCommandLine, rlx, startRlx } from "../../testing/rlx
 import { reasonNotFound } from "../../testing/skipping.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { WINDOW_FLAGS } from "../../testing/windowFlags.ts";
-import { findMlxEngine } from "../mlxAddon.ts";
+import { findMlxEngine } from "../native/mlxAddon.ts";
 import { INTERRUPTED } from "./output.ts";
 
 const noMlx = reasonNotFound(findMlxEngine());

@@ -1,5 +1,5 @@
 /** `rlx doctor`: what this machine has, what is missing and how to get it. */
-import type { Engine } from "../engine/engine.ts";
+import type { Engine } from "../../engine/engine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { oneOf } from "./client.ts";

@@ -11,11 +11,11 @@ import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
-import { cacheFolder } from "../diskStore.ts";
-import { DEMO } from "../engine/offers.ts";
-import { makeFolder } from "../makeFolder.ts";
+import { cacheFolder } from "../cache/diskStore.ts";
+import { DEMO } from "../files/offers.ts";
+import { makeFolder } from "../files/makeFolder.ts";
 import { readSettings } from "../settings.ts";
-import { counted } from "../words.ts";
+import { counted } from "../../engine/words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
 interface SamplingOptions extends CommonOptions {

@@ -1,11 +1,11 @@
 /** `rlx score` and `rlx tokenize`. */
 import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { OpenModel } from "../engine/openModel.ts";
+import type { OpenModel } from "../../engine/models/openModel.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
 import { noteReference } from "./output.ts";
-import { counted } from "../words.ts";
+import { counted } from "../../engine/words.ts";
 import { readText, textOrBytes } from "./text.ts";
 
 interface TextOptions extends CommonOptions {

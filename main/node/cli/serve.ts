@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { openFileSource } from "../fileByteSource.ts";
+import { openFileSource } from "../files/fileByteSource.ts";
 import { startServer } from "../serve/server.ts";
 import { requireName, wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";

@@ -3,11 +3,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { PlannedRoute } from "../../contract/views/route.ts";
-import type { Answer } from "../coreml/verify.ts";
-import { verify } from "../coreml/verify.ts";
+import type { Answer } from "../devices/coreml/verify.ts";
+import { verify } from "../devices/coreml/verify.ts";
 import type { Command } from "./client.ts";
 import { openModel, targetOf } from "./client.ts";
-import { makeFolder } from "../makeFolder.ts";
+import { makeFolder } from "../files/makeFolder.ts";
 
 const UNITS = ["cpu-ane", "all", "cpu-gpu", "cpu"] as const;
 

@@ -4,7 +4,7 @@ import { CONNECTION_ID } from "../../contract/frames.ts";
 import type { PortInbox } from "../../contract/port.ts";
 import { createInbox } from "../../contract/port.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
-import type { Connectable } from "../engine/connection.ts";
+import type { Connectable } from "../../engine/connection.ts";
 import type { FromEngine } from "./messages.ts";
 import { isToEngine } from "./messages.ts";
 

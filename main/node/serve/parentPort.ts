@@ -3,7 +3,7 @@
  * nothing outside app/ may import Electron.
  */
 import { createInbox } from "../../contract/port.ts";
-import type { Connectable } from "../engine/connection.ts";
+import type { Connectable } from "../../engine/connection.ts";
 
 interface ShellPort {
   postMessage(message: unknown): void;

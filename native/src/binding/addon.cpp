@@ -1,4 +1,4 @@
-// The addon's face: main/node/addon.ts has the same list with types. Long work goes to the lane; what stays here is
+// The addon's face: main/node/native/addon.ts has the same list with types. Long work goes to the lane; what stays here is
 // short (opening, sizes, conversions of one tensor).
 #include <napi.h>
 
@@ -16,7 +16,7 @@
 namespace rlx::binding {
 namespace {
 
-// Raised when a function here changes its meaning; main/node/addon.ts holds the same number.
+// Raised when a function here changes its meaning; main/node/native/addon.ts holds the same number.
 constexpr int kAbi = 5;
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {

@@ -1,4 +1,4 @@
-// JavaScript values to C++ and back. What JavaScript passes was typed by main/node/addon.ts, but is checked again here:
+// JavaScript values to C++ and back. What JavaScript passes was typed by main/node/native/addon.ts, but is checked again here:
 // a wrong type is INPUT_ARGUMENT, never undefined behaviour.
 #pragma once
 

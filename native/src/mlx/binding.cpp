@@ -1,4 +1,4 @@
-// The face of the MLX addon: main/node/mlxAddon.ts has the same list with types. Everything that touches MLX runs on the
+// The face of the MLX addon: main/node/native/mlxAddon.ts has the same list with types. Everything that touches MLX runs on the
 // engine's own thread, the end of sessions and plans too.
 #include <napi.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace rlx::binding;
 
-// Raised when a function here changes its meaning; main/node/mlxAddon.ts holds the same number.
+// Raised when a function here changes its meaning; main/node/native/mlxAddon.ts holds the same number.
 constexpr int kAbi = 2;
 
 Napi::Value functions(const Napi::CallbackInfo& info) {

@@ -11,7 +11,7 @@ import type { HostTensor } from "../../../ir/hostTensor.ts";
 import { hostTensor } from "../../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../../ir/type.ts";
 import { demoGraph, STEPS, WIDTH } from "../../../models/demo.ts";
-import { packageReader, packageWriter } from "../../../node/packageDirectory.ts";
+import { packageReader, packageWriter } from "../../../node/files/packageDirectory.ts";
 import { evaluate } from "../../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../../ops/index.ts";
 import {

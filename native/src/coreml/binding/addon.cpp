@@ -1,5 +1,5 @@
 // The bridge as a Node addon. Values are checked here, work happens on other threads, errors carry their codes. The whole face
-// in types: main/node/coreml/native.ts.
+// in types: main/node/devices/coreml/native.ts.
 #include <napi.h>
 
 #include <cmath>

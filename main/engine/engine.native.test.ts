@@ -1,0 +1,425 @@
+/** Every call and stream of the contract over a real engine, each answer checked against its schema. */
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "../contract/client.ts";
+import { contract } from "../contract/contract.ts";
+import { createPortPair } from "../contract/port.ts";
+import type { TargetSpec } from "../contract/views/common.ts";
+import type { Overview } from "../contract/views/model.ts";
+import { PASSES } from "../passes/pipeline.ts";
+import { writeTinyGguf } from "../testing/tinyGguf.ts";
+import type { Harness } from "./engineHarness.ts";
+import { engineHarness } from "./engineHarness.ts";
+
+const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "all", profile: "auto", context: 512 };
+const PHASES = ["decode", "prefill"] as const;
+const COMPLETION = { kind: "completion", text: "the thing" } as const;
+
+let harness: Harness;
+let file: string;
+beforeAll(async () => {
+  harness = await engineHarness();
+  file = join(harness.folder, "tiny.gguf");
+  await writeTinyGguf(file);
+});
+afterAll(() => harness.done());
+
+const openPath = (path = file): Promise<Overview> =>
+  harness.client.call("model.open", { source: { kind: "path", path } });
+const openOffer = (id: string): Promise<Overview> =>
+  harness.client.call("model.open", { source: { kind: "offer", id } });
+const close = (model: string): Promise<unknown> => harness.client.call("model.close", { model });
+
+describe("the engine about itself", () => {
+  it("answers who it is, how it is, and what it finds", async () => {
+    const { client } = harness;
+    const info = await client.call("engine.info", {});
+    expect(info.devices.find(({ id }) => id === "cpu")?.available).toBe(true);
+    expect(info.offers.map(({ id }) => id)).toEqual(expect.arrayContaining(["header-only-1b", "demo-hybrid"]));
+    expect((await client.call("engine.status", {})).engineBytes).toBeGreaterThan(1e6);
+    const { checks } = await client.call("doctor.run", {});
+    expect(checks.find(({ title }) => title === "Native engine")?.state).toBe("ok");
+    expect(checks.map(({ title }) => title)).toEqual(expect.arrayContaining(["Memory", "Sample model"]));
+    const targets = await client.call("targets.list", {});
+    expect(targets.chips.map(({ id }) => id)).toContain(targets.initial.chip);
+  });
+
+  it("remembers what was opened and forgets it when told", async () => {
+    const { client } = harness;
+    await client.call("recents.add", { path: file });
+    expect((await client.call("recents.list", {})).recents.map(({ path }) => path)).toContain(file);
+    await client.call("recents.remove", { path: file });
+    expect((await client.call("recents.list", {})).recents).toEqual([]);
+  });
+});
+
+describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
+  let overview: Overview;
+  const model = (): string => overview.model;
+  beforeAll(async () => {
+    overview = name === "tiny file" ? await openPath() : await openOffer(name);
+  });
+  afterAll(() => close(model()));
+
+  it("has an overview for any context and target", async () => {
+    const again = await harness.client.call("model.overview", { model: model(), context: 1024, target: TARGET });
+    expect(again).toMatchObject({ model: model(), title: overview.title, target: { chip: "m4" } });
+    expect(again.canGraph.ok).toBe(true);
+    expect(again.canRun.ok).toBe(name !== "header-only-1b");
+  });
+
+  it("lists its metadata and tensors", async () => {
+    const { client } = harness;
+    if (name === "demo-hybrid") {
+      const noFile = { code: "INPUT_ARGUMENT" };
+      await expect(client.call("model.metadata", { model: model() })).rejects.toMatchObject(noFile);
+      await expect(client.call("model.metadataValue", { model: model(), key: "a" })).rejects.toMatchObject(noFile);
+      await expect(client.call("model.tensors", { model: model() })).rejects.toMatchObject(noFile);
+      return;
+    }
+    const metadata = await client.call("model.metadata", { model: model(), query: "block_count" });
+    expect(metadata.matched).toBe(1);
+    const key = metadata.rows[0]?.key ?? "";
+    expect((await client.call("model.metadataValue", { model: model(), key })).items).toEqual([
+      name === "tiny file" ? "2" : "16",
+    ]);
+    const tensors = await client.call("model.tensors", { model: model(), sort: "bytes", descending: true, limit: 3 });
+    expect(tensors.rows[0]?.name).toBe("token_embd.weight");
+    expect(tensors.total).toBe(overview.file?.tensorCount);
+  });
+
+  it.each(PHASES)("has graphs, overlays, nodes, passes and texts of %s", async (phase) => {
+    const { client } = harness;
+    const stages = [{ kind: "initial" }, { kind: "pass", index: 1 }, { kind: "legal", target: TARGET }] as const;
+    for (const stage of stages) {
+      const key = { model: model(), stage, phase };
+      const graph = await client.call("graph.get", key);
+      expect(graph.nodeCount).toBeGreaterThan(10);
+      expect(graph.nodes.id).toHaveLength(graph.nodeCount);
+      expect(graph.edges.start).toHaveLength(graph.nodeCount + 1);
+      expect(graph.edges.start[graph.nodeCount]).toBe(graph.edgeCount);
+      for (const kind of ["device", "segment", "time", "bytes", "type"] as const) {
+        const overlay = await client.call("graph.overlay", { key, kind, target: TARGET });
+        expect(overlay.values).toHaveLength(graph.nodeCount);
+      }
+      for (const node of [0, graph.nodeCount >> 1, graph.nodeCount - 1])
+        expect((await client.call("graph.node", { key, node, target: TARGET })).node).toBe(node);
+      await expect(client.call("graph.node", { key, node: graph.nodeCount })).rejects.toMatchObject({
+        code: "INPUT_ARGUMENT",
+      });
+      const text = await client.call("text.page", { key, language: "rlx-ir", target: TARGET, lines: 10 });
+      expect(text.text.split("\n").length).toBeLessThanOrEqual(11);
+    }
+    const mil = await client.call("text.page", {
+      key: { model: model(), stage: { kind: "legal", target: TARGET }, phase },
+      language: "mil",
+      target: TARGET,
+    });
+    expect(mil.totalLines).toBeGreaterThan(10);
+    const { passes } = await client.call("passes.list", { model: model(), phase, target: TARGET });
+    expect(passes.map(({ name }) => name)).toEqual(PASSES.map(({ name }) => name));
+    const changed = passes.find((pass) => pass.changed);
+    for (const index of [passes[0]?.index, changed?.index].filter((each) => each !== undefined)) {
+      const diff = await client.call("passes.diff", { model: model(), phase, target: TARGET, index });
+      expect(diff.index).toBe(index);
+    }
+  });
+
+  it.each(PHASES)("leads from an op of %s to its own lines of MIL, in every stage", async (phase) => {
+    const { client } = harness;
+    for (const stage of [{ kind: "initial" }, { kind: "legal", target: TARGET }] as const) {
+      const key = { model: model(), stage, phase };
+      const graph = await client.call("graph.get", key);
+      const lowered: number[] = [];
+      for (let node = graph.nodeCount - 1; node >= 0 && lowered.length < 3; node -= 5) {
+        const view = await client.call("graph.node", { key, node, target: TARGET });
+        for (const input of view.inputs) expect(input.label).not.toMatch(/^in \d/);
+        if (view.mil === null || view.routed === null) continue;
+        lowered.push(node);
+        const page = await client.call("text.page", {
+          key,
+          language: "mil",
+          target: TARGET,
+          lines: 50,
+          around: view.routed,
+        });
+        const line = page.text.split("\n")[page.nodes.indexOf(view.routed)] ?? "";
+        expect(page.nodes).toContain(view.routed);
+        expect(line).toContain(" = ");
+        // Every operator that is named stands in the text that is shown.
+        for (const name of view.mil.operations.slice(0, 10)) expect(view.mil.text).toContain(`${name}(`);
+      }
+      expect(lowered.length).toBeGreaterThan(0);
+    }
+  });
+
+  it.each(PHASES)("is routed for %s, with segments that cover the work", async (phase) => {
+    const { client } = harness;
+    const route = await client.call("route.get", { model: model(), target: TARGET, phase });
+    expect(route.segments.length).toBeGreaterThan(0);
+    expect(route.devices.reduce((sum, { workShare }) => sum + workShare, 0)).toBeCloseTo(1, 3);
+    const targets = [TARGET, { ...TARGET, units: "cpu" as const }];
+    const { rows } = await client.call("route.compare", { model: model(), phase, targets });
+    expect(rows).toHaveLength(2);
+    expect(rows[1]?.devices.filter(({ ops }) => ops > 0).map(({ device }) => device)).not.toContain("ane");
+  });
+
+  it("says whether it can be exported, and how", async () => {
+    if (name === "demo-hybrid") {
+      expect(overview.canExport.ok).toBe(false);
+      return;
+    }
+    const plan = await harness.client.call("export.plan", { model: model(), target: TARGET });
+    expect(plan.functions.length).toBe(2);
+    expect(plan.can.ok).toBe(name === "tiny file");
+  });
+});
+
+describe("running", () => {
+  it("chats with the file's template, and completes with tokens and statistics", async () => {
+    const { client, all } = harness;
+    const { model } = await openPath();
+    const messages = [{ role: "user" as const, content: "hello" }];
+    const template = await client.call("chat.template", { model, messages });
+    expect(template).toMatchObject({ origin: "file", rendered: "user: hello\nassistant: " });
+    const chat = await all("run.start", { model, prompt: { kind: "chat", messages }, maxTokens: 4 });
+    expect(chat.find((item) => item.kind === "start")).toMatchObject({ promptText: "user: hello\nassistant: " });
+    for (const device of ["cpu", "coreml-sim"] as const) {
+      const greedy = { temperature: 0 };
+      const items = await all("run.start", { model, device, prompt: COMPLETION, maxTokens: 6, sampling: greedy });
+      const done = items.at(-1);
+      expect(done).toMatchObject({ kind: "done" });
+      expect(items.filter((item) => item.kind === "token").length).toBeGreaterThan(0);
+    }
+    await close(model);
+  });
+
+  it("refuses a second run of the same model while one answers", async () => {
+    const { client, all } = harness;
+    const { model } = await openPath();
+    const first = client.stream("run.start", { model, prompt: COMPLETION, maxTokens: 4000 });
+    for await (const item of first) {
+      if (item.kind !== "token") continue;
+      await expect(all("run.start", { model, prompt: COMPLETION, maxTokens: 1 })).rejects.toMatchObject({
+        code: "HANDLE_BUSY",
+      });
+      break;
+    }
+    await close(model);
+  });
+
+  it("measures and profiles", async () => {
+    const { all } = harness;
+    const { model } = await openPath();
+    const bench = await all("bench.run", { model, promptTokens: 8, generateTokens: 4, repeats: 2, warmup: 1 });
+    const measured = bench.at(-1);
+    expect(measured?.kind === "done" && measured.tests.map(({ samples }) => samples.length)).toEqual([2, 2]);
+    const profile = (await all("profile.run", { model, promptTokens: 8, generateTokens: 4 })).at(-1);
+    expect(profile?.kind === "done" && profile.profile.slices.start.length).toBeGreaterThan(20);
+    await close(model);
+  });
+
+  it("runs the demo graph through its parts and agrees with the reference", async () => {
+    const { model } = await openOffer("demo-hybrid");
+    const run = await harness.client.call("hybrid.run", { model, target: TARGET });
+    expect(run.segments.some(({ device }) => device === "host")).toBe(true);
+    expect(run.agreement.relativeRms.value).toBeLessThan(0.02);
+    await close(model);
+  });
+
+  it("exports a package with a report of every weight", async () => {
+    const { model } = await openPath();
+    const path = join(harness.folder, "tiny.mlpackage");
+    const plan = await harness.client.call("export.plan", { model, target: TARGET });
+    const done = (await harness.all("export.start", { model, target: TARGET, path })).at(-1);
+    expect(done?.kind === "done" && done.weights.length).toBe(24);
+    // The window shows both, one after the other.
+    expect(done?.kind === "done" && done.bytes).toBe(plan.bytes.value);
+    expect(existsSync(join(path, "Manifest.json"))).toBe(true);
+    await expect(harness.all("export.start", { model, target: TARGET, path })).rejects.toMatchObject({
+      code: "INPUT_ARGUMENT",
+    });
+    await close(model);
+  });
+});
+
+it("waits at its end for work whose window has gone already", async () => {
+  const { engine, folder, done } = await engineHarness();
+  const [window, served] = createPortPair();
+  engine.connect(served);
+  const client = createClient(contract, window);
+  const path = join(folder, "slow.gguf");
+  await writeTinyGguf(path, { layers: 96 });
+  const { model } = await client.call("model.open", { source: { kind: "path", path } });
+  const items = client.stream("export.start", { model, target: TARGET, path: join(folder, "left.mlpackage") });
+  for (let kind = ""; kind !== "progress";) kind = (await items.next()).value?.kind ?? "progress";
+  const packages = async (): Promise<string[]> =>
+    (await readdir(folder)).filter((name) => name.includes("left.mlpackage"));
+  expect(await packages()).toHaveLength(1);
+  items.next().catch(() => undefined);
+  window.close("the window is closed");
+  // The other side has heard of it before this goes on.
+  await Promise.resolve();
+  await engine.dispose();
+  expect(await packages()).toEqual([]);
+  await done();
+});
+
+/** How soon is measured in cancel.native.test.ts. */
+describe("cancelling", () => {
+  it("ends a run with its last report", async () => {
+    const { model } = await openPath();
+    const abort = new AbortController();
+    let last: unknown;
+    const run = harness.client.stream(
+      "run.start",
+      { model, prompt: COMPLETION, maxTokens: 4000, sampling: { temperature: 1 } },
+      { signal: abort.signal },
+    );
+    for await (const item of run) {
+      if (item.kind === "token") abort.abort();
+      last = item;
+    }
+    expect(last).toMatchObject({ kind: "done", reason: "cancelled" });
+    await close(model);
+  });
+
+  it.each(["bench", "profile", "export"] as const)("ends a %s and leaves the model usable", async (what) => {
+    const { model } = await openPath();
+    const abort = new AbortController();
+    const path = join(harness.folder, `cancelled-${what}.mlpackage`);
+    const streams = {
+      bench: () => harness.client.stream("bench.run", { model, repeats: 1000 }, { signal: abort.signal }),
+      profile: () =>
+        harness.client.stream(
+          "profile.run",
+          { model, promptTokens: 2000, generateTokens: 2000 },
+          { signal: abort.signal },
+        ),
+      export: () => harness.client.stream("export.start", { model, target: TARGET, path }, { signal: abort.signal }),
+    };
+    const consume = async (): Promise<void> => {
+      for await (const item of streams[what]()) {
+        void item;
+        abort.abort();
+      }
+    };
+    await expect(consume()).rejects.toMatchObject({ code: "CANCELLED" });
+    expect(existsSync(path)).toBe(false);
+    const after = await harness.all("run.start", { model, prompt: COMPLETION, maxTokens: 1 });
+    expect(after.at(-1)).toMatchObject({ kind: "done" });
+    expect((await harness.client.call("engine.status", {})).jobs).toEqual([]);
+    await close(model);
+  });
+});
+
+describe("handles", () => {
+  it("of closed models are unknown", async () => {
+    const { client, all } = harness;
+    const { model } = await openPath();
+    await close(model);
+    const unknown = { code: "HANDLE_UNKNOWN" };
+    await expect(client.call("model.overview", { model })).rejects.toMatchObject(unknown);
+    await expect(all("run.start", { model, prompt: COMPLETION })).rejects.toMatchObject(unknown);
+    await expect(close(model)).rejects.toMatchObject(unknown);
+  });
+});
+
+describe("a file dropped in a browser", () => {
+  /** What the window does: gives the ranges that are asked for. */
+  async function drop(bytes: Uint8Array, name: string, eachTakes = 0): Promise<Overview> {
+    const { client } = harness;
+    let need = await client.call("header.begin", { name, size: bytes.byteLength });
+    while (need.kind === "more") {
+      await new Promise((resolve) => setTimeout(resolve, eachTakes));
+      need = await client.call("header.feed", {
+        header: need.header,
+        offset: need.offset,
+        bytes: bytes.subarray(need.offset, need.offset + need.length),
+      });
+    }
+    return client.call("model.open", { source: { kind: "header", header: need.header } });
+  }
+
+  it("opens by its header, is not found elsewhere, and runs once it was sent", async () => {
+    const { client } = harness;
+    const bytes = new Uint8Array(await readFile(file));
+    const overview = await drop(bytes, "elsewhere.gguf");
+    const { model } = overview;
+    expect(overview.canRun).toMatchObject({ ok: false, offer: "locate-or-upload" });
+    expect((await client.call("model.locate", { model })).path).toBeNull();
+
+    const { upload, chunkBytes } = await client.call("upload.begin", {
+      name: "elsewhere.gguf",
+      size: bytes.byteLength,
+    });
+    await expect(client.call("upload.finish", { upload })).rejects.toMatchObject({ code: "INPUT_TRUNCATED" });
+    for (let offset = 0; offset < bytes.byteLength; offset += chunkBytes)
+      await client.call("upload.chunk", { upload, offset, bytes: bytes.subarray(offset, offset + chunkBytes) });
+    await client.call("upload.finish", { upload });
+    const attached = await client.call("model.attach", { model, source: { kind: "upload", upload } });
+    expect(attached).toMatchObject({ model, canRun: { ok: true } });
+    const run = await harness.all("run.start", { model, prompt: COMPLETION, maxTokens: 2 });
+    expect(run.at(-1)).toMatchObject({ kind: "done" });
+    await close(model);
+  });
+
+  it("says how long the reading took, not only its end", async () => {
+    const { model, file: view } = await drop(new Uint8Array(await readFile(file)), "slow.gguf", 40);
+    expect(view?.openedIn).toMatchObject({ unit: "seconds", truth: "measured" });
+    // Timers may fire a millisecond early.
+    expect(view?.openedIn.value).toBeGreaterThan(0.038);
+    await close(model);
+  });
+
+  it("is found in a folder that is named", async () => {
+    const { client } = harness;
+    const { model } = await drop(new Uint8Array(await readFile(file)), "tiny.gguf");
+    const found = await client.call("model.locate", { model, folder: harness.folder });
+    expect(found.path).toBe(file);
+    const attached = await client.call("model.attach", { model, source: { kind: "path", path: file } });
+    expect(attached.canRun.ok).toBe(true);
+    await close(model);
+  });
+
+  it("can be taken back half-way, and a wrong range is refused", async () => {
+    const { client } = harness;
+    const { upload } = await client.call("upload.begin", { name: "x.gguf", size: 100 });
+    await expect(client.call("upload.chunk", { upload, offset: 50, bytes: new Uint8Array(10) })).rejects.toMatchObject({
+      code: "INPUT_ARGUMENT",
+    });
+    await client.call("upload.cancel", { upload });
+    await expect(client.call("upload.finish", { upload })).rejects.toMatchObject({ code: "HANDLE_UNKNOWN" });
+  });
+});
+
+describe.each([
+  ["another architecture", { architecture: "mamba" }, /mamba/],
+  ["a mixture of experts", { experts: 8 }, /expert/i],
+] as const)("%s", (what, shape, names) => {
+  it("is named in a sentence, and what needs no graph still works", async () => {
+    const { client } = harness;
+    const path = join(harness.folder, `${what.replaceAll(" ", "-")}.gguf`);
+    await writeTinyGguf(path, shape);
+    const overview = await openPath(path);
+    expect(overview.canGraph.ok).toBe(false);
+    expect(overview.canGraph.ok ? "" : overview.canGraph.sentence).toMatch(names);
+    expect(overview.canRun.ok).toBe(false);
+    const facts = Object.fromEntries(overview.facts.map(({ label, value }) => [label, value]));
+    expect(facts).toMatchObject({ "layers × width": "2 × 64", context: "4096", vocabulary: "258 BPE qwen2" });
+    expect(`${facts["architecture"]} ${facts["experts"]} experts`).toMatch(names);
+    expect(facts).toMatchObject({ "feed-forward": "128", heads: "4", "kv heads": "2", "head size": "16" });
+    // 2 layers × 2 × 2 heads × 16 numbers × 2 bytes a token.
+    expect(overview.fit?.rows[1]?.value.value).toBe((overview.fit?.context ?? 0) * 256);
+    expect(overview.speed).toBeNull();
+    const { model } = overview;
+    expect((await client.call("model.tensors", { model })).total).toBe(24);
+    expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);
+    await expect(
+      client.call("graph.get", { model, stage: { kind: "initial" }, phase: "decode" }),
+    ).rejects.toMatchObject({ code: "UNSUPPORTED_ARCHITECTURE" });
+    await close(model);
+  });
+});

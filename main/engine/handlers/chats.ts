@@ -1,0 +1,51 @@
+/** From what a person says to the tokens a model reads: the file's own template, or the text as it is. */
+import type { TemplateView } from "../../contract/views/run.ts";
+import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
+import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import type { ChatMessage, ChatSupport } from "../../tokenizer/chatTemplate.ts";
+import { chatSupport, encodeRendered } from "../../tokenizer/chatTemplate.ts";
+import type { OpenModel } from "../models/openModel.ts";
+
+export type Prompt =
+  | { readonly kind: "chat"; readonly messages: readonly ChatMessage[] }
+  | { readonly kind: "completion"; readonly text: string };
+
+export interface PromptTokens {
+  readonly text: string;
+  readonly ids: Int32Array;
+}
+
+const supportOf = (model: OpenModel): ChatSupport =>
+  model.cached("chat support", () => chatSupport(model.requireFile("chat"), model.tokenizer));
+
+export function promptOf(model: OpenModel, prompt: Prompt): PromptTokens {
+  if (prompt.kind === "completion") return { text: prompt.text, ids: model.tokenizer.encode(prompt.text) };
+  const support = supportOf(model);
+  if (support.kind === "none") {
+    // What cannot run at all has no use for a completion either.
+    requireArchitecture(model.requireFile("chat"));
+    throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
+  }
+  const text = support.template.render(prompt.messages);
+  return { text, ids: encodeRendered(model.tokenizer, text) };
+}
+
+export function templateView(model: OpenModel, messages: readonly ChatMessage[] | null): TemplateView {
+  let support: ChatSupport;
+  try {
+    support = supportOf(model);
+  } catch (error) {
+    return { origin: null, sentence: toWireError(error).message, source: "", rendered: null };
+  }
+  if (support.kind === "none") return { origin: null, sentence: support.sentence, source: "", rendered: null };
+  const { template } = support;
+  return {
+    origin: template.origin,
+    sentence:
+      template.origin === "file"
+        ? "The file's own template."
+        : "The file has no template; its vocabulary knows ChatML, so that is used.",
+    source: template.source,
+    rendered: messages === null ? null : template.render(messages),
+  };
+}

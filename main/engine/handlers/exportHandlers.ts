@@ -1,0 +1,230 @@
+/** The plan of an export, and the export itself as a stream of progress that ends in its report. */
+import { stat, statfs } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, extname, join, resolve } from "node:path";
+import type { ExportPreview, ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
+import { previewInSteps } from "../../backends/coreml/export.ts";
+import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
+import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { ExportPlan } from "../../contract/views/export.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Note } from "../../node/files/leftovers.ts";
+import { during } from "../during.ts";
+import type { CpuAccess } from "../devices.ts";
+import { exportModel, exportRequest } from "../models/exporting.ts";
+import { figure } from "../measure/forecast.ts";
+import { overviewOf } from "./inspectHandlers.ts";
+import type { Jobs } from "../jobs.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import type { OpenModel } from "../models/openModel.ts";
+import { planTarget } from "../models/routes.ts";
+import { phaseItem } from "./runHandlers.ts";
+import { diskSize } from "../views/overviewView.ts";
+import type { Kind } from "../models/works.ts";
+import { inSlices, worksOf } from "../models/works.ts";
+
+/** One for each target that somebody looks at. */
+const PREVIEW: Kind<ExportPreview> = { name: "export preview", keep: 16 };
+
+type ExportItem = StreamItemOf<"export.start">;
+
+export interface ExportParts {
+  readonly store: ModelStore;
+  readonly cpu: CpuAccess;
+  readonly jobs: Jobs;
+  readonly flexibility: ShapeFlexibility;
+  readonly note: Note;
+}
+
+export function exportHandlers(parts: ExportParts): {
+  readonly calls: Pick<EngineHandlers["calls"], "export.plan">;
+  readonly streams: Pick<EngineHandlers["streams"], "export.start">;
+} {
+  return {
+    calls: {
+      "export.plan": ({ model, target }, { signal }) => exportPlan(parts, parts.store.get(model), target, signal),
+    },
+    streams: {
+      async *"export.start"({ model, target, path, overwrite }, { signal }) {
+        const started = performance.now();
+        const open = parts.store.get(model);
+        const where = await checkPath(path, overwrite);
+        const job = parts.jobs.start("export", open.description.title);
+        let work: Promise<unknown> = Promise.resolve();
+        try {
+          yield phaseItem("prepare", "Preparing the graph", started);
+          const steps = during<ExportProgress, ExportReport>((emit) => {
+            const exporting = exportModel(open, planTarget(open, target, "decode"), {
+              path: where,
+              engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
+              flexibility: parts.flexibility,
+              note: parts.note,
+              signal,
+              onProgress: emit,
+            });
+            work = exporting;
+            return exporting;
+          });
+          let next = await steps.next();
+          while (next.done !== true) {
+            const item = progressItem(next.value, started);
+            job.update(
+              item.kind === "phase" ? item.name : "writing",
+              item.kind === "progress" ? item.doneBytes / Math.max(1, item.totalBytes) : null,
+            );
+            yield item;
+            next = await steps.next();
+          }
+          yield doneItem(open, where, next.value);
+        } finally {
+          // Whoever leaves has cancelled it; what is half written goes before this counts as ended.
+          await work.catch(() => undefined);
+          job.end();
+        }
+      },
+    },
+  };
+}
+
+/** An absolute .mlpackage path in a folder that exists; what is there is replaced only when that was asked for. */
+async function checkPath(path: string, overwrite: boolean): Promise<string> {
+  const where = resolve(path);
+  if (extname(where) !== ".mlpackage")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where}: expected a name that ends in .mlpackage`, {
+      hint: "Core ML knows packages by that ending.",
+    });
+  const folder = await stat(dirname(where)).catch(() => undefined);
+  if (folder?.isDirectory() !== true)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[export] the folder ${dirname(where)} does not exist`, {
+      hint: "Create it first, or choose another.",
+    });
+  if (!overwrite && (await stat(where).catch(() => undefined)) !== undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where} exists already`, {
+      hint: "Choose another name, or ask to overwrite it.",
+      details: { exists: true },
+    });
+  return where;
+}
+
+function progressItem(
+  progress: ExportProgress,
+  started: number,
+): Extract<ExportItem, { readonly kind: "phase" | "progress" }> {
+  if (progress.kind === "phase") return phaseItem(progress.name, progress.sentence, started);
+  return { ...progress, elapsedSeconds: (performance.now() - started) / 1000 };
+}
+
+function doneItem(
+  model: OpenModel,
+  path: string,
+  report: ExportReport,
+): Extract<ExportItem, { readonly kind: "done" }> {
+  const bytes = report.weightBytes + report.modelBytes;
+  const source = model.file?.byteLength ?? report.sourceBytes;
+  return {
+    kind: "done",
+    path,
+    bytes,
+    ratioToSource: bytes / source,
+    seconds: figure(report.seconds, "seconds", "measured", "this export, once"),
+    functions: [...report.functions],
+    sentence: weightsSentence(report.weights),
+    weights: report.weights.map((weight) => ({
+      name: weight.name,
+      source: weight.type.toUpperCase(),
+      form: weight.form,
+      bitsPerWeight: weight.bitsPerWeight,
+      bytes: weight.storedBytes,
+      relativeRms: weight.rmsError,
+      note: weightNote(weight),
+    })),
+  };
+}
+
+/** One sentence on what the mapping cost, and one more where numbers were lost altogether. */
+export function weightsSentence(weights: ExportReport["weights"]): string {
+  const worst = Math.max(0, ...weights.map(({ rmsError }) => rmsError));
+  const error = worst === 0 ? "none" : `${(worst * 100).toPrecision(2)} %`;
+  const overflowed = weights.reduce((sum, weight) => sum + weight.overflowed, 0);
+  return [
+    `${weights.length} weights, largest error ${error}, measured on ${measuredRows(weights)}.`,
+    ...(overflowed === 0 ? [] : [`${overflowText(overflowed)}.`]),
+  ].join(" ");
+}
+
+/** Errors are those of sampled rows where no native engine was built, and there are more rows. */
+function measuredRows(weights: ExportReport["weights"]): string {
+  if (weights.every(({ rows, rowsMeasured }) => rowsMeasured === rows)) return "all elements";
+  const most = Math.max(...weights.map(({ rowsMeasured }) => rowsMeasured));
+  return `${most} rows of each at most, because no native engine was built`;
+}
+
+const overflowText = (count: number): string =>
+  `${count} ${count === 1 ? "element is" : "elements are"} too large for what the package stores`;
+
+export function weightNote({ fold, notFinite, overflowed }: ExportReport["weights"][number]): string | null {
+  const notes = [
+    ...(fold === 0 ? [] : [`scaled by 2^${fold} to keep small scales`]),
+    ...(notFinite === 0
+      ? []
+      : [`${notFinite} ${notFinite === 1 ? "element is" : "elements are"} not finite in the file`]),
+    ...(overflowed === 0 ? [] : [overflowText(overflowed)]),
+  ];
+  return notes.length === 0 ? null : notes.join("; ");
+}
+
+async function exportPlan(
+  { cpu, flexibility }: ExportParts,
+  model: OpenModel,
+  target: TargetSpec,
+  signal: AbortSignal,
+): Promise<ExportPlan> {
+  const can = overviewOf(model, target, cpu).canExport;
+  const folder = model.path === null ? homedir() : dirname(model.path);
+  const space = await statfs(folder).catch(() => undefined);
+  const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
+  const base = {
+    suggestedPath: join(folder, `${name}.mlpackage`),
+    sourceBytes: model.file?.byteLength ?? 0,
+    freeDiskBytes: space === undefined ? null : space.bavail * space.bsize,
+    can,
+  };
+  // A graph that cannot be made has no plan; `can` says why.
+  if (!can.ok && can.code !== "INPUT_ARGUMENT" && can.code !== "INPUT_NOT_FOUND")
+    return {
+      ...base,
+      bytes: figure(0, "bytes", "predicted", "no plan"),
+      functions: [],
+      forms: [],
+      sentence: can.sentence,
+    };
+  if (!model.file)
+    return {
+      ...base,
+      bytes: figure(0, "bytes", "predicted", "no plan"),
+      functions: [],
+      forms: [],
+      sentence: can.ok ? "" : can.sentence,
+    };
+  const plan = planTarget(model, target, "decode");
+  const preview = await worksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
+    inSlices(previewInSteps(await exportRequest(model, plan, own, flexibility)), own),
+  );
+  const bytes = preview.weightBytes + preview.modelBytes;
+  const functions = preview.functions.length === 1 ? "one function" : `${preview.functions.join(" and ")} sharing them`;
+  return {
+    ...base,
+    bytes: preview.exact
+      ? figure(bytes, "bytes", "exact", "weights and the program")
+      : figure(
+          bytes,
+          "bytes",
+          "predicted",
+          "weights and the program, to which what the weights hold may add some bytes",
+        ),
+    functions: [...preview.functions],
+    forms: preview.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
+    sentence: `${diskSize(bytes)}, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file: ${diskSize(preview.weightBytes)} of weights, ${functions}, and ${diskSize(preview.modelBytes)} of program.`,
+  };
+}

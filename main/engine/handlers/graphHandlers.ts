@@ -1,0 +1,195 @@
+/** The graph of a stage, one node of it, overlays over its nodes, the passes that made it, and its text. */
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import type { EngineHandlers } from "../../contract/contract.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
+import { isLeaf } from "../../ir/graph.ts";
+import { opTable } from "../../ops/index.ts";
+import { figure } from "../measure/forecast.ts";
+import type { StagedGraph } from "../models/graphs.ts";
+import { passRecords, stagedGraph } from "../models/graphs.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import type { OpenModel } from "../models/openModel.ts";
+import { legalGraph, planTarget, routeOf } from "../models/routes.ts";
+import { graphViewInSteps, stableIds, valueBytes } from "../views/graphView.ts";
+import { nodeView } from "../views/nodeView.ts";
+import type { Line } from "../views/textView.ts";
+import { irLines, milLines, passDiff, passView, textPage } from "../views/textView.ts";
+import type { Kind } from "../models/works.ts";
+import { inSlices, worksOf } from "../models/works.ts";
+
+const GRAPH_VIEW: Kind<GraphView> = { name: "graph view", keep: 6 };
+const TEXT: Kind<readonly Line[]> = { name: "text", keep: 4 };
+
+type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
+
+export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], GraphCalls> {
+  const staged = (model: OpenModel, key: GraphKey, signal: AbortSignal): Promise<StagedGraph> =>
+    stagedGraph(model, key, (target, phase) => legalGraph(model, target, phase, signal), initial.context, signal);
+  /** Targets of one context share a legal graph, and so its view. */
+  const shared = (model: OpenModel, { stage, phase }: GraphKey): string =>
+    stage.kind === "legal"
+      ? `legal ${phase} ${planTarget(model, stage.target, phase).context}`
+      : JSON.stringify([stage, phase]);
+  const view = async (asked: GraphKey, signal: AbortSignal): Promise<GraphView> => {
+    const model = store.get(asked.model);
+    const key = withinContext(model, asked);
+    const made = await worksOf(model).get(GRAPH_VIEW, shared(model, key), signal, async (own) => {
+      const { graph, bindings } = await staged(model, key, own);
+      return inSlices(graphViewInSteps(key, graph, opTable, bindings), own);
+    });
+    return { ...made, key };
+  };
+  return {
+    "graph.get": (key, { signal }) => view(key, signal),
+    "graph.node": async ({ key, node, target }, { signal }) => {
+      const model = store.get(key.model);
+      const { graph, bindings } = await staged(model, key, signal);
+      if (node >= graph.nodes.length)
+        throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
+      // The graph of a key serves every target of its context: the one that is named counts.
+      const asked = target ?? (key.stage.kind === "legal" ? key.stage.target : null);
+      const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
+      const routed = route === undefined ? undefined : sameNode(graph, node, route.graph);
+      const became = route === undefined ? [] : whatBecameOf(graph, node, route.graph);
+      return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed, became });
+    },
+    "graph.overlay": async ({ key, kind, target }, { signal }) => {
+      const model = store.get(key.model);
+      const { graph, bindings } = await staged(model, key, signal);
+      const route = isPredicted(kind) ? await routeOf(model, target, key.phase, signal) : undefined;
+      return overlay(key, kind, route, graph, bindings);
+    },
+    "passes.list": async ({ model, phase, precision }, { signal }) => {
+      const { records } = await passRecords(store.get(model), signal, precision);
+      const total = records.reduce((sum, record) => sum + record.milliseconds, 0) / 1000;
+      return {
+        model,
+        phase,
+        passes: records.map(passView),
+        total: figure(total, "seconds", "measured", "this run of the pipeline, once"),
+      };
+    },
+    "passes.diff": async ({ model, index, full }, { signal }) => {
+      const { records } = await passRecords(store.get(model), signal);
+      const record = records[index - 1];
+      if (!record)
+        throw new WorkbenchError("INPUT_ARGUMENT", `[passes] index: got ${index}, expected 1 to ${records.length}`);
+      return passDiff(record, index - 1, full);
+    },
+    "text.page": async ({ key, language, target, firstLine, around, lines }, { signal }) => {
+      const model = store.get(key.model);
+      if (language === "mil") {
+        const name = `mil ${JSON.stringify([target, key.phase])}`;
+        const route = await routeOf(model, target, key.phase, signal);
+        const all = await worksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
+        return textPage("mil", `MIL for ${route.title}`, all, { firstLine, around }, lines);
+      }
+      const all = await worksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
+        irLines((await staged(model, key, own)).graph),
+      );
+      return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, lines);
+    },
+  };
+}
+
+/** The key of the graph that there is: a model's own context bounds the one that was asked for. */
+function withinContext(model: OpenModel, key: GraphKey): GraphKey {
+  if (key.stage.kind !== "legal") return key;
+  const { context } = planTarget(model, key.stage.target, key.phase);
+  return { ...key, stage: { kind: "legal", target: { ...key.stage.target, context } } };
+}
+
+function stageTitle(key: GraphKey): string {
+  if (key.stage.kind === "legal") return `IR, legal for Core ML, ${key.phase}`;
+  const { precision = "f32" } = key.stage;
+  const floats = precision === "f32" ? "" : `, ${precision} precision`;
+  return `${key.stage.kind === "initial" ? "IR as built" : `IR after pass ${key.stage.index}`}${floats}`;
+}
+
+/** The node of another stage that stands for the same operation of the model. */
+function sameNode(graph: Graph, node: number, other: Graph): number | undefined {
+  if (other === graph) return node;
+  const id = stableIds(graph)[node];
+  if (id === undefined) return undefined;
+  const found = stableIds(other).indexOf(id);
+  return found < 0 ? undefined : found;
+}
+
+const isPredicted = (kind: OverlayView["kind"]): boolean => kind === "device" || kind === "segment" || kind === "time";
+
+/** Nodes of another stage that stand for an operation that this one stands for, too. */
+function whatBecameOf(graph: Graph, node: number, other: Graph): readonly number[] {
+  if (other === graph) return [node];
+  const sources = new Set(graph.nodes[node]?.origins.map(({ source }) => source));
+  return other.nodes.flatMap((each) =>
+    !isLeaf(each) && each.origins.some(({ source }) => sources.has(source)) ? [each.id] : [],
+  );
+}
+
+function overlay(
+  key: GraphKey,
+  kind: OverlayView["kind"],
+  route: Route | undefined,
+  graph: Graph,
+  bindings: Bindings,
+): OverlayView {
+  const values = new Float32Array(graph.nodes.length);
+  const done = (truth: OverlayView["truth"], basis: string, legend: readonly string[] = []): OverlayView => ({
+    key,
+    kind,
+    truth,
+    basis,
+    values,
+    legend: [...legend],
+  });
+  switch (kind) {
+    case "bytes":
+      for (const node of graph.nodes)
+        values[node.id] = node.inputs.reduce(
+          (sum, v) =>
+            sum + valueBytes(graph.nodes[v.node]?.outputs[v.output] ?? { dtype: "f32", shape: [0] }, bindings),
+          0,
+        );
+      return done("exact", "bytes of its operands, weights included");
+    case "type": {
+      const legend: string[] = [];
+      for (const node of graph.nodes) {
+        const dtype = node.outputs[0]?.dtype ?? "";
+        if (!legend.includes(dtype)) legend.push(dtype);
+        values[node.id] = legend.indexOf(dtype);
+      }
+      return done("exact", "type of its first result", legend);
+    }
+    case "device":
+    case "segment":
+    case "time": {
+      invariant(route, `overlay ${kind} has a route`);
+      const at = routedIds(graph, route.graph);
+      const segments = new Int32Array(route.graph.nodes.length).fill(-1);
+      for (const segment of route.segments) for (const id of segment.nodes) segments[id] = segment.index;
+      for (const node of graph.nodes) {
+        const routed = at[node.id] ?? -1;
+        if (kind === "segment") values[node.id] = routed < 0 || isLeaf(node) ? -1 : (segments[routed] ?? -1);
+        else if (routed >= 0)
+          values[node.id] = kind === "device" ? (route.nodes.device[routed] ?? 0) : (route.nodes.work[routed] ?? 0);
+      }
+      return done(
+        "predicted",
+        `our rules for ${route.title}`,
+        kind === "segment" ? route.segments.map((s) => s.title) : [],
+      );
+    }
+  }
+}
+
+/** For each node its counterpart in the route's graph, or -1. The legal graph of another context may have other nodes. */
+function routedIds(graph: Graph, routed: Graph): Int32Array {
+  if (routed === graph) return Int32Array.from(graph.nodes, (node) => node.id);
+  const byId = new Map<number, number>();
+  stableIds(routed).forEach((id, node) => byId.set(id, node));
+  return Int32Array.from(stableIds(graph), (id) => byId.get(id) ?? -1);
+}

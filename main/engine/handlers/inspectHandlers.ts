@@ -1,0 +1,184 @@
+/** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
+import { MAPPED_TYPES } from "../../backends/coreml/weights/forms.ts";
+import type { EngineHandlers } from "../../contract/contract.ts";
+import type { Ability, TargetSpec } from "../../contract/views/common.ts";
+import type { Overview } from "../../contract/views/model.ts";
+import { toWireError } from "../../diagnostics/errors.ts";
+import { missingTensor } from "../../formats/gguf/decoderTensors.ts";
+import { otherTypes } from "../../formats/gguf/describe.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { WEIGHTS } from "../../ops/families/cpu.ts";
+import type { CpuAccess } from "../devices.ts";
+import { MACHINES, machineFor } from "../measure/machines.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import type { OpenModel } from "../models/openModel.ts";
+import type { Recents } from "../../node/files/recents.ts";
+import { referenceAbility, referenceNotice } from "../models/reference.ts";
+import type { Uploads } from "../../node/files/uploads.ts";
+import { demoOverview } from "../views/demoView.ts";
+import { metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
+import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
+import { weightErrorsOf } from "../models/weightErrors.ts";
+import { profileChoices } from "../views/profileView.ts";
+
+type InspectCalls =
+  | "recents.list"
+  | "recents.add"
+  | "recents.remove"
+  | "model.open"
+  | "model.close"
+  | "model.overview"
+  | "model.weightErrors"
+  | "model.metadata"
+  | "model.metadataValue"
+  | "model.tensors"
+  | "header.begin"
+  | "header.feed"
+  | "model.locate"
+  | "model.attach"
+  | "upload.begin"
+  | "upload.chunk"
+  | "upload.finish"
+  | "upload.cancel";
+
+/** Whether the CPU engine is here: why it is not, and whether the TypeScript reference stands in. */
+type EngineState = Pick<CpuAccess, "missing" | "absent">;
+
+export interface InspectParts {
+  readonly store: ModelStore;
+  readonly recents: Recents;
+  readonly uploads: Uploads;
+  readonly initialTarget: TargetSpec;
+  readonly cpu: EngineState;
+}
+
+const OK = { ok: true } as const;
+
+export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
+  const { store, recents, uploads } = parts;
+  const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.cpu);
+  return {
+    "recents.list": async () => ({ recents: await recents.list() }),
+    "recents.add": async ({ path }) => {
+      await recents.add(path);
+      return OK;
+    },
+    "recents.remove": async ({ path }) => {
+      await recents.remove(path);
+      return OK;
+    },
+    "model.open": async ({ source }, { signal }) => overview(await store.open(source, signal), parts.initialTarget),
+    "model.close": async ({ model }) => {
+      await store.close(model);
+      return OK;
+    },
+    "model.overview": ({ model, context, target }) => {
+      const chosen = target ?? parts.initialTarget;
+      return overview(store.get(model), context === null ? chosen : { ...chosen, context });
+    },
+    "model.weightErrors": ({ model }, { signal }) => weightErrorsOf(store.get(model), signal),
+    "model.metadata": ({ model, query, offset, limit }) =>
+      metadataPage(store.get(model).requireFile("metadata"), query, { offset, limit }),
+    "model.metadataValue": ({ model, key, offset, limit }) =>
+      metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
+    "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
+    "header.begin": ({ name, size }) => store.headers.begin(name, size),
+    "header.feed": ({ header, offset, bytes }) => store.headers.feed(header, offset, bytes),
+    "model.locate": ({ model, folder }) => store.locate(model, folder),
+    "model.attach": async ({ model, source }, { signal }) =>
+      overview(await store.attach(model, source, signal), parts.initialTarget),
+    "upload.begin": ({ name, size }) => uploads.begin(name, size),
+    "upload.chunk": async ({ upload, offset, bytes }) => ({
+      receivedBytes: await uploads.chunk(upload, offset, bytes),
+    }),
+    "upload.finish": async ({ upload }) => {
+      await uploads.finish(upload);
+      return OK;
+    },
+    "upload.cancel": async ({ upload }) => {
+      await uploads.cancel(upload);
+      return OK;
+    },
+  };
+}
+
+export function overviewOf(model: OpenModel, target: TargetSpec, cpu: EngineState): Overview {
+  const { file } = model;
+  const missing = cpu.missing();
+  if (!file) return demoOverview(model, target, missing ?? CAN);
+  const machine = machineFor(target.chip) ?? MACHINES["m4"];
+  if (!machine) throw new Error("the table of machines has no M4");
+  const { description } = model;
+  const canGraph = graphAbility(model, file);
+  const cannotRun = canGraph.ok ? (typeAbility(model, WEIGHTS, "run") ?? dataAbility(model, "run")) : canGraph;
+  const onReference = cannotRun === undefined && cpu.absent();
+  return fileOverview({
+    model: model.id,
+    kind: model.kind === "header-only" ? "header-only" : "model",
+    file,
+    description,
+    path: model.path,
+    argument: model.argument,
+    openedInSeconds: model.openedInSeconds,
+    target,
+    machine,
+    profiles: profileChoices(file, target),
+    canGraph,
+    canRun: cannotRun ?? (onReference ? referenceAbility(description.parameters) : missing) ?? CAN,
+    canMeasure: cannotRun ?? missing ?? CAN,
+    reference: onReference ? referenceNotice(description.parameters) : null,
+    canExport: canGraph.ok
+      ? (typeAbility(model, EXPORTED, "exported") ?? dataAbility(model, "export") ?? CAN)
+      : canGraph,
+  });
+}
+
+/** Whether this file has a graph: a known architecture whose tensors have types the graph can use. */
+function graphAbility(model: OpenModel, file: GgufFile): Ability {
+  const { architecture, mix } = model.description;
+  if (architecture.kind === "unsupported")
+    return cannot(
+      "UNSUPPORTED_ARCHITECTURE",
+      architecture.sentence,
+      "Use a dense model of the llama, qwen2 or qwen3 family.",
+    );
+  const error = architecture.kind === "broken" ? architecture.error : missingTensor(file, architecture.architecture);
+  if (error !== undefined) {
+    const { code, message, hint } = toWireError(error);
+    return cannot(code, plainSentence(message), hint ?? null);
+  }
+  const graphed = mix.filter((row) => row.runs).map((row) => row.type);
+  return typeAbility(model, [...new Set([...WEIGHTS, ...graphed])], "run") ?? CAN;
+}
+
+const EXPORTED: readonly string[] = ["f32", "f16", "bf16", ...MAPPED_TYPES];
+
+function typeAbility(
+  { description }: OpenModel,
+  taken: readonly string[],
+  what: "run" | "exported",
+): Ability | undefined {
+  const odd = otherTypes(description.mix, taken);
+  if (odd.length === 0) return undefined;
+  return cannot(
+    "UNSUPPORTED_TENSOR_TYPE",
+    `Tensors of type ${odd.join(", ")} can be inspected but not ${what}.`,
+    `Use a file in one of ${taken.map((type) => type.toUpperCase()).join(", ")}.`,
+  );
+}
+
+function dataAbility(model: OpenModel, what: "run" | "export"): Ability | undefined {
+  if (model.data.kind === "paths") return undefined;
+  if (model.data.kind === "none")
+    return cannot(
+      "INPUT_ARGUMENT",
+      `This model is a header without weights: there is nothing to ${what}.`,
+      "Open a file with weights.",
+    );
+  return cannot(
+    "INPUT_NOT_FOUND",
+    `Only the header of this file is here; to ${what} it the engine needs all of it.`,
+    "Name its folder, or send it here.",
+    "locate-or-upload",
+  );
+}

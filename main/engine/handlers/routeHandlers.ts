@@ -1,0 +1,80 @@
+/** Targets to choose from, and the predicted route of a model for one or several of them. */
+import { CHIPS, SYSTEMS, UNITS } from "../../backends/coreml/plan/target.ts";
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import type { EngineHandlers } from "../../contract/contract.ts";
+import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
+import type { PlanCache } from "../../node/cache/planCache.ts";
+import { cachedRouteView } from "../../node/cache/routeCache.ts";
+import { figure } from "../measure/forecast.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import { routeOf } from "../models/routes.ts";
+import { bytesPerStep, deviceShares, routeView } from "../views/routeView.ts";
+import type { Kind } from "../models/works.ts";
+import { worksOf } from "../models/works.ts";
+
+/** Columns only: many are kept, so that a target seen before is there at once. */
+const ROUTE_VIEW: Kind<RouteView> = { name: "route view", keep: 32 };
+
+const choices = (
+  list: readonly { readonly id: string; readonly title: string; readonly sentence: string }[],
+): { id: string; title: string; sentence: string }[] =>
+  list.map(({ id, title, sentence }) => ({ id, title, sentence }));
+
+const PROFILES = [
+  { id: "auto", title: "Follows the units", sentence: "f16 for the Neural Engine, packed for the GPU." },
+  { id: "gpu", title: "Packed", sentence: "Blocks of 4 to 8 bits, for GPU and CPU." },
+  { id: "ane", title: "f16", sentence: "What the Neural Engine reads directly." },
+  { id: "exact", title: "Exact", sentence: "f32 weights and arithmetic, for CPU and GPU." },
+];
+
+export function routeHandlers(
+  store: ModelStore,
+  initial: TargetSpec,
+  here: TargetSpec | null,
+  kept?: PlanCache,
+): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
+  const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
+    const open = store.get(model);
+    return worksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, async (own) =>
+      cachedRouteView(kept, { model, file: open.file, target, phase }, async () =>
+        routeView({ model, route: await routeOf(open, target, phase, own), target, phase }),
+      ),
+    );
+  };
+  return {
+    "targets.list": () => ({
+      chips: choices(CHIPS),
+      oses: choices(SYSTEMS),
+      units: choices(UNITS),
+      profiles: PROFILES,
+      here,
+      initial,
+    }),
+    "route.get": ({ model, target, phase }, { signal }) => view(model, target, phase, signal),
+    "route.compare": async ({ model, targets, phase }, { signal }) => {
+      const rows: RouteComparison["rows"][number][] = [];
+      for (const target of targets) rows.push(compared(target, await routeOf(store.get(model), target, phase, signal)));
+      return { rows };
+    },
+  };
+}
+
+function compared(target: TargetSpec, route: Route): RouteComparison["rows"][number] {
+  return {
+    target,
+    title: route.title,
+    truth: "predicted",
+    devices: deviceShares(route),
+    segments: route.segments.length,
+    hops: route.hops.length,
+    bytesPerStep: bytesPerStep(route),
+    seconds: figure(
+      route.costMs / 1000,
+      "seconds",
+      "predicted",
+      "the placement model's own time: for comparing targets, not a promise",
+    ),
+    packageBytes: null,
+  };
+}

@@ -1,0 +1,203 @@
+/** Running a model: chat and completion as a stream of tokens with live statistics. */
+import { randomInt } from "node:crypto";
+import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
+import type { View } from "../../contract/define.ts";
+import type { PhaseItem, TargetSpec } from "../../contract/views/common.ts";
+import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts";
+import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
+import { generate } from "../../runtime/generate.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import { promptOf } from "./chats.ts";
+import type { Decoders } from "../models/decoders.ts";
+import { figure } from "../measure/forecast.ts";
+import type { Jobs } from "../jobs.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import type { OpenModel } from "../models/openModel.ts";
+import type { CpuAccess } from "../devices.ts";
+import { requireDevice } from "../devices.ts";
+import type { CoremlAccess } from "../../node/devices/coreml/device.ts";
+import { coremlLease, coremlTruth } from "../../node/devices/coreml/lease.ts";
+import { planTarget } from "../models/routes.ts";
+import { openSimulated } from "../models/simulated.ts";
+import type { DecoderSession } from "../../runtime/decoderSession.ts";
+
+type RunInput = View<typeof runInput>;
+type RunTruth = "measured" | "simulated";
+type RunItem = StreamItemOf<"run.start">;
+type Done = Extract<GenerateEvent, { readonly kind: "done" }>;
+
+export interface RunParts {
+  readonly store: ModelStore;
+  readonly decoders: Decoders;
+  readonly jobs: Jobs;
+  readonly cpu: CpuAccess;
+  readonly initialTarget: TargetSpec;
+  readonly coreml: CoremlAccess;
+}
+
+/** The package of this model on the simulator, made for this run. */
+async function simulatedLease(
+  parts: RunParts,
+  model: OpenModel,
+  input: RunInput,
+  signal: AbortSignal,
+): Promise<{ readonly session: DecoderSession; release(): Promise<void> }> {
+  const target = { ...parts.initialTarget, context: Math.min(input.context ?? SIMULATED_CONTEXT, SIMULATED_CONTEXT) };
+  const simulated = await openSimulated(model, planTarget(model, target, "decode"), parts.cpu.engine(), signal);
+  return { session: simulated.session, release: () => simulated.dispose() };
+}
+
+/** Positions a simulated run has: it is for checking, not for long talks. */
+const SIMULATED_CONTEXT = 512;
+/** Statistics cross at most this often. */
+const STATS_EVERY_SECONDS = 0.1;
+
+export const phaseItem = (
+  name: string,
+  sentence: string,
+  since: number,
+  fraction: number | null = null,
+): PhaseItem => ({
+  kind: "phase",
+  name,
+  sentence,
+  fraction,
+  elapsedSeconds: (performance.now() - since) / 1000,
+});
+
+export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.start"] {
+  return async function* run(input, { signal }) {
+    requireDevice(input.device, "run");
+    const started = performance.now();
+    const model = parts.store.get(input.model);
+    const job = parts.jobs.start("run", model.description.title);
+    try {
+      yield phaseItem("prepare", "Preparing the model", started);
+      const prompt = promptOf(model, input.prompt);
+      const lease =
+        input.device === "cpu" || input.device === "mlx"
+          ? await parts.decoders.lease(model, { ...input, device: input.device, reference: true })
+          : input.device === "coreml"
+            ? yield* coremlLease(parts, model, input.context, signal)
+            : await simulatedLease(parts, model, input, signal);
+      try {
+        const { ids } = prompt;
+        const truth = truthOf(parts, input.device);
+        const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
+        yield {
+          kind: "start",
+          device: input.device,
+          truth,
+          seed,
+          promptTokens: ids.length,
+          promptText: prompt.text,
+          reference: "reference" in lease ? lease.reference : null,
+        };
+        const events = generate(lease.session, model.tokenizer, {
+          prompt: ids,
+          sampling: { ...input.sampling, seed },
+          maxTokens: input.maxTokens,
+          stop: input.stop,
+          alternatives: input.alternatives,
+          signal,
+        });
+        yield* itemsOf(events, model, input, truth, started, (fraction) => job.update("writing", fraction));
+      } finally {
+        await lease.release();
+      }
+    } finally {
+      job.end();
+    }
+  };
+}
+
+/** How the speed of a run is known: a simulator's says nothing of the device. */
+function truthOf(parts: RunParts, device: RunInput["device"]): RunTruth {
+  if (device === "coreml") return coremlTruth(parts.coreml);
+  return device === "coreml-sim" ? "simulated" : "measured";
+}
+
+async function* itemsOf(
+  events: AsyncIterable<GenerateEvent>,
+  model: OpenModel,
+  input: RunInput,
+  truth: RunTruth,
+  started: number,
+  progress: (fraction: number) => void,
+): AsyncGenerator<RunItem> {
+  const recent: number[] = [];
+  let lastStats = 0;
+  for await (const event of events) {
+    const now = performance.now() / 1000;
+    if (event.kind === "prompt") {
+      yield phaseItem(
+        "read",
+        `Reading the prompt, ${event.done} of ${event.total} tokens`,
+        started,
+        event.total === 0 ? null : event.done / event.total,
+      );
+    } else if (event.kind === "token") {
+      // When it was drawn, from the first token on: tokens come several at a time.
+      const { generateSeconds } = event.stats;
+      recent.push(generateSeconds);
+      while ((recent[0] ?? generateSeconds) < generateSeconds - 1) recent.shift();
+      yield { kind: "token", token: tokenView(model.tokenizer, event) };
+      if (now - lastStats >= STATS_EVERY_SECONDS) {
+        lastStats = now;
+        progress(event.stats.generated / input.maxTokens);
+        yield { kind: "stats", stats: statsView(event.stats, recent, truth) };
+      }
+    } else
+      yield {
+        kind: "done",
+        reason: event.reason,
+        sentence: finishSentence(event),
+        stats: statsView(event.stats, recent, truth),
+      };
+  }
+}
+
+function tokenView(tokenizer: Tokenizer, event: Extract<GenerateEvent, { readonly kind: "token" }>): TokenView {
+  return {
+    id: event.id,
+    text: event.text,
+    logprob: event.logprob,
+    top: event.top.map(({ id, logprob }) => ({ id, text: tokenizer.piece(id, true), logprob })),
+  };
+}
+
+function finishSentence(done: Done): string {
+  switch (done.reason) {
+    case "stop":
+      return done.found === undefined ? "The model ended its answer." : `Stopped at ${JSON.stringify(done.found)}.`;
+    case "length":
+      return "The limit of tokens is reached.";
+    case "cancelled":
+      return "Stopped.";
+    case "context-full":
+      return "The context is full.";
+  }
+}
+
+function statsView(stats: GenerateStats, recent: readonly number[], truth: RunTruth): RunStats {
+  const fresh = stats.promptTokens - stats.reusedTokens;
+  const rate = (count: number, seconds: number, basis: string): RunStats["rate"] =>
+    seconds > 0 && count > 0 ? figure(count / seconds, "tokens/s", truth, basis) : null;
+  const span = (recent.at(-1) ?? 0) - (recent[0] ?? 0);
+  return {
+    promptTokens: stats.promptTokens,
+    reusedTokens: stats.reusedTokens,
+    promptSeconds: figure(stats.promptSeconds, "seconds", truth, "this run"),
+    promptRate: rate(fresh, stats.promptSeconds, `${fresh} tokens of this prompt`),
+    firstTokenSeconds:
+      stats.firstTokenSeconds === undefined
+        ? null
+        : figure(stats.firstTokenSeconds, "seconds", truth, "from the question to the first token"),
+    generated: stats.generated,
+    rate: rate(stats.generated - 1, stats.generateSeconds, "this answer, from its first token on"),
+    rateNow: rate(recent.length - 1, span, "the last second"),
+    contextUsed: stats.contextUsed,
+    contextSize: stats.contextSize,
+    cacheBytes: stats.cacheBytes,
+  };
+}

@@ -1,0 +1,191 @@
+/**
+ * Which device is the fastest here for a model, by what each of them measured: pickBestDevice with its arithmetic. Calibrations
+ * are those that `rlx doctor --calibrate` keeps; where nothing is kept, this engine remembers its own.
+ */
+import type { DeviceAdvice } from "../../contract/views/machine.ts";
+import type { DeviceInfo, RunDevice } from "../../contract/views/engine.ts";
+import type { Fact } from "../../contract/views/common.ts";
+import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibration.ts";
+import { pickBestDevice } from "../../runtime/calibration.ts";
+import type { WeightFiles } from "../../runtime/cpuDevice.ts";
+import { cpuDevice } from "../../runtime/cpuDevice.ts";
+import type { Device } from "../../runtime/device.ts";
+import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import type { MlxMode } from "../../backends/mlx/engine.ts";
+import { calibrations, keptCalibration } from "../../node/cache/calibrations.ts";
+import type { DiskStore } from "../../node/cache/diskStore.ts";
+import type { CpuAccess } from "../devices.ts";
+import { bytesFigure, figure } from "./forecast.ts";
+import { chipTitle } from "../../node/machine/machineInfo.ts";
+import type { MlxAccess } from "../mlxAccess.ts";
+import type { OpenModel } from "../models/openModel.ts";
+import { modelShape } from "../views/overviewView.ts";
+
+export interface CalibrationAccess {
+  /** What is known now, nothing measured. */
+  readonly known: () => Promise<readonly Calibration[]>;
+  /** Measures what is not known; all of it, when that is asked for. */
+  readonly measure: (signal: AbortSignal, again: boolean) => Promise<void>;
+}
+
+export interface CalibrationSettings {
+  readonly cpu: CpuAccess;
+  readonly mlx: MlxAccess;
+  readonly mlxMode: MlxMode;
+  readonly threads: number;
+  readonly store: DiskStore | undefined;
+  readonly build: string | undefined;
+}
+
+type MakeDevice = (weights?: WeightFiles) => Device;
+
+/** The devices that can be measured here. */
+export function calibratedDevices({ cpu, mlx, mlxMode, threads }: CalibrationSettings): readonly MakeDevice[] {
+  return [
+    ...(cpu.missing() === undefined
+      ? [(weights?: WeightFiles) => cpuDevice(cpu.engine(), { threads, ...(weights && { weights }) })]
+      : []),
+    ...(mlx.missing() === undefined
+      ? [(weights?: WeightFiles) => mlxDevice(mlx.engine(), { mode: mlxMode, ...(weights && { weights }) })]
+      : []),
+  ];
+}
+
+export function calibrationAccess(settings: CalibrationSettings): CalibrationAccess {
+  const { store, build, threads } = settings;
+  const kept = { machine: `${chipTitle()} ${threads}`, store, build };
+  let own: readonly Calibration[] = [];
+  const known = async (): Promise<readonly Calibration[]> => {
+    const found: Calibration[] = [];
+    for (const make of calibratedDevices(settings)) {
+      const device = make();
+      const one = own.find((each) => each.device === device.id) ?? (await keptCalibration(device, kept));
+      if (one !== undefined) found.push(one);
+    }
+    return found;
+  };
+  return {
+    known,
+    measure: async (signal, again) => {
+      const devices = calibratedDevices(settings);
+      if (!again && (await known()).length === devices.length) return;
+      const made = await calibrations({ ...kept, devices, signal, again });
+      own = made.map(({ calibration }) => calibration);
+    },
+  };
+}
+
+/** A model of a billion parameters in 4 bits. */
+export const TYPICAL = { weightBytes: 0.6e9, parameters: 1e9, layers: 16 } as const;
+
+export function needOf(
+  model: OpenModel | undefined,
+  tokens: Pick<DeviceNeed, "promptTokens" | "generateTokens">,
+): DeviceNeed {
+  if (model?.file === undefined) return { ...TYPICAL, ...tokens };
+  const shape = modelShape(model.file, requireArchitecture(model.file), model.description.tensorBytes);
+  return { weightBytes: shape.bytesPerToken, parameters: shape.activeParameters, layers: shape.layers, ...tokens };
+}
+
+const rateText = (perSecond: number, unit: string): string => `${(perSecond / 1e9).toPrecision(3)} G${unit}/s`;
+export const secondsText = (seconds: number): string =>
+  seconds >= 1
+    ? `${Number(seconds.toPrecision(3))} s`
+    : seconds >= 1e-3
+      ? `${Number((seconds * 1e3).toPrecision(3))} ms`
+      : `${Number((seconds * 1e6).toPrecision(3))} µs`;
+const count = (n: number): string =>
+  n >= 1e9 ? `${(n / 1e9).toPrecision(3)} B` : n >= 1e6 ? `${(n / 1e6).toPrecision(3)} M` : String(n);
+
+/** The sums of pickBestDevice, written out. */
+export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceRank): readonly Fact[] {
+  return [
+    {
+      label: `reading ${need.promptTokens} tokens`,
+      value: `2 × ${count(need.parameters)} × ${need.promptTokens} ÷ ${rateText(rank.flops, "FLOP")} = ${secondsText(rank.promptSeconds)}`,
+    },
+    {
+      label: "one token",
+      value: `${bytesFigure(need.weightBytes)} ÷ ${rateText(known.quantised, "B")} + ${need.layers} × ${secondsText(known.attention)} + ${secondsText(known.roundTrip)} = ${secondsText(rank.perToken)}`,
+    },
+    {
+      label: `writing ${need.generateTokens} tokens`,
+      value: `${need.generateTokens} × ${secondsText(rank.perToken)} = ${secondsText(rank.generateSeconds)}`,
+    },
+  ];
+}
+
+/** Why a device has no time. */
+function unmeasured({ available, id, sentence }: DeviceInfo): string {
+  if (!available) return sentence;
+  if (id === "coreml") return "Not reckoned: Core ML is not calibrated; Bench measures whole steps on it.";
+  if (id === "coreml-sim") return "A simulator: its time says nothing of a device.";
+  return "Not measured yet.";
+}
+
+const BASIS = "reckoned from what this device measured here: products, memory, attention, round trip";
+
+export interface AdviceInput {
+  readonly need: DeviceNeed;
+  readonly needText: string;
+  readonly devices: readonly DeviceInfo[];
+  readonly known: readonly Calibration[];
+}
+
+export function adviceOf({ need, needText, devices, known }: AdviceInput): DeviceAdvice {
+  const ranks = known.length === 0 ? [] : pickBestDevice(known, need);
+  const rows = devices.map((info): DeviceAdvice["devices"][number] => {
+    const rank = ranks.find(({ device }) => device === info.id);
+    const own = known.find(({ device }) => device === info.id);
+    if (rank === undefined || own === undefined)
+      return {
+        device: info.id,
+        title: info.title,
+        seconds: null,
+        promptSeconds: null,
+        generateSeconds: null,
+        arithmetic: [],
+        sentence: unmeasured(info),
+      };
+    const predicted = (value: number): ReturnType<typeof figure> => figure(value, "seconds", "predicted", BASIS);
+    return {
+      device: info.id,
+      title: info.title,
+      seconds: predicted(rank.promptSeconds + rank.generateSeconds),
+      promptSeconds: predicted(rank.promptSeconds),
+      generateSeconds: predicted(rank.generateSeconds),
+      arithmetic: [...arithmeticOf(need, own, rank)],
+      sentence: own.title,
+    };
+  });
+  const best = ranks[0]?.device;
+  return {
+    promptTokens: need.promptTokens,
+    generateTokens: need.generateTokens,
+    need: needText,
+    devices: rows,
+    best: (devices.find(({ id }) => id === best)?.id ?? null) satisfies RunDevice | null,
+    sentence: adviceSentence(ranks, rows),
+    canCalibrate: devices.some(
+      ({ id, available }) => (id === "cpu" || id === "mlx") && available && !known.some(({ device }) => device === id),
+    ),
+  };
+}
+
+function adviceSentence(ranks: readonly DeviceRank[], rows: DeviceAdvice["devices"]): string {
+  const [best, second] = ranks;
+  if (best === undefined) return "No device was measured on this machine yet.";
+  const title = (rank: DeviceRank): string => rows.find(({ device }) => device === rank.device)?.title ?? rank.device;
+  const whole = (rank: DeviceRank): number => rank.promptSeconds + rank.generateSeconds;
+  if (second === undefined)
+    return `Only ${title(best)} was measured: ${secondsText(whole(best))} for reading and writing.`;
+  // The part that makes the larger difference is the reason.
+  const reading = second.promptSeconds - best.promptSeconds;
+  const writing = second.generateSeconds - best.generateSeconds;
+  const [what, mine, other] =
+    reading > writing
+      ? ["reading the prompt takes", best.promptSeconds, second.promptSeconds]
+      : ["writing takes", best.generateSeconds, second.generateSeconds];
+  return `Fastest here: ${title(best)}, because ${what} ${secondsText(mine)} against ${secondsText(other)} on ${title(second)} (together ${secondsText(whole(best))} against ${secondsText(whole(second))}).`;
+}

@@ -1,0 +1,181 @@
+/**
+ * One run of a demo graph through its parts: the Core ML parts are written as a package, read back and run by the simulator or by
+ * Core ML; host parts run on the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import type { PartTiming } from "../../backends/coreml/hybrid/runner.ts";
+import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
+import type { HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
+import type { PackageRunner } from "../../backends/coreml/packageRunner.ts";
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import { openPackage, writePackage } from "../../backends/coreml/package.ts";
+import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
+import { writeWeights } from "../../backends/coreml/weights/write.ts";
+import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import { evaluate } from "../../ops/evaluate.ts";
+import { opTable } from "../../ops/index.ts";
+import { coremlKernel } from "../../ops/signal/customKernels.ts";
+import { cpuDevice, cpuRules } from "../../runtime/cpuDevice.ts";
+import type { GraphSession } from "../../runtime/device.ts";
+import { seededRandom } from "../../runtime/statistics.ts";
+import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
+import { VERSION } from "../../node/version.ts";
+import { nativeDequantize } from "./exporting.ts";
+
+export interface HybridRun {
+  readonly outputs: Readonly<Record<string, HostTensor>>;
+  readonly timings: readonly PartTiming[];
+  /** ‖hybrid − reference‖ / ‖reference‖ over all outputs. */
+  readonly relativeRms: number;
+  readonly truth: PackageRunner["label"];
+}
+
+/** What runs the Core ML parts, opened from the package that was written. */
+export interface OpenRunner {
+  readonly runner: PackageRunner;
+  close(): Promise<void>;
+}
+export type RunnerOpener = (packagePath: string) => Promise<OpenRunner>;
+
+const openSimulator: RunnerOpener = async (path) => {
+  const reader = packageReader(path);
+  try {
+    return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
+};
+
+export async function runHybrid(
+  graph: Graph,
+  route: Route,
+  engine: CpuEngine,
+  seed: number,
+  signal: AbortSignal,
+  open: RunnerOpener = openSimulator,
+): Promise<HybridRun> {
+  const folder = await mkdtemp(join(tmpdir(), "rlx-hybrid-"));
+  try {
+    const path = join(folder, "segments.mlpackage");
+    await packageRoute(route, engine, path, signal);
+    const opened = await open(path);
+    try {
+      const inputs = seededInputs(graph, seed);
+      const runner = new HybridRunner({
+        table: opTable,
+        route,
+        simulator: opened.runner,
+        host: hostExecutor(engine),
+        kernel: coremlKernel,
+      });
+      const { outputs, timings, truth } = await runner.run(inputs, signal);
+      return { outputs, timings, relativeRms: difference(outputs, evaluate(graph, { inputs }).outputs), truth };
+    } finally {
+      await opened.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The Core ML parts of a route as one package: one function each. */
+export async function packageRoute(route: Route, engine: CpuEngine, path: string, signal: AbortSignal): Promise<void> {
+  const { lowered } = route;
+  if (!lowered) throw new WorkbenchError("UNSUPPORTED_OP", "[hybrid] Core ML can run no part of this graph");
+  const noFile = (tensor: string): Promise<Uint8Array> =>
+    Promise.reject(
+      new WorkbenchError("INPUT_MISSING_TENSOR", `[hybrid] a demo graph has no weight file: "${tensor}" is needed`),
+    );
+  await writePackage(
+    await packageWriter(path),
+    lowered.plan.blob,
+    async (sink) => {
+      await writeWeights(lowered.plan, { read: noFile, dequantize: nativeDequantize(engine) }, sink, { signal });
+    },
+    () => ({
+      program: lowered.program,
+      opset: lowered.opset,
+      defaultFunction: lowered.functions[0]?.mil.name ?? "main",
+      metadata: {
+        shortDescription: "Core ML parts of a hybrid graph",
+        author: "",
+        license: "",
+        version: VERSION,
+        userDefined: {},
+      },
+    }),
+    { signal },
+  );
+}
+
+/** Host nodes on the CPU engine; what it has no kernel for by its own definition. Custom ops come here in branches and loops only. */
+function hostExecutor(engine: CpuEngine): HostExecutor {
+  const device = cpuDevice(engine, { threads: 1 });
+  const sessions = new Map<Graph, GraphSession>();
+  return async (graph, inputs, signal) => {
+    if (graph.nodes.some((node) => node.inputs.length > 0 && typeof cpuRules(node.op) === "string"))
+      return evaluate(graph, { inputs }).outputs;
+    const session = sessions.get(graph) ?? device.compile(graph).open();
+    sessions.set(graph, session);
+    const given = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typed(tensor)]));
+    const { outputs } = await session.run({ inputs: given, fetch: graph.outputs.map((output) => output.name) }, signal);
+    return Object.fromEntries(
+      Object.entries(outputs).map(([name, value]) => [
+        name,
+        hostTensor(value.dtype, value.shape, numbers(value.dtype, value.bytes)),
+      ]),
+    );
+  };
+}
+
+function typed(tensor: HostTensor): ArrayBufferView {
+  if (tensor.dtype === "f32") return Float32Array.from(tensor.data);
+  if (tensor.dtype === "i32") return Int32Array.from(tensor.data);
+  throw new WorkbenchError("UNSUPPORTED_OP", `[hybrid] host parts take f32 and i32, got ${tensor.dtype}`);
+}
+
+function numbers(dtype: string, bytes: Uint8Array<ArrayBuffer>): ArrayLike<number> {
+  if (dtype === "f32") return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  if (dtype === "i32") return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  throw new WorkbenchError("UNSUPPORTED_OP", `[hybrid] host parts give f32 and i32, got ${dtype}`);
+}
+
+function seededInputs(graph: Graph, seed: number): Readonly<Record<string, HostTensor>> {
+  const random = seededRandom(seed);
+  return Object.fromEntries(
+    graph.inputs.map((id) => {
+      const node = graph.nodes[id];
+      const [type] = node?.outputs ?? [];
+      invariant(type?.dtype === "f32", "demo graphs take f32");
+      const shape = type.shape.map(Number);
+      return [
+        String(node?.attrs["name"]),
+        hostTensor(
+          "f32",
+          shape,
+          Float64Array.from({ length: sizeOf(shape) }, () => Math.fround(random() * 2 - 1)),
+        ),
+      ];
+    }),
+  );
+}
+
+function difference(made: Readonly<Record<string, HostTensor>>, wanted: Readonly<Record<string, HostTensor>>): number {
+  let [error, norm] = [0, 0];
+  for (const [name, reference] of Object.entries(wanted)) {
+    const got = made[name];
+    invariant(got, `output ${name} was not made`);
+    reference.data.forEach((value, i) => {
+      error += ((got.data[i] ?? NaN) - value) ** 2;
+      norm += value ** 2;
+    });
+  }
+  return Math.sqrt(error / norm);
+}

@@ -1,0 +1,68 @@
+/**
+ * The first graph of a process is made by code that never ran before, which takes twice as long as the graphs after it. So,
+ * while nobody has opened anything, the way from a header to a graph with its route is gone over a small model of our own.
+ * Nothing of it is kept but the compiled code, and the first model that somebody opens ends it.
+ */
+import { encodeFrame } from "../../contract/codec.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
+import { graphHandlers } from "../handlers/graphHandlers.ts";
+import { inspectHandlers } from "../handlers/inspectHandlers.ts";
+import { createModelStore } from "./modelStore.ts";
+import type { Offers } from "../../node/files/offers.ts";
+import type { Recents } from "../../node/files/recents.ts";
+import { routeHandlers } from "../handlers/routeHandlers.ts";
+import type { Uploads } from "../../node/files/uploads.ts";
+
+/**
+ * Measured: more blocks or rounds make the first real graph no faster, fewer leave it slow. A route takes three times as long
+ * as a graph, so there is one of it. All of it is about 0.6 s of one core.
+ */
+const LAYERS = 48;
+const ROUNDS = 4;
+
+const offers: Offers = {
+  list: () => [],
+  open: async () => ({
+    kind: "header-only",
+    file: await headerOnlyModel({ ...DEEP, title: "Warm-up", layers: LAYERS }),
+    data: { kind: "none" },
+    offer: undefined,
+    argument: null,
+    openedInSeconds: 0,
+  }),
+};
+
+export interface WarmUpParts {
+  readonly recents: Recents;
+  readonly uploads: Uploads;
+  readonly target: TargetSpec;
+}
+
+/** Rejects with CANCELLED when the signal fires; others have their turn meanwhile. */
+export async function warmUp({ recents, uploads, target }: WarmUpParts, signal: AbortSignal): Promise<void> {
+  const store = createModelStore({ offers, recents, uploads });
+  const calls = {
+    ...inspectHandlers({
+      store,
+      recents,
+      uploads,
+      initialTarget: target,
+      cpu: { missing: () => undefined, absent: () => false },
+    }),
+    ...graphHandlers(store, target),
+    ...routeHandlers(store, target, null),
+  };
+  const phase = "decode";
+  try {
+    for (let round = 1; round <= ROUNDS; round++) {
+      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, { signal });
+      const graph = await calls["graph.get"]({ model, stage: { kind: "legal", target }, phase }, { signal });
+      encodeFrame({ t: "res", id: 1, value: graph });
+      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, { signal });
+      await calls["model.close"]({ model }, { signal });
+    }
+  } finally {
+    await store.dispose();
+  }
+}

@@ -1,0 +1,324 @@
+/** One node for the inspector: why it is where it is, its types and cost, its weights, its MIL, and where it came from. */
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import { ROUTE_DEVICES } from "../../backends/coreml/hybrid/segments.ts";
+import { operationText } from "../../backends/coreml/mil/print.ts";
+import type { PlacedDevice } from "../../backends/coreml/plan/placement.ts";
+import { bitsPerWeight, formFor, formText } from "../../backends/coreml/weights/forms.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
+import type { GraphKey, NodeView, OriginStep, Placement } from "../../contract/views/graph.ts";
+import { invariant } from "../../diagnostics/errors.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import type { Graph, Node } from "../../ir/graph.ts";
+import { isLeaf } from "../../ir/graph.ts";
+import { printGraph } from "../../ir/print.ts";
+import type { TensorType } from "../../ir/type.ts";
+import { bindType, elementCount, formatType } from "../../ir/type.ts";
+import { opOf } from "../../ops/index.ts";
+import { figure } from "../measure/forecast.ts";
+import { scopeOf } from "./groups.ts";
+import { loweringView, ruleHit } from "./loweringView.ts";
+import { inputLabel, outputLabel } from "./operandNames.ts";
+import { nodeName, stableIds, valueBytes } from "./graphView.ts";
+
+export interface NodeViewInput {
+  readonly key: GraphKey;
+  readonly graph: Graph;
+  readonly id: number;
+  readonly bindings: Bindings;
+  readonly file: GgufFile | undefined;
+  /** Of the legal graph; placement is known for its nodes. */
+  readonly route: Route | undefined;
+  readonly target: TargetSpec | null;
+  /** Node of the route's graph that stands for this one. */
+  readonly routed: number | undefined;
+  /** Nodes of the route's graph that this one became: several where it was decomposed. */
+  readonly became: readonly number[];
+}
+
+/** MIL lines of one node that are worth a card. */
+const MIL_LINES = 40;
+
+export function nodeView(input: NodeViewInput): NodeView {
+  const { graph, id, bindings } = input;
+  const node = graph.nodes[id];
+  invariant(node, `node ${id} of ${graph.name}`);
+  const mil = milOf(input);
+  return {
+    key: input.key,
+    node: id,
+    id: stableIds(graph)[id] ?? 0,
+    op: node.op,
+    name: nodeName(node),
+    path: scopeOf(node).join(" · "),
+    summary: opOf(node.op)?.summary ?? leafSummary(node.op),
+    placement: placementOf(input),
+    inputs: node.inputs.map((value, i) => {
+      const from = graph.nodes[value.node];
+      const type = from?.outputs[value.output];
+      return {
+        label: inputLabel(node.op, i),
+        type: type ? formatType(bindType(type, bindings)) : "",
+        from: value.node,
+        fromName: from ? nodeName(from) : "",
+      };
+    }),
+    outputs: node.outputs.map((type, i) => ({
+      label: outputLabel(node.op, i, node.outputs.length),
+      type: formatType(bindType(type, bindings)),
+      from: null,
+      fromName: "",
+    })),
+    attributes: Object.entries(node.attrs).map(([label, value]) => ({
+      label,
+      value: typeof value === "string" ? value : JSON.stringify(value),
+    })),
+    cost: costOf(graph, node, bindings, input),
+    weights: weightsOf(input, node),
+    subgraphs: node.regions.map((region, i) => subgraphOf(node, region, i)),
+    origin: originOf(input, node, mil),
+    routed: input.routed ?? input.became[0] ?? null,
+    mil:
+      mil.length === 0
+        ? null
+        : {
+            text:
+              mil
+                .slice(0, MIL_LINES)
+                .map(({ text }) => text)
+                .join("\n") + (mil.length > MIL_LINES ? `\n// … ${mil.length - MIL_LINES} more` : ""),
+            operations: mil.map(({ type }) => type),
+          },
+  };
+}
+
+/** Lines of a sub-graph that are shown. */
+const SUBGRAPH_LINES = 200;
+
+function subgraphOf(node: Node, region: Graph, index: number): NodeView["subgraphs"][number] {
+  const ops = region.nodes.filter((inner) => !isLeaf(inner));
+  const lines = printGraph(region).split("\n");
+  const more = lines.length - SUBGRAPH_LINES;
+  const text = lines.slice(0, SUBGRAPH_LINES).join("\n");
+  const shown = [...new Set(ops.map(({ op }) => op))].slice(0, 6).join(", ");
+  return {
+    name: opOf(node.op)?.regionNames[index] ?? region.name,
+    summary: ops.length === 0 ? "hands its inputs through" : `${ops.length} ops: ${shown}`,
+    text: more > 0 ? `${text}\n// … ${more} more` : text,
+  };
+}
+
+function leafSummary(op: string): string {
+  switch (op) {
+    case "input":
+      return "A value given at each step.";
+    case "param":
+      return "A weight, read in place from the file.";
+    case "constant":
+      return "Numbers that are part of the graph.";
+    case "state":
+      return "A value kept from step to step.";
+    default:
+      return "";
+  }
+}
+
+function placementOf({ route, routed, target }: NodeViewInput): Placement | null {
+  if (!route || routed === undefined || target === null) return null;
+  const code = route.nodes.device[routed] ?? 0;
+  if (code === 0) return null;
+  const device = ROUTE_DEVICES[code] ?? "none";
+  const { rule, reason } = route.verdicts[route.nodes.verdict[routed] ?? 0] ?? { rule: "", reason: "" };
+  const findings = findingsOf(route, routed, rule);
+  const segment = route.segments.find((s) => s.nodes.includes(routed));
+  const lowering = route.lowerings[route.nodes.lowering[routed] ?? 0];
+  return {
+    device,
+    truth: "predicted",
+    target,
+    supported: device === "host" ? ["host"] : [...findings.supported],
+    sentence: reason,
+    rules: findings.rules.map(({ id, sentence }) => ruleHit(id, sentence)),
+    lowering: lowering === undefined || lowering.operations === 0 ? null : loweringView(lowering),
+    fix: fixFor(rule),
+    segment: segment?.index ?? null,
+  };
+}
+
+type Found = {
+  /** Where every one of them can run. */
+  readonly supported: ReadonlySet<PlacedDevice>;
+  readonly rules: readonly { readonly id: string; readonly sentence: string }[];
+};
+
+/**
+ * What the plan says of the MIL operations of a node. Of what cost decided only the one that decided for the node: its reshapes
+ * are free, it is not. What the Neural Engine refuses is no reason where the target leaves it out.
+ */
+function findingsOf(route: Route, routed: number, decided: string): Found {
+  const { units } = route.target;
+  const hasEngine = units === "all" || units === "cpu-ane";
+  const found: { id: string; sentence: string }[] = [];
+  let supported: ReadonlySet<PlacedDevice> | undefined;
+  const seen = new Set<string>();
+  /** A node is several MIL operations: which of them a rule speaks of. */
+  const parts = new Map<string, Set<string>>();
+  for (const [part, plan] of route.plans) {
+    const origin = route.parts[part]?.origin;
+    const name = route.functionNames.get(part);
+    const mil = route.lowered?.functions.find((f) => f.mil.name === name)?.mil;
+    for (const [i, op] of plan.ops.entries()) {
+      const operation = mil?.operations[plan.operations[i] ?? -1];
+      if (operation?.origins.some((own) => origin?.[own] === routed) !== true) continue;
+      supported = new Set(op.supported.filter((device) => supported?.has(device) ?? true));
+      for (const finding of op.findings) {
+        if (!hasEngine) continue;
+        const types = parts.get(finding.rule) ?? new Set();
+        parts.set(finding.rule, types.add(operation.type));
+        if (seen.has(finding.rule)) continue;
+        seen.add(finding.rule);
+        found.push({ id: finding.rule, sentence: finding.reason });
+      }
+      if (op.rule === decided && !seen.has(op.rule)) {
+        seen.add(op.rule);
+        found.push({ id: op.rule, sentence: op.reason });
+      }
+    }
+  }
+  const rules = found.map((rule) => ({ ...rule, sentence: namingParts(rule.sentence, parts.get(rule.id)) }));
+  return { supported: supported ?? new Set(), rules };
+}
+
+/** "… (of floor_div, cast)." behind a reason that names none of them. */
+function namingParts(sentence: string, types: ReadonlySet<string> | undefined): string {
+  const named = [...(types ?? [])];
+  if (named.length === 0 || named.some((type) => new RegExp(`\\b${type}\\b`, "u").test(sentence))) return sentence;
+  return `${sentence.replace(/\.$/, "")} (of ${named.join(", ")}).`;
+}
+
+/** What would change the placement, where we know it. */
+function fixFor(rule: string): string | null {
+  if (rule.includes("block")) return "Choose the ane weight profile: f16 weights stay on the Neural Engine.";
+  if (rule.includes("fp32")) return "Choose a profile that computes in f16.";
+  if (rule.includes("state")) return "Choose the ane profile: caches become inputs and outputs.";
+  return rule === "units" ? "Allow more compute units." : null;
+}
+
+function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInput): NodeView["cost"] {
+  if (isLeaf(node)) return [];
+  const written = node.outputs.reduce((sum, type) => sum + valueBytes(type, bindings), 0);
+  const read = node.inputs.reduce((sum, value, operand) => {
+    const type = graph.nodes[value.node]?.outputs[value.output];
+    return type ? sum + operandBytes(node, operand, type, bindings) : sum;
+  }, 0);
+  const rows = [
+    { label: "bytes read", value: figure(read, "bytes", "exact", "types of its operands") },
+    { label: "bytes written", value: figure(written, "bytes", "exact", "types of its results") },
+  ];
+  const share = input.route && input.routed !== undefined ? input.route.nodes.work[input.routed] : undefined;
+  return share === undefined
+    ? rows
+    : [
+        {
+          label: "share of work",
+          value: figure(share, "share", "predicted", "the placement model's cost on its device"),
+        },
+        ...rows,
+      ];
+}
+
+/** A gather reads of its table what it picks, in the table's own type. */
+function operandBytes(node: Node, operand: number, type: TensorType, bindings: Bindings): number {
+  const [picked] = node.outputs;
+  const table = operand === 0 && node.op.startsWith("gather");
+  return table && picked !== undefined
+    ? Math.min(valueBytes(type, bindings), valueBytes({ dtype: type.dtype, shape: picked.shape }, bindings))
+    : valueBytes(type, bindings);
+}
+
+function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): NodeView["weights"] {
+  const params =
+    node.op === "param"
+      ? [node]
+      : node.inputs.flatMap((value) => graph.nodes[value.node] ?? []).filter((from) => from.op === "param");
+  return params.map((param) => {
+    const [type] = param.outputs;
+    invariant(type, "a param has a type");
+    const name = String(param.attrs["tensor"]);
+    const profile = target ? route?.target.profile : undefined;
+    let lowered: string | null = null;
+    if (profile !== undefined && Number(elementCount(type)) > 64) {
+      const form = formFor(type.dtype, profile);
+      lowered = `${formText(form)}, ${Number(bitsPerWeight(form).toFixed(3))} bits`;
+    }
+    return {
+      tensor: name,
+      type: type.dtype.toUpperCase(),
+      shape: type.shape.map(Number),
+      bytes: file?.tensor(name)?.byteLength ?? valueBytes(type, {}),
+      lowered,
+    };
+  });
+}
+
+interface MilLine {
+  readonly type: string;
+  readonly text: string;
+}
+
+/** The MIL operations of everything that the node became. */
+function milOf({ route, became }: NodeViewInput): readonly MilLine[] {
+  if (!route?.lowered || became.length === 0) return [];
+  const wanted = new Set(became);
+  const lines: MilLine[] = [];
+  for (const [part, name] of route.functionNames) {
+    const origin = route.parts[part]?.origin;
+    for (const op of route.lowered.functions.find((f) => f.mil.name === name)?.mil.operations ?? [])
+      if (op.type !== "const" && op.origins.some((own) => wanted.has(origin?.[own] ?? -1)))
+        lines.push({ type: op.type, text: operationText(op) });
+  }
+  return lines;
+}
+
+const MOST_NAMES = 6;
+
+/** "matmul, softmax, matmul": repeats of one after the other are counted, and a long list is cut. */
+export function operationNames(types: readonly string[]): string {
+  const runs: { readonly type: string; count: number }[] = [];
+  for (const type of types) {
+    const last = runs.at(-1);
+    if (last?.type === type) last.count++;
+    else runs.push({ type, count: 1 });
+  }
+  const names = runs.map(({ type, count }) => (count === 1 ? type : `${type} ×${count}`));
+  const rest = runs.slice(MOST_NAMES).reduce((sum, { count }) => sum + count, 0);
+  return names.slice(0, MOST_NAMES).join(", ") + (rest === 0 ? "" : ` and ${rest} more`);
+}
+
+/** GGUF tensor → operation as built → each pass → this node → MIL → segment. */
+function originOf(input: NodeViewInput, node: Node, mil: readonly MilLine[]): OriginStep[] {
+  const steps: OriginStep[] = weightsOf(input, node).map((weight) => ({
+    kind: "tensor",
+    text: `${weight.tensor} ${weight.type}`,
+    ref: null,
+  }));
+  for (const origin of node.origins)
+    steps.push({
+      kind: "source",
+      text: `${origin.label}${origin.scope === "" ? "" : ` in ${origin.scope}`}`,
+      ref: origin.source,
+    });
+  node.passes.forEach((pass, i) => steps.push({ kind: "pass", text: pass, ref: i }));
+  steps.push({ kind: "node", text: `${node.op} %${node.id}`, ref: node.id });
+  if (mil.length > 0)
+    steps.push({
+      kind: "mil",
+      text: `MIL ${operationNames(mil.map(({ type }) => type))}`,
+      ref: input.routed ?? input.became[0] ?? null,
+    });
+  const { routed, route } = input;
+  const segment = routed === undefined ? undefined : route?.segments.find((s) => s.nodes.includes(routed));
+  if (segment)
+    steps.push({ kind: "segment", text: `segment ${segment.index + 1}: ${segment.title}`, ref: segment.index });
+  return steps;
+}

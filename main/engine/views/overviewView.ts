@@ -1,0 +1,301 @@
+/** The overview of an open model: what it is, whether it fits, how fast it may be, and what can be done with it here. */
+import type { Ability, Fact, ReferenceNotice, TargetSpec } from "../../contract/views/common.ts";
+import type { FileView, MixRow, Overview, ProfileChoice } from "../../contract/views/model.ts";
+import type { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Architecture } from "../../formats/gguf/architecture.ts";
+import type { ModelDescription } from "../../formats/gguf/describe.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { quote } from "../../formats/gguf/header.ts";
+import { templateRefusal } from "../../tokenizer/chatTemplate.ts";
+import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
+import type { ModelShape } from "../measure/forecast.ts";
+import { figure, fitForecast, grouped, speedForecast } from "../measure/forecast.ts";
+import type { Machine } from "../measure/machines.ts";
+
+export const CAN: Ability = { ok: true };
+
+export const cannot = (
+  code: string,
+  sentence: string,
+  hint: string | null = null,
+  offer: "none" | "locate-or-upload" = "none",
+): Ability => ({
+  ok: false,
+  code,
+  sentence,
+  hint,
+  offer,
+});
+
+export interface FileOverviewInput {
+  readonly model: string;
+  readonly kind: "model" | "header-only";
+  readonly file: GgufFile;
+  readonly description: ModelDescription;
+  readonly path: string | null;
+  readonly argument: string | null;
+  readonly openedInSeconds: number;
+  readonly target: TargetSpec;
+  readonly machine: Machine;
+  readonly profiles: readonly ProfileChoice[];
+  readonly canGraph: Ability;
+  readonly canRun: Ability;
+  readonly canMeasure: Ability;
+  readonly reference: ReferenceNotice | null;
+  readonly canExport: Ability;
+}
+
+export function millions(parameters: number): string {
+  if (parameters >= 1e9) return `${(parameters / 1e9).toFixed(parameters >= 1e10 ? 1 : 2)} B`;
+  if (parameters >= 1e6) return `${(parameters / 1e6).toFixed(parameters >= 1e8 ? 0 : 1)} M`;
+  return grouped(parameters);
+}
+
+export function diskSize(bytes: number): string {
+  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(2)} GB`;
+  return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(bytes >= 1e8 ? 0 : 1)} MB` : `${(bytes / 1e3).toFixed(1)} KB`;
+}
+
+export function fileOverview(input: FileOverviewInput): Overview {
+  const { file, description } = input;
+  const reading = description.architecture;
+  const architecture = reading.kind === "known" ? reading.architecture : undefined;
+  const shape = architecture ? modelShape(file, architecture, description.tensorBytes) : undefined;
+  // Whether it fits does not need a graph; how fast it is does.
+  const held = shape ?? shapeByKeys(file, description);
+  // A forecast for more positions than the model knows would be one for nobody.
+  const context = Math.min(input.target.context, description.context ?? Infinity);
+  const template: TemplateState = {
+    isThere: description.tokenizer?.hasChatTemplate ?? false,
+    refusal: templateRefusal(file),
+  };
+  return {
+    model: input.model,
+    kind: input.kind,
+    title: description.title,
+    variant: description.variant,
+    sentence: whatItIs(description, architecture, file, input.kind),
+    architecture: reading.kind === "known" ? reading.architecture.name : (reading.name ?? "not named"),
+    file: fileView(input),
+    parameters: description.parameters,
+    bitsPerWeight: description.bitsPerWeight ?? null,
+    mix: description.mix.map((row): MixRow => ({
+      type: row.type.toUpperCase(),
+      tensors: row.tensors,
+      parameters: row.parameters,
+      bytes: row.bytes,
+      share: row.share,
+    })),
+    mixSentence: mixSentence(description),
+    facts: architecture
+      ? architectureFacts(architecture, description, template)
+      : keyFacts(file, description, template),
+    context: { trained: description.context ?? null, chosen: context },
+    hasChatTemplate: template.isThere && template.refusal === undefined,
+    fit: held ? fitForecast(held, input.machine, context, description.context ?? null) : null,
+    speed: shape ? speedForecast(shape, input.machine, context) : null,
+    profiles: [...input.profiles],
+    canGraph: input.canGraph,
+    canRun: input.canRun,
+    canMeasure: input.canMeasure,
+    reference: input.reference,
+    canExport: input.canExport,
+    warnings: [
+      ...description.warnings,
+      ...(architecture && input.kind === "model" ? textWarnings(file) : []),
+      ...templateWarnings(template.refusal),
+    ],
+    target: input.target,
+    argument: input.argument,
+  };
+}
+
+/** A model without words still has a graph: said here, before somebody waits for an answer. */
+function textWarnings(file: GgufFile): string[] {
+  const refusal = tokenizerRefusal(file);
+  if (refusal === undefined) return [];
+  const what = refusal.message.replace(/^\[[^\]]*\] /u, "");
+  return [`It cannot read or write text here: ${what}. ${refusal.hint ?? ""}`.trimEnd()];
+}
+
+interface TemplateState {
+  readonly isThere: boolean;
+  /** Why it cannot be used. */
+  readonly refusal: WorkbenchError | undefined;
+}
+
+function templateWarnings(refusal: WorkbenchError | undefined): string[] {
+  if (refusal === undefined) return [];
+  const what = refusal.message.replace(/^\[[^\]]*\] /u, "");
+  return [`Its chat template cannot be used: ${what}. ${refusal.hint ?? ""}`.trimEnd()];
+}
+
+function fileView(input: FileOverviewInput): FileView {
+  const { file } = input;
+  return {
+    name: file.name,
+    path: input.path,
+    bytes: file.byteLength,
+    parts: file.parts.length,
+    format: `GGUF ${file.version}`,
+    headerHash: file.headerHash,
+    tensorCount: file.tensors.length,
+    metadataCount: file.metadata.size,
+    openedIn: figure(input.openedInSeconds, "seconds", "measured", "from the call to the parsed header, once"),
+  };
+}
+
+/** What one token reads, and what takes part in multiplications: an untied embedding is read one row at a time. */
+export function modelShape(file: GgufFile, architecture: Architecture, weightBytes: number): ModelShape {
+  const embedding = file.tensor("token_embd.weight");
+  const lookupOnly =
+    architecture.tiedEmbedding || !embedding
+      ? { bytes: 0, elements: 0 }
+      : { bytes: embedding.byteLength, elements: embedding.elements };
+  const parameters = file.tensors.reduce((sum, tensor) => sum + tensor.elements, 0);
+  return {
+    weightBytes,
+    bytesPerToken: weightBytes - lookupOnly.bytes,
+    activeParameters: parameters - lookupOnly.elements,
+    layers: architecture.layers,
+    width: architecture.width,
+    feedForward: architecture.feedForward,
+    kvHeads: architecture.kvHeads,
+    headDim: architecture.headDim,
+    vocabulary: architecture.vocabulary,
+  };
+}
+
+function whatItIs(
+  description: ModelDescription,
+  architecture: Architecture | undefined,
+  file: GgufFile,
+  kind: "model" | "header-only",
+): string {
+  const size = `${millions(description.parameters)} parameters${description.bitsPerWeight === undefined ? "" : ` at ${description.bitsPerWeight.toFixed(1)} bits each`}`;
+  const place =
+    kind === "header-only" ? `${diskSize(file.byteLength)} if it had its data` : `${diskSize(file.byteLength)} on disk`;
+  const reading = description.architecture;
+  if (architecture) return `A dense decoder of ${architecture.layers} layers. ${size}, ${place}.`;
+  if (reading.kind === "broken") return `${plainSentence(reading.error.message)} ${size}, ${place}.`;
+  return `${reading.kind === "unsupported" ? reading.sentence : ""} ${size}, ${place}.`;
+}
+
+/** An error's message without who says it, as a sentence. */
+export const plainSentence = (message: string): string => {
+  const said = message.replace(/^\[[^\]]*\] /u, "");
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}${said.endsWith(".") ? "" : "."}`;
+};
+
+function mixSentence(description: ModelDescription): string | null {
+  const [most, second] = description.mix;
+  if (!most) return null;
+  // Rounding must not turn almost everything into all of it, nor a little into nothing.
+  const share = (value: number): string =>
+    value > 0.99 && value < 1
+      ? "more than 99 %"
+      : value < 0.01 && value > 0
+        ? "less than 1 %"
+        : `${Math.round(value * 100)} %`;
+  if (!second) return `Everything is ${most.type.toUpperCase()}.`;
+  const sentence = `${share(most.share)} of the bytes are ${most.type.toUpperCase()}, ${share(second.share)} ${second.type.toUpperCase()}.`;
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
+}
+
+function tokenizerFacts(description: ModelDescription, { isThere, refusal }: TemplateState): Fact[] {
+  const tokenizer = description.tokenizer;
+  if (!tokenizer) return [{ label: "vocabulary", value: "none in the file" }];
+  const kind =
+    tokenizer.model === "llama"
+      ? "SentencePiece"
+      : tokenizer.model === "gpt2"
+        ? `BPE ${tokenizer.pre ?? ""}`.trim()
+        : tokenizer.model;
+  return [
+    { label: "vocabulary", value: `${grouped(tokenizer.tokens)} ${kind}` },
+    { label: "chat template", value: !isThere ? "no" : refusal === undefined ? "yes" : "cannot be used" },
+  ];
+}
+
+/** The numbers under the keys of a file's architecture, whatever that is. */
+function keyNumbers(file: GgufFile, name: string | undefined): (key: string) => number | undefined {
+  return (key) => {
+    const value = name === undefined ? undefined : file.metadata.get(`${name}.${key}`);
+    return value?.kind === "number" ? value.value : undefined;
+  };
+}
+
+const nameOf = ({ architecture }: ModelDescription): string | undefined =>
+  architecture.kind === "known" ? architecture.architecture.name : architecture.name;
+
+/** Of a model without a graph: what it holds, if its keys are those of a decoder with the same cache in each layer. */
+function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape | undefined {
+  const name = nameOf(description);
+  const number = keyNumbers(file, name);
+  const causal = file.metadata.get(`${name ?? ""}.attention.causal`);
+  const kvHeads = file.metadata.get(`${name ?? ""}.attention.head_count_kv`);
+  if ((causal?.kind === "bool" && !causal.value) || (kvHeads !== undefined && kvHeads.kind !== "number"))
+    return undefined;
+  const [layers, width, heads] = [number("block_count"), number("embedding_length"), number("attention.head_count")];
+  if (!layers || !width || !heads || !description.tokenizer) return undefined;
+  const perExpert = number("expert_feed_forward_length");
+  const feedForward = perExpert ? perExpert * (number("expert_used_count") ?? 1) : number("feed_forward_length");
+  if (!feedForward) return undefined;
+  return {
+    weightBytes: description.tensorBytes,
+    bytesPerToken: description.tensorBytes,
+    activeParameters: description.parameters,
+    layers,
+    width,
+    feedForward,
+    kvHeads: kvHeads?.value ?? heads,
+    headDim: number("attention.key_length") ?? width / heads,
+    vocabulary: description.tokenizer.tokens,
+  };
+}
+
+/** What a file without a graph says of itself: the keys that every architecture has, as far as they are there. */
+function keyFacts(file: GgufFile, description: ModelDescription, template: TemplateState): Fact[] {
+  const name = nameOf(description);
+  const { context } = description;
+  const number = keyNumbers(file, name);
+  const fact = (label: string, ...values: readonly (number | undefined)[]): Fact[] => {
+    const known = values.filter((value) => value !== undefined);
+    return known.length < values.length ? [] : [{ label, value: known.map(grouped).join(" × ") }];
+  };
+  return [
+    ...(name === undefined ? [] : [{ label: "architecture", value: quote(name).slice(1, -1) }]),
+    ...fact("layers × width", number("block_count"), number("embedding_length")),
+    ...fact("feed-forward", number("feed_forward_length")),
+    ...fact("heads", number("attention.head_count")),
+    ...fact("kv heads", number("attention.head_count_kv")),
+    ...fact("head size", number("attention.key_length")),
+    ...fact("rope base", number("rope.freq_base")),
+    ...fact("experts", number("expert_count")),
+    ...fact("experts for a token", number("expert_used_count")),
+    ...fact("context", context),
+    ...tokenizerFacts(description, template),
+  ];
+}
+
+function architectureFacts(architecture: Architecture, description: ModelDescription, template: TemplateState): Fact[] {
+  const { rope } = architecture;
+  const scaling =
+    rope.factorsTensor !== undefined
+      ? "llama3 factors"
+      : rope.scaling.kind === "none"
+        ? "none"
+        : `${rope.scaling.kind} × ${rope.scaling.factor}`;
+  return [
+    { label: "architecture", value: architecture.name },
+    { label: "layers × width", value: `${architecture.layers} × ${architecture.width}` },
+    { label: "feed-forward", value: grouped(architecture.feedForward) },
+    { label: "heads, kv heads", value: `${architecture.heads}, ${architecture.kvHeads}` },
+    { label: "head size", value: String(architecture.headDim) },
+    { label: "rope base", value: grouped(architecture.rope.base) },
+    { label: "rope scaling", value: scaling },
+    { label: "context", value: grouped(architecture.context) },
+    ...tokenizerFacts(description, template),
+    { label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" },
+  ];
+}

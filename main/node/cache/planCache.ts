@@ -1,0 +1,57 @@
+/**
+ * Decoders whose plan is kept on disk. A plan follows from the header of the file (keys and tensor table), from a few options and
+ * from our own sources: the key holds all of them, so a warm start builds no graph at all (docs/decisions/0009).
+ */
+import { createHash } from "node:crypto";
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import type { CompileStore } from "../../compiler/compileCache.ts";
+import { cached } from "../../compiler/compileCache.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { DecoderModel, DecoderOptions } from "../../runtime/decoderModel.ts";
+import { DEFAULT_CHUNK, decoderArtifact, openDecoder } from "../../runtime/decoderModel.ts";
+import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
+import type { DispatchPolicy } from "../settings.ts";
+
+export interface PlanCache {
+  readonly store: CompileStore;
+  /** Hash of the sources that compile. */
+  readonly build: string;
+  /** What `prepare` of the options depends on. */
+  readonly dispatch: DispatchPolicy;
+}
+
+/** What a header says, as part of a key: of each part of a file its length and a hash of its keys and tensor table. */
+export const headerFacts = (file: GgufFile): readonly (readonly [number, string])[] =>
+  file.parts.map((part, i) => [part.byteLength, createHash("sha256").update(file.headerBytes(i)).digest("hex")]);
+
+export function planKey(
+  file: GgufFile,
+  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml">,
+  cache: Pick<PlanCache, "build" | "dispatch">,
+): string {
+  const { cacheType = "f16", chunk = DEFAULT_CHUNK, asGgml = null } = options;
+  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, headerFacts(file)];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+/** The decoder, and whether its plan was kept. Without a cache it is compiled. */
+export async function openCachedDecoder(
+  engine: CpuEngine,
+  file: GgufFile,
+  paths: readonly string[],
+  options: DecoderOptions,
+  cache: PlanCache | undefined,
+): Promise<{ readonly decoder: DecoderModel; readonly how: "hit" | "made" | "repaired" }> {
+  if (cache === undefined || !file.hasData) return { decoder: openDecoder(engine, file, paths, options), how: "made" };
+  const { value, how } = await cached(cache.store, planKey(file, options, cache), {
+    read: (content) => {
+      const artifact = decodeArtifact(content);
+      return artifact === undefined ? undefined : openDecoder(engine, file, paths, options, artifact);
+    },
+    make: () => {
+      const artifact = decoderArtifact(file, options);
+      return { value: openDecoder(engine, file, paths, options, artifact), content: encodeArtifact(artifact) };
+    },
+  });
+  return { decoder: value, how };
+}

@@ -1,0 +1,55 @@
+/**
+ * Predicted routes kept on disk, as the columns that the window draws. A route follows from the header of the file, the target, the
+ * phase and our own sources (docs/decisions/0009): a hit lowers nothing. Who asks for one operation has the program lowered then.
+ */
+import { createHash } from "node:crypto";
+import { cached } from "../../compiler/compileCache.ts";
+import { decodeFrame, encodeFrame } from "../../contract/codec.ts";
+import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import type { RouteView } from "../../contract/views/route.ts";
+import { routeView } from "../../contract/views/route.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { PlanCache } from "./planCache.ts";
+import { headerFacts } from "./planCache.ts";
+
+export interface RouteRequest {
+  readonly model: string;
+  /** A graph without a file has no key: it is small, and routed each time. */
+  readonly file: GgufFile | undefined;
+  readonly target: TargetSpec;
+  readonly phase: Phase;
+}
+
+export function routeKey({ file, target, phase }: RouteRequest & { readonly file: GgufFile }, build: string): string {
+  const { chip, os, units, profile, context } = target;
+  const parts = ["route", build, phase, chip, os, units, profile, context, headerFacts(file)];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+export async function cachedRouteView(
+  cache: Pick<PlanCache, "store" | "build"> | undefined,
+  request: RouteRequest,
+  make: () => Promise<RouteView>,
+): Promise<RouteView> {
+  const { file, model } = request;
+  if (cache === undefined || file === undefined) return make();
+  const { value } = await cached(cache.store, routeKey({ ...request, file }, cache.build), {
+    read: (content) => readView(content),
+    make: async () => {
+      const view = await make();
+      return { value: view, content: encodeFrame(view) };
+    },
+  });
+  // Models are numbered as they are opened: the number of an entry is that of another process.
+  return { ...value, key: { ...value.key, model } };
+}
+
+/** Undefined unless columns have one length and every text that they name. */
+function readView(content: Uint8Array): RouteView | undefined {
+  const parsed = routeView.safeParse(decodeFrame(content));
+  if (!parsed.success) return undefined;
+  const { nodes, strings } = parsed.data;
+  const isWhole = Object.values(nodes).every((column) => column.length === nodes.device.length);
+  const isNamed = [nodes.rule, nodes.reason].every((column) => column.every((text) => text < strings.length));
+  return isWhole && isNamed ? parsed.data : undefined;
+}

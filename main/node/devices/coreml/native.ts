@@ -1,0 +1,263 @@
+/**
+ * The Core ML addon: its whole face in types, how it is found and loaded, and promises with cancel over it. It exists on Macs;
+ * elsewhere only one that was built against the test double and named in RLX_COREML_ADDON.
+ */
+import { existsSync } from "node:fs";
+import { WorkbenchError } from "../../../diagnostics/errors.ts";
+import type { Started } from "../../native/nativeHandles.ts";
+import { addonPlaces, guarded, nativeHandles, requireAddon } from "../../native/nativeHandles.ts";
+
+/** The number in native/src/coreml/binding/addon.cpp. */
+const ABI = 2;
+
+export type CoremlUnit = "cpu" | "cpu-gpu" | "all" | "cpu-ane";
+export type NumberArray =
+  Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Int8Array<ArrayBuffer>;
+
+/** Halves travel as Uint16Array. A shape that is left out follows from the feature and the number of elements. */
+export interface CoremlInput {
+  readonly name: string;
+  readonly shape?: readonly number[];
+  readonly data: Float32Array | Uint16Array | Int32Array | Int8Array;
+}
+export interface CoremlOutput {
+  readonly name: string;
+  readonly type: "f16" | "f32" | "i32" | "i8";
+  readonly shape: readonly number[];
+  readonly data: NumberArray;
+}
+export interface CoremlFeature {
+  readonly name: string;
+  readonly type: "f16" | "f32" | "f64" | "i32" | "i8" | "none";
+  readonly shape: readonly number[];
+  readonly optional: boolean;
+  readonly shapes: readonly (readonly number[])[];
+  /** Lowest and highest size per dim; highest below 0: without end. */
+  readonly ranges: readonly (readonly [number, number])[];
+}
+export interface CoremlLoadOptions {
+  readonly units: CoremlUnit;
+  /** One of several functions; the model's default otherwise. */
+  readonly function?: string;
+  readonly title?: string;
+  /** Optimise again for each shape instead of switching fast between them. */
+  readonly infrequentReshape?: boolean;
+  readonly fastPrediction?: boolean;
+  /** `path` is a package, loaded without compiling it to a file (macOS 15). */
+  readonly inMemory?: boolean;
+}
+export interface CoremlPrediction {
+  readonly outputs: readonly CoremlOutput[];
+  readonly seconds: number;
+  readonly systemSeconds: number;
+  readonly backingsUsed: number;
+}
+export interface CoremlPlannedOp {
+  readonly function: string;
+  readonly op: string;
+  /** Name of its first output. */
+  readonly output: string;
+  /** Empty: the system says nothing (constants, or a structure only). */
+  readonly preferred: "" | "cpu" | "gpu" | "ane";
+  readonly supported: readonly ("cpu" | "gpu" | "ane")[];
+  /** Share of the whole; below 0: not said. */
+  readonly cost: number;
+  readonly depth: number;
+}
+export interface CoremlPlan {
+  readonly hasUsage: boolean;
+  readonly refusal: string;
+  readonly ops: readonly CoremlPlannedOp[];
+}
+export interface CoremlMachine {
+  readonly model: string;
+  readonly chip: string;
+  readonly os: string;
+  readonly osMajor: number;
+  readonly osMinor: number;
+  readonly gpu: string;
+  readonly performanceCores: number;
+  readonly efficiencyCores: number;
+  readonly memoryBytes: number;
+  /** What the GPU may hold at most. */
+  readonly gpuBytes: number;
+  /** What the system charges this process with, memory shared with GPU and Neural Engine included. */
+  readonly processBytes: number;
+  readonly unifiedMemory: boolean;
+  readonly ane: boolean;
+  /** 0: not said. */
+  readonly aneCores: number;
+  readonly rosetta: boolean;
+  readonly thermal: "nominal" | "fair" | "serious" | "critical";
+  readonly lowPower: boolean;
+}
+
+interface LoadedModel {
+  readonly id: number;
+  readonly inputs: readonly CoremlFeature[];
+  readonly outputs: readonly CoremlFeature[];
+  readonly states: readonly CoremlFeature[];
+  readonly loadSeconds: number;
+}
+
+export interface DoubleTensor {
+  readonly name: string;
+  readonly type: string;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+export interface DoubleRequest {
+  readonly package: string;
+  readonly function: string;
+  readonly inputs: readonly DoubleTensor[];
+  readonly states: readonly DoubleTensor[];
+}
+export type DoubleReply =
+  { readonly outputs: readonly DoubleTensor[]; readonly states: readonly DoubleTensor[] } | { readonly error: string };
+/** Only in an addon that was built against the test double. */
+export interface DoubleControls {
+  setEvaluator(evaluate: (request: DoubleRequest, answer: (reply: DoubleReply) => void) => void): void;
+  configure(text: string): void;
+  counts(): { readonly objects: number; readonly predictions: number; readonly handlers: number };
+  /** What the model that was opened last was configured with: "units=3 low-precision=0 …". */
+  configuration(): string;
+}
+
+interface PredictFlags {
+  readonly keepHalf?: boolean;
+  /** The system's synchronous call on a thread of ours instead of its asynchronous one. */
+  readonly blocking?: boolean;
+}
+interface NativeCoreml {
+  readonly abi: number;
+  readonly double?: DoubleControls;
+  machine(): CoremlMachine;
+  compile(
+    packagePath: string,
+    target: string,
+  ): Started<{
+    readonly cached: boolean;
+    readonly seconds: number;
+  }>;
+  functionNames(compiled: string): Started<readonly string[]>;
+  load(path: string, options: CoremlLoadOptions): Started<LoadedModel>;
+  predict(
+    model: number,
+    state: number | null,
+    inputs: readonly CoremlInput[],
+    flags: PredictFlags,
+  ): Started<CoremlPrediction>;
+  predictBatch(model: number, items: readonly (readonly CoremlInput[])[]): Started<readonly CoremlPrediction[]>;
+  newState(model: number): number;
+  readState(state: number, name: string, keepHalf: boolean): Started<CoremlOutput>;
+  writeState(state: number, tensor: CoremlInput): Started<void>;
+  copyState(state: number): Started<number>;
+  plan(compiled: string, options: CoremlLoadOptions): Started<CoremlPlan>;
+  cancel(job: number): boolean;
+  dispose(handle: number): boolean;
+  counts(): { readonly handles: number; readonly jobs: number };
+}
+
+export interface CoremlState {
+  read(name: string, keepHalf?: boolean): Promise<CoremlOutput>;
+  write(tensor: CoremlInput): Promise<void>;
+  copy(): Promise<CoremlState>;
+  dispose(): void;
+}
+export interface PredictCall extends PredictFlags {
+  readonly state?: CoremlState;
+  readonly signal?: AbortSignal;
+}
+export interface CoremlModel extends Omit<LoadedModel, "id"> {
+  predict(inputs: readonly CoremlInput[], call?: PredictCall): Promise<CoremlPrediction>;
+  predictBatch(items: readonly (readonly CoremlInput[])[], signal?: AbortSignal): Promise<readonly CoremlPrediction[]>;
+  newState(): CoremlState;
+  dispose(): void;
+}
+export interface CoremlBridge {
+  /** Where the addon is; the program that tries models out lies beside it. */
+  readonly path: string;
+  /** Controls of the test double; undefined on a Mac. */
+  readonly double: DoubleControls | undefined;
+  machine(): CoremlMachine;
+  compile(
+    packagePath: string,
+    target: string,
+    signal?: AbortSignal,
+  ): Promise<{ readonly cached: boolean; readonly seconds: number }>;
+  functionNames(compiled: string, signal?: AbortSignal): Promise<readonly string[]>;
+  load(path: string, options: CoremlLoadOptions, signal?: AbortSignal): Promise<CoremlModel>;
+  plan(compiled: string, options: CoremlLoadOptions, signal?: AbortSignal): Promise<CoremlPlan>;
+  counts(): { readonly handles: number; readonly jobs: number };
+}
+
+/** native/build-coreml of the repository, or native/ among the resources of an installed app. */
+const candidates = (): readonly string[] =>
+  addonPlaces("native/build-coreml/rlx_coreml.node", "native/rlx_coreml.node");
+
+export const NO_COREML = "Core ML exists on Macs only; the simulator runs the same package here.";
+
+/** `path`: an addon instead of the usual places, which are looked at on Macs only. */
+export function loadCoreml(path: string | null = null): CoremlBridge {
+  const found =
+    path ?? (process.platform === "darwin" ? candidates().find((candidate) => existsSync(candidate)) : undefined);
+  if (found === undefined || !existsSync(found))
+    throw process.platform === "darwin" || path !== null
+      ? new WorkbenchError("ENV_NO_ADDON", `[coreml] not found: ${path ?? "native/build-coreml/rlx_coreml.node"}`, {
+          hint:
+            path === null
+              ? "Build it with `node scripts/buildNative.mjs coreml` (needs Xcode's command line tools)."
+              : "RLX_COREML_ADDON names it: correct that variable, or unset it.",
+        })
+      : new WorkbenchError("ENV_NO_DEVICE", `[coreml] ${NO_COREML}`, { hint: "Choose coreml-sim, or cpu." });
+  const native = requireAddon(
+    found,
+    "Build it again on this machine with `node scripts/buildNative.mjs coreml`.",
+  ) as NativeCoreml;
+  if (native.abi !== ABI)
+    throw new WorkbenchError("ENV_NO_ADDON", `[coreml] version: got ${String(native.abi)}, expected ${ABI}`, {
+      hint: "The addon is older than the program: run `node scripts/buildNative.mjs coreml`.",
+    });
+  return bridgeOver(native, found);
+}
+
+function bridgeOver(native: NativeCoreml, path: string): CoremlBridge {
+  const { awaited, tracked, disposer, idOf } = nativeHandles(native);
+
+  const stateOver = (id: number): CoremlState => {
+    const state: CoremlState = tracked(id, {
+      read: (name: string, keepHalf = false) => awaited(() => native.readState(id, name, keepHalf)),
+      write: (tensor: CoremlInput) => awaited(() => native.writeState(id, tensor)),
+      copy: async () => stateOver(await awaited(() => native.copyState(id))),
+      dispose: disposer(id, () => state),
+    });
+    return state;
+  };
+
+  const modelOver = ({ id, ...facts }: LoadedModel): CoremlModel => {
+    const model: CoremlModel = tracked(id, {
+      ...facts,
+      predict: (inputs: readonly CoremlInput[], { state, signal, ...flags }: PredictCall = {}) =>
+        awaited(() => {
+          const stateId = state === undefined ? null : idOf(state);
+          return native.predict(id, stateId, inputs, flags);
+        }, signal),
+      predictBatch: (items: readonly (readonly CoremlInput[])[], signal?: AbortSignal) =>
+        awaited(() => native.predictBatch(id, items), signal),
+      newState: () => stateOver(guarded(() => native.newState(id))),
+      dispose: disposer(id, () => model),
+    });
+    return model;
+  };
+
+  return {
+    path,
+    double: native.double,
+    machine: () => guarded(() => native.machine()),
+    compile: (packagePath, target, signal) => awaited(() => native.compile(packagePath, target), signal),
+    functionNames: (compiled, signal) => awaited(() => native.functionNames(compiled), signal),
+    load: async (model, options, signal) => modelOver(await awaited(() => native.load(model, options), signal)),
+    plan: (compiled, options, signal) => awaited(() => native.plan(compiled, options), signal),
+    counts: () => native.counts(),
+  };
+}

@@ -1,0 +1,237 @@
+/**
+ * A profile on Core ML: steps and predictions by the clock, operations by the cost weights of the compute plan (apportion.ts), joined
+ * to the operations of the model by output names. Says of every number which of the two it is.
+ */
+import type { Truth } from "../../../contract/views/common.ts";
+import type { ProfileRow, ProfileView } from "../../../contract/views/run.ts";
+import type { Route } from "../../../backends/coreml/hybrid/route.ts";
+import { phaseRows } from "../../../runtime/phaseRows.ts";
+import type { RunSpan } from "../../../runtime/profile.ts";
+import { phaseTime, recordRuns } from "../../../runtime/profile.ts";
+import { figure } from "../../../engine/measure/forecast.ts";
+import { chipTitle } from "../../machine/machineInfo.ts";
+import type { OpenModel } from "../../../engine/models/openModel.ts";
+import { routeOf } from "../../../engine/models/routes.ts";
+import { StringTable } from "../../../engine/views/strings.ts";
+import type { Slice, TimedPrediction, WeighedOp } from "./apportion.ts";
+import { apportion } from "./apportion.ts";
+import type { PredictionTimes } from "./bridgeRunner.ts";
+import type { CoremlAccess } from "./device.ts";
+import { trialTimes, unitsOf } from "./device.ts";
+import type { CoremlLease } from "./lease.ts";
+import type { CoremlPlan } from "./native.ts";
+import type { TrialTimes } from "./trial.ts";
+
+export interface CoremlProfileOptions {
+  readonly promptTokens: number;
+  readonly generateTokens: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number) => void;
+}
+
+export interface Recorded {
+  readonly steps: readonly RunSpan[];
+  readonly predictions: readonly TimedPrediction[];
+}
+
+export async function profileCoreml(
+  coreml: CoremlAccess,
+  model: OpenModel,
+  lease: CoremlLease,
+  options: CoremlProfileOptions,
+): Promise<ProfileView> {
+  const recorded = await record(lease, options);
+  const plans = new Map<string, readonly WeighedOp[]>();
+  let refusal = "";
+  for (const name of new Set(recorded.predictions.map((one) => one.function))) {
+    const plan = await planOf(coreml, lease, name, options.signal);
+    if (typeof plan === "string") refusal = plan;
+    else plans.set(name, weighed(await functionRoute(model, lease, name, options.signal), plan));
+  }
+  const bridge = coreml.bridge();
+  const { chip, os } = bridge.machine();
+  return coremlProfileView(recorded, apportion(recorded.predictions, plans), {
+    truth: bridge.double === undefined ? "measured" : "simulated",
+    machine: bridge.double === undefined ? `${chip}, macOS ${os}` : `${chipTitle()}, playing ${chip}`,
+    refusal,
+    trial: await trialTimes(coreml, lease.compiled, unitsOf(lease.target)),
+    loadSeconds: lease.runner.loadSeconds,
+  });
+}
+
+/** What runs, and the predictions of each: those that ended since the run before it did. No clock has to tell them apart. */
+export async function record(
+  { session, runner }: Pick<CoremlLease, "session" | "runner">,
+  options: CoremlProfileOptions,
+): Promise<Recorded> {
+  const steps: RunSpan[] = [];
+  const predictions: TimedPrediction[] = [];
+  let pending: PredictionTimes[] = [];
+  let origin = 0;
+  const begin = (): void => {
+    pending = [];
+    origin = performance.now() / 1000;
+  };
+  const onProgress = (done: number, total: number): void => options.onProgress(done / total);
+  runner.onPrediction = (times) => void pending.push(times);
+  try {
+    await recordRuns(session, { ...options, onProgress, onBegin: begin }, (span) => {
+      for (const { start, ...times } of pending)
+        predictions.push({ ...times, start: start - origin, step: steps.length });
+      pending = [];
+      steps.push(span);
+    });
+  } finally {
+    runner.onPrediction = undefined;
+  }
+  return { steps, predictions };
+}
+
+/** The plan of one function, or why there is none. */
+async function planOf(
+  coreml: CoremlAccess,
+  { compiled, target }: CoremlLease,
+  name: string,
+  signal: AbortSignal,
+): Promise<CoremlPlan | string> {
+  const chosen = compiled.functions.length > 1 ? { function: name } : {};
+  try {
+    const plan = await coreml.bridge().plan(compiled.path, { units: unitsOf(target), ...chosen }, signal);
+    const ops = plan.ops.filter((op) => compiled.functions.length < 2 || op.function === name);
+    return plan.hasUsage ? { ...plan, ops } : plan.refusal;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return error instanceof Error ? error.message.replace("[coreml] ", "") : String(error);
+  }
+}
+
+const functionRoute = (model: OpenModel, { target }: CoremlLease, name: string, signal: AbortSignal): Promise<Route> =>
+  routeOf(model, target, name.startsWith("prefill") ? "prefill" : "decode", signal);
+
+/** Operators of a plan with the operations of the model that they compute. */
+export function weighed(route: Route, plan: CoremlPlan): readonly WeighedOp[] {
+  const sources = sourcesByOutput(route);
+  return plan.ops.flatMap(({ op, output, preferred, cost }) =>
+    preferred === "" ? [] : [{ op, output, device: preferred, cost, sources: sources.get(output) ?? [] }],
+  );
+}
+
+function sourcesByOutput(route: Route): ReadonlyMap<string, readonly number[]> {
+  const found = new Map<string, readonly number[]>();
+  for (const [i, part] of route.parts.filter((one) => one.side === "coreml").entries())
+    for (const operation of route.lowered?.functions[i]?.mil.operations ?? []) {
+      const [output] = operation.outputs;
+      if (output === undefined) continue;
+      const nodes = operation.origins.map((own) => route.graph.nodes[part.origin[own] ?? -1]);
+      found.set(output.name, [...new Set(nodes.flatMap((node) => node?.origins.map(({ source }) => source) ?? []))]);
+    }
+  return found;
+}
+
+// ------------------------------------------------------------------------------------------ view
+
+export interface ProfileFacts {
+  /** Of whole predictions: what was clocked, or played by the test double. */
+  readonly truth: Extract<Truth, "measured" | "simulated">;
+  readonly machine: string;
+  /** Why the plan has no costs; empty when it has. */
+  readonly refusal: string;
+  readonly trial: readonly TrialTimes[];
+  readonly loadSeconds: number;
+}
+
+const LANES = [
+  { title: "Neural Engine, attributed", device: "ane" },
+  { title: "GPU, attributed", device: "gpu" },
+  { title: "CPU, attributed", device: "cpu" },
+  { title: "Copies in and out, clocked", device: "host" },
+  { title: "Whole predictions, clocked", device: "none" },
+] as const satisfies ProfileView["lanes"];
+
+export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], facts: ProfileFacts): ProfileView {
+  const { steps } = recorded;
+  const attributed = slices.some(({ kind }) => kind === "attributed");
+  const strings = new StringTable();
+  const lanes = LANES.filter(({ device }) => slices.some((slice) => slice.device === device));
+  const nodeStart = new Uint32Array(slices.length + 1);
+  const nodes: number[] = [];
+  slices.forEach((slice, i) => {
+    nodeStart[i] = nodes.length;
+    nodes.push(...slice.sources);
+  });
+  nodeStart[slices.length] = nodes.length;
+  const truth = facts.truth === "measured" && attributed ? "attributed" : facts.truth;
+  return {
+    device: "coreml",
+    truth,
+    machine: facts.machine,
+    sentence: sentenceOf(attributed, facts),
+    roof: null,
+    strings: strings.strings,
+    lanes,
+    steps: {
+      start: Float64Array.from(steps, (step) => step.start),
+      seconds: Float32Array.from(steps, (step) => step.seconds),
+      tokens: Uint32Array.from(steps, (step) => step.tokens),
+      decode: Uint8Array.from(steps, (step) => (step.decode ? 1 : 0)),
+    },
+    slices: {
+      start: Float64Array.from(slices, (slice) => slice.start),
+      seconds: Float32Array.from(slices, (slice) => slice.seconds),
+      lane: Uint8Array.from(slices, (slice) => lanes.findIndex(({ device }) => device === slice.device)),
+      step: Uint32Array.from(slices, (slice) => slice.step),
+      op: Uint32Array.from(slices, (slice) => strings.add(slice.op)),
+      label: Uint32Array.from(slices, (slice) => strings.add(slice.label)),
+      bytes: new Float64Array(slices.length),
+      nodeStart,
+      nodes: Uint32Array.from(nodes),
+    },
+    prefill: phaseView(steps, slices, false, facts),
+    decode: phaseView(steps, slices, true, facts),
+  };
+}
+
+function phaseView(
+  steps: readonly RunSpan[],
+  slices: readonly Slice[],
+  decode: boolean,
+  { truth }: ProfileFacts,
+): ProfileView["decode"] {
+  const isOwn = (step: number): boolean => steps[step]?.decode === decode;
+  const { seconds, basis } = phaseTime(
+    steps.filter((_, step) => isOwn(step)),
+    decode,
+  );
+  const own = slices.filter(({ step }) => isOwn(step));
+  return {
+    seconds: figure(seconds, "seconds", truth, `${basis}; whole steps by the clock`),
+    rows: rowsOf(own, decode ? [...steps.keys()].filter(isOwn) : undefined),
+  };
+}
+
+function rowsOf(slices: readonly Slice[], tokens: readonly number[] | undefined): ProfileRow[] {
+  const parts = slices.map(({ op, device, step, seconds }) => ({ kind: { op, device }, run: step, seconds, bytes: 0 }));
+  return phaseRows(parts, ({ op, device }) => `${device} ${op}`, tokens).map(({ kind, ...row }) => ({
+    ...kind,
+    ...row,
+    bandwidth: null,
+    roofShare: null,
+  }));
+}
+
+const secondsText = (seconds: number): string =>
+  seconds < 0.1 ? `${(seconds * 1e3).toFixed(1)} ms` : `${seconds.toFixed(1)} s`;
+
+function sentenceOf(attributed: boolean, { refusal, trial, loadSeconds, truth }: ProfileFacts): string {
+  const how = attributed
+    ? "Whole predictions are timed; those of operations are the same times shared out by the cost weights of Core ML's plan, not measured."
+    : `Whole predictions only: the system gives no costs of operations (${refusal === "" ? "its plan has none" : refusal}).`;
+  const sum = (pick: (times: TrialTimes) => number): string =>
+    secondsText(trial.reduce((all, one) => all + pick(one), 0));
+  const before =
+    trial.length === 0
+      ? ""
+      : ` When it was tried out: compile ${sum((one) => one.compileSeconds)}, load ${sum((one) => one.loadSeconds)}, first prediction ${sum((one) => one.firstSeconds)}.`;
+  const played = truth === "simulated" ? "A test double plays Core ML: these times are the simulator's. " : "";
+  return `${played}${how}${before} Load now: ${secondsText(loadSeconds)}.`;
+}

@@ -1,0 +1,76 @@
+/** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
+import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
+import { bindingsOf } from "../../../backends/coreml/export.ts";
+import { SimulatedDecoder } from "../../../backends/coreml/simulator/decoder.ts";
+import type { CpuEngine } from "../../../backends/cpu/engine.ts";
+import { INPUTS, LOGITS } from "../../../models/blocks.ts";
+import { DecoderSession } from "../../../runtime/decoderSession.ts";
+import { simulatedSession } from "../../../runtime/simulatedSession.ts";
+import { exportModel } from "../../../engine/models/exporting.ts";
+import type { OpenModel } from "../../../engine/models/openModel.ts";
+import type { BridgeRunner } from "./bridgeRunner.ts";
+import type { CompiledModel } from "./compiledModels.ts";
+import type { CoremlAccess } from "./device.ts";
+import { openRunner, prepareModel, unitsOf } from "./device.ts";
+import type { TrialProgress } from "./trial.ts";
+import { weightFacts } from "./weightFacts.ts";
+
+export interface CoremlSession {
+  readonly session: DecoderSession;
+  readonly runner: BridgeRunner;
+  readonly compiled: CompiledModel;
+  dispose(): Promise<void>;
+}
+
+export interface SessionRequest {
+  readonly model: OpenModel;
+  readonly target: PlanTarget;
+  /** Reads weights for the export. */
+  readonly engine: CpuEngine;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: TrialProgress) => void;
+}
+
+/** The compiled package of a model with decode and prefill, made once per file and target. */
+export async function compiledDecoder(access: CoremlAccess, request: SessionRequest): Promise<CompiledModel> {
+  const { model, target, engine, signal, onProgress } = request;
+  const { flexibility } = access;
+  // The phase is not a fact of the package: it has a function for each.
+  const { phase: _, ...facts } = target;
+  // Where there is no Core ML, this says so before anything is read.
+  access.bridge();
+  return prepareModel(access, {
+    units: unitsOf(target),
+    facts: [...(await weightFacts(model, signal)), JSON.stringify(facts), flexibility],
+    flexible: flexibility === "native",
+    write: async (path) => void (await exportModel(model, target, { path, engine, flexibility, signal })),
+    signal,
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
+}
+
+export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
+  const compiled = await compiledDecoder(access, request);
+  const runner = openRunner(access, compiled, unitsOf(request.target), access.flexibility === "native");
+  const decoder = new SimulatedDecoder(runner, bindingsOf(compiled.userDefined), {
+    tokens: INPUTS.tokens,
+    past: INPUTS.past,
+    rows: INPUTS.rows,
+    logits: LOGITS,
+  });
+  const { capacity, vocabulary, chunk } = decoder;
+  const session = new DecoderSession(simulatedSession(decoder, { clocked: true }), {
+    capacity,
+    vocabulary,
+    chunk,
+  });
+  return {
+    session,
+    runner,
+    compiled,
+    dispose: async () => {
+      session.dispose();
+      await runner.dispose();
+    },
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * Dropped files without a path: their header is fed in ranges until it parses; to run or export, the whole file is sent in
+ * pieces to a temporary file. That goes when the upload is cancelled or left half-way, with the last model (or failed attempt at one)
+ * that it was for, or with the engine; after one that was killed, with the start of the next (`leftovers.ts`).
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, open, rm, statfs } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { uploadPrefix } from "./leftovers.ts";
+
+/** Bytes of one piece: the window asks for the next when this one is written. */
+export const CHUNK_BYTES = 4 << 20;
+/** Files on their way at a time. */
+const MOST = 8;
+/** One of which nothing came for so long was left: its window was closed or loaded anew, and pieces come over the loopback. */
+const LEFT_MS = 60_000;
+
+interface Open {
+  readonly name: string;
+  readonly size: number;
+  readonly folder: string;
+  readonly path: string;
+  readonly handle: FileHandle;
+  received: number;
+  /** When its latest piece came. */
+  latest: number;
+  finished: boolean;
+}
+
+export interface Uploads {
+  begin(name: string, size: number): Promise<{ readonly upload: string; readonly chunkBytes: number }>;
+  chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
+  finish(upload: string): Promise<void>;
+  cancel(upload: string): Promise<void>;
+  /** The finished file. */
+  pathOf(upload: string): { readonly path: string; readonly name: string };
+  dispose(): Promise<void>;
+}
+
+/** A file in a folder of its own, on a disk that has room for it beside what others were promised. */
+async function makePlace(
+  name: string,
+  size: number,
+  taken: () => number,
+): Promise<Pick<Open, "folder" | "path" | "handle">> {
+  const folder = await mkdtemp(join(tmpdir(), uploadPrefix()));
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    const free = Math.max(0, bavail * bsize - taken());
+    if (free < size * 1.02)
+      throw new WorkbenchError("ENV_IO", `[upload] ${name} needs ${size} bytes, the temporary folder has ${free}`, {
+        hint: "Copy the file to this machine and open it by its path.",
+      });
+    const path = join(folder, basename(name) || "upload.gguf");
+    return { folder, path, handle: await open(path, "w") };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+export function createUploads(now: () => number = () => performance.now()): Uploads {
+  const open_ = new Map<string, Open>();
+  const find = (id: string): Open => {
+    const found = open_.get(id);
+    if (!found)
+      throw new WorkbenchError("HANDLE_UNKNOWN", `[upload] there is no upload ${JSON.stringify(id)}`, {
+        hint: "Drop the file again.",
+      });
+    return found;
+  };
+  /** Sizes of files whose place is being made. */
+  const beginning = new Set<{ readonly size: number }>();
+  const arriving = (): readonly Open[] => [...open_.values()].filter(({ finished }) => !finished);
+  /** Bytes that files on their way have still to bring. */
+  const promised = (): number =>
+    [...beginning].reduce((sum, { size }) => sum + size, 0) +
+    arriving().reduce((sum, { size, received }) => sum + size - received, 0);
+  const drop = async (id: string): Promise<void> => {
+    const entry = open_.get(id);
+    if (!entry) return;
+    open_.delete(id);
+    if (!entry.finished) await entry.handle.close();
+    await rm(entry.folder, { recursive: true, force: true });
+  };
+  return {
+    async begin(name, size) {
+      for (const [id, entry] of open_) if (!entry.finished && now() - entry.latest > LEFT_MS) await drop(id);
+      const count = beginning.size + arriving().length;
+      if (count >= MOST)
+        throw new WorkbenchError(
+          "HANDLE_BUSY",
+          `[upload] ${name}: ${count} files are on their way already, at most ${MOST} may be`,
+          { hint: "Wait for one of them, or cancel it." },
+        );
+      const room = { size };
+      beginning.add(room);
+      try {
+        const { folder, path, handle } = await makePlace(name, size, () => promised() - size);
+        const upload = randomBytes(12).toString("hex");
+        open_.set(upload, { name, size, folder, path, handle, received: 0, latest: now(), finished: false });
+        return { upload, chunkBytes: CHUNK_BYTES };
+      } finally {
+        beginning.delete(room);
+      }
+    },
+    async chunk(id, offset, bytes) {
+      const entry = find(id);
+      if (entry.finished || offset !== entry.received || offset + bytes.byteLength > entry.size)
+        throw new WorkbenchError(
+          "INPUT_ARGUMENT",
+          `[upload] piece at ${offset} of ${bytes.byteLength} bytes: expected one at ${entry.received} within ${entry.size}`,
+        );
+      await entry.handle.write(bytes, 0, bytes.byteLength, offset);
+      entry.received += bytes.byteLength;
+      entry.latest = now();
+      return entry.received;
+    },
+    async finish(id) {
+      const entry = find(id);
+      if (entry.received !== entry.size)
+        throw new WorkbenchError(
+          "INPUT_TRUNCATED",
+          `[upload] ${entry.name}: got ${entry.received} bytes, expected ${entry.size}`,
+          { hint: "Drop the file again." },
+        );
+      if (entry.finished) return;
+      entry.finished = true;
+      await entry.handle.close();
+    },
+    cancel: drop,
+    pathOf(id) {
+      const entry = find(id);
+      if (!entry.finished) throw new WorkbenchError("HANDLE_BUSY", `[upload] ${entry.name} has not arrived whole yet`);
+      return { path: entry.path, name: entry.name };
+    },
+    async dispose() {
+      for (const id of [...open_.keys()]) await drop(id);
+    },
+  };
+}

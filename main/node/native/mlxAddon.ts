@@ -1,0 +1,137 @@
+/**
+ * The MLX addon: its whole face in types, how it is found and loaded, and the engine over it. It is built only where MLX is;
+ * its absence is ENV_NO_ADDON with what to do, and nothing else of the program needs it.
+ */
+import { existsSync } from "node:fs";
+import type { EngineCounts, RunRequest, RunResult, SessionBytes } from "../../backends/cpu/engine.ts";
+import type { HeldWeight, MlxMemory } from "../../backends/mlx/engine.ts";
+import { MLX_FUNCTIONS } from "../../backends/mlx/functions.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Disposable } from "../../backends/cpu/engine.ts";
+import type { MlxEngine, MlxPlanHandle, MlxSessionHandle } from "../../runtime/mlxDevice.ts";
+import type { Started } from "./nativeHandles.ts";
+import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
+
+/** The number in native/src/mlx/binding.cpp. */
+const ABI = 2;
+
+/** What native/src/mlx/binding.cpp exports, name by name. */
+interface NativeMlx {
+  readonly abi: number;
+  readonly version: string;
+  readonly device: "gpu" | "cpu";
+  functions(): readonly string[];
+  counts(): EngineCounts;
+  memory(): MlxMemory;
+  setMemory(options: Parameters<MlxEngine["setMemory"]>[0]): void;
+  setFusion(on: boolean): void;
+  openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
+  loadPlan(bytes: Uint8Array, weights: number | null): number;
+  planFacts(plan: number): ReturnType<MlxPlanHandle["facts"]>;
+  weightReport(plan: number): Started<readonly HeldWeight[]>;
+  openSession(plan: number, options: Parameters<MlxPlanHandle["openSession"]>[0]): number;
+  run(session: number, request: RunRequest): Started<RunResult>;
+  runSlots(session: number, request: RunRequest): Started<RunResult>;
+  readSlot(session: number, name: string, target: Uint8Array): void;
+  commit(session: number, request: RunRequest): Started<RunResult>;
+  sync(session: number): Started<RunResult>;
+  fork(session: number): Started<number>;
+  save(session: number, positions: number): Started<Uint8Array<ArrayBuffer>>;
+  restore(session: number, positions: number, state: Uint8Array): Started<void>;
+  reset(session: number): Started<void>;
+  sessionBytes(session: number, positions: number): SessionBytes;
+  cancel(job: number): boolean;
+  dispose(handle: number): boolean;
+}
+
+const HINT =
+  "Install MLX (brew install mlx, or pip install mlx, outside macOS mlx[cpu], into .venv), then run `npm run build:native -- mlx`.";
+
+/** One engine per process: MLX's memory and streams are global. */
+let loaded: MlxEngine | undefined;
+
+/** `path`: another addon than the built one, for tests; asked for first. */
+export function loadMlx(path?: string): MlxEngine {
+  loaded ??= openMlx(path);
+  return loaded;
+}
+
+/** The engine, or why there is none, in one sentence. */
+export function findMlxEngine(): MlxEngine | string {
+  try {
+    return loadMlx();
+  } catch (error) {
+    if (error instanceof WorkbenchError && error.code === "ENV_NO_ADDON")
+      return `${error.message} ${error.hint ?? ""}`.trim();
+    throw error;
+  }
+}
+
+function openMlx(given: string | undefined): MlxEngine {
+  const path =
+    given ?? addonPlaces("native/build/rlx_mlx.node", "native/rlx_mlx.node").find((place) => existsSync(place));
+  if (path === undefined)
+    throw new WorkbenchError("ENV_NO_ADDON", "[mlx] the MLX engine is not built on this machine.", { hint: HINT });
+  const native = requireAddon(path, HINT) as NativeMlx;
+  if (native.abi !== ABI)
+    throw new WorkbenchError("ENV_NO_ADDON", `[mlx] version: got ${String(native.abi)}, expected ${ABI}.`, {
+      hint: "The addon is older than the program: run `npm run build:native -- mlx`.",
+    });
+  const have = new Set(native.functions());
+  const missing = MLX_FUNCTIONS.filter((name) => !have.has(name));
+  if (missing.length > 0)
+    throw new WorkbenchError("ENV_NO_ADDON", `[mlx] functions are missing: ${missing.join(", ")}.`, {
+      hint: "The addon is older than the program: run `npm run build:native -- mlx`.",
+    });
+  return engineOver(native);
+}
+
+function engineOver(native: NativeMlx): MlxEngine {
+  const { awaited, disposer, idOf, tracked } = nativeHandles(native);
+
+  const sessionHandle = (id: number): MlxSessionHandle => {
+    const handle: MlxSessionHandle = tracked(id, {
+      runSlots: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.runSlots(id, request), signal),
+      readSlot: (name: string, target: Uint8Array) => guarded(() => native.readSlot(id, name, target)),
+      commit: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.commit(id, request), signal),
+      sync: (signal?: AbortSignal) => awaited(() => native.sync(id), signal),
+      run: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.run(id, request), signal),
+      fork: async () => sessionHandle(await awaited(() => native.fork(id))),
+      save: (positions: number) => awaited(() => native.save(id, positions)),
+      restore: (positions: number, state: Uint8Array) => awaited(() => native.restore(id, positions, state)),
+      reset: () => awaited(() => native.reset(id)),
+      bytes: (positions: number) => guarded(() => native.sessionBytes(id, positions)),
+      dispose: disposer(id, () => handle),
+    });
+    return handle;
+  };
+
+  const planHandle = (id: number): MlxPlanHandle => {
+    const handle: MlxPlanHandle = tracked(id, {
+      openSession: (options: Parameters<MlxPlanHandle["openSession"]>[0]) =>
+        sessionHandle(guarded(() => native.openSession(id, options))),
+      facts: () => guarded(() => native.planFacts(id)),
+      weights: (signal?: AbortSignal) => awaited(() => native.weightReport(id), signal),
+      dispose: disposer(id, () => handle),
+    });
+    return handle;
+  };
+
+  return {
+    version: native.version,
+    device: native.device,
+    functions: native.functions(),
+    counts: () => native.counts(),
+    memory: () => native.memory(),
+    setMemory: (options) => guarded(() => native.setMemory(options)),
+    setFusion: (on) => native.setFusion(on),
+    openWeights: (paths) =>
+      guarded(() => {
+        const { id } = native.openWeights(paths);
+        const handle: Disposable = tracked(id, { dispose: disposer(id, () => handle) });
+        return handle;
+      }),
+    loadPlan: (bytes, weights) =>
+      planHandle(guarded(() => native.loadPlan(bytes, weights === null ? null : idOf(weights)))),
+  };
+}

@@ -1,0 +1,112 @@
+/**
+ * What the faces of our native addons share: where they are looked for, errors as ours, handles that are disposed once, and jobs
+ * that an AbortSignal cancels.
+ */
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { WorkbenchError, isErrorCode, throwIfCancelled } from "../../diagnostics/errors.ts";
+
+export interface Started<T> {
+  readonly job: number;
+  readonly promise: Promise<T>;
+}
+
+/** The built place in the repository, or that among the resources of an installed app: from this folder upwards. */
+export function addonPlaces(built: string, installed: string): readonly string[] {
+  const here = dirname(fileURLToPath(import.meta.url));
+  const found: string[] = [];
+  for (let folder = here; ; folder = dirname(folder)) {
+    found.push(join(folder, built), join(folder, installed));
+    if (dirname(folder) === folder) return found;
+  }
+}
+
+export function requireAddon(path: string, hint: string): unknown {
+  try {
+    return createRequire(import.meta.url)(path);
+  } catch (error) {
+    throw new WorkbenchError(
+      "ENV_NO_ADDON",
+      `[addon] cannot load ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      { hint, cause: error },
+    );
+  }
+}
+
+/** Any error of an addon as ours: the code travels as a property, and so does what the system said of it. */
+function translated(error: unknown): WorkbenchError {
+  if (error instanceof WorkbenchError) return error;
+  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  const system: unknown = error instanceof Error && "system" in error ? error.system : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return new WorkbenchError(isErrorCode(code) ? code : "BUG_UNEXPECTED", message, {
+    cause: error,
+    ...(typeof system === "string" ? { details: { system } } : {}),
+  });
+}
+
+export function guarded<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+export interface NativeHandles {
+  /** A job with its signal: an abort cancels it natively, and the promise then rejects with CANCELLED. */
+  readonly awaited: <T>(start: () => Started<T>, signal?: AbortSignal) => Promise<T>;
+  readonly tracked: <T extends object>(id: number, handle: T) => T;
+  readonly disposer: (id: number, handle: () => object) => () => void;
+  readonly idOf: (handle: object) => number;
+}
+
+export function nativeHandles(native: {
+  readonly cancel: (job: number) => boolean;
+  readonly dispose: (handle: number) => boolean;
+}): NativeHandles {
+  // The safety net only: what is collected without having been disposed is disposed then.
+  const lost = new FinalizationRegistry<number>((handle) => native.dispose(handle));
+  const ids = new WeakMap<object, number>();
+  // One listener for a signal and not for a job: a signal may stand for hundreds of short ones.
+  const cancelled = new WeakMap<AbortSignal, Set<number>>();
+  const jobsOf = (signal: AbortSignal): Set<number> => {
+    const known = cancelled.get(signal);
+    if (known !== undefined) return known;
+    const jobs = new Set<number>();
+    cancelled.set(signal, jobs);
+    signal.addEventListener("abort", () => jobs.forEach((job) => native.cancel(job)), { once: true });
+    return jobs;
+  };
+  return {
+    awaited: async (start, signal) => {
+      throwIfCancelled(signal);
+      const { job, promise } = guarded(start);
+      const running = signal && jobsOf(signal);
+      running?.add(job);
+      try {
+        return await promise;
+      } catch (error) {
+        throw translated(error);
+      } finally {
+        running?.delete(job);
+      }
+    },
+    tracked: (id, handle) => {
+      ids.set(handle, id);
+      lost.register(handle, id, handle);
+      return handle;
+    },
+    disposer: (id, handle) => () => {
+      native.dispose(id);
+      lost.unregister(handle());
+    },
+    idOf: (handle) => {
+      const id = ids.get(handle);
+      if (id === undefined)
+        throw new WorkbenchError("HANDLE_UNKNOWN", "[addon] this handle does not belong to the engine");
+      return id;
+    },
+  };
+}
