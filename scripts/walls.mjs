@@ -70,7 +70,7 @@ export const walls = [
     folder: "app",
     may: ["main/contract", "main/node", ...base],
     node: true,
-    packages: ["electron"],
+    packages: ["electron", "electron-updater"],
   },
   {
     folder: "app/preload",
