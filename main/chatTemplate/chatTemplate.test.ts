@@ -7,7 +7,7 @@ import { chatSupport, chatTemplate, encodeRendered } from "./chatTemplate.ts";
 import type { ChatMessage, RenderOptions } from "./chatTemplate.ts";
 import { peakGrowth } from "../testing/peakMemory.ts";
 import { strftime } from "./strftime.ts";
-import { createTokenizer } from "./tokenizer.ts";
+import { createTokenizer } from "../tokenizer/tokenizer.ts";
 
 const words = { bos: 0, eos: 1, tokenText: (id: number) => ["<s>", "</s>"][id] ?? "" };
 const hello: readonly ChatMessage[] = [{ role: "user", content: "Hello" }];

@@ -1,9 +1,9 @@
 /** The syntax tree of the template language, as far as we look into it. */
 import type { Interpreter } from "@huggingface/jinja";
-import type { Arguments } from "./templateArguments.ts";
-import { templateError } from "./templateBudget.ts";
-import type { Value } from "./templateSizes.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import { templateError } from "./budget.ts";
+import type { Value } from "./sizes.ts";
+import type { RuntimeValue } from "./values.ts";
 
 export type TemplateProgram = Parameters<Interpreter["run"]>[0];
 export type Statement = NonNullable<Parameters<Interpreter["evaluate"]>[0]>;

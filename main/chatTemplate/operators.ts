@@ -1,10 +1,10 @@
 /** The operators that the library lacks or does otherwise than Python: equality, order, texts, remainders. */
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
-import { formatPercent } from "./templateFormat.ts";
-import { areEqual, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./templateValues.ts";
-import { textOf, textValue, truthValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
+import { formatPercent } from "./format.ts";
+import { areEqual, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./values.ts";
+import { textOf, textValue, truthValue } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 /** Undefined for what is left to the library. */
 export function binaryValue(

@@ -1,8 +1,8 @@
 /** Values of the template language, made, written out, compared and walked over as Python does it. */
 import type { Interpreter } from "@huggingface/jinja";
 import { Environment } from "@huggingface/jinja";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
 
 export type RuntimeValue = ReturnType<Interpreter["evaluate"]>;
 

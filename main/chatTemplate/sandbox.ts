@@ -1,14 +1,14 @@
 /**
  * Runs a chat template as what it is: a program from a stranger's file. The interpreter is @huggingface/jinja's, under
- * the guard of templateInterpreter.ts: work is counted, and sizes are limited before anything large is made.
+ * the guard of interpreter.ts: work is counted, and sizes are limited before anything large is made.
  */
 import { Environment, parse, tokenize } from "@huggingface/jinja";
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import { TEMPLATE_LIMITS, TemplateBudget, templateError } from "./templateBudget.ts";
-import type { TemplateLimits } from "./templateBudget.ts";
-import { GuardedInterpreter } from "./templateInterpreter.ts";
-import type { TemplateProgram } from "./templateNodes.ts";
-import type { Value } from "./templateSizes.ts";
+import { TEMPLATE_LIMITS, TemplateBudget, templateError } from "./budget.ts";
+import type { TemplateLimits } from "./budget.ts";
+import { GuardedInterpreter } from "./interpreter.ts";
+import type { TemplateProgram } from "./nodes.ts";
+import type { Value } from "./sizes.ts";
 
 /** The preprocessing of the language takes time quadratic in a run of white space. */
 const LONGEST_WHITE_SPACE = 500;

@@ -1,12 +1,12 @@
 /** The filters that the library lacks or does otherwise than Jinja2. Each pays for what it walks over and makes. */
-import type { Arguments } from "./templateArguments.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
-import { fixed } from "./templateFormat.ts";
-import { capitalized, stripped, WORD_WORK } from "./templateTexts.ts";
-import { UNDEFINED, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./templateValues.ts";
-import { textLength, textOf, textValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
+import { fixed } from "./format.ts";
+import { capitalized, stripped, WORD_WORK } from "./textMethods.ts";
+import { UNDEFINED, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./values.ts";
+import { textLength, textOf, textValue } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 /** What a filter needs of the interpreter. */
 export interface FilterContext {

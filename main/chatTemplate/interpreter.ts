@@ -1,28 +1,28 @@
 /**
  * The interpreter of @huggingface/jinja under guard: every step of it passes through `evaluate` here, which counts it,
  * limits sizes before anything large is made, and stops. What the library lacks or does otherwise than Jinja2 is
- * computed here instead (templateFilters.ts, templateTexts.ts, templateOperators.ts), under the same counts.
+ * computed here instead (filters.ts, textMethods.ts, operators.ts), under the same counts.
  * Values are Maps and own classes, so a template cannot reach JavaScript objects or their prototypes.
  */
 import { Interpreter } from "@huggingface/jinja";
 import type { Environment } from "@huggingface/jinja";
-import { Arguments } from "./templateArguments.ts";
-import { templateError } from "./templateBudget.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { SINGLE_CHECKS, pairCheck } from "./templateChecks.ts";
-import { FILTERS, TEXT_FILTERS } from "./templateFilters.ts";
-import type { FilterContext } from "./templateFilters.ts";
-import { CAN_GROW, grownLength } from "./templateGrowth.ts";
-import { Evaluated, asNode, asStatement, filterNode, known, nameOf, outputsOf, valueOf } from "./templateNodes.ts";
-import type { Node, Statement, TemplateProgram } from "./templateNodes.ts";
-import { binaryValue } from "./templateOperators.ts";
-import { ValueSizes, isContainer } from "./templateSizes.ts";
-import type { Value } from "./templateSizes.ts";
-import { TEXT_METHODS } from "./templateTexts.ts";
-import { EMPTY_LIST, EMPTY_TEXT, emptyFor } from "./templateUndefined.ts";
-import type { LiteralNode } from "./templateUndefined.ts";
-import { UNDEFINED, elements, isUndefined, listValue, textOf, textValue, truthValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import { Arguments } from "./arguments.ts";
+import { templateError } from "./budget.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { SINGLE_CHECKS, pairCheck } from "./checks.ts";
+import { FILTERS, TEXT_FILTERS } from "./filters.ts";
+import type { FilterContext } from "./filters.ts";
+import { CAN_GROW, grownLength } from "./growth.ts";
+import { Evaluated, asNode, asStatement, filterNode, known, nameOf, outputsOf, valueOf } from "./nodes.ts";
+import type { Node, Statement, TemplateProgram } from "./nodes.ts";
+import { binaryValue } from "./operators.ts";
+import { ValueSizes, isContainer } from "./sizes.ts";
+import type { Value } from "./sizes.ts";
+import { TEXT_METHODS } from "./textMethods.ts";
+import { EMPTY_LIST, EMPTY_TEXT, emptyFor } from "./undefinedValues.ts";
+import type { LiteralNode } from "./undefinedValues.ts";
+import { UNDEFINED, elements, isUndefined, listValue, textOf, textValue, truthValue } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 export class GuardedInterpreter extends Interpreter {
   readonly #budget: TemplateBudget;

@@ -2,8 +2,8 @@
  * Filters and methods of the template language whose result can be far larger than what goes in: how large it would be,
  * reckoned before it is made.
  */
-import { isContainer } from "./templateSizes.ts";
-import type { Value, ValueSizes } from "./templateSizes.ts";
+import { isContainer } from "./sizes.ts";
+import type { Value, ValueSizes } from "./sizes.ts";
 
 export const CAN_GROW: ReadonlySet<string> = new Set(["replace", "split", "indent", "join", "tojson"]);
 

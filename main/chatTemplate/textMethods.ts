@@ -1,10 +1,10 @@
 /** The methods of texts that the library lacks or does otherwise than Python. */
-import type { Arguments } from "./templateArguments.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
-import { formatBraces } from "./templateFormat.ts";
-import { elements, listValue, numberValue, textLength, textValue, truthValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
+import { formatBraces } from "./format.ts";
+import { elements, listValue, numberValue, textLength, textValue, truthValue } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 type TextMethod = (text: string, args: Arguments, budget: TemplateBudget) => RuntimeValue;
 
