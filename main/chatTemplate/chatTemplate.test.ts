@@ -87,7 +87,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "a list that doubles, joined": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|join('') }}`,
   "a dictionary that doubles": DOUBLING("{%- set ns.x = {'a': ns.x, 'b': ns.x} -%}"),
   "namespaces that double":
-    "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns = namespace(a=ns, b=ns) %}{% set o = namespace(x=ns) %}{{ o }}{% endfor %}",
+    "{% set ns = namespace(x=namespace()) %}{% for i in range(60) %}{% set ns.x = namespace(a=ns.x, b=ns.x) %}{{ ns.x }}{% endfor %}",
   "a namespace in itself": "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
   "a namespace in itself, as JSON": "{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x|tojson }}",
   "replacement that multiplies": DOUBLING("{%- set ns.x = ns.x.replace('a', ns.x) -%}"),

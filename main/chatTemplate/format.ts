@@ -6,7 +6,7 @@ import { kindOf, numberOf, textOf, written } from "./values.ts";
 import type { RuntimeValue } from "./values.ts";
 
 /** A text in parts, each asked for before the next is made. */
-class Parts {
+export class Parts {
   readonly #budget: TemplateBudget;
   #length = 0;
   text = "";

@@ -27,6 +27,11 @@ export function asNode(value: unknown): Node {
     return value as Node;
   throw templateError("it has a form that is not known");
 }
+/** The nodes in a list, such as the body of a block. */
+export function nodesOf(value: unknown): readonly Node[] {
+  if (!Array.isArray(value)) throw templateError("it has a form that is not known");
+  return value as readonly Node[];
+}
 export const asStatement = (node: Node): Statement => node;
 /** A step whose value is known already. */
 export const known = (result: RuntimeValue): Statement => new Evaluated(result);

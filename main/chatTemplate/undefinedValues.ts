@@ -9,7 +9,7 @@ export interface LiteralNode {
   readonly value: string | readonly never[];
 }
 
-export const EMPTY_LIST: LiteralNode = { type: "ArrayLiteral", value: [] };
+const EMPTY_LIST: LiteralNode = { type: "ArrayLiteral", value: [] };
 export const EMPTY_TEXT: LiteralNode = { type: "StringLiteral", value: "" };
 
 const OF_LISTS: ReadonlySet<string> = new Set([
@@ -31,10 +31,9 @@ const OF_LISTS: ReadonlySet<string> = new Set([
   "selectattr",
   "rejectattr",
 ]);
-const OF_TEXTS: ReadonlySet<string> = new Set([...TEXT_FILTERS, "indent"]);
 
 /** What a filter should see instead of something undefined; undefined where the filter knows what to do (`default`). */
 export function emptyFor(filter: string): LiteralNode | undefined {
   if (OF_LISTS.has(filter)) return EMPTY_LIST;
-  return OF_TEXTS.has(filter) ? EMPTY_TEXT : undefined;
+  return TEXT_FILTERS.has(filter) ? EMPTY_TEXT : undefined;
 }
