@@ -6,8 +6,8 @@ import { floatsFromHalves, halvesFromFloats } from "../../../backends/coreml/hal
 import { openPackage } from "../../../backends/coreml/package.ts";
 import { SimState } from "../../../backends/coreml/simulator/simFunction.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
-import type { SimTensor } from "../../../backends/coreml/simulator/tensor.ts";
-import { simTensor } from "../../../backends/coreml/simulator/tensor.ts";
+import type { PackageTensor } from "../../../backends/coreml/package/packageTensor.ts";
+import { packageTensor } from "../../../backends/coreml/package/packageTensor.ts";
 import type { MilDtype } from "../../../backends/coreml/mil/types.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import { packageReader } from "../../files/packageDirectory.ts";
@@ -15,24 +15,24 @@ import type { DoubleControls, DoubleReply, DoubleRequest, DoubleTensor } from ".
 
 const DTYPES: Readonly<Record<string, MilDtype>> = { fp16: "fp16", fp32: "fp32", int32: "int32", int8: "int8" };
 
-function fromDouble({ type, shape, bytes }: DoubleTensor): SimTensor {
+function fromDouble({ type, shape, bytes }: DoubleTensor): PackageTensor {
   const dtype = DTYPES[type];
   const { buffer, byteOffset, byteLength } = bytes;
   switch (dtype) {
     case "fp16":
-      return simTensor(dtype, shape, floatsFromHalves(new Uint16Array(buffer, byteOffset, byteLength / 2)));
+      return packageTensor(dtype, shape, floatsFromHalves(new Uint16Array(buffer, byteOffset, byteLength / 2)));
     case "fp32":
-      return simTensor(dtype, shape, new Float32Array(buffer, byteOffset, byteLength / 4).slice());
+      return packageTensor(dtype, shape, new Float32Array(buffer, byteOffset, byteLength / 4).slice());
     case "int32":
-      return simTensor(dtype, shape, new Int32Array(buffer, byteOffset, byteLength / 4).slice());
+      return packageTensor(dtype, shape, new Int32Array(buffer, byteOffset, byteLength / 4).slice());
     case "int8":
-      return simTensor(dtype, shape, Int32Array.from(new Int8Array(buffer, byteOffset, byteLength)));
+      return packageTensor(dtype, shape, Int32Array.from(new Int8Array(buffer, byteOffset, byteLength)));
     default:
       throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml double] ${type} is not evaluated`);
   }
 }
 
-function packed({ dtype, data }: SimTensor): ArrayBufferView {
+function packed({ dtype, data }: PackageTensor): ArrayBufferView {
   switch (dtype) {
     case "fp16":
       return halvesFromFloats(data);
@@ -45,7 +45,7 @@ function packed({ dtype, data }: SimTensor): ArrayBufferView {
   }
 }
 
-function toDouble(name: string, tensor: SimTensor): DoubleTensor {
+function toDouble(name: string, tensor: PackageTensor): DoubleTensor {
   const { buffer, byteOffset, byteLength } = packed(tensor);
   const bytes = new Uint8Array(buffer, byteOffset, byteLength);
   return { name, type: tensor.dtype, shape: tensor.shape, bytes };
