@@ -106,7 +106,7 @@ export class BridgeRunner implements PackageRunner {
   constructor(bridge: CoremlBridge, options: BridgeRunnerOptions) {
     this.#bridge = bridge;
     this.#options = options;
-    this.truth = bridge.double === undefined ? "measured" : "simulated";
+    this.truth = bridge.truth;
   }
 
   newState(): BridgeState {

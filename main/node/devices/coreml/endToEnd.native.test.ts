@@ -10,7 +10,7 @@ import { bindingsOf } from "../../../backends/coreml/export.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import { INPUTS, LOGITS } from "../../../models/blocks.ts";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
+import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
 import { createModelStore } from "../../../engine/models/modelStore.ts";
 import { createOffers, DEMO } from "../../files/offers.ts";
@@ -33,7 +33,7 @@ const best = (row: Float32Array): number => row.reduce((at, x, i) => (x > (row[a
 
 describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "rlx-coreml-device-"));
-  const access = coremlAccess(folder, doublePath);
+  const access = coremlAccess(folder, doubleModule());
   const uploads = createUploads();
   const store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
   const engine = loadAddon();

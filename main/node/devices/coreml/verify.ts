@@ -61,7 +61,7 @@ export async function verify(access: CoremlAccess, options: VerifyOptions): Prom
       options.onAnswer?.(answer);
       answers.push(answer);
     }
-    return { truth: bridge.double === undefined ? "measured" : "simulated", machine: bridge.machine(), answers };
+    return { truth: bridge.truth, machine: bridge.machine(), answers };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

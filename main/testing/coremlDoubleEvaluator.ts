@@ -1,17 +1,39 @@
 /**
- * Numbers for the test double of Core ML: its predictions are evaluated by the simulator, from the folder that the double
- * compiled. With this, everything above the bridge runs where Core ML does not exist; results are labelled simulated.
+ * Numbers for the test double of Core ML: the simulator evaluates its predictions, from the folder that the double compiled. With
+ * this, everything above the bridge runs where Core ML does not exist.
  */
-import { floatsFromHalves, halvesFromFloats } from "../../../backends/coreml/half.ts";
-import { openPackage } from "../../../backends/coreml/package.ts";
-import { SimState } from "../../../backends/coreml/simulator/simFunction.ts";
-import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
-import type { PackageTensor } from "../../../backends/coreml/package/packageTensor.ts";
-import { packageTensor } from "../../../backends/coreml/package/packageTensor.ts";
-import type { MilDtype } from "../../../backends/coreml/mil/types.ts";
-import { WorkbenchError } from "../../../diagnostics/errors.ts";
-import { packageReader } from "../../files/packageDirectory.ts";
-import type { DoubleControls, DoubleReply, DoubleRequest, DoubleTensor } from "./native.ts";
+import { floatsFromHalves, halvesFromFloats } from "../backends/coreml/half.ts";
+import { openPackage } from "../backends/coreml/package.ts";
+import { SimState } from "../backends/coreml/simulator/simFunction.ts";
+import { Simulator } from "../backends/coreml/simulator/simulator.ts";
+import type { PackageTensor } from "../backends/coreml/package/packageTensor.ts";
+import { packageTensor } from "../backends/coreml/package/packageTensor.ts";
+import type { MilDtype } from "../backends/coreml/mil/types.ts";
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import { packageReader } from "../node/files/packageDirectory.ts";
+
+interface DoubleTensor {
+  readonly name: string;
+  readonly type: string;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+interface DoubleRequest {
+  readonly package: string;
+  readonly function: string;
+  readonly inputs: readonly DoubleTensor[];
+  readonly states: readonly DoubleTensor[];
+}
+type DoubleReply =
+  { readonly outputs: readonly DoubleTensor[]; readonly states: readonly DoubleTensor[] } | { readonly error: string };
+/** What the addon exports as `double` when it was built against the double. */
+export interface DoubleControls {
+  setEvaluator(evaluate: (request: DoubleRequest, answer: (reply: DoubleReply) => void) => void): void;
+  configure(text: string): void;
+  counts(): { readonly objects: number; readonly predictions: number; readonly handlers: number };
+  /** What the model that was opened last was configured with: "units=3 low-precision=0 …". */
+  configuration(): string;
+}
 
 const DTYPES: Readonly<Record<string, MilDtype>> = { fp16: "fp16", fp32: "fp32", int32: "int32", int8: "int8" };
 
