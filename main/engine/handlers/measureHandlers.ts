@@ -198,7 +198,7 @@ function kernelsOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): strin
   return device === "mlx" ? parts.mlx.title() : "Core ML";
 }
 
-/** As llama-bench would name it; what only a test double answered says so. */
+/** As llama-bench would name it; a simulated Core ML says so. */
 function backendOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
   if (device === "coreml") return coremlTruth(parts.coreml) === "measured" ? "Core ML" : "Core ML (simulated)";
   return device === "mlx" ? "MLX" : "CPU";
