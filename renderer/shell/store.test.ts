@@ -135,6 +135,45 @@ describe("the store", () => {
     expect(get().parameters.seed).toBe(7);
   });
 
+  it("asks for a completion when the file has no template, also when the question comes before that is known", async () => {
+    const asked: string[] = [];
+    let templates = 0;
+    const { get } = await setUp({
+      calls: {
+        "chat.template": async () => {
+          templates += 1;
+          await new Promise((resolve) => setTimeout(resolve, 30));
+          return { origin: null, sentence: "No template.", source: "", rendered: null };
+        },
+      },
+      streams: {
+        async *"run.start"({ prompt }) {
+          asked.push(prompt.kind);
+          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [] } };
+        },
+      },
+    });
+    await get().open(QWEN);
+    // As the tab does when it opens.
+    void get().loadTemplate();
+    get().setDraft("Why?");
+    await get().send();
+    expect(asked).toEqual(["completion"]);
+    expect(templates).toBe(1);
+    expect(get()).toMatchObject({ draft: "", running: null, runMode: "completion" });
+  });
+
+  it("gives a question back that is stopped before the template is known", async () => {
+    const { get } = await setUp({ calls: { "chat.template": () => new Promise(() => undefined) } });
+    await get().open(QWEN);
+    get().setDraft("Why?");
+    const sent = get().send();
+    expect(get().running?.sentence).toBe("Reading the chat template");
+    get().stop();
+    await sent;
+    expect(get()).toMatchObject({ draft: "Why?", running: null, turns: [] });
+  });
+
   it("shows only the tabs that a demo graph has", async () => {
     const { store, get } = await setUp();
     await get().open({ kind: "offer", id: "hybrid" });

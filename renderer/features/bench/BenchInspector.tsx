@@ -57,10 +57,14 @@ function Against({ last, before }: { readonly last: BenchEntry; readonly before:
       <Facts
         rows={tests.map(({ test, ratio }) => [
           SHORT_NAMES[test],
-          <Fragment key={test}>
-            {significant(ratio.value)} ×{" "}
-            <span className={styles["interval"]}>({intervalText(ratio.low, ratio.high)})</span>
-          </Fragment>,
+          ratio === null ? (
+            "not comparable"
+          ) : (
+            <Fragment key={test}>
+              {significant(ratio.value)} ×{" "}
+              <span className={styles["interval"]}>({intervalText(ratio.low, ratio.high)})</span>
+            </Fragment>
+          ),
         ])}
       />
       <Note>
