@@ -36,8 +36,8 @@ export function BenchHistory(): ReactNode {
               {models > 1 ? <th className={table["left"]}>model</th> : null}
               <th className={table["left"]}>test</th>
               <th>repeats</th>
-              <th>reading</th>
-              <th>writing</th>
+              <th>prefill</th>
+              <th>decode</th>
             </tr>
           </thead>
           <tbody>

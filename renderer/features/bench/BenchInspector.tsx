@@ -46,7 +46,7 @@ export function BenchInspector(): ReactNode {
   );
 }
 
-const SHORT_NAMES = { pp: "reading", tg: "writing" } as const;
+const SHORT_NAMES = { pp: "prefill", tg: "decode" } as const;
 
 function Against({ last, before }: { readonly last: BenchEntry; readonly before: BenchEntry }): ReactNode {
   const tests = useMemo(() => compareBench(before, last), [before, last]);

@@ -108,7 +108,7 @@ function Identity(): ReactNode {
               ]
         }
       />
-      <Note>{file === null ? "Made by the program itself." : "Known by its size and header."}</Note>
+      <Note>{file === null ? "Made by the program itself." : "Identified by its size and header."}</Note>
     </Card>
   );
 }

@@ -1,5 +1,4 @@
 // While the colours are being asked for, the legend says so: it shows no numbers of its own.
-import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import { createStore } from "zustand/vanilla";
@@ -18,8 +17,11 @@ const time = { kind: "time", truth: "predicted", values: new Float32Array(1), le
 function legend(overlay: Async<OverlayView>, shown: OverlayView | null): string {
   const state = { ...INITIAL_SESSION, overlay, graphStage: { kind: "legal" }, stageChanges: null, only: null };
   const store = createStore(() => state as unknown as GraphState);
-  const children = createElement(Legend, { paint, route: null, overlay: shown, result: null, devices: [], lit: null });
-  return renderToStaticMarkup(createElement(StoreProvider, { store, children }));
+  return renderToStaticMarkup(
+    <StoreProvider store={store}>
+      <Legend paint={paint} route={null} overlay={shown} result={null} devices={[]} lit={null} />
+    </StoreProvider>,
+  );
 }
 
 it("says that times are being estimated, without a share of nothing", () => {

@@ -1,5 +1,4 @@
 // The first look at an op does not wait for the engine: name, type and device are in the window already.
-import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import { createStore } from "zustand/vanilla";
@@ -25,12 +24,14 @@ it("shows what the window knows until the engine has answered", () => {
     selection: { kind: "node", key: model.view.key, node },
     node: loading(IDLE),
   } as const;
-  const children = createElement(Inspector, {
+  const links = {
     ...{ onNode: none, onMil: none, onPass: none, isPass: () => false, onTensor: none, onSource: none },
     ...{ model, noteOf: () => "", routeOfNode: none, routeOfSegment: none },
-  });
+  };
   const text = renderToStaticMarkup(
-    createElement(StoreProvider, { store: createStore(() => state as never), children }),
+    <StoreProvider store={createStore(() => state as never)}>
+      <Inspector {...links} />
+    </StoreProvider>,
   ).replace(/<[^>]+>/g, " ");
   expect(text).toMatch(/block 0 · attention · \S+/);
   expect(text).toMatch(/Shapes and types\s+linear/);
