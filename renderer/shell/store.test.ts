@@ -10,7 +10,7 @@ import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { withinContext } from "../session/createSession.ts";
 import { createWorkbenchStore } from "./store.ts";
-import { shownTabs } from "./commands.ts";
+import { shownTabs } from "./tabs.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
 
@@ -26,14 +26,14 @@ const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
 
 describe("the store", () => {
   it("opens a model: overview, graph, both routes, passes, a picture", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open(QWEN);
     expect(current(get().model)?.title).toBe("Qwen3-0.6B");
     await until(() => get().passes.kind === "ready" && get().picture.kind === "ready");
     expect(get().routes.decode.kind).toBe("ready");
     expect(get().routes.prefill.kind).toBe("ready");
     expect(get().lastCommand).toContain("rlx inspect");
-    expect(shownTabs(store)).toContain("bench");
+    expect(shownTabs(get())).toContain("bench");
   });
 
   it("says why a file cannot be opened, and opens another one after it", async () => {
@@ -175,9 +175,9 @@ describe("the store", () => {
   });
 
   it("shows only the tabs that a demo graph has", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open({ kind: "offer", id: "hybrid" });
-    expect(shownTabs(store)).toEqual(["overview", "graph", "pipeline", "run", "export"]);
+    expect(shownTabs(get())).toEqual(["overview", "graph", "pipeline", "run", "export"]);
   });
 
   it("streams an answer and stops it with its last report", async () => {
