@@ -17,6 +17,9 @@ import { loadCoreml } from "./native.ts";
 import type { TrialKey, TrialProgress, TrialTimes } from "./trial.ts";
 import { TrialBook, tryOnce } from "./trial.ts";
 
+/** As the registry knows it. */
+export const COREML = "coreml";
+
 export interface CoremlAccess {
   /** The bridge, or the error that says what is missing. */
   readonly bridge: () => CoremlBridge;
@@ -139,6 +142,10 @@ export function openRunner(
   const { path: compiled, functions } = model;
   return new BridgeRunner(access.bridge(), { compiled, units, functions, flexible });
 }
+
+/** A test double measures nothing. */
+export const coremlTruth = (coreml: CoremlAccess): "measured" | "simulated" =>
+  coreml.bridge().double === undefined ? "measured" : "simulated";
 
 /** Why there is no Core ML here, in one sentence; undefined where there is. */
 export function coremlMissing(access: CoremlAccess): string | undefined {
