@@ -32,8 +32,17 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/ops": [...above("main/ops"), "main/autodiff", "main/formats", "main/models", ...top, ...portable, "zod"],
   "main/passes": [...above("main/passes"), "main/autodiff", "main/formats", "main/backends/cpu", ...top, ...portable],
   "main/autodiff": [...above("main/passes"), "main/passes", "main/formats", "main/backends/cpu", ...top, ...portable],
-  "main/formats": [...outer, "main/tokenizer", "main/models", "main/backends/cpu", "zod"],
-  "main/tokenizer": ["main/ir", ...outer, "main/models", "main/backends/cpu", "zod"],
+  "main/formats": [...outer, "main/tokenizer", "main/chatTemplate", "main/models", "main/backends/cpu", "zod"],
+  "main/tokenizer": [
+    "main/ir",
+    ...outer,
+    "main/chatTemplate",
+    "main/models",
+    "main/backends/cpu",
+    "@huggingface/jinja",
+    "zod",
+  ],
+  "main/chatTemplate": ["main/ir", ...outer, "main/formats", "main/models", "main/backends/cpu", "zod"],
   "main/models": [...above("main/ops"), "main/tokenizer", "main/backends/cpu", ...top, ...portable, "zod"],
   "main/backends": [...outer, "main/formats", "main/models", "zod"],
   "main/compiler": [...above("main/compiler"), "main/tokenizer", "main/contract", ...top, ...portable, "zod"],
@@ -119,6 +128,7 @@ describe("walls", () => {
   const noCpu = "must not import main/backends/cpu/x.ts";
   const onlyApp = "only app/ may";
   const apart = "do not see each other";
+  const double = "must not name the test double";
   const outcome = catches(
     walls,
     [
@@ -149,6 +159,14 @@ describe("walls", () => {
       seed("a package in a test", "main/ir/a.test.ts", 'import "react";\n', "the package react"),
       seed("the window in a test", "main/ir/b.test.ts", 'import "../../renderer/x.ts";\n', "must not import renderer"),
       seed("a way out of the repository", "main/ir/out.ts", 'import "../../../x.ts";\n', "outside the repository"),
+      seed(
+        "the double's name",
+        "main/node/d.ts",
+        "export const name = (bridge: { double?: 1 }) => bridge.double;\n",
+        double,
+      ),
+      seed("the double in a text", "renderer/d.tsx", 'export const text = "A test double.";\n', double),
+      seed("the double in native code", "native/src/a.mm", "#ifdef RLX_COREML_DOUBLE\n#endif\n", double),
       seed("what does not parse", "main/ir/syntax.ts", "export const = ;\n", "does not parse"),
     ],
     Object.fromEntries(rows.map(({ path, text }) => [path, text])),

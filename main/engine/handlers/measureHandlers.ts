@@ -4,7 +4,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
 import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
 import { runBench } from "../../runtime/bench.ts";
 import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";
@@ -16,6 +16,7 @@ import { during } from "../during.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
 import { llamaBenchJson } from "../measure/llamaBench.ts";
+import { profileSentence } from "../measure/profileSentence.ts";
 import { chipTitle, freeBytes } from "../../node/machine/machineInfo.ts";
 import { machineState, stateNotes } from "../../node/machine/machineState.ts";
 import type { ModelStore } from "../models/modelStore.ts";
@@ -227,7 +228,7 @@ function profileView(report: ProfileReport, { roof, threads, device, lane, note 
     device,
     truth: "measured",
     machine: chipTitle(),
-    sentence: [profileSentence(report.decode, roof), ...(note === "" ? [] : [note])].join(" "),
+    sentence: [profileSentence(report, roof), ...(note === "" ? [] : [note])].join(" "),
     roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
     strings: strings.strings,
     lanes: [lane],
@@ -251,16 +252,4 @@ function profileView(report: ProfileReport, { roof, threads, device, lane, note 
     prefill: phase(report.prefill),
     decode: phase(report.decode),
   };
-}
-
-/** Of the typical token that the table shows. */
-export function profileSentence({ rows, seconds }: ProfilePhase, roof: number): string {
-  const [top] = rows;
-  if (top === undefined || seconds <= 0) return "Nothing was recorded.";
-  const share = rows.reduce((sum, { bytes }) => sum + bytes, 0) / seconds / roof;
-  const reads =
-    share > 1
-      ? "reads its weights from the processor\u2019s cache, faster than memory gives them"
-      : `reads memory at ${Math.round(share * 100)} % of what this machine can`;
-  return `A typical token spends ${Math.round(top.share * 100)} % of its time in ${top.op}, and ${reads}.`;
 }

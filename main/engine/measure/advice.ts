@@ -5,7 +5,7 @@
 import type { DeviceAdvice } from "../../contract/views/machine.ts";
 import type { DeviceInfo, RunDevice } from "../../contract/views/engine.ts";
 import type { Fact } from "../../contract/views/common.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibration.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
@@ -95,7 +95,7 @@ const count = (n: number): string =>
 export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceRank): readonly Fact[] {
   return [
     {
-      label: `reading ${need.promptTokens} tokens`,
+      label: `prefill of ${need.promptTokens} tokens`,
       value: `2 × ${count(need.parameters)} × ${need.promptTokens} ÷ ${rateText(rank.flops, "FLOP")} = ${secondsText(rank.promptSeconds)}`,
     },
     {
@@ -103,7 +103,7 @@ export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceR
       value: `${bytesFigure(need.weightBytes)} ÷ ${rateText(known.quantised, "B")} + ${need.layers} × ${secondsText(known.attention)} + ${secondsText(known.roundTrip)} = ${secondsText(rank.perToken)}`,
     },
     {
-      label: `writing ${need.generateTokens} tokens`,
+      label: `decode of ${need.generateTokens} tokens`,
       value: `${need.generateTokens} × ${secondsText(rank.perToken)} = ${secondsText(rank.generateSeconds)}`,
     },
   ];
@@ -171,13 +171,13 @@ function adviceSentence(ranks: readonly DeviceRank[], rows: DeviceAdvice["device
   const title = (rank: DeviceRank): string => rows.find(({ device }) => device === rank.device)?.title ?? rank.device;
   const whole = (rank: DeviceRank): number => rank.promptSeconds + rank.generateSeconds;
   if (second === undefined)
-    return `Only ${title(best)} was measured: ${secondsText(whole(best))} for reading and writing.`;
+    return `Only ${title(best)} was measured: ${secondsText(whole(best))} for prefill and decode.`;
   // The part that makes the larger difference is the reason.
   const reading = second.promptSeconds - best.promptSeconds;
   const writing = second.generateSeconds - best.generateSeconds;
   const [what, mine, other] =
     reading > writing
-      ? ["reading the prompt takes", best.promptSeconds, second.promptSeconds]
-      : ["writing takes", best.generateSeconds, second.generateSeconds];
+      ? ["prefill takes", best.promptSeconds, second.promptSeconds]
+      : ["decode takes", best.generateSeconds, second.generateSeconds];
   return `Fastest here: ${title(best)}, because ${what} ${secondsText(mine)} against ${secondsText(other)} on ${title(second)} (together ${secondsText(whole(best))} against ${secondsText(whole(second))}).`;
 }

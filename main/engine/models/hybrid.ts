@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { PartTiming, HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
-import type { PackageRunner } from "../../backends/coreml/packageRunner.ts";
+import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { writePackage } from "../../backends/coreml/package.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
@@ -31,7 +31,7 @@ export interface HybridRun {
   readonly timings: readonly PartTiming[];
   /** ‖hybrid − reference‖ / ‖reference‖ over all outputs. */
   readonly relativeRms: number;
-  readonly truth: PackageRunner["label"];
+  readonly truth: PackageRunner["truth"];
 }
 
 /** What runs the Core ML parts, opened from the package that was written. */
@@ -59,7 +59,7 @@ export async function runHybrid(
       const runner = new HybridRunner({
         table: opTable,
         route,
-        simulator: opened.runner,
+        runner: opened.runner,
         host: hostExecutor(engine),
         kernel: coremlKernel,
       });

@@ -65,7 +65,7 @@ export interface StateParts {
 
 export async function machineState({ devices, machine = thisMachine }: StateParts): Promise<MachineState> {
   const mac = macOf(devices);
-  const told = mac?.source === "Core ML" ? mac : undefined;
+  const told = mac?.truth === "measured" ? mac : undefined;
   return {
     at: Date.now(),
     readings: [

@@ -172,6 +172,6 @@ export async function plannedRoute(
   const route = await routeOf(model, target, phase, signal);
   const compiled = await compiledFor(parts, model, { ...route, target: planTarget(model, target, phase) }, signal);
   const plan = await planOrStructure(parts, compiled, route, signal);
-  const truth = bridge.double === undefined ? "planned" : "simulated";
+  const truth = bridge.truth === "measured" ? "planned" : "simulated";
   return plannedView(route, plan, bridge.machine(), { target, phase, truth });
 }

@@ -32,8 +32,7 @@ function probe(access: CoremlAccess): Probe {
   const missing = coremlMissing(access);
   if (missing !== undefined) return { ok: false, code: "ENV_NO_DEVICE", sentence: missing, hint: null };
   const bridge = access.bridge();
-  if (bridge.double !== undefined)
-    return { ok: true, sentence: "A test double of Core ML: the simulator computes, nothing is measured." };
+  if (bridge.truth === "simulated") return { ok: true, sentence: "Core ML is simulated: nothing is measured." };
   const { chip, os, ane } = bridge.machine();
   return { ok: true, sentence: `${chip}, macOS ${os}, ${ane ? "with" : "without"} a Neural Engine.` };
 }

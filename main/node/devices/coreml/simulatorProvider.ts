@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bindingsOf } from "../../../backends/coreml/export.ts";
 import { openPackage } from "../../../backends/coreml/package.ts";
-import { SimulatedDecoder } from "../../../backends/coreml/simulator/decoder.ts";
+import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
@@ -18,7 +18,7 @@ import { planTarget } from "../../../engine/models/routes.ts";
 import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
-import { simulatedSession } from "../../../runtime/simulatedSession.ts";
+import { packageSession } from "../../../runtime/packageSession.ts";
 import { packageReader } from "../../files/packageDirectory.ts";
 import { PACKAGE_TYPES, packageCache } from "./packageFacts.ts";
 
@@ -88,7 +88,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
         const reader = packageReader(path);
         closers.push(() => reader.close());
         const opened = await openPackage(reader);
-        const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
+        const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
           tokens: INPUTS.tokens,
           past: INPUTS.past,
           rows: INPUTS.rows,
@@ -99,7 +99,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
           cacheType: packageCache(own),
           context: capacity,
           steps: [],
-          open: () => new DecoderSession(simulatedSession(decoder), { capacity, vocabulary, chunk: CHUNK }),
+          open: () => new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk: CHUNK }),
           dispose,
         };
       } catch (error) {
