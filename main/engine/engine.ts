@@ -16,7 +16,7 @@ import type { CpuAccess } from "../runtime/devices/cpu.ts";
 import type { MlxAccess } from "../runtime/devices/mlx.ts";
 import { deviceRegistry } from "../runtime/devices/registry.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
-import type { EngineDevice } from "./devices.ts";
+import type { EngineDevice, EngineDevices } from "./devices.ts";
 import { calibrationAccess } from "./measure/advice.ts";
 import { templateView } from "./handlers/chats.ts";
 import type { Connectable } from "./connection.ts";
@@ -45,6 +45,7 @@ export interface Engine extends Connectable {
   readonly handlers: EngineHandlers;
   readonly store: ModelStore;
   readonly decoders: Decoders;
+  readonly devices: EngineDevices;
   /** The compile cache; undefined when it is switched off. */
   readonly plans: DiskStore | undefined;
   /** For a process that waits for its first model: see `warmUp`. */
@@ -167,6 +168,7 @@ export function createEngine(parts: EngineParts): Engine {
     handlers,
     store,
     decoders,
+    devices,
     plans,
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
