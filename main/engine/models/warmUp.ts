@@ -56,13 +56,14 @@ export async function warmUp({ recents, uploads, target, devices }: WarmUpParts,
     ...routeHandlers(store, target, null),
   };
   const phase = "decode";
+  const context = { signal, onLeave: () => undefined };
   try {
     for (let round = 1; round <= ROUNDS; round++) {
-      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, { signal });
-      const graph = await calls["graph.get"]({ model, stage: { kind: "legal", target }, phase }, { signal });
+      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, context);
+      const graph = await calls["graph.get"]({ model, stage: { kind: "legal", target }, phase }, context);
       encodeFrame({ t: "res", id: 1, value: graph });
-      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, { signal });
-      await calls["model.close"]({ model }, { signal });
+      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, context);
+      await calls["model.close"]({ model }, context);
     }
   } finally {
     await store.dispose();

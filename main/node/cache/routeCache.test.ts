@@ -35,7 +35,7 @@ async function ask(build: string | undefined, phase: Phase, target = TARGET, mod
     settings: readSettings({ RLX_HOME: join(folder, "home"), RLX_CACHE: place }),
     ...(build === undefined ? {} : { build }),
   });
-  const at = { signal: new AbortController().signal };
+  const at = { signal: new AbortController().signal, onLeave: () => undefined };
   const source = { kind: "path", path } as const;
   for (let i = 0; i < models; i++) await engine.handlers.calls["model.open"]({ source }, at);
   const { model } = await engine.handlers.calls["model.open"]({ source }, at);
