@@ -6,7 +6,7 @@ import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { KernelParams } from "./emitter.ts";
-import type { ControlKernel, CpuKernel, PatternKernel } from "./kernels.ts";
+import type { ControlKernel, CpuKernel } from "./kernels.ts";
 
 /** Where the bytes of a weight are: an index into the list of files, and the place in that file. */
 export interface WeightPlace {
@@ -29,8 +29,7 @@ export interface DraftValue {
   readonly buffer: number;
 }
 
-/** Kernels that only patterns emit stand beside the named ones. */
-export type DraftKernel = CpuKernel | PatternKernel | ControlKernel;
+export type DraftKernel = CpuKernel | ControlKernel;
 
 export interface DraftInstruction {
   readonly kernel: DraftKernel;
