@@ -89,12 +89,6 @@ export const CPU_KERNELS = [
   // (x, norm weight?, residual?, then for each result w, bias?; gated: gate, gate bias?, up, bias?) {normalise, eps, gated,
   // activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}
   "linear_block",
-  "linear_add",
-  "qkv_linear",
-  "swiglu_linear",
-  "glu",
-  "add_rms_norm",
-  "rope_append",
   // Windows over images [N, C, (H,) W], real; all lists have one number per size. The weight's kernel is its last sizes.
   "conv", // (x, w [F, C/groups, kernel]) {strides, padding, dilations, groups}
   "conv_transpose", // (x, w [C, F/groups, kernel]) {strides, padding, dilations, groups}: the result's size tells the output padding
