@@ -2,13 +2,13 @@
 import type { CpuEngine, Disposable } from "../backends/cpu/engine.ts";
 import type { LocateWeight } from "../backends/cpu/lower.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Architecture } from "../formats/gguf/architecture.ts";
-import { requireArchitecture } from "../formats/gguf/architecture.ts";
 import { otherTypes, typeShares } from "../formats/gguf/describe.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
-import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
-import { buildModel } from "../models/buildModel.ts";
+import { finish } from "../ir/steps.ts";
+import { requireArchitecture } from "../models/architecture.ts";
+import type { Architecture } from "../models/family.ts";
+import { CHUNK, template } from "../models/template.ts";
 import { WEIGHTS } from "../ops/families/cpu.ts";
 import type { CpuArtifact } from "./cpuDevice.ts";
 import { compileArtifact, loadArtifact } from "./cpuDevice.ts";
@@ -44,23 +44,14 @@ export interface DecoderModel extends Disposable {
   open(settings?: SessionSettings): DecoderSession;
 }
 
-/** Tokens of a prompt chunk: large enough for full speed, small enough that progress is seen. */
-export const DEFAULT_CHUNK = 512;
-
 const chunkOf = (options: DecoderPlanOptions, architecture: Architecture): number =>
-  Math.max(1, Math.min(options.chunk ?? DEFAULT_CHUNK, architecture.context));
+  Math.max(1, Math.min(options.chunk ?? CHUNK, architecture.context));
 
 /** The prepared graph of a decoder. */
 export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph {
-  const architecture = requireArchitecture(file);
-  const chunk = chunkOf(options, architecture);
-  const built = buildModel(architecture, weightSourceOf(file), {
-    capacity: "capacity",
-    cacheType: options.cacheType ?? "f16",
-    largestStep: chunk,
-    largestRows: chunk,
-    largestCapacity: architecture.context,
-  });
+  const chunk = chunkOf(options, requireArchitecture(file));
+  const { cacheType = "f16" } = options;
+  const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk }));
   return options.prepare === undefined ? built : options.prepare(built);
 }
 

@@ -5,7 +5,7 @@
 import type { DeviceAdvice } from "../../contract/views/machine.ts";
 import type { DeviceInfo, RunDevice } from "../../contract/views/engine.ts";
 import type { Fact } from "../../contract/views/common.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibration.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { WeightFiles } from "../../runtime/cpuDevice.ts";
