@@ -80,7 +80,12 @@ async function prepare(bundle: string, home: string): Promise<Prepared> {
   const { signal } = new AbortController();
   const { calls } = engine.handlers;
   const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, { signal });
-  const key = { model, stage: { kind: "legal", target }, phase: "decode", precision: "f32" } as const;
+  const key = {
+    model,
+    stage: { backend: "coreml", step: "legal", target },
+    phase: "decode",
+    precision: "f32",
+  } as const;
   const view = await calls["graph.get"](key, { signal });
   const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, { signal });
   await engine.dispose();

@@ -56,7 +56,7 @@ export function InspectorPanel(): ReactNode {
           onPass={(name) => {
             const pass = passes.find((each) => each.name === name && each.changed);
             if (pass === undefined) return;
-            choosePass(pass.index);
+            choosePass(pass.name);
             setTab("pipeline");
           }}
           isPass={(name) => passes.some((each) => each.name === name && each.changed)}

@@ -5,6 +5,7 @@
  */
 import { encodeFrame } from "../../contract/codec.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import { routedStage } from "../../contract/views/graph.ts";
 import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
 import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
@@ -57,7 +58,7 @@ export async function warmUp({ recents, uploads, target }: WarmUpParts, signal: 
   try {
     for (let round = 1; round <= ROUNDS; round++) {
       const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, { signal });
-      const graph = await calls["graph.get"]({ model, stage: { kind: "legal", target }, phase }, { signal });
+      const graph = await calls["graph.get"]({ model, stage: routedStage(target), phase }, { signal });
       encodeFrame({ t: "res", id: 1, value: graph });
       if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, { signal });
       await calls["model.close"]({ model }, { signal });
