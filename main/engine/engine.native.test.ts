@@ -126,7 +126,7 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
       target: TARGET,
     });
     expect(mil.totalLines).toBeGreaterThan(10);
-    for (const { id: backend } of BACKENDS) {
+    for (const { backend } of BACKENDS) {
       const asked = { model: model(), backend, phase, target: TARGET };
       const { passes } = await client.call("passes.list", asked);
       expect(passes.map((pass) => pass.name)).toEqual([...pipelineFor(backend).map((pass) => pass.name), "legal"]);

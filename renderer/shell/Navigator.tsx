@@ -234,7 +234,7 @@ function Passes(): ReactNode {
   const quiet = list.passes.length - changed.length;
   return (
     <section className={styles["passes"]} aria-label="Passes">
-      <h3>Passes for {BACKENDS.find(({ id }) => id === list.backend)?.title}</h3>
+      <h3>Passes for {BACKENDS.find(({ backend }) => backend === list.backend)?.title}</h3>
       <div className={styles["passList"]}>
         {changed.map((pass) => (
           <button

@@ -12,12 +12,11 @@ export const precision = z.enum(["f32", "mixed", "f16"]);
 export type Precision = View<typeof precision>;
 
 /** Whose way from a model's graph to the one that it runs: each backend has passes of its own. */
-export const BACKENDS = [
-  { id: "coreml", title: "Core ML", mil: true },
-  { id: "cpu", title: "CPU", mil: false },
-  { id: "mlx", title: "MLX", mil: false },
-] as const;
-export const backend = z.enum(BACKENDS.map(({ id }) => id));
+const COREML = { backend: "coreml", title: "Core ML", mil: true } as const;
+const CPU = { backend: "cpu", title: "CPU", mil: false } as const;
+const MLX = { backend: "mlx", title: "MLX", mil: false } as const;
+export const BACKENDS = [COREML, CPU, MLX] as const;
+export const backend = z.enum([COREML.backend, CPU.backend, MLX.backend]);
 export type Backend = z.output<typeof backend>;
 
 /** The first step and the last; between them are the passes, by name. */
@@ -27,17 +26,17 @@ const step = z.string().min(1).max(100);
 
 /** A place on a backend's way. Core ML's graphs have the sizes of a target; the CPU's may be in other floats. */
 export const stage = z.discriminatedUnion("backend", [
-  z.object({ backend: z.literal("coreml"), step, target: targetSpec }),
-  z.object({ backend: z.literal("cpu"), step, precision: precision.optional() }),
-  z.object({ backend: z.literal("mlx"), step }),
+  z.object({ backend: z.literal(COREML.backend), step, target: targetSpec }),
+  z.object({ backend: z.literal(CPU.backend), step, precision: precision.optional() }),
+  z.object({ backend: z.literal(MLX.backend), step }),
 ]);
 export type Stage = View<typeof stage>;
 
 /** What the window shows first: the stage that routes speak about. */
-export const ROUTED = { backend: "coreml", step: LEGAL } as const;
+export const ROUTED = { backend: COREML.backend, step: LEGAL } as const;
 
 export const stageOn = (of: Backend, at: string, target: TargetSpec): Stage =>
-  of === "coreml" ? { backend: of, step: at, target } : { backend: of, step: at };
+  of === COREML.backend ? { backend: of, step: at, target } : { backend: of, step: at };
 
 export const routedStage = (target: TargetSpec): Stage => ({ ...ROUTED, target });
 export const isRouted = ({ backend: of, step: at }: Pick<Stage, "backend" | "step">): boolean =>

@@ -115,7 +115,7 @@ function withinContext(model: OpenModel, key: GraphKey): GraphKey {
 }
 
 function stageTitle({ stage, phase }: GraphKey): string {
-  const title = BACKENDS.find(({ id }) => id === stage.backend)?.title ?? stage.backend;
+  const title = BACKENDS.find(({ backend }) => backend === stage.backend)?.title ?? stage.backend;
   const { precision = "f32" } = stage.backend === "cpu" ? stage : {};
   const floats = precision === "f32" ? "" : `, ${precision} precision`;
   const at = stage.step === BUILT ? "as built" : stage.step === LEGAL ? "legal" : `after ${stage.step}`;

@@ -1,7 +1,7 @@
 /** `rlx graph` and `rlx passes`. */
 import type { Input } from "../../contract/contract.ts";
 import type { Backend, Precision, Stage, TextPage } from "../../contract/views/graph.ts";
-import { BACKENDS, LEGAL, stageOn } from "../../contract/views/graph.ts";
+import { BACKENDS, isRouted, ROUTED, stageOn } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
@@ -9,7 +9,7 @@ import { openForTarget } from "./client.ts";
 import { figureText } from "./output.ts";
 
 interface PassesOptions extends CommonOptions {
-  readonly backend: string;
+  readonly backend?: string;
   readonly precision: string;
 }
 
@@ -24,11 +24,11 @@ export function phaseOf(options: CommonOptions): Phase {
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --phase: got ${phase}, expected decode or prefill`);
 }
 
-function backendOf({ backend }: PassesOptions): Backend {
-  const found = BACKENDS.find(({ id }) => id === backend);
-  if (found !== undefined) return found.id;
-  const ids = BACKENDS.map(({ id }) => id).join(", ");
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --backend: got ${backend}, expected one of ${ids}`);
+function backendOf({ backend = ROUTED.backend }: PassesOptions): Backend {
+  const found = BACKENDS.find((each) => each.backend === backend);
+  if (found !== undefined) return found.backend;
+  const names = BACKENDS.map((each) => each.backend).join(", ");
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --backend: got ${backend}, expected one of ${names}`);
 }
 
 function precisionOf({ precision }: PassesOptions, backend: Backend): Precision {
@@ -49,10 +49,11 @@ function stageOf({ stage, ...options }: GraphOptions, target: TargetSpec): Stage
 
 export async function graph(command: Command, choice: ModelChoice, options: GraphOptions): Promise<undefined> {
   const { client, output, signal } = command;
-  if (options.mil === true && (options.stage !== LEGAL || backendOf(options) !== "coreml"))
+  const at = { backend: backendOf(options), step: options.stage };
+  if (options.mil === true && !isRouted(at))
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
-      `[rlx] --mil: got --backend ${options.backend} --stage ${options.stage}, expected neither`,
+      `[rlx] --mil: got --backend ${at.backend} --stage ${at.step}, expected neither`,
       { hint: "MIL is made of the graph that is legal for Core ML." },
     );
   const { model, target } = await openForTarget(command, choice, options);
@@ -91,7 +92,7 @@ export async function passes(command: Command, choice: ModelChoice, options: Pas
     { signal: command.signal },
   );
   command.output.value({ ...list, precision });
-  const title = BACKENDS.find(({ id }) => id === backend)?.title ?? backend;
+  const title = BACKENDS.find((each) => each.backend === backend)?.title ?? backend;
   command.output.line(`Passes for ${title}, ${list.phase}.`);
   const rows = list.passes.map((pass, i) => [
     String(i + 1),

@@ -93,7 +93,7 @@ export const DEMO_INSTEAD = new Option(
 /** Whose passes, and in which floats. */
 export const ofBackend = (command: Program): Program =>
   command
-    .addOption(preset("--backend <id>", "whose graphs: coreml, cpu or mlx", "coreml"))
+    .option("--backend <id>", "whose graphs: coreml (without it), cpu or mlx")
     .addOption(
       preset("--precision <policy>", "of the CPU: f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),
     );

@@ -16,10 +16,10 @@ export function StageField(): ReactNode {
   if (!isModel) return null;
   const isShown = (backend: string, step: string): boolean => stage.backend === backend && stage.step === step;
   // A backend's passes are listed once its stage was chosen.
-  const choices = BACKENDS.flatMap(({ id, title }) => {
-    const listed = passes.filter(({ changed, name }) => passBackend === id && (changed || isShown(id, name)));
+  const choices = BACKENDS.flatMap(({ backend, title }) => {
+    const listed = passes.filter(({ changed, name }) => passBackend === backend && (changed || isShown(backend, name)));
     const steps = [BUILT, ...listed.map(({ name }) => name), LEGAL];
-    return steps.map((step) => ({ backend: id, title, step, value: `${id} ${step}` }));
+    return steps.map((step) => ({ backend, title, step, value: `${backend} ${step}` }));
   });
   const text = ({ backend, step }: (typeof choices)[number]): string => {
     if (step === BUILT) return "As the file builds it";
@@ -34,10 +34,10 @@ export function StageField(): ReactNode {
     <label className={styles["stage"]}>
       <span className="visually-hidden">Stage of the graph</span>
       <select value={`${stage.backend} ${stage.step}`} onChange={(event) => choose(event.target.value)}>
-        {BACKENDS.map(({ id, title }) => (
-          <optgroup key={id} label={title}>
+        {BACKENDS.map(({ backend, title }) => (
+          <optgroup key={backend} label={title}>
             {choices
-              .filter(({ backend }) => backend === id)
+              .filter((choice) => choice.backend === backend)
               .map((choice) => (
                 <option key={choice.value} value={choice.value}>
                   {text(choice)}

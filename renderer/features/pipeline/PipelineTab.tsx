@@ -41,7 +41,7 @@ export function PipelineTab(): ReactNode {
   );
 }
 
-const BACKEND_CHOICES = BACKENDS.map(({ id, title }) => ({ id, text: title }));
+const BACKEND_CHOICES = BACKENDS.map(({ backend, title }) => ({ id: backend, text: title }));
 
 function PassTable({ passes, total }: { readonly passes: readonly PassView[]; readonly total: string }): ReactNode {
   const at = usePipeline((s) => s.passAt);
@@ -117,7 +117,7 @@ const MIL_VIEW = { id: "mil", text: "MIL", hint: "What Core ML is given" } as co
 function Texts({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
   const view = usePipeline((s) => s.pipelineView);
   const setView = usePipeline((s) => s.setPipelineView);
-  const hasMil = usePipeline((s) => BACKENDS.some(({ id, mil }) => id === s.pipelineBackend && mil));
+  const hasMil = usePipeline((s) => BACKENDS.some(({ backend, mil }) => backend === s.pipelineBackend && mil));
   const views = hasMil ? [...VIEWS, MIL_VIEW] : VIEWS;
   return (
     <section className={styles["texts"]} aria-label="Text">

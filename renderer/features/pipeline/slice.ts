@@ -139,7 +139,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       note();
     },
     followBackend(pipelineBackend) {
-      const hasMil = BACKENDS.some(({ id, mil }) => id === pipelineBackend && mil);
+      const hasMil = BACKENDS.some(({ backend, mil }) => backend === pipelineBackend && mil);
       const { pipelineView } = get();
       set({
         pipelineBackend,
