@@ -80,7 +80,12 @@ async function prepare(bundle: string, home: string): Promise<Prepared> {
   const context = { signal: new AbortController().signal, onLeave: () => undefined };
   const { calls } = engine.handlers;
   const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, context);
-  const key = { model, stage: { kind: "legal", target }, phase: "decode", precision: "f32" } as const;
+  const key = {
+    model,
+    stage: { backend: "coreml", step: "legal", target },
+    phase: "decode",
+    precision: "f32",
+  } as const;
   const view = await calls["graph.get"](key, context);
   const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, context);
   await engine.dispose();
