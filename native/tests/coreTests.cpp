@@ -17,7 +17,8 @@
 #include "coreTests.h"
 #include "cpu/asking.h"
 #include "cpu/plan.h"
-#include "cpu/sampler.h"
+#include "core/sampling.h"
+#include "cpu/sample.h"
 #include "cpu/session.h"
 
 namespace {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/error.h"
-#include "core/handles.h"
-#include "core/lane.h"
+#include "../core/error.h"
+#include "../core/handles.h"
+#include "../core/lane.h"
 
 namespace rlx::binding {
 

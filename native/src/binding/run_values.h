@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "convert.h"
-#include "cpu/session.h"
+#include "../core/session.h"
 
 namespace rlx::binding {
 

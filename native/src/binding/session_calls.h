@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/weights.h"
+#include "../core/weights.h"
 #include "engine.h"
 #include "run_values.h"
 

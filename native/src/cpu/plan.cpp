@@ -11,21 +11,6 @@ namespace {
 
 constexpr size_t kMany = 4u << 20;
 
-Expression read_expression(Reader& in, size_t symbols) {
-  Expression result;
-  const size_t terms = in.count(12, 256);
-  for (size_t i = 0; i < terms; i++) {
-    Expression::Term term;
-    const double coefficient = in.f64();
-    if (!(coefficient >= -9007199254740991.0 && coefficient <= 9007199254740991.0)) Reader::bad("a coefficient is no whole number");
-    term.coefficient = static_cast<int64_t>(coefficient);
-    const size_t factors = in.count(4, 16);
-    for (size_t f = 0; f < factors; f++) term.symbols.push_back(in.index(symbols, "symbol"));
-    result.terms.push_back(std::move(term));
-  }
-  return result;
-}
-
 Instruction read_instruction(Reader& in, const Plan& plan, const std::vector<std::string>& names) {
   Instruction instruction;
   const std::string& name = names[in.index(names.size(), "kernel name")];

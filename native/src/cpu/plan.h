@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/expression.h"
 #include "../core/weights.h"
 #include "tensor.h"
 

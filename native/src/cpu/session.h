@@ -11,9 +11,10 @@
 
 #include "../core/memory.h"
 #include "../core/pool.h"
+#include "../core/session.h"
 #include "kernel.h"
 #include "plan.h"
-#include "sampler.h"
+#include "sample.h"
 #include "share.h"
 
 namespace rlx {
@@ -22,50 +23,6 @@ struct SessionOptions {
   size_t threads = 1;
   const kernels::Dispatch* kernels = nullptr;
   std::vector<std::pair<std::string, size_t>> symbols;  // sizes that states need, fixed for the session's life
-};
-
-struct Fetched {
-  std::string name;
-  DType dtype = DType::f32;
-  std::vector<size_t> shape;
-  std::vector<uint8_t> bytes;
-};
-
-// Several tokens drawn in one run, each behind the one before it. The inputs are those of the first; then `token`, an i32 of one
-// element, takes what was drawn, and `position`, too, goes on by one. Sizes stay as they are. One of the `endings` is the last.
-struct Series {
-  size_t count = 1;
-  std::string token, position;
-  std::vector<int32_t> endings;
-
-  bool ends_with(int32_t drawn) const { return std::find(endings.begin(), endings.end(), drawn) != endings.end(); }
-};
-
-struct RunRequest {
-  std::vector<std::pair<std::string, size_t>> symbols;
-  std::vector<std::pair<std::string, std::vector<uint8_t>>> inputs;
-  std::string follow;  // an i32 input of one element that takes the last token that the run before this one drew
-  std::vector<std::string> fetch;
-  std::string logits;  // output that sampling and scoring read: f32 [rows, vocabulary]
-  std::optional<SampleRequest> sample;
-  std::optional<Series> series;
-  std::optional<ScoreRequest> score;
-  bool profile = false;
-};
-
-struct Profile {
-  std::vector<double> start;     // seconds since the run began, one per instruction
-  std::vector<float> seconds;
-  std::vector<double> traffic;   // bytes
-};
-
-struct RunResult {
-  std::vector<Fetched> outputs;
-  std::optional<Sampled> sampled;
-  std::vector<Sampled> series;
-  std::optional<Scored> scored;
-  std::optional<Profile> profile;
-  double seconds = 0;
 };
 
 class Session {

@@ -11,20 +11,6 @@ namespace {
 
 constexpr size_t kMany = 4u << 20;
 
-Expression read_expression(Reader& in, size_t symbols) {
-  Expression result;
-  const size_t terms = in.count(12, 256);
-  for (size_t i = 0; i < terms; i++) {
-    const double coefficient = in.f64();
-    if (!(coefficient >= -9007199254740991.0 && coefficient <= 9007199254740991.0)) Reader::bad("a coefficient is out of range");
-    Expression::Term term{static_cast<int64_t>(coefficient), {}};
-    const size_t count = in.count(4, 16);
-    for (size_t k = 0; k < count; k++) term.symbols.push_back(in.index(symbols, "symbol"));
-    result.terms.push_back(std::move(term));
-  }
-  return result;
-}
-
 DType read_dtype(Reader& in) { return static_cast<DType>(in.index(kDTypes, "element type")); }
 
 Type read_type(Reader& in, size_t expressions) {

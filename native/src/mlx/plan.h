@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "../core/dtype.h"
+#include "../core/expression.h"
 #include "../core/weights.h"
-#include "../cpu/tensor.h"
 
 namespace rlx::gpu {
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "../core/error.h"
+#include "../core/memory.h"
 #include "body.h"
 #include "draw.h"
 #include "weights.h"
@@ -214,13 +215,9 @@ Session::Pending Session::prepare(const RunRequest& request, const std::vector<m
   }
   if (request.score) {
     const std::vector<int32_t>& targets = request.score->targets;
-    if (targets.size() != static_cast<size_t>(rows))
-      fail(Code::input_argument, "[score] got %zu targets for %d rows", targets.size(), rows);
+    check_targets(*request.score, static_cast<size_t>(rows), static_cast<size_t>(width));
     std::vector<int32_t> places;
-    for (const int32_t target : targets) {
-      if (target >= width) fail(Code::input_argument, "[score] target %d: expected less than %d", target, width);
-      places.push_back(std::max(0, target));
-    }
+    for (const int32_t target : targets) places.push_back(std::max(0, target));
     const mx::array picked = mx::take_along_axis(logits, mx::array(places.data(), {rows, 1}, mx::int32), 1);
     pending.logprobs = mx::contiguous(mx::reshape(mx::subtract(picked, mx::logsumexp(logits, 1, true)), {rows}));
     pending.bests = mx::contiguous(mx::astype(mx::argmax(logits, 1, false), mx::int32));

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-#include "../cpu/session.h"
+#include "../core/session.h"
 #include "calls.h"
 
 namespace rlx::gpu {

@@ -1,4 +1,4 @@
-// The one face of the CPU kernels: packed types, activations, matmul, attention, rows, element-wise, sampling.
+// Public interface of the CPU kernels: packed types, activations, matmul, attention, rows, element-wise, sampling.
 //
 // Rules that hold for every function here:
 //  - No kernel starts a thread, allocates, throws, or reads the environment. The caller owns threads and
@@ -17,12 +17,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../../core/formats/all.h"
+
 namespace rlx::kernels {
 
 // ---------------------------------------------------------------------------------------------- types
 
-enum class Type : uint8_t { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k };
-inline constexpr size_t kTypeCount = 13;
+#define RLX_NAME(name) name,
+enum class Type : uint8_t { f32, f16, bf16, RLX_PACKED_TYPES(RLX_NAME) };
+#undef RLX_NAME
+inline constexpr Type kFirstPacked = static_cast<Type>(static_cast<int>(Type::bf16) + 1);
 
 struct TypeInfo {
   const char* name;
@@ -30,11 +34,10 @@ struct TypeInfo {
   uint32_t bytes;  // bytes per block
 };
 
-inline constexpr TypeInfo kTypeInfo[kTypeCount] = {
-    {"f32", 1, 4},      {"f16", 1, 2},      {"bf16", 1, 2},     {"q8_0", 32, 34},   {"q4_0", 32, 18},
-    {"q4_1", 32, 20},   {"q5_0", 32, 22},   {"q5_1", 32, 24},   {"q2_k", 256, 84},  {"q3_k", 256, 110},
-    {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210},
-};
+#define RLX_INFO(name) {#name, formats::name::kElements, sizeof(formats::name::Block)},
+inline constexpr TypeInfo kTypeInfo[] = {{"f32", 1, 4}, {"f16", 1, 2}, {"bf16", 1, 2}, RLX_PACKED_TYPES(RLX_INFO)};
+#undef RLX_INFO
+inline constexpr size_t kTypeCount = sizeof kTypeInfo / sizeof kTypeInfo[0];
 
 static constexpr const TypeInfo& type_info(Type t) { return kTypeInfo[static_cast<size_t>(t)]; }
 // Bytes of one row of k elements; k must be a multiple of the block.
@@ -47,15 +50,24 @@ static constexpr bool is_float(Type t) { return t <= Type::bf16; }
 inline constexpr size_t kChunk = 256;
 static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; }
 
-// Q2_K and Q3_K are multiplied in f32 after exact dequantisation. `f16` are values rounded to f16, for f16 weights where
+// Types without integer kernels are unpacked exactly and multiplied in f32. `f16` are values rounded to f16, for f16 weights where
 // ggml is followed (see MatmulArgs); they lie in memory as `f32` do.
 // Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
 // packed types may share one buffer when the kinds are equal.
 enum class ActKind : uint8_t { f32, f16, i16_block32, i8_groups256 };
 inline constexpr size_t kActKinds = 4;
 static constexpr ActKind act_kind(Type t) {
-  if (is_float(t) || t == Type::q2_k || t == Type::q3_k) return ActKind::f32;
-  return type_info(t).block == kChunk ? ActKind::i8_groups256 : ActKind::i16_block32;
+  switch (t) {
+    case Type::q8_0:
+    case Type::q4_0:
+    case Type::q4_1:
+    case Type::q5_0:
+    case Type::q5_1: return ActKind::i16_block32;
+    case Type::q4_k:
+    case Type::q5_k:
+    case Type::q6_k: return ActKind::i8_groups256;
+    default: return ActKind::f32;
+  }
 }
 
 // From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of prepared

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cstring>
 
-#include "convert.h"
-#include "cpu/bandwidth.h"
-#include "cpu/kernel.h"
-#include "cpu/plan.h"
-#include "cpu/session.h"
-#include "session_calls.h"
+#include "../../binding/convert.h"
+#include "../../binding/session_calls.h"
+#include "../bandwidth.h"
+#include "../kernel.h"
+#include "../plan.h"
+#include "../session.h"
 #include "stored_rows.h"
 
 namespace rlx::binding {

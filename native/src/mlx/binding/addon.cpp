@@ -8,8 +8,8 @@
 #include <mlx/transforms.h>
 #include <mlx/version.h>
 
-#include "../binding/session_calls.h"
-#include "session.h"
+#include "../../binding/session_calls.h"
+#include "../session.h"
 
 namespace rlx::gpu {
 namespace {

@@ -1,5 +1,4 @@
-// From logits to a token, natively: the logits never leave. Order of the steps: repetition penalty, temperature,
-// top-k, top-p, min-p, draw. The probability reported is the model's own (before all of them).
+// Drawing and scoring tokens: requests, answers, and the random numbers that all engines share.
 #pragma once
 
 #include <cstddef>
@@ -7,33 +6,27 @@
 #include <span>
 #include <vector>
 
-#include "../core/memory.h"
-#include "../core/pool.h"
-#include "kernels/kernels.h"
-
 namespace rlx {
 
+// The steps in their order: repetition penalty, temperature, top-k, top-p, min-p, draw.
 struct SampleRequest {
   double temperature = 0;     // 0: the most probable token
   size_t top_k = 0;           // 0: off
   double top_p = 1;           // 1: off
   double min_p = 0;           // 0: off
   double repeat_penalty = 1;  // 1: off
-  std::vector<int32_t> recent;  // tokens that the penalty is for; what a run follows, or has drawn, is added behind them
-  size_t window = SIZE_MAX;     // that many of them at most, the last ones
+  std::vector<int32_t> recent;  // tokens that the penalty applies to; tokens drawn during a run are added
+  size_t window = SIZE_MAX;     // at most this many of `recent` count, the last ones
   uint32_t seed = 0;
   uint64_t step = 0;          // counter of the random numbers: the same seed and step give the same number
   size_t alternatives = 0;    // how many of the most probable tokens to report
 
-  void add_recent(std::span<const int32_t> drawn) {
-    recent.insert(recent.end(), drawn.begin(), drawn.end());
-    if (recent.size() > window) recent.erase(recent.begin(), recent.end() - static_cast<ptrdiff_t>(window));
-  }
+  void add_recent(std::span<const int32_t> drawn);
 };
 
 struct TokenProbability {
   uint32_t id;
-  float logprob;
+  float logprob;  // the model's own: before penalty, temperature and filters
 };
 
 struct Sampled {
@@ -52,12 +45,10 @@ struct Scored {
   std::vector<int32_t> best;    // most probable token of each row
 };
 
-Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary,
-               const SampleRequest& request, Pages& work);
-Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows, size_t vocabulary,
-             const ScoreRequest& request);
+// Throws INPUT_ARGUMENT unless there is one target per row, each below `vocabulary`.
+void check_targets(const ScoreRequest& request, size_t rows, size_t vocabulary);
 
-// The tokens that the repetition penalty is for, each once.
+// The tokens that the repetition penalty applies to, each once.
 std::vector<int32_t> penalised_tokens(const SampleRequest& request, size_t vocabulary);
 
 // Philox4x32-10 (Salmon et al., 2011): four random words from a counter and a key.
