@@ -189,16 +189,16 @@ test("a hop has the same numbers on its way through the window", async ({ page }
 test("a pass is seen in the graph from both sides, change by change", async ({ page }) => {
   await openGraph(page, /sample/i);
   await showTab(page, "Pipeline");
-  await page.getByRole("option", { name: /fuse swiglu/ }).click();
+  await page.getByRole("option", { name: /fuse gated linear/ }).click();
   await page.getByRole("button", { name: "Show in the graph" }).click();
   await expect(page.getByText(/^\D*4 changed/)).toBeVisible();
   await expect(page.getByRole("img", { name: "changed" })).toHaveCount(1);
   await page.locator("[data-graph-canvas]").focus();
   await page.keyboard.press("j");
   const inspector = page.getByRole("complementary", { name: "Inspector" });
-  await expect(inspector.getByText("swiglu", { exact: true }).first()).toBeVisible();
+  await expect(inspector.getByText("linear_block", { exact: true }).first()).toBeVisible();
   const stage = page.getByLabel("Stage of the graph").locator("option:checked");
-  await expect(stage).toHaveText("After fuse swiglu");
+  await expect(stage).toHaveText("After fuse gated linear");
   await picture(page, "graph-pass-after");
   await page.keyboard.press("x");
   await expect(page.getByText("Only what the pass changed")).toBeVisible();
@@ -206,7 +206,7 @@ test("a pass is seen in the graph from both sides, change by change", async ({ p
   await page.keyboard.press("x");
   await expect(page.getByText("Only what the pass changed")).toBeHidden();
   await page.keyboard.press("Shift+X");
-  await expect(stage).toHaveText("Before fuse swiglu");
+  await expect(stage).toHaveText("Before fuse gated linear");
   await expect(page.getByRole("img", { name: "removed" })).not.toHaveCount(0);
   await picture(page, "graph-pass-before");
   await page.getByRole("button", { name: "Next change" }).click();

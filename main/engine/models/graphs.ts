@@ -17,7 +17,8 @@ import { demoGraph } from "../../models/demo.ts";
 import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PipelineResult } from "../../passes/pipeline.ts";
-import { PASSES, runPipelineInSteps } from "../../passes/pipeline.ts";
+import { pipelineFor } from "../../compiler/pipelines.ts";
+import { runPipelineInSteps } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
@@ -63,7 +64,7 @@ export const passRecords = (
   precision: PrecisionPolicy = "f32",
 ): Promise<PipelineResult> =>
   worksOf(model).get(PASS_RECORDS, precision, signal, async (own) =>
-    inSlices(runPipelineInSteps(await typedTemplate(model, precision, own), { passes: PASSES }), own),
+    inSlices(runPipelineInSteps(await typedTemplate(model, precision, own), { passes: pipelineFor("cpu") }), own),
   );
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */

@@ -182,14 +182,14 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /cast\(%\d+\) \{to: "f16"\}[^]*rms_norm\([^\n]* : f32\[T,256\][^]*linear\([^\n]* : f16\[T,256\]/,
   },
   {
-    line: "graph FILE --stage 11 --precision f16",
-    json: z.object({ key: z.object({ stage: z.object({ index: z.literal(11), precision: z.literal("f16") }) }) }),
-    says: /rms_norm\([^\n]* : f16\[T,256\][^]*qkv_linear\([^\n]* : f16/,
+    line: "graph FILE --stage 10 --precision f16",
+    json: z.object({ key: z.object({ stage: z.object({ index: z.literal(10), precision: z.literal("f16") }) }) }),
+    says: /linear_block\([^\n]* : f16\[T,256\], f16\[T,128\]/,
   },
   {
     line: "passes FILE --precision mixed",
     json: z.object({ precision: z.literal("mixed"), passes: z.array(z.object({ nodesBefore: number.min(180) })) }),
-    says: /common subexpressions +\d+ → \d+ +26[^]*fuse rope and append: not at /,
+    says: /common subexpressions +\d+ → \d+ +26[^]*fuse attention: not at /,
   },
   {
     line: "route --demo --ops",

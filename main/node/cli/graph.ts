@@ -3,7 +3,7 @@ import type { Input } from "../../contract/contract.ts";
 import type { Precision, Stage, TextPage } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { pipelineFor } from "../../passes/pipeline.ts";
+import { pipelineFor } from "../../compiler/pipelines.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, wholeNumber } from "./client.ts";
 import { figureText } from "./output.ts";

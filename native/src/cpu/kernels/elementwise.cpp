@@ -83,13 +83,4 @@ void binary(Binary op, const float* a, size_t sa, const float* b, size_t sb, flo
   }
 }
 
-void glu(Glu kind, const float* gate, const float* up, float* y, size_t n) {
-  size_t i = 0;
-  for (; i + W <= n; i += W) fstore(y + i, activate(kind, fload(gate + i)) * fload(up + i));
-  if (i < n) {
-    const size_t m = n - i;
-    fstore_n(y + i, activate(kind, fload_n(gate + i, m)) * fload_n(up + i, m), m);
-  }
-}
-
 }  // namespace rlx::kernels::RLX_ISA

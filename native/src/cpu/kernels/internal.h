@@ -224,7 +224,6 @@ void softmax(const float* x, size_t ldx, float scale, float* y, size_t ldy, size
 float log_sum_exp(const float* x, size_t n);
 void unary(Unary, const float* x, float* y, size_t n);
 void binary(Binary, const float* a, size_t stride_a, const float* b, size_t stride_b, float* y, size_t n);
-void glu(Glu, const float* gate, const float* up, float* y, size_t n);
 void reduce(Reduce, const float* x, size_t ldx, float* y, size_t r0, size_t r1, size_t n);
 size_t argmax(const float* x, size_t n);
 size_t top_k(const float* x, size_t n, TopEntry* out, size_t count);

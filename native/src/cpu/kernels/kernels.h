@@ -286,7 +286,6 @@ struct Dispatch {
   void (*unary)(Unary, const float* x, float* y, size_t n);
   // stride 0 broadcasts a scalar, 1 is contiguous.
   void (*binary)(Binary, const float* a, size_t stride_a, const float* b, size_t stride_b, float* y, size_t n);
-  void (*glu)(Glu, const float* gate, const float* up, float* y, size_t n);
   // y[r] = reduction of row r.
   void (*reduce)(Reduce, const float* x, size_t ldx, float* y, size_t r0, size_t r1, size_t n);
 

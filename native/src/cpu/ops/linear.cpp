@@ -223,57 +223,7 @@ class Linear final : public LinearBase {
   }
 };
 
-// (x, gate, up) {activation}
-class GatedLinear final : public LinearBase {
- public:
-  explicit GatedLinear(const OpContext& context) : LinearBase(context) {
-    arity(3, 3, 1);
-    expect_type(c.in[0], DType::f32, "operand");
-    Matrix m;
-    m.gate_w = c.in[1];
-    m.w = c.in[2];
-    m.y = c.out[0];
-    glu_ = kActivations[c.params.integer("activation", 0, 0, 3)];
-    check_matrix(m);
-    matrices_.push_back(m);
-  }
-};
-
-// (x, w, residual, bias?)
-class LinearAdd final : public LinearBase {
- public:
-  explicit LinearAdd(const OpContext& context) : LinearBase(context) {
-    arity(3, 4, 1);
-    expect_type(c.in[0], DType::f32, "operand");
-    expect_type(c.in[2], DType::f32, "residual");
-    add_ = c.in[2];
-    Matrix m;
-    m.w = c.in[1];
-    m.bias = maybe(3);
-    m.y = c.out[0];
-    check_matrix(m);
-    matrices_.push_back(m);
-  }
-};
-
-// (x, wQ, wK, wV, bQ?, bK?, bV?)
-class QkvLinear final : public LinearBase {
- public:
-  explicit QkvLinear(const OpContext& context) : LinearBase(context) {
-    arity(4, 7, 3);
-    expect_type(c.in[0], DType::f32, "operand");
-    for (size_t i = 0; i < 3; i++) {
-      Matrix m;
-      m.w = c.in[1 + i];
-      m.bias = maybe(4 + i);
-      m.y = c.out[i];
-      check_matrix(m);
-      matrices_.push_back(m);
-    }
-  }
-};
-
-// What the patterns make: (x, norm weight?, residual?, then for each output w and bias?; with a gate, gate and its bias
+// A block, as the fusions make it: (x, norm weight?, residual?, then for each output w and bias?; with a gate, gate and its bias
 // come first) {normalise, eps, gated, activation}
 class LinearBlock final : public LinearBase {
  public:
@@ -311,9 +261,6 @@ class LinearBlock final : public LinearBase {
 
 constexpr KernelEntry kTable[] = {
     {"linear", make_op<Linear>},
-    {"linear_add", make_op<LinearAdd>},
-    {"qkv_linear", make_op<QkvLinear>},
-    {"swiglu_linear", make_op<GatedLinear>},
     {"linear_block", make_op<LinearBlock>},
 };
 

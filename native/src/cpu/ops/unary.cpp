@@ -110,28 +110,6 @@ class Not final : public Elementwise {
   }
 };
 
-// act(gate) * up
-class Gate final : public Op {
- public:
-  explicit Gate(const OpContext& context) : Op(context) {
-    arity(2, 2, 1);
-    expect_type(c.in[0], DType::f32, "gate");
-    expect_type(c.in[1], DType::f32, "up");
-    expect_type(c.out[0], DType::f32, "result");
-    constexpr kernels::Glu kinds[] = {kernels::Glu::silu, kernels::Glu::gelu_tanh, kernels::Glu::gelu_erf, kernels::Glu::relu};
-    kind_ = kinds[c.params.integer("activation", 0, 0, 3)];
-  }
-  void bind() override { expect(in(0).count == out().count && in(1).count == out().count, "operands have different sizes"); }
-  size_t items(size_t) const override { return ceil_div(out().count, kGrain); }
-  void run(size_t, size_t item, Thread&) override {
-    const size_t begin = item * kGrain;
-    c.kernels.glu(kind_, in(0).f32() + begin, in(1).f32() + begin, out().f32() + begin, std::min(kGrain, out().count - begin));
-  }
-
- private:
-  kernels::Glu kind_;
-};
-
 constexpr KernelEntry kTable[] = {
     {"neg", make_op<Vector<Unary::neg, negative, Negate>>},
     {"abs", make_op<Vector<Unary::abs, std::fabs, Absolute>>},
@@ -158,7 +136,6 @@ constexpr KernelEntry kTable[] = {
     {"ceil", make_op<Vector<Unary::ceil, std::ceil>>},
     {"round", make_op<Vector<Unary::round_even, std::nearbyint>>},
     {"logical_not", make_op<Not>},
-    {"glu", make_op<Gate>},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { tensor } from "../../../ir/type.ts";
-import { TestDraft } from "../testDraft.ts";
+import { tensor } from "../../ir/type.ts";
+import { TestDraft } from "./testDraft.ts";
 import { canFollowGgml, followGgml } from "./asGgml.ts";
 
 function product(weight: "f32" | "f16" | "bf16" | "q8_0"): TestDraft {

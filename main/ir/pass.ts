@@ -1,9 +1,8 @@
 /** What a pass is, what it reports, and how patterns look at a graph. */
-import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
-import { isLeaf, rootsOf, valueKey } from "../ir/graph.ts";
-import type { TensorType } from "../ir/type.ts";
-import { typeAt } from "../ops/expand.ts";
-import { opOf } from "../ops/index.ts";
+import { invariant } from "../diagnostics/errors.ts";
+import type { Graph, Node, NodeId, Value } from "./graph.ts";
+import { rootsOf, valueKey } from "./graph.ts";
+import type { TensorType } from "./type.ts";
 
 /** Where a pattern nearly matched, and why it did not. */
 export interface Miss {
@@ -35,16 +34,6 @@ export const unchanged = (graph: Graph, misses: readonly Miss[] = []): PassOutco
   hits: 0,
   misses,
 });
-
-/** The same operands always give the same results, and nothing else happens: in its sub-graphs too. */
-export function isPure(node: Node): boolean {
-  const traits = opOf(node.op)?.traits ?? [];
-  return (
-    traits.includes("pure") &&
-    !traits.includes("random") &&
-    node.regions.every((region) => region.nodes.every((inner) => isLeaf(inner) || isPure(inner)))
-  );
-}
 
 /** "blk.3/ffn gate". */
 export function placeOf(node: Node): string {
@@ -79,7 +68,9 @@ export class Pattern {
   }
 
   typeOf(value: Value): TensorType {
-    return typeAt(this.graph, value);
+    const type = this.graph.nodes[value.node]?.outputs[value.output];
+    invariant(type, `no value ${valueKey(value)} in ${this.graph.name}`);
+    return type;
   }
 
   /** How many states become this value. */

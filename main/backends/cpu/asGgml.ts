@@ -3,15 +3,12 @@
  * for bit (on x86; decision 15). Beside packed weights ggml rounds activations to 8 bits: those products stay ours, which
  * are nearer to the exact model, and so does everything else of such a file.
  */
-import { blockLayout } from "../../../ir/dtype.ts";
-import type { PlanDraft } from "../draft.ts";
+import { blockLayout } from "../../ir/dtype.ts";
+import type { PlanDraft } from "./draft.ts";
 
 /** The kernels that add or round otherwise where nothing else is asked. */
 const OTHERWISE: ReadonlySet<string> = new Set([
   "linear",
-  "linear_add",
-  "qkv_linear",
-  "swiglu_linear",
   "linear_block",
   "rope_tables",
   "attention",
