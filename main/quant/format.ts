@@ -11,6 +11,8 @@ export interface PackedFormat {
   readonly layout: string;
   /** Byte offsets of the f16 factors of a block. */
   readonly factors: readonly number[];
+  /** Byte offsets of 8-bit exponents of a block. */
+  readonly exponents?: readonly number[];
   /**
    * Unpacks `blocks` blocks from `bytes[from…]` to `out[to…]`, with ggml's bits: products and sums are rounded to f32 in its
    * order. The caller has checked both ranges.

@@ -4,6 +4,8 @@
  */
 import type { PackedFormat } from "./format.ts";
 import { iq4_nl } from "./iq4_nl.ts";
+import { iq4_xs } from "./iq4_xs.ts";
+import { mxfp4 } from "./mxfp4.ts";
 import { q2_k } from "./q2_k.ts";
 import { q3_k } from "./q3_k.ts";
 import { q4_0 } from "./q4_0.ts";
@@ -15,6 +17,7 @@ import { q5_k } from "./q5_k.ts";
 import { q6_k } from "./q6_k.ts";
 import { q8_0 } from "./q8_0.ts";
 import { q8_k } from "./q8_k.ts";
+import { tq2_0 } from "./tq2_0.ts";
 
 export const PACKED = {
   q4_0,
@@ -29,6 +32,9 @@ export const PACKED = {
   q6_k,
   q8_k,
   iq4_nl,
+  iq4_xs,
+  mxfp4,
+  tq2_0,
 } as const satisfies Readonly<Record<string, PackedFormat>>;
 
 export type PackedType = keyof typeof PACKED;

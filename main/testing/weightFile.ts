@@ -67,7 +67,9 @@ export function packedBytes(type: PackedType, elements: number, seed: number): U
   const { elements: perBlock, bytes: blockBytes } = blockLayout(type);
   const bytes = new Uint8Array((elements / perBlock) * blockBytes).map(() => random.integer(256));
   const view = new DataView(bytes.buffer);
-  for (let block = 0; block < bytes.length; block += blockBytes)
+  for (let block = 0; block < bytes.length; block += blockBytes) {
     for (const at of PACKED[type].factors) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
+    for (const at of PACKED[type].exponents ?? []) bytes[block + at] = 118 + random.integer(8);
+  }
   return bytes;
 }

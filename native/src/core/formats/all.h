@@ -15,6 +15,9 @@
 #include "q6_k.h"
 #include "q8_k.h"
 #include "iq4_nl.h"
+#include "iq4_xs.h"
+#include "mxfp4.h"
+#include "tq2_0.h"
 
 #define RLX_PACKED_TYPES(X) \
   X(q4_0) \
@@ -28,4 +31,7 @@
   X(q5_k) \
   X(q6_k) \
   X(q8_k) \
-  X(iq4_nl)
+  X(iq4_nl) \
+  X(iq4_xs) \
+  X(mxfp4) \
+  X(tq2_0)
