@@ -77,7 +77,7 @@ MatmulArgs args_of(const Matrix& m, const void* act, size_t tokens, float* y) {
 
 Memory prepared(const Dispatch& d, const Matrix& m, const std::vector<float>& x, size_t tokens) {
   const ActKind kind = act_kind(m.type);
-  Memory act = memory(act_bytes(kind, m.k, tokens));
+  Memory act = memory(d.act_bytes(kind, m.k, tokens));
   d.prepare({kind, x.data(), m.k, m.k, tokens, 0, tokens, 0, chunks_of(m.k), act.get()});
   return act;
 }
@@ -149,7 +149,7 @@ void bench_gemm(const Options& o, Type type, size_t k, size_t n, size_t tokens) 
   const Matrix m = make_matrix(type, k, n);
   const std::vector<float> x = random_floats(k * tokens);
   const ActKind kind = act_kind(type);
-  const Memory act = memory(act_bytes(kind, k, tokens));
+  const Memory act = memory(o.table->act_bytes(kind, k, tokens));
   std::vector<float> y(n * tokens);
   for (int threads : o.threads) {
     Team team(threads);

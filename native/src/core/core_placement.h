@@ -10,38 +10,38 @@
 
 namespace rlx {
 
-class Seats {
+class CorePlacement {
  public:
   // The threads of the next run. More than there are seats do as the system says.
-  void open(size_t threads);
+  void begin(size_t threads);
   // This thread begins to work, or to wait.
-  void sit(size_t thread);
-  void rise(size_t thread);
+  void enter(size_t thread);
+  void leave(size_t thread);
 
-  enum class Room { alone, moved, none };
+  enum class Spread { alone, moved, full };
   // Moves a waiting thread to a processor where nobody works, if another one works on its own. Its affinity is then what it was when it
   // moved: what a container is given later, such a thread does not use.
-  Room make_room(size_t thread) const;
+  Spread spread(size_t thread) const;
 
  private:
   static constexpr int kNowhere = -1;
-  struct alignas(64) Seat {
+  struct alignas(64) Slot {
     std::atomic<int> processor{kNowhere};
   };
-  std::array<Seat, 64> seats_;
-  std::atomic<size_t> open_{0};
+  std::array<Slot, 64> slots_;
+  std::atomic<size_t> threads_{0};
 };
 
 // One wait of a thread: it looks for room until it has moved or has found none.
-class RoomSeeker {
+class Spreader {
  public:
-  RoomSeeker(const Seats& seats, size_t thread) : seats_(seats), thread_(thread) {}
-  void look() {
-    if (!done_) done_ = seats_.make_room(thread_) != Seats::Room::alone;
+  Spreader(const CorePlacement& placement, size_t thread) : placement_(placement), thread_(thread) {}
+  void try_once() {
+    if (!done_) done_ = placement_.spread(thread_) != CorePlacement::Spread::alone;
   }
 
  private:
-  const Seats& seats_;
+  const CorePlacement& placement_;
   size_t thread_;
   bool done_ = false;
 };

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "seats.h"
+#include "core_placement.h"
 
 namespace rlx {
 
@@ -44,9 +44,9 @@ class Barrier {
     count_ = static_cast<uint32_t>(count);
     arrived_.store(0, std::memory_order_relaxed);
   }
-  // `seats` are those of the pool whose thread this is. Who did not have to wait sits down again, too: it may have been moved.
+  // `placement` are those of the pool whose thread this is. Who did not have to wait sits down again, too: it may have been moved.
   template <class Last>
-  void wait(Seats& seats, size_t thread, Last&& last) {
+  void wait(CorePlacement& placement, size_t thread, Last&& last) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
       arrived_.store(0, std::memory_order_relaxed);
@@ -54,11 +54,11 @@ class Barrier {
       epoch_.store(epoch + 1, std::memory_order_release);
       if (count_ > 1) epoch_.notify_all();
     } else {
-      seats.rise(thread);
-      RoomSeeker seeker(seats, thread);
-      await_change(epoch_, epoch, kYields, [&] { seeker.look(); });
+      placement.leave(thread);
+      Spreader spreader(placement, thread);
+      await_change(epoch_, epoch, kYields, [&] { spreader.try_once(); });
     }
-    if (count_ > 1) seats.sit(thread);
+    if (count_ > 1) placement.enter(thread);
   }
 
  private:
@@ -79,7 +79,7 @@ class Pool {
   // Calls fn(argument, thread) on `count` threads and returns when all are done. fn must not throw.
   void run(size_t count, void (*fn)(void*, size_t), void* argument);
   size_t workers() const { return workers_.size(); }
-  Seats& seats() { return seats_; }
+  CorePlacement& placement() { return placement_; }
 
  private:
   void work(size_t thread, uint32_t seen);
@@ -88,7 +88,7 @@ class Pool {
   void (*fn_)(void*, size_t) = nullptr;
   void* argument_ = nullptr;
   size_t count_ = 0;
-  Seats seats_;
+  CorePlacement placement_;
   alignas(64) std::atomic<uint32_t> epoch_{0};
   alignas(64) std::atomic<uint32_t> pending_{0};
   std::atomic<bool> stop_{false};

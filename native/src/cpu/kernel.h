@@ -12,6 +12,7 @@
 #include "../core/error.h"
 #include "plan.h"
 #include "tensor.h"
+#include "tuning/product_trials.h"
 
 namespace rlx {
 
@@ -26,6 +27,7 @@ struct Failure {
 struct Thread {
   size_t index;
   uint8_t* scratch;  // private, 64-byte aligned, as large as the largest Op::thread_bytes
+  kernels::Tuning tuning;
 };
 
 // Reads parameters of one instruction. Sizes are evaluated with the symbols of the current run.
@@ -87,6 +89,8 @@ class Op {
   virtual bool controls() const { return false; }
   virtual size_t decide(size_t at) { return at + 1; }
   virtual size_t target() const { return 0; }
+  // After bind(): the products whose items can be timed for the tuner; none for many tokens.
+  virtual std::vector<TunedProduct> products() const { return {}; }
   // Bytes that one run reads from weights and caches: what bandwidth is reckoned with.
   virtual size_t traffic() const;
 

@@ -99,11 +99,14 @@ void Session::bind() {
   size_t shares = 0;
   thread_bytes_ = 64;
   first_share_.clear();
+  trials_.resize(ops_.size());
+  tuned_.assign(ops_.size(), 0);
   for (const auto& op : ops_) {
     op->shared_bytes = op->thread_bytes = 0;
     op->bind();
     shared = std::max(shared, align_up(op->shared_bytes, 64));
     thread_bytes_ = std::max(thread_bytes_, align_up(op->thread_bytes, 64));
+    tune(first_share_.size(), *op);
     first_share_.push_back(shares);
     shares += op->most_phases() * options_.threads;
   }
@@ -117,6 +120,14 @@ void Session::bind() {
   }
   place_barriers();
   bound_ = true;
+}
+
+// Trials go on over runs: a session has the same products in each run of one token.
+void Session::tune(size_t at, const Op& op) {
+  if (options_.tuner == nullptr) return;
+  const std::vector<TunedProduct> products = op.products();
+  if (!products.empty() && !trials_[at]) trials_[at].emplace(*options_.tuner, products, options_.threads);
+  tuned_[at] = !products.empty();
 }
 
 // A barrier stands before an instruction that reads what was written, or writes what was read or written, since the
@@ -257,10 +268,11 @@ void Session::stamp(size_t at) {
 
 template <bool kProfile>
 void Session::execute(size_t index) {
-  Thread thread{index, scratch_.data() + index * thread_bytes_};
+  Thread thread{index, scratch_.data() + index * thread_bytes_, {}};
+  if (options_.tuner != nullptr) thread.tuning = options_.tuner->tuning();
   // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to the next one.
   const auto sync = [&](size_t at = SIZE_MAX) {
-    gate_.wait(*seats_, index, [&] {
+    gate_.wait(*placement_, index, [&] {
       if (kProfile && at != SIZE_MAX) stamp(at);
       if (cancel_->load(std::memory_order_relaxed) || failure_.failed.load(std::memory_order_acquire)) halt_.store(true, std::memory_order_relaxed);
       else if (at < ops_.size() && waits_[at] == Wait::decision) decide(at);
@@ -281,12 +293,17 @@ void Session::execute(size_t index) {
       if (phase > 0 && !sync()) return;
       const size_t items = op.items(phase);
       Shares shares(&shares_[first_share_[i] + phase * options_.threads], options_.threads, items, index);
+      ProductTrials* const trials = tuned_[i] != 0 ? &*trials_[i] : nullptr;
       bool begun = false;
       for (size_t item; shares.take(&item);) {
         if (cancel_->load(std::memory_order_relaxed)) break;
-        if (!begun) op.begin(phase, thread);
+        if (!begun) {
+          op.begin(phase, thread);
+          if (trials != nullptr) trials->begin(index);
+        }
         begun = true;
-        op.run(phase, item, thread);
+        if (trials != nullptr) trials->run(index, item, thread.tuning, [&] { op.run(phase, item, thread); });
+        else op.run(phase, item, thread);
       }
     }
     i++;
@@ -308,7 +325,7 @@ void Session::fail_cancelled() const {
 // Once through the plan.
 void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile) {
   cancel_ = &cancel;
-  seats_ = &pool.seats();
+  placement_ = &pool.placement();
   failure_.failed.store(false);
   failure_.claimed.store(false);
   halt_.store(false);

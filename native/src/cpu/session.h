@@ -22,6 +22,7 @@ namespace rlx {
 struct SessionOptions {
   size_t threads = 1;
   const kernels::Dispatch* kernels = nullptr;
+  const PrefetchTuner* tuner = nullptr;  // shared by sessions; null: kernels run with the default settings
   std::vector<std::pair<std::string, size_t>> symbols;  // sizes that states need, fixed for the session's life
 };
 
@@ -49,6 +50,7 @@ class Session {
 
   void bind();
   void bind_tensor(size_t index);
+  void tune(size_t at, const Op& op);
   void place_barriers();
   void decide(size_t at);
   void stamp(size_t at);
@@ -73,6 +75,8 @@ class Session {
   bool bound_ = false;
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<Op>> ops_;
+  std::vector<std::optional<ProductTrials>> trials_;  // of each op; made when it first runs with one token
+  std::vector<uint8_t> tuned_;                        // whether the op's trials go on with the sizes of this run
   enum class Wait : uint8_t { none, barrier, decision };
   std::vector<Wait> waits_;            // before this instruction
   std::vector<size_t> first_share_;    // of an instruction's first phase; `threads` shares for each phase
@@ -90,7 +94,7 @@ class Session {
   std::vector<int32_t> drawn_;         // by the last run, if it drew and ended well
   // Of the current run.
   Barrier gate_;
-  Seats* seats_ = nullptr;             // of the pool that runs it
+  CorePlacement* placement_ = nullptr;  // of the pool that runs it
   const std::atomic<bool>* cancel_ = nullptr;
   Failure failure_;
   std::atomic<bool> halt_{false};

@@ -57,7 +57,7 @@ TEST_CASE("prepare: every layout stays inside its buffer") {
     for (size_t width : {0, 32, 96, 256, 768, 4864, 5024, 5120}) {
       if (kind == ActKind::i8_groups256 && width % kChunk != 0) continue;
       for (size_t tokens = 0; tokens <= kGemmMinTokens + 1; ++tokens) {
-        const size_t bytes = act_bytes(kind, width, tokens);
+        const size_t bytes = k.act_bytes(kind, width, tokens);
         const Buffer act = buffer(bytes + 2 * around), untouched = buffer(around);
         const std::vector<float> x(width * tokens, 1.0f);
         k.prepare({kind, x.data(), width, width, tokens, 0, tokens, 0, chunks_of(width), act.get() + around});

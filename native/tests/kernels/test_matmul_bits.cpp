@@ -68,7 +68,7 @@ TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
   }
 }
 
-TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
+TEST_CASE("matmul: prefetching changes no bit") {
   for (Type type : kAll) {
     // Whole fours of chunks, single ones behind them, blocks that are no chunk, and all of these.
     const size_t mixed = type_info(type).block == kChunk ? 1280 : 1376;
@@ -76,8 +76,8 @@ TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
       for (size_t tokens : {1, 3}) {
         const Problem p = make(type, width, 69, tokens, 41);
         const std::vector<float> plain = run(k, p);
-        for (const Ask ask : {Ask::far, Ask::near}) {
-          const std::vector<float> asked = run(k, p, ask);
+        for (const Prefetch prefetch : {Prefetch::far, Prefetch::near}) {
+          const std::vector<float> asked = run(k, p, prefetch);
           check_same(type_info(type).name, asked.data(), plain.data(), plain.size() * sizeof(float));
         }
       }
@@ -85,10 +85,10 @@ TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
   }
 }
 
-TEST_CASE("matmul: a gated pair that asks in two ways changes no bit") {
+TEST_CASE("matmul: a gated pair with two prefetch settings changes no bit") {
   for (const auto& [gate, up] : {std::pair{Type::q4_k, Type::q6_k}, {Type::q8_0, Type::q4_0}}) {
     const Problem p = make(gate, 1024, 69, 1, 47), q = make(up, 1024, 69, 1, 48);
-    const auto product = [&](Ask ask, Ask ask2) {
+    const auto product = [&](Prefetch prefetch, Prefetch second) {
       std::vector<float> y(p.n, NAN);
       const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(1));
       MatmulArgs a = args(p, act, y.data());
@@ -97,13 +97,13 @@ TEST_CASE("matmul: a gated pair that asks in two ways changes no bit") {
       a.w2 = q.w.get();
       a.row_bytes2 = q.stride();
       a.act2 = act.get();
-      a.ask = ask;
-      a.ask2 = ask2;
+      a.prefetch = prefetch;
+      a.prefetch2 = second;
       k.matmul(a, scratch.get());
       return y;
     };
-    const std::vector<float> plain = product(Ask::none, Ask::none);
-    for (const auto& [first, second] : {std::pair{Ask::near, Ask::far}, {Ask::far, Ask::near}}) {
+    const std::vector<float> plain = product(Prefetch::none, Prefetch::none);
+    for (const auto& [first, second] : {std::pair{Prefetch::near, Prefetch::far}, {Prefetch::far, Prefetch::near}}) {
       const std::vector<float> mixed = product(first, second);
       check_same(type_info(gate).name, mixed.data(), plain.data(), plain.size() * sizeof(float));
     }
@@ -145,7 +145,7 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
         multiply(p);
       }
       const auto product = [&](size_t first, size_t count) {
-        const Buffer act = buffer(act_bytes(kind, width, count)), scratch = buffer(matmul_scratch_bytes(count));
+        const Buffer act = buffer(k.act_bytes(kind, width, count)), scratch = buffer(matmul_scratch_bytes(count));
         const float* x = p.x.data() + first * width;
         k.prepare({kind, x, width, width, count, 0, count, 0, chunks_of(width), act.get()});
         std::vector<float> y(count * p.n, NAN);

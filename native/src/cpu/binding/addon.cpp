@@ -2,8 +2,10 @@
 // short (opening, sizes, conversions of one tensor).
 #include <napi.h>
 
-#include <chrono>
+#include <array>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 #include "../../binding/convert.h"
 #include "../../binding/session_calls.h"
@@ -126,6 +128,17 @@ Napi::Value session_handle(Napi::Env env, Engine& engine, std::shared_ptr<Sessio
   return Napi::Number::New(env, handle);
 }
 
+// What sessions of this process have learned, for each width of vectors. Never destroyed: threads may still multiply while the
+// process ends.
+const PrefetchTuner& tuner_for(const kernels::Dispatch& kernels) {
+  static std::mutex mutex;
+  static auto& tuners = *new std::array<std::unique_ptr<PrefetchTuner>, 2>();
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<PrefetchTuner>& tuner = tuners[kernels::is_avx512(kernels.isa) ? 1 : 0];
+  if (!tuner) tuner = std::make_unique<PrefetchTuner>(kernels);
+  return *tuner;
+}
+
 Napi::Value open_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);
@@ -135,6 +148,8 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
     session.threads = size_of(options.Get("threads"), "threads");
     if (session.threads < 1 || session.threads > 1024) reject("threads", "1 to 1024");
     session.kernels = &kernels_named(options.Get("isa"));
+    // Kernels of other processors do not prefetch.
+    if (kernels::is_x86(session.kernels->isa)) session.tuner = &tuner_for(*session.kernels);
     session.symbols = sizes_of(options.Get("symbols"), "symbols");
     return session_handle(info.Env(), engine, std::make_shared<Session>(plan, std::move(session)));
   });

@@ -137,7 +137,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   const Block* b = reinterpret_cast<const Block*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
   const auto add = [&](size_t c) RLX_LAMBDA {
-    if (c % 4 == 0) ask_ahead<32 * sizeof(Block)>(task.ask, row + 8 * c * sizeof(Block));
+    if (c % 4 == 0) prefetch_ahead<32 * sizeof(Block)>(task.prefetch, row + 8 * c * sizeof(Block));
     add32<Block, T>(b + 8 * c, task, c, total, [](auto) RLX_LAMBDA {});
   };
   size_t c = 0;

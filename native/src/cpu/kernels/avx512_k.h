@@ -171,13 +171,13 @@ RLX_INLINE void rows_in_fours45(const RowsTask& task, const uint8_t* row, size_t
   const size_t fours = Fours == kAnyFours ? task.k / (4 * kChunk) : Fours;
   const auto multiply = [&](const uint8_t* of_row, size_t f, auto i, Four45& four) RLX_LAMBDA {
     const uint8_t* piece = of_row + f * 4 * sizeof(Block);
-    if constexpr (i == 0) ask_ahead<4 * sizeof(Block)>(task.ask, piece);
+    if constexpr (i == 0) prefetch_ahead<4 * sizeof(Block)>(task.prefetch, piece);
     multiply45<Block, i>(reinterpret_cast<const Block*>(piece), task.act, 4 * f, four);
   };
   Four45 four;
   unrolled<4>([&](auto i) RLX_LAMBDA { multiply(row, 0, i, four); });
   for (size_t r = 0; r < rows; ++r) {
-    if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
+    if (task.prefetch != Prefetch::near) touch_next_pages(row, task.row_bytes);
     F total = fzero();
     const auto step = [&](size_t f) RLX_LAMBDA {
       const bool ends_row = f + 1 == fours;
@@ -208,7 +208,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (c % 4 == 0) ask_ahead<4 * sizeof(Block)>(task.ask, row + c * sizeof(Block));
+        if (c % 4 == 0) prefetch_ahead<4 * sizeof(Block)>(task.prefetch, row + c * sizeof(Block));
         return unpack45(b[c]);
       },
       [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
@@ -284,8 +284,8 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (task.k < 4 * kChunk) ask_ahead<sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
-        else if (c % 4 == 0) ask_ahead<4 * sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
+        if (task.k < 4 * kChunk) prefetch_ahead<sizeof(BlockQ6K)>(task.prefetch, row + c * sizeof(BlockQ6K));
+        else if (c % 4 == 0) prefetch_ahead<4 * sizeof(BlockQ6K)>(task.prefetch, row + c * sizeof(BlockQ6K));
         return unpack6(b[c]);
       },
       [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });

@@ -150,14 +150,6 @@ const Dispatch* dispatch(const char* forced) {
   return parse_isa(forced, &isa) ? dispatch_for(isa) : nullptr;
 }
 
-size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
-  // The most that ActView of the kernels lays out: AVX2 and AVX-512 add to the values of few tokens, and a gap behind.
-  if (kind == ActKind::f32 || kind == ActKind::f16) return chunks_of(k) * tokens * 1024;
-  const size_t factors = 4 + 32 + 32;
-  const size_t values = tokens < kGemmMinTokens ? 768 : 512;
-  return round_up(chunks_of(k) * tokens * (values + factors) + 512, 64);
-}
-
 size_t matmul_scratch_bytes(size_t tokens) {
   const size_t rows = tokens != 0 && tokens < kGemmMinTokens ? kFewRows : kRowStep;
   const size_t results = (tokens == 0 || tokens > kPanelTokens ? kPanelTokens : tokens) * rows * sizeof(float);

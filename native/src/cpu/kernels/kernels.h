@@ -74,9 +74,6 @@ static constexpr ActKind act_kind(Type t) {
 // activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
 inline constexpr size_t kGemmMinTokens = 6;
 
-// Size of a prepared buffer for `tokens` rows of k; 64-byte aligned memory is asked for.
-size_t act_bytes(ActKind kind, size_t k, size_t tokens);
-
 struct PrepareArgs {
   ActKind kind;
   const float* x;      // [tokens][ldx]
@@ -92,11 +89,22 @@ struct PrepareArgs {
 
 enum class Glu : uint8_t { none, silu, gelu_tanh, gelu_erf, relu };
 
-// How few tokens ask memory for the weights that come (internal.h). It changes no result: which is fastest depends on the processor and
-// on what its neighbours do.
-enum class Ask : uint8_t { none, far, near };
-// From here on activations miss the first cache, however they are laid out.
+// How products of few tokens prefetch the weights ahead of where they read. Changes the speed only.
+enum class Prefetch : uint8_t {
+  none,  // left to the processor
+  far,   // 8 KB ahead, into the second cache
+  near,  // 1.5 KB ahead, into the first cache
+};
+// Rows of this length on are long: their activations do not fit into the first cache.
 inline constexpr size_t kLongRow = 5120;
+
+// Settings of the kernels that never change a result. How they were found is no matter of the kernels (cpu/tuning).
+struct Tuning {
+  Prefetch prefetch(Type type, size_t k) const { return prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0]; }
+  void set_prefetch(Type type, size_t k, Prefetch setting) { prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0] = setting; }
+
+  Prefetch prefetches[kTypeCount][2] = {};  // of short and of long rows
+};
 
 // y[t][n] = glu( scale * dot(w[n], x[t]) + bias[n] ) (* the same of w2) + add[t][n]
 // With glu != none and w2 set: y = act(w·x + bias) * (w2·x + bias2) + add. y may alias add.
@@ -121,12 +129,12 @@ struct MatmulArgs {
   const void* w2 = nullptr;
   size_t row_bytes2 = 0;
   const void* act2 = nullptr;
-  Ask ask2 = Ask::none;
+  Prefetch prefetch2 = Prefetch::none;
   const float* bias2 = nullptr;
   // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on how many rows the matrix has.
   bool as_ggml = false;
   size_t rows = 0;
-  Ask ask = Ask::none;
+  Prefetch prefetch = Prefetch::none;
 };
 
 // Rows per work item that cost nothing extra: cut n ranges at multiples of this.
@@ -261,6 +269,8 @@ struct Dispatch {
   void (*f32_to_bf16)(const float* x, uint16_t* y, size_t n);  // round to nearest even, NaN stays NaN
   void (*bf16_to_f32)(const uint16_t* x, float* y, size_t n);
 
+  // Bytes of a prepared buffer for `tokens` rows of k; 64-byte aligned memory is asked for.
+  size_t (*act_bytes)(ActKind, size_t k, size_t tokens);
   void (*prepare)(const PrepareArgs&);
   void (*matmul)(const MatmulArgs&, void* scratch);
 

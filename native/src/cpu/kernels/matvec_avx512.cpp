@@ -15,7 +15,7 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
     for (size_t r = 0; r < n; ++r) {
       F total[T];
       const uint8_t* row = task.w + (r0 + r) * task.row_bytes;
-      if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
+      if (task.prefetch != Prefetch::near) touch_next_pages(row, task.row_bytes);
       one_row(row, total);
       for (int t = 0; t < T; ++t) totals[t][r] = total[t];
     }
@@ -43,7 +43,7 @@ RLX_INLINE void in_two_places(const RowsTask& task, Pair pair) {
 template <class Block, int T>
 void rows_block32(const RowsTask& task) {
   if constexpr (T == 1) {
-    if (task.ask == Ask::near && task.rows % (2 * W) == 0) {
+    if (task.prefetch == Prefetch::near && task.rows % (2 * W) == 0) {
       return in_two_places(task, [&](const Place(&places)[2]) RLX_LAMBDA {
         if (task.k % (4 * kChunk) == 0) pair_block32<Block, true>(task, places);
         else pair_block32<Block, false>(task, places);

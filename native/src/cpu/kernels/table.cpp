@@ -17,7 +17,7 @@ constexpr bool kWatched = false;
 extern const Dispatch kTable;
 const Dispatch kTable = {
     Isa::RLX_ISA,     RLX_TEXT(RLX_ISA_LABEL), dequantize,        f32_to_f16,        f16_to_f32, f32_to_bf16, bf16_to_f32,
-    prepare,          matmul,                  attention_prompt,  attention_ggml,    attention_decode, attention_combine,
+    act_bytes,        prepare,          matmul,                  attention_prompt,  attention_ggml,    attention_decode, attention_combine,
     rms_norm, layer_norm,       rope,                    softmax,           log_sum_exp,       unary,      binary,
     reduce,           argmax,                  top_k,             stored_error,
     kWatched,

@@ -68,7 +68,7 @@ class Convolution final : public ConvolutionBase {
       return;
     }
     tiles_ = ceil_div(w_.windows(), kTile);
-    act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, sum_, small_));
+    act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, sum_, small_));
     shared_bytes = act_bytes_ * groups_;
     scratch_at_ = rounded(kTile * sum_ * sizeof(float));
     thread_bytes = scratch_at_ + rounded(kernels::matmul_scratch_bytes(small_));
@@ -158,7 +158,7 @@ class TransposedConvolution final : public ConvolutionBase {
     block_ = std::min(large_, ceil_div(kBlockRows, w_.taps()));
     blocks_ = block_ == 0 ? 0 : ceil_div(large_, block_);
     const size_t rows = block_ * w_.taps();
-    act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, small_, rows));
+    act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, small_, rows));
     columns_at_ = act_bytes_ * groups_ * blocks_;
     shared_bytes = columns_at_ + rounded(in(0).bytes);
     scratch_at_ = rounded(rows * kTile * sizeof(float));

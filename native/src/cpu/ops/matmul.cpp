@@ -77,7 +77,7 @@ class Matmul final : public MatmulBase {
     MatmulBase::bind();
     const Tensor& a = in(0);
     const Tensor& b = in(1);
-    act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, k_, m_));
+    act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, k_, m_));
     act_at_ = 0;
     size_t total = act_bytes_ * a_batches_;
     a_at_ = total;

@@ -1,37 +1,34 @@
-// How products of few tokens ask memory for the weights that come (kernels::Ask), found out while they run: on one processor asking close
-// ahead makes Q4_K 1.4 times as fast, on another it halves the rate; asking far ahead gains 12 % where both cores have memory of their own and costs 9 %
-// where they share their way to it. Nothing that a processor says of itself tells these apart.
-// So now and then two tokens are a trial: each product, on each thread by itself, asks in its usual way in one and in another way in
-// the other. What products of a kind were fastest with of late is what all of them do.
+// Prefetch tuning for matrix-vector products. Which setting is fastest depends on the machine and on what else it runs,
+// and processors do not say (docs/performance/kernels.md), so it is measured during generation: now and then two tokens
+// are a trial, in which each product runs once with its usual setting and once with another one. The medians of recent
+// trials decide what all products of a kind use.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 
-#include "kernels/kernels.h"
+#include "../kernels/kernels.h"
 
 namespace rlx {
 
-// Of all rows of one type in this process, long ones apart.
-class Asking {
+// The trials of one kind of product: rows of one type, long ones apart. Threads share it.
+class PrefetchStatistics {
  public:
-  // Ways beside the usual one.
+  // Settings beside the usual one.
   static constexpr size_t kOthers = 2;
 
-  // Null where the kernels don't ask.
-  static Asking* of(const kernels::Dispatch& kernels, kernels::Type type, size_t k);
+  explicit PrefetchStatistics(kernels::Prefetch usual);
 
-  explicit Asking(kernels::Ask usual);
-
-  kernels::Ask usual() const { return usual_; }
-  kernels::Ask other(size_t which) const { return others_[which].way; }
-  kernels::Ask best() const { return best_.load(std::memory_order_relaxed); }
-  // Whether the next product's first trials begin with the other way: each comes first in half of them.
+  kernels::Prefetch usual() const { return usual_; }
+  kernels::Prefetch other(size_t which) const { return others_[which].setting; }
+  kernels::Prefetch best() const { return best_.load(std::memory_order_relaxed); }
+  // True for every second product: its first trials begin with the other setting. So each setting comes first equally often.
   bool begins_with_other() { return products_.fetch_add(1, std::memory_order_relaxed) % 2 == 1; }
-  // The time of one product that asked in the other way, as a share of its time in the usual one, and which of the two came first.
-  void compared(size_t which, float share, bool other_first);
+  // Records the time of a product with another setting as a share of its time with the usual one.
+  void record(size_t which, float share, bool other_first);
 
  private:
   // The latest shares of one order.
@@ -43,44 +40,59 @@ class Asking {
     float median() const;
   };
   struct Other {
-    kernels::Ask way = kernels::Ask::none;
+    kernels::Prefetch setting = kernels::Prefetch::none;
     Shares usual_first, other_first;
     bool is_known() const { return usual_first.count >= kFew && other_first.count >= kFew; }
     float share() const;
   };
-  // Of each order, before anything is decided.
+  // Trials of each order that a decision needs.
   static constexpr size_t kFew = 2;
-  // Another way than the usual one must be better by more than noise.
+  // Another setting must be better than the usual one by more than noise.
   static constexpr float kBetter = 0.98f;
 
-  const kernels::Ask usual_;
-  std::atomic<kernels::Ask> best_;
+  const kernels::Prefetch usual_;
+  std::atomic<kernels::Prefetch> best_;
   std::atomic<size_t> products_{0};
   std::mutex mutex_;
   std::array<Other, kOthers> others_;
 };
 
-// One product's part in this, on one thread, which counts the tokens in which it had a part of the op.
-class alignas(64) Trial {
+// What one instruction set has learned in this process. Sessions share it.
+class PrefetchTuner {
  public:
-  Trial(Asking& asking, bool other_first) : asking_(&asking), other_first_(other_first) {}
+  explicit PrefetchTuner(const kernels::Dispatch& kernels);
+
+  // The fastest settings so far.
+  kernels::Tuning tuning() const;
+  // Null where kernels do not prefetch.
+  PrefetchStatistics* of(kernels::Type type, size_t k) const;
+
+ private:
+  static constexpr size_t kKinds = kernels::kTypeCount * 2;
+  std::array<std::unique_ptr<PrefetchStatistics>, kKinds> kinds_;
+};
+
+// The trials of one product on one thread. Counts the tokens in which the thread worked on it.
+class alignas(64) PrefetchTrial {
+ public:
+  PrefetchTrial(PrefetchStatistics& statistics, bool other_first) : statistics_(&statistics), other_first_(other_first) {}
 
   // The product is about to run on this thread once more.
   void begin();
-  kernels::Ask ask() const { return ask_; }
+  kernels::Prefetch prefetch() const { return prefetch_; }
   bool is_timed() const { return timed_; }
   void took(size_t rows, double seconds) {
     rows_ += static_cast<double>(rows);
     seconds_ += seconds;
   }
 
-  // Two tokens of 64, one of which asks in the slower way: a sixtieth of what that costs. All ways are tried at first, then in turn. The first token
-  // of all is left out: its weights may be on the disk.
+  // Two tokens of 64 are a trial, so the slower setting costs a sixtieth of what it would cost always. All settings are
+  // tried at first, then in turn. The first token of all is left out: its weights may still be on the disk.
   static constexpr size_t kPeriod = 64, kFirst = 1;
 
  private:
-  Asking* asking_;
-  kernels::Ask ask_ = kernels::Ask::none;
+  PrefetchStatistics* statistics_;
+  kernels::Prefetch prefetch_ = kernels::Prefetch::none;
   bool other_first_, timed_ = false;
   size_t run_ = 0, starts_ = kFirst, which_ = 0;
   double rows_ = 0, seconds_ = 0, first_ = 0;  // seconds per row
