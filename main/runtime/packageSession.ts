@@ -1,38 +1,38 @@
 /**
- * A decoder in a Core ML package as a session: the simulator runs its functions, and tokens are drawn from its logits. What it gives is
- * simulated, and slow; generation, scoring and cancel work over it as over the CPU engine.
+ * A decoder in a Core ML package as a session: a package runner runs its functions, drawing and scoring happen here. Generation,
+ * scoring and cancel work over it as over the CPU engine.
  */
 import type { RunResult, GraphRun, GraphSession } from "../ir/session.ts";
-import type { SimulatedDecoder } from "../backends/coreml/simulator/decoder.ts";
+import type { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
 import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
 
-function integers(request: GraphRun, name: string): Int32Array {
+function integers(request: GraphRun, name: string, label: string): Int32Array {
   const data = request.inputs[name];
   if (data instanceof Int32Array) return data;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[coreml-sim] input ${name}: expected i32 numbers`);
+  throw new WorkbenchError("INPUT_ARGUMENT", `[${label}] input ${name}: expected i32 numbers`);
 }
 
-export interface SimulatedOptions {
-  /** Whoever runs the package clocks its runs himself: a run that is asked for a profile goes on, without columns. */
+export interface PackageSessionOptions {
+  /** The runner times its own predictions: a run with `profile` is allowed and has no columns. */
   readonly clocked?: boolean;
 }
 
-export function simulatedSession(decoder: SimulatedDecoder, options: SimulatedOptions = {}): GraphSession {
-  const unsupported = (what: string): WorkbenchError =>
-    new WorkbenchError("UNSUPPORTED_TARGET", `[coreml-sim] ${what} is not offered by the simulator`, {
-      hint: "Use the cpu device.",
-    });
+export function packageSession(decoder: PackageDecoder, options: PackageSessionOptions = {}): GraphSession {
+  const { label } = decoder;
   return {
     threads: 1,
     async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
-      if (request.profile === true && options.clocked !== true) throw unsupported("a profile");
+      if (request.profile === true && options.clocked !== true)
+        throw new WorkbenchError("UNSUPPORTED_TARGET", `[${label}] this device gives no profile`, {
+          hint: "Use the cpu device.",
+        });
       const started = performance.now();
-      const [past] = integers(request, INPUTS.past);
-      const rows = [...integers(request, INPUTS.rows)];
+      const [past] = integers(request, INPUTS.past, label);
+      const rows = [...integers(request, INPUTS.rows, label)];
       invariant(past !== undefined, "past has one number");
       const data = await decoder.step(
-        integers(request, INPUTS.tokens),
+        integers(request, INPUTS.tokens, label),
         past,
         rows,
         signal === undefined ? {} : { signal },
@@ -51,7 +51,7 @@ export function simulatedSession(decoder: SimulatedDecoder, options: SimulatedOp
             : {},
       };
     },
-    fork: async () => simulatedSession(await decoder.fork(), options),
+    fork: async () => packageSession(await decoder.fork(), options),
     save: (positions) => decoder.save(positions),
     restore: async (positions, state) => Promise.resolve(decoder.restore(positions, state)),
     reset: async () => Promise.resolve(decoder.reset()),
