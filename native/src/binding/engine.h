@@ -1,4 +1,4 @@
-// What one JavaScript environment has of the engine: handles, the lane that runs jobs, and the way back to its thread.
+// The engine of one JavaScript environment: handles, the lanes that run jobs, and the way back to its thread.
 #pragma once
 
 #include <napi.h>

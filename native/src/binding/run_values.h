@@ -1,4 +1,4 @@
-// Runs to and from JavaScript: what is asked of a session and what it answers, the same for every engine behind the addons.
+// Converts requests and results of runs (core/session.h) from and to JavaScript.
 #pragma once
 
 #include <algorithm>

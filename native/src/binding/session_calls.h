@@ -1,5 +1,5 @@
-// What the engines behind the addons answer in the same way, whatever their plans and sessions are: weights opened, sessions saved,
-// restored and emptied, jobs cancelled, objects counted.
+// Addon functions that all engines share: open weights, load plans, run, save, restore and reset sessions, cancel jobs, count
+// objects.
 #pragma once
 
 #include <utility>

@@ -1,7 +1,6 @@
-// Which processor each thread of a run works on, so that no two share one while another is idle. The system wakes a thread
-// behind another one of the run now and then (a program that runs for a moment is enough), and takes milliseconds to see
-// it: threads that yield to each other keep their processor busy, so nobody comes to fetch one. On Linux only: elsewhere the system
-// does not say where a thread runs.
+// Keeps the threads of a run on different processors. Linux sometimes wakes a thread on a processor that another thread of
+// the run uses, and takes milliseconds to move it, because threads that yield to each other look busy. Linux only: other
+// systems do not tell where a thread runs.
 #pragma once
 
 #include <array>
@@ -12,15 +11,20 @@ namespace rlx {
 
 class CorePlacement {
  public:
-  // The threads of the next run. More than there are seats do as the system says.
+  // Starts a run of so many threads. With more threads than slots the system places them.
   void begin(size_t threads);
-  // This thread begins to work, or to wait.
+  // The thread starts working on its processor.
   void enter(size_t thread);
+  // The thread starts waiting.
   void leave(size_t thread);
 
-  enum class Spread { alone, moved, full };
-  // Moves a waiting thread to a processor where nobody works, if another one works on its own. Its affinity is then what it was when it
-  // moved: what a container is given later, such a thread does not use.
+  enum class Spread {
+    alone,  // no other thread of the run works on this processor
+    moved,
+    full,  // no free processor
+  };
+  // Moves a waiting thread to a processor without a working thread, if a working thread shares its own. The thread keeps the
+  // affinity of that moment: it does not use processors that its container gets later.
   Spread spread(size_t thread) const;
 
  private:
@@ -32,7 +36,7 @@ class CorePlacement {
   std::atomic<size_t> threads_{0};
 };
 
-// One wait of a thread: it looks for room until it has moved or has found none.
+// One wait of a thread: tries to spread until the thread has moved or there is no free processor.
 class Spreader {
  public:
   Spreader(const CorePlacement& placement, size_t thread) : placement_(placement), thread_(thread) {}

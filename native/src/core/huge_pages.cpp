@@ -55,7 +55,7 @@ namespace {
 constexpr size_t kCopyWindow = 64 << 20;
 // Between two looks at whether to stop.
 constexpr size_t kStep = 1 << 20;
-// Who walks through a window that is being read again waits for it.
+// Readers of a window wait while it is read again.
 constexpr size_t kRereadWindow = 16 << 20;
 // What comes slower makes walks wait for the disk: half a second of that altogether is the end. Not a single slow window: the walks
 // themselves take the processors from the thread that reads.
@@ -198,7 +198,7 @@ bool HugePages::populate(const Mapping& mapping, size_t at, size_t bytes) {
   return done;
 }
 
-// Pages leave the cache only when nobody has them mapped: what a reader maps again in between stays as it is.
+// Pages leave the cache only while they are unmapped: a page that a reader maps again meanwhile stays as it is.
 bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) {
   return madvise(mapping.data + at, bytes, MADV_DONTNEED) == 0 &&
          posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 && populate(mapping, at, bytes);
@@ -220,7 +220,7 @@ bool HugePages::copy_window(const Mapping& mapping, size_t at, size_t bytes) con
     if (mprotect(own, whole, PROT_READ | PROT_WRITE) != 0 || madvise(own, whole, MADV_HUGEPAGE) != 0) return false;
     for (size_t done = 0; done < bytes;) {
       if (stop_.load(std::memory_order_acquire)) return false;
-      // A file that was cut meanwhile ends here; whoever reads it hears of it by Weights::check.
+      // A file that was cut meanwhile ends here. Weights::check reports it to the next run.
       const ssize_t read = pread(mapping.fd, own + done, std::min(kStep, bytes - done), static_cast<off_t>(at + done));
       if (read < 0 && errno == EINTR) continue;
       if (read <= 0) return false;

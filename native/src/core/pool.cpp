@@ -7,7 +7,7 @@
 
 namespace rlx {
 namespace {
-// How often an idle worker looks for the next run before it sleeps: about the time between two tokens' launches.
+// Yields of an idle worker before it sleeps: about the time between two tokens.
 constexpr int kIdleYields = 1300;
 }  // namespace
 

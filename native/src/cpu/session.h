@@ -1,4 +1,5 @@
-// A session: one plan bound to memory of its own (arena, states, inputs, outputs), run step by step on the pool.
+// A CPU session: one plan bound to memory of its own (arena, states, inputs, outputs), run instruction by instruction on the
+// pool.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The bodies of a plan at work: the values they hold, one call, a whole body.
+// Runs the bodies of a plan: their values, one call, a whole body.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a plan may call: one small function over MLX arrays for each name. The list has the same names as
+// The functions that a plan may call: each builds MLX arrays. The list has the same names as
 // main/backends/mlx/functions.ts (a test compares them).
 #pragma once
 

@@ -1,7 +1,7 @@
-// Branches and loops. Outside of a trace a condition is evaluated and one sub-graph is run: a real branch, a real turn. Inside a
-// trace nothing is known: both branches are made and chosen between, and a loop is unrolled as often as it may turn at most.
-// What cannot be unrolled, or would be too large, splits the trace: the plan runs call by call, lazily, and its sub-graphs are
-// traces of their own, kept and replayed turn by turn (docs/decisions/0012-control-flow.md).
+// Branches and loops. Outside of a trace the condition is evaluated and one sub-graph runs. Inside a trace no value is known:
+// both branches are built and selected from, and a loop is unrolled to its largest number of turns. A loop that cannot be
+// unrolled, or would be too large, splits the trace: the plan runs call by call, lazily, and its sub-graphs are traces of
+// their own (docs/decisions/0012-control-flow.md).
 #include "control.h"
 
 #include <mlx/ops.h>

@@ -1,7 +1,7 @@
-// Plans bound to weights, and sessions over them: states as arrays that are handed to MLX to be updated in place, caches
-// that grow as they fill, and three ways to run: lazy (one evaluation), eager (one per call, so that a failing call is
-// named and each can be timed), compiled (traced once per set of sizes, then replayed).
-// Everything here belongs to the engine's one thread, its end too: MLX's streams and traces are bound to it.
+// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches grow as they fill. Three
+// ways to run: lazy (one evaluation), eager (one per call, so that each can be timed and a failing one is named), compiled
+// (traced once per set of sizes, then replayed).
+// Everything here, also destruction, happens on the engine's thread: MLX's streams and traces are bound to it.
 #pragma once
 
 #include <atomic>

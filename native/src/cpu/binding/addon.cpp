@@ -1,5 +1,5 @@
-// The addon's face: main/node/native/addon.ts has the same list with types. Long work goes to the lane; what stays here is
-// short (opening, sizes, conversions of one tensor).
+// The CPU engine's addon: main/node/native/addon.ts has the same list with types. Long work runs on the lane; what runs here
+// is short (opening, sizes, conversions of one tensor).
 #include <napi.h>
 
 #include <array>
@@ -211,8 +211,8 @@ Napi::Value halve(const Napi::CallbackInfo& info) {
   });
 }
 
-// (rows, isa?) → the sums of their error. The arrays are read where they lie until the promise settles: nobody may change them before.
-// Beside the engine's lane, because a model that writes meanwhile must not hold an export up, nor the other way round.
+// (rows, isa?) → the sums of their error. The arrays are read in place until the promise settles: they must not change before.
+// On a lane of its own, so that generation and export do not hold each other up.
 Napi::Value stored_error(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const Napi::Object object = object_of(info[0], "rows");
@@ -234,7 +234,7 @@ Napi::Value stored_error(const Napi::CallbackInfo& info) {
   });
 }
 
-// Bytes per second that `threads` threads read from memory, for the roof of a profile.
+// Bytes per second that `threads` threads read from memory: the peak that a profile shows.
 Napi::Value bandwidth(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);

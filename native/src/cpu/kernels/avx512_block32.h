@@ -150,7 +150,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   add_rest32<Block, T>(b, task, c, total);
 }
 
-// Two rows against one token, a chunk of each in turn. Each asks for the lines that come in its own place, and behind the end of that in
+// Two rows against one token, a chunk of each in turn. Each prefetches the next lines of its own place, and behind the end of that in
 // the next one, which lies behind that of the other row.
 struct Place {
   const uint8_t *row, *end;
@@ -165,8 +165,8 @@ constexpr size_t in_fours(size_t bytes) {
   return (bytes + kFour<Block> - 1) / kFour<Block> * kFour<Block>;
 }
 
-// A line is asked for twice, into the second cache and, when it has come there, into the first one. Between the loads, two at a time:
-// the same asked for in bursts takes 12 to 18 % more time (bench/support/walk.cpp), so the order is kept from the compiler.
+// A line is prefetched twice: into the second cache, then into the first. Prefetches stand between the loads, two at a time, and
+// the compiler must keep that order: bursts are slower (bench/support/walk.cpp, docs/performance/kernels.md).
 RLX_INLINE void ask_for_lines(const uint8_t* far, const uint8_t* near) {
   __asm__ volatile("prefetcht1 %0" : : "m"(*far) : "memory");
   __asm__ volatile("prefetcht0 %0" : : "m"(*near) : "memory");
@@ -175,7 +175,7 @@ RLX_INLINE void ask_for_lines(const uint8_t* far, const uint8_t* near) {
 template <class Block, bool kWhole>
 RLX_INLINE void pair_block32(const RowsTask& shared, const Place (&places)[2]) {
   constexpr size_t part = 8 * sizeof(Block), near_by = in_fours<Block>(1024), far_by = in_fours<Block>(3072);
-  const RowsTask task = shared;  // the compiler would read it anew after each line that is asked for
+  const RowsTask task = shared;  // a copy: the compiler would read it again after each prefetch
   const size_t count = task.k / 32, skipped = static_cast<size_t>(places[1].end - places[0].end);
   const auto ahead = [&](size_t j, const uint8_t* at) RLX_LAMBDA { return at < places[j].end ? at : at + skipped; };
   F total[2] = {fzero(), fzero()};

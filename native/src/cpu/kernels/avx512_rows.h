@@ -1,4 +1,4 @@
-// What the AVX-512 kernels of packed rows share. Activations are planes of bytes (internal.h), quants are unsigned bytes,
+// What the AVX-512 kernels of packed rows share. Activations are planes of bytes (activations.h), quants are unsigned bytes,
 // and four products at a time add up in 32 bits (vpdpbusd). Needs VNNI, VBMI and GFNI.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Few tokens (decode) against packed rows with AVX2: the speed of memory is the aim, and the reason to count instructions. The two
-// halves of a core share what it can start in a cycle, so a half-busy one reads no faster than its instructions are few.
+// Few tokens (decode) against packed rows with AVX2. Memory is the limit if there are few instructions: two threads of a core
+// share what it can start in a cycle.
 //
 // K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate (2 * 63 * 126 and,
 // two of them added, 4 * 31 * 126); the sub-block's scale and the factor of eight activations multiply in vpmaddwd, so a

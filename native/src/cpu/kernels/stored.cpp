@@ -194,7 +194,7 @@ void stored_error(const StoredArgs& a, StoredSums* sums) {
   Run run;
   run.unfold = a.unfold;
   run.group = is_value(a.codes) ? kStoredRun : a.group;
-  // Of values nobody reads them, but compilers do not know.
+  // Not read where values are stored, but compilers do not know that.
   run.scale[0] = run.offset[0] = run.rest[0] = 0.0f;
   for (size_t from = 0; from < a.count; from += kStoredRun) {
     const size_t n = min_size(kStoredRun, a.count - from);

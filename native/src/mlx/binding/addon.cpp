@@ -1,4 +1,4 @@
-// The face of the MLX addon: main/node/native/mlxAddon.ts has the same list with types. Everything that touches MLX runs on the
+// The MLX addon: main/node/native/mlxAddon.ts has the same list with types. Everything that touches MLX runs on the
 // engine's own thread, the end of sessions and plans too.
 #include <napi.h>
 
