@@ -36,7 +36,8 @@ void test_handles() {
   const double second = handles.add(std::make_shared<int>(2));
   CHECK(first != second);
   CHECK(same(code_of([&] { handles.get<int>(first, "int"); }), "HANDLE_UNKNOWN"));
-  for (const double bad : {-1.0, 0.5e-3, 1e300, 0.0 / 0.0}) CHECK(same(code_of([&] { handles.get<int>(bad, "int"); }), "HANDLE_UNKNOWN"));
+  for (const double bad : {-1.0, 0.5e-3, 1e300, 0.0 / 0.0})
+    CHECK(same(code_of([&] { handles.get<int>(bad, "int"); }), "HANDLE_UNKNOWN"));
 }
 
 void test_memory() {
@@ -149,7 +150,8 @@ void test_prefetch_tuner() {
     CHECK(tuner.tuning().prefetch(type, 1024) == Prefetch::none);
     CHECK(tuner.tuning().prefetch(type, 8192) == Prefetch::far);
   }
-  CHECK(tuner.tuning().prefetch(Type::q6_k, 1024) == (rlx::kernels::is_avx512(best.isa) ? Prefetch::far : Prefetch::none));
+  CHECK(tuner.tuning().prefetch(Type::q6_k, 1024) ==
+        (rlx::kernels::is_avx512(best.isa) ? Prefetch::far : Prefetch::none));
 }
 
 // Items run with the setting of their product's trial, only while they run, and the time goes to that product.
@@ -178,7 +180,8 @@ void test_product_trials() {
         if (item >= 2) CHECK(seen[0] == Prefetch::none);
         if (item < 2 || item == 4) CHECK(seen[1] == Prefetch::none);
         if (!in_trial(token)) CHECK(seen[0] == Prefetch::none && seen[1] == Prefetch::none);
-        CHECK(tuning.prefetch(Type::q4_k, 1024) == Prefetch::none && tuning.prefetch(Type::q8_0, 1024) == Prefetch::none);
+        CHECK(tuning.prefetch(Type::q4_k, 1024) == Prefetch::none &&
+              tuning.prefetch(Type::q8_0, 1024) == Prefetch::none);
       }
     }
   }
@@ -191,7 +194,9 @@ void test_philox() {
   } cases[] = {
       {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
       {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-      {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+      {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+       {0xa4093822, 0x299f31d0},
+       {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
   };
   for (const auto& known : cases) {
     uint32_t got[4];
@@ -247,7 +252,8 @@ void test_sampler() {
   // Shares of 20 000 draws against the softmax; the filters leave exactly what they should.
   const auto shares = [&] {
     std::vector<double> found(5);
-    for (request.step = 0; request.step < 20000; request.step++) found[rlx::sample(kernels, pool, 2, logits.data(), 5, request, work).token.id] += 1 / 20000.0;
+    for (request.step = 0; request.step < 20000; request.step++)
+      found[rlx::sample(kernels, pool, 2, logits.data(), 5, request, work).token.id] += 1 / 20000.0;
     return found;
   };
   const double expected[] = {0.08613, 0.63641, 0.23412, 0.03168, 0.01166};
@@ -361,7 +367,8 @@ void test_plans() {
   const std::vector<const char*> kernels = rlx::kernel_names();
   for (int i = 0; i < 10000; i++) {
     Bytes plan = small_plan(kernels[random() % kernels.size()]);
-    for (uint32_t n = random() % 4; n-- > 0;) plan.data[random() % plan.data.size()] = static_cast<uint8_t>(random() % 3 == 0 ? 255 : random() % 16);
+    for (uint32_t n = random() % 4; n-- > 0;)
+      plan.data[random() % plan.data.size()] = static_cast<uint8_t>(random() % 3 == 0 ? 255 : random() % 16);
     run_plan(plan, random() % 9);
   }
 }

@@ -35,7 +35,8 @@ void test_pool() {
             }
           },
           &counting);
-      if (counting.seen != 5 * threads * (threads + 1) / 2 || counting.lasts != 5) CHECK(!"every thread runs, one is last");
+      if (counting.seen != 5 * threads * (threads + 1) / 2 || counting.lasts != 5)
+        CHECK(!"every thread runs, one is last");
     }
   }
   CHECK(pool.workers() == 3);

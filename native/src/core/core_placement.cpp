@@ -10,10 +10,13 @@ namespace rlx {
 
 #ifdef __linux__
 
-void CorePlacement::begin(size_t threads) { threads_.store(threads > slots_.size() ? 0 : threads, std::memory_order_relaxed); }
+void CorePlacement::begin(size_t threads) {
+  threads_.store(threads > slots_.size() ? 0 : threads, std::memory_order_relaxed);
+}
 
 void CorePlacement::enter(size_t thread) {
-  if (thread < threads_.load(std::memory_order_relaxed)) slots_[thread].processor.store(sched_getcpu(), std::memory_order_relaxed);
+  if (thread < threads_.load(std::memory_order_relaxed))
+    slots_[thread].processor.store(sched_getcpu(), std::memory_order_relaxed);
 }
 
 void CorePlacement::leave(size_t thread) {

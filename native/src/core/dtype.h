@@ -10,7 +10,18 @@ namespace rlx {
 
 // In the order of main/ir/dtype.ts: DTYPES, then the packed types. Plans name a type by its place here.
 enum class DType : uint8_t {
-  boolean, u8, i8, i16, bf16, f16, u32, i32, i64, f32, f64, c64,
+  boolean,
+  u8,
+  i8,
+  i16,
+  bf16,
+  f16,
+  u32,
+  i32,
+  i64,
+  f32,
+  f64,
+  c64,
 #define RLX_NAME(name) name,
   RLX_PACKED_TYPES(RLX_NAME)
 #undef RLX_NAME

@@ -38,7 +38,7 @@ RLX_INLINE uint16_t f32_to_half(float f) {
   const uint32_t a = b & 0x7fffffffu;
   if (a > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | ((a >> 13) & 0x3ffu));
   if (a >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65536 and above
-  if (a >= 0x38800000u) {                                             // normal half
+  if (a >= 0x38800000u) {                                              // normal half
     const uint32_t r = a + 0xfffu + ((a >> 13) & 1u);
     return static_cast<uint16_t>(sign | ((r - 0x38000000u) >> 13));
   }

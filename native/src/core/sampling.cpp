@@ -13,7 +13,8 @@ void SampleRequest::add_recent(std::span<const int32_t> drawn) {
 
 void check_targets(const ScoreRequest& request, size_t rows, size_t vocabulary) {
   if (request.targets.size() != rows)
-    fail(Code::input_argument, "[score] targets: got %zu, expected one for each of %zu rows", request.targets.size(), rows);
+    fail(Code::input_argument, "[score] targets: got %zu, expected one for each of %zu rows", request.targets.size(),
+         rows);
   for (const int32_t target : request.targets)
     if (target >= 0 && static_cast<size_t>(target) >= vocabulary)
       fail(Code::input_argument, "[score] token %d: the vocabulary has %zu", target, vocabulary);

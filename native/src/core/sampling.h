@@ -10,16 +10,16 @@ namespace rlx {
 
 // The steps in their order: repetition penalty, temperature, top-k, top-p, min-p, draw.
 struct SampleRequest {
-  double temperature = 0;     // 0: the most probable token
-  size_t top_k = 0;           // 0: off
-  double top_p = 1;           // 1: off
-  double min_p = 0;           // 0: off
-  double repeat_penalty = 1;  // 1: off
+  double temperature = 0;       // 0: the most probable token
+  size_t top_k = 0;             // 0: off
+  double top_p = 1;             // 1: off
+  double min_p = 0;             // 0: off
+  double repeat_penalty = 1;    // 1: off
   std::vector<int32_t> recent;  // tokens that the penalty applies to; tokens drawn during a run are added
   size_t window = SIZE_MAX;     // at most this many of `recent` count, the last ones
   uint32_t seed = 0;
-  uint64_t step = 0;          // counter of the random numbers: the same seed and step give the same number
-  size_t alternatives = 0;    // how many of the most probable tokens to report
+  uint64_t step = 0;        // counter of the random numbers: the same seed and step give the same number
+  size_t alternatives = 0;  // how many of the most probable tokens to report
 
   void add_recent(std::span<const int32_t> drawn);
 };

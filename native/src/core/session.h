@@ -46,9 +46,9 @@ struct RunRequest {
 };
 
 struct Profile {
-  std::vector<double> start;     // seconds since the run began, one per instruction
+  std::vector<double> start;  // seconds since the run began, one per instruction
   std::vector<float> seconds;
-  std::vector<double> traffic;   // bytes
+  std::vector<double> traffic;  // bytes
 };
 
 struct RunResult {

@@ -59,7 +59,7 @@ class Params {
 // Everything an op sees when it is made.
 struct OpContext {
   const char* name;
-  std::vector<Tensor*> in;   // null where an optional operand is missing
+  std::vector<Tensor*> in;  // null where an optional operand is missing
   std::vector<Tensor*> out;
   Params params;
   const kernels::Dispatch& kernels;
@@ -108,16 +108,15 @@ class Op {
   }
   void expect_type(const Tensor* tensor, DType type, const char* what) const {
     if (tensor == nullptr || tensor->dtype != type)
-      reject(Code::ir_type, "%s: got %s, expected %s", what, tensor == nullptr ? "nothing" : dtype_name(tensor->dtype), dtype_name(type));
+      reject(Code::ir_type, "%s: got %s, expected %s", what, tensor == nullptr ? "nothing" : dtype_name(tensor->dtype),
+             dtype_name(type));
   }
   void arity(size_t min_in, size_t max_in, size_t outputs) const;
   const Tensor& in(size_t i) const { return *c.in[i]; }
   const Tensor& out(size_t i = 0) const { return *c.out[i]; }
   const Tensor* maybe(size_t i) const { return i < c.in.size() ? c.in[i] : nullptr; }
   // True if sums and roundings follow ggml: only on processors where its order is known.
-  bool follows_ggml() const {
-    return c.params.flag("asGgml") && kernels::is_x86(c.kernels.isa);
-  }
+  bool follows_ggml() const { return c.params.flag("asGgml") && kernels::is_x86(c.kernels.isa); }
   // A run-time failure (a bad index): the run ends with this message. Safe on any thread.
   void stop(const char* message, Code code = Code::run_failed) const;
 };

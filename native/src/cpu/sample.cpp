@@ -19,7 +19,8 @@ struct Summary {
 };
 constexpr size_t kPart = 16384;
 
-Summary summarise(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary) {
+Summary summarise(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits,
+                  size_t vocabulary) {
   struct Job {
     const kernels::Dispatch& kernels;
     const float* logits;
@@ -58,14 +59,15 @@ struct Candidate {
 };
 
 // The candidates in falling order, as many as the filters leave.
-std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, float largest,
-                                  const SampleRequest& request) {
+std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary,
+                                  float largest, const SampleRequest& request) {
   size_t limit = request.top_k == 0 ? vocabulary : std::min(request.top_k, vocabulary);
   const bool needs_total = request.top_p < 1 && limit == vocabulary;
   double total = 0;
   if (!std::isfinite(largest)) fail(Code::run_failed, "[sample] the logits are not finite");
   if (needs_total)
-    for (size_t i = 0; i < vocabulary; i++) total += std::exp((static_cast<double>(logits[i]) - largest) / request.temperature);
+    for (size_t i = 0; i < vocabulary; i++)
+      total += std::exp((static_cast<double>(logits[i]) - largest) / request.temperature);
 
   // Grow the sorted head until the filters are satisfied: nearly always the first 256 do.
   const double floor = request.min_p > 0 ? request.min_p : 0;
@@ -76,7 +78,8 @@ std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float*
     const size_t found = kernels.top_k(logits, vocabulary, entries.data(), take);
     result.clear();
     for (size_t i = 0; i < found; i++)
-      result.push_back({entries[i].index, std::exp((static_cast<double>(entries[i].value) - largest) / request.temperature)});
+      result.push_back(
+          {entries[i].index, std::exp((static_cast<double>(entries[i].value) - largest) / request.temperature)});
     if (result.empty()) fail(Code::run_failed, "[sample] the logits are not finite");
     const bool whole = take == limit || found < take;
     double sum = total;
@@ -157,8 +160,8 @@ Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, con
   return result;
 }
 
-Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows, size_t vocabulary,
-             const ScoreRequest& request) {
+Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows,
+             size_t vocabulary, const ScoreRequest& request) {
   check_targets(request, rows, vocabulary);
   struct Job {
     const kernels::Dispatch& kernels;

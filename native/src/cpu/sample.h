@@ -12,7 +12,7 @@ namespace rlx {
 
 Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary,
                const SampleRequest& request, Pages& work);
-Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows, size_t vocabulary,
-             const ScoreRequest& request);
+Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows,
+             size_t vocabulary, const ScoreRequest& request);
 
 }  // namespace rlx

@@ -48,7 +48,6 @@ class Session {
   std::atomic<bool> busy{false};
 
  private:
-
   void bind();
   void bind_tensor(size_t index);
   void tune(size_t at, const Op& op);
@@ -79,8 +78,8 @@ class Session {
   std::vector<std::optional<ProductTrials>> trials_;  // of each op; made when it first runs with one token
   std::vector<uint8_t> tuned_;                        // whether the op's trials go on with the sizes of this run
   enum class Wait : uint8_t { none, barrier, decision };
-  std::vector<Wait> waits_;            // before this instruction
-  std::vector<size_t> first_share_;    // of an instruction's first phase; `threads` shares for each phase
+  std::vector<Wait> waits_;          // before this instruction
+  std::vector<size_t> first_share_;  // of an instruction's first phase; `threads` shares for each phase
   std::unique_ptr<Share[]> shares_;
   size_t share_count_ = 0;
 
@@ -90,20 +89,20 @@ class Session {
   std::vector<Pages> own_;
   Pages scratch_;
   size_t thread_bytes_ = 0;
-  Pages work_;                         // the sampler's copy of a logits row
+  Pages work_;  // the sampler's copy of a logits row
 
-  std::vector<int32_t> drawn_;         // by the last run, if it drew and ended well
+  std::vector<int32_t> drawn_;  // by the last run, if it drew and ended well
   // Of the current run.
   Barrier gate_;
   CorePlacement* placement_ = nullptr;  // of the pool that runs it
   const std::atomic<bool>* cancel_ = nullptr;
   Failure failure_;
   std::atomic<bool> halt_{false};
-  size_t next_ = 0;                    // instruction, after a decision
+  size_t next_ = 0;  // instruction, after a decision
   Profile* profile_ = nullptr;
-  std::vector<uint32_t> executed_;     // with a profile: how often each instruction ran
-  double lap_ = 0;                     // when it began
-  size_t stamped_ = 0;                 // the instruction that the clock runs for, SIZE_MAX for none
+  std::vector<uint32_t> executed_;  // with a profile: how often each instruction ran
+  double lap_ = 0;                  // when it began
+  size_t stamped_ = 0;              // the instruction that the clock runs for, SIZE_MAX for none
   double began_ = 0;
 };
 

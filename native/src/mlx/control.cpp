@@ -97,14 +97,16 @@ std::vector<array> branch(const Invocation& c) {
 
 std::vector<array> loop(const Invocation& c) {
   const double count = c.number("carried", static_cast<double>(c.inputs.size()));
-  if (!(count >= 0 && count <= static_cast<double>(c.inputs.size()))) fail(Code::ir_structure, "[while] carried: got %g of %zu operands", count, c.inputs.size());
+  if (!(count >= 0 && count <= static_cast<double>(c.inputs.size())))
+    fail(Code::ir_structure, "[while] carried: got %g of %zu operands", count, c.inputs.size());
   const auto size = static_cast<size_t>(count);
   Arrays carried = loop_of(c, size);
   const uint32_t condition = body_of(c, "condition"), body = body_of(c, "body");
   const double most = c.number("most", kEndless);
   const auto turn = [&] {
     Arrays next = c.scope.run(body, now(c, carried));
-    if (next.size() != size) fail(Code::ir_structure, "[while] a turn gives %zu values, expected %zu", next.size(), size);
+    if (next.size() != size)
+      fail(Code::ir_structure, "[while] a turn gives %zu values, expected %zu", next.size(), size);
     return next;
   };
   const auto going_on = [&] { return c.scope.run(condition, now(c, carried)).at(0); };

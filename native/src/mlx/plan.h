@@ -32,8 +32,8 @@ struct InputPlan {
 struct StatePlan {
   std::string name;
   Type type;
-  int32_t axis = -1;    // the axis that counts positions, -1 for a state without one
-  uint32_t next = 0;    // value after the run
+  int32_t axis = -1;  // the axis that counts positions, -1 for a state without one
+  uint32_t next = 0;  // value after the run
 };
 
 struct WeightPlan {

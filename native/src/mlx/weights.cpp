@@ -88,8 +88,7 @@ void unpack(DType type, const uint8_t* block, size_t index, Group& out) {
         for (size_t i = 0; i < kGroup; i++) out.codes[i] |= static_cast<uint8_t>((block[16 + i] >> index & 1) << 4);
       return;
     }
-    default:
-      fail(Code::bug_invariant, "[mlx] %s has no affine form", dtype_name(type));
+    default: fail(Code::bug_invariant, "[mlx] %s has no affine form", dtype_name(type));
   }
 }
 
@@ -154,9 +153,11 @@ Held hold_half(const WeightPlan& plan, const uint8_t* bytes, const std::atomic<b
   for (size_t i = 0; i < r.rows; i++) {
     if (i % 256 == 0) check_cancel(cancel);
     unpack_row(plan.dtype, bytes + i * r.bytes, row.data(), r.columns);
-    std::transform(row.begin(), row.end(), values.begin() + static_cast<std::ptrdiff_t>(i * r.columns), [](float x) { return f32_to_half(x); });
+    std::transform(row.begin(), row.end(), values.begin() + static_cast<std::ptrdiff_t>(i * r.columns),
+                   [](float x) { return f32_to_half(x); });
   }
-  return {mx::array(reinterpret_cast<const mx::float16_t*>(values.data()), shape_of(plan.shape), mx::float16), std::nullopt, std::nullopt};
+  return {mx::array(reinterpret_cast<const mx::float16_t*>(values.data()), shape_of(plan.shape), mx::float16),
+          std::nullopt, std::nullopt};
 }
 
 }  // namespace
@@ -176,11 +177,14 @@ int affine_bits(DType type) {
 
 void check_memory(size_t bytes, const char* what) {
   const size_t limit = mx::get_memory_limit();
-  if (bytes > limit) fail(Code::env_no_memory, "[mlx] %s: %zu MB, of the %zu MB that MLX may use", what, bytes >> 20, limit >> 20);
+  if (bytes > limit)
+    fail(Code::env_no_memory, "[mlx] %s: %zu MB, of the %zu MB that MLX may use", what, bytes >> 20, limit >> 20);
 }
 
 mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype) {
-  const auto typed_codes = [](const uint8_t* data, const mx::Shape& sizes) { return mx::array(data, sizes, mx::uint8); };
+  const auto typed_codes = [](const uint8_t* data, const mx::Shape& sizes) {
+    return mx::array(data, sizes, mx::uint8);
+  };
   // Through the typed constructors: MLX's own way to adopt memory differs from version to version.
   const auto typed = [&](const auto* data) { return mx::array(data, shape, mlx_type(dtype)); };
   switch (dtype) {
@@ -211,7 +215,8 @@ WeightError weight_error(const WeightPlan& plan, const Weights& weights, const H
   if (!is_packed(plan.dtype)) return {};
   const Rows r = rows_of(plan);
   const uint8_t* bytes = weights.at(plan.file, plan.offset, plan.bytes);
-  const mx::array flat = held.packed() ? held.plain : mx::reshape(held.plain, {static_cast<int>(r.rows), static_cast<int>(r.columns)});
+  const mx::array flat =
+      held.packed() ? held.plain : mx::reshape(held.plain, {static_cast<int>(r.rows), static_cast<int>(r.columns)});
   std::vector<float> exact(r.columns);
   WeightError error;
   double off = 0, all = 0;

@@ -172,7 +172,8 @@ TEST_CASE("matmul: bias, scale, residual and gated pairs") {
             const double g = 0.125 * p.exact[i] + static_cast<double>(bias[n]);
             double s = 0.0;
             if (glu == Glu::silu) s = g / (1.0 + std::exp(-g));
-            if (glu == Glu::gelu_tanh) s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
+            if (glu == Glu::gelu_tanh)
+              s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
             if (glu == Glu::gelu_erf) s = 0.5 * g * (1.0 + std::erf(g / std::sqrt(2.0)));
             if (glu == Glu::relu) s = std::max(g, 0.0);
             expected[i] = s * (0.125 * up.exact[i] + static_cast<double>(bias2[n])) + static_cast<double>(add[i]);

@@ -22,10 +22,12 @@ float in_order_of_singles(Type type, const float* w, const float* x, size_t k, s
   const size_t group = 4 * lanes, whole = k / group * group;
   std::vector<float> sums(group, 0.0f), of_lanes(lanes);
   for (size_t i = 0; i < whole; ++i) sums[i % group] = std::fma(w[i], x[i], sums[i % group]);
-  for (size_t i = 0; i < lanes; ++i) of_lanes[i] = (sums[i] + sums[2 * lanes + i]) + (sums[lanes + i] + sums[3 * lanes + i]);
+  for (size_t i = 0; i < lanes; ++i)
+    of_lanes[i] = (sums[i] + sums[2 * lanes + i]) + (sums[lanes + i] + sums[3 * lanes + i]);
   for (size_t half = lanes / 2; half > 0; half /= 2) {
     const bool neighbours = lanes == 8 && half < 4;
-    for (size_t i = 0; i < half; ++i) of_lanes[i] = neighbours ? of_lanes[2 * i] + of_lanes[2 * i + 1] : of_lanes[i] + of_lanes[i + half];
+    for (size_t i = 0; i < half; ++i)
+      of_lanes[i] = neighbours ? of_lanes[2 * i] + of_lanes[2 * i + 1] : of_lanes[i] + of_lanes[i + half];
   }
   if (type == Type::f16) {
     double total = of_lanes[0];
@@ -134,7 +136,15 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
   const size_t lanes = is_avx512(k.isa) ? 16 : k.isa == Isa::avx2 ? 8 : 0;
   for (Type type : {Type::f32, Type::f16}) {
     const ActKind kind = type == Type::f16 ? ActKind::f16 : ActKind::f32;
-    for (const auto& shape : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}, {1000, 45}, {1003, 44}}) {
+    for (const auto& shape : {std::pair<size_t, size_t>{256, 44},
+                              {160, 44},
+                              {1000, 44},
+                              {256, 45},
+                              {172, 44},
+                              {95, 47},
+                              {7, 4},
+                              {1000, 45},
+                              {1003, 44}}) {
       const size_t tokens = 17, width = shape.first, rows = shape.second;
       const bool tiles = lanes != 0 && width % lanes == 0 && rows % 4 == 0;
       Problem p = make(type, width, rows, tokens, 31);
@@ -162,7 +172,8 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
       };
       const std::vector<float> all = product(0, tokens);
       check_product(p, all, 1e-6);
-      for (size_t t = 0; t < tokens; ++t) check_same("one token", product(t, 1).data(), &all[t * p.n], p.n * sizeof(float));
+      for (size_t t = 0; t < tokens; ++t)
+        check_same("one token", product(t, 1).data(), &all[t * p.n], p.n * sizeof(float));
       check_same("six tokens", product(3, 6).data(), &all[3 * p.n], 6 * p.n * sizeof(float));
       if (lanes == 0) continue;
       std::vector<float> row(width);

@@ -20,18 +20,18 @@
 #include "tq2_0.h"
 
 #define RLX_PACKED_TYPES(X) \
-  X(q4_0) \
-  X(q4_1) \
-  X(q5_0) \
-  X(q5_1) \
-  X(q8_0) \
-  X(q2_k) \
-  X(q3_k) \
-  X(q4_k) \
-  X(q5_k) \
-  X(q6_k) \
-  X(q8_k) \
-  X(iq4_nl) \
-  X(iq4_xs) \
-  X(mxfp4) \
+  X(q4_0)                   \
+  X(q4_1)                   \
+  X(q5_0)                   \
+  X(q5_1)                   \
+  X(q8_0)                   \
+  X(q2_k)                   \
+  X(q3_k)                   \
+  X(q4_k)                   \
+  X(q5_k)                   \
+  X(q6_k)                   \
+  X(q8_k)                   \
+  X(iq4_nl)                 \
+  X(iq4_xs)                 \
+  X(mxfp4)                  \
   X(tq2_0)

@@ -8,7 +8,9 @@ namespace rlx::formats {
 RLX_INLINE float load_half(const uint8_t* p) { return half_to_f32(load_u16(p)); }
 
 // The eight 6-bit scales and minimums of Q4_K and Q5_K as bytes of two 64-bit words (byte j = sub-block j).
-struct PackedScales { uint64_t scale, min; };
+struct PackedScales {
+  uint64_t scale, min;
+};
 RLX_INLINE PackedScales unpack_scales(const uint8_t* s) {
   const uint32_t a = load_u32(s), b = load_u32(s + 4), c = load_u32(s + 8);
   const uint32_t high_scale = (c & 0x0f0f0f0fu) | ((a >> 2) & 0x30303030u);

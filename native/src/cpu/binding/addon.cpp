@@ -26,7 +26,8 @@ const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   const std::string name = text_of(value, "isa");
   const kernels::Dispatch* table = kernels::dispatch(name.c_str());
   if (table == nullptr)
-    fail(Code::input_argument, "[addon] instruction set %s: this processor or this build does not have it", name.c_str());
+    fail(Code::input_argument, "[addon] instruction set %s: this processor or this build does not have it",
+         name.c_str());
   return *table;
 }
 
@@ -175,7 +176,9 @@ Napi::Value fork_session(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value dispose(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] { return Napi::Boolean::New(info.Env(), engine_of(info).dispose(info.Env(), number_of(info[0], "handle"))); });
+  return guarded(info.Env(), [&] {
+    return Napi::Boolean::New(info.Env(), engine_of(info).dispose(info.Env(), number_of(info[0], "handle")));
+  });
 }
 
 // ------------------------------------------------------------------------------------------- conversions
@@ -185,12 +188,14 @@ Napi::Value dequantize(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const kernels::Type type = type_named(info[0]);
     const Bytes source = bytes_of(info[1], "bytes");
-    if (!info[2].IsTypedArray() || info[2].As<Napi::TypedArray>().TypedArrayType() != napi_float32_array) reject("target", "a Float32Array");
+    if (!info[2].IsTypedArray() || info[2].As<Napi::TypedArray>().TypedArrayType() != napi_float32_array)
+      reject("target", "a Float32Array");
     const auto target = info[2].As<Napi::Float32Array>();
     const kernels::TypeInfo& block = kernels::type_info(type);
     const size_t count = target.ElementLength();
     if (count % block.block != 0 || count / block.block * block.bytes != source.size)
-      fail(Code::input_argument, "[addon] dequantize %s: %zu bytes do not make %zu elements", block.name, source.size, count);
+      fail(Code::input_argument, "[addon] dequantize %s: %zu bytes do not make %zu elements", block.name, source.size,
+           count);
     if (count > 0) kernels_named(info[3]).dequantize(type, source.data, info[2].As<Napi::Float32Array>().Data(), count);
     return info.Env().Undefined();
   });
@@ -202,7 +207,8 @@ Napi::Value halve(const Napi::CallbackInfo& info) {
     const std::string type = text_of(info[0], "type");
     const Bytes source = bytes_of(info[1], "values");
     const Bytes target = bytes_of(info[2], "target");
-    if (source.size != target.size * 2 || (type != "f16" && type != "bf16")) reject("halve", "f16 or bf16, and as many halves as floats");
+    if (source.size != target.size * 2 || (type != "f16" && type != "bf16"))
+      reject("halve", "f16 or bf16, and as many halves as floats");
     const kernels::Dispatch& table = kernels_named(info[3]);
     const auto* from = reinterpret_cast<const float*>(source.data);
     auto* to = reinterpret_cast<uint16_t*>(target.data);
@@ -244,7 +250,10 @@ Napi::Value bandwidth(const Napi::CallbackInfo& info) {
     const double seconds = number_of(info[2], "seconds");
     const auto result = std::make_shared<double>(0);
     return engine.submit(
-        info.Env(), [&engine, threads, bytes, seconds, result](Job& job) { *result = read_bandwidth(engine.lane().pool(), threads, bytes, seconds, job.cancel); },
+        info.Env(),
+        [&engine, threads, bytes, seconds, result](Job& job) {
+          *result = read_bandwidth(engine.lane().pool(), threads, bytes, seconds, job.cancel);
+        },
         [result](Napi::Env env) { return Napi::Number::New(env, *result); });
   });
 }
@@ -283,6 +292,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
 }  // namespace
 }  // namespace rlx::binding
 
-static Napi::Object rlx_initialise(Napi::Env env, Napi::Object exports) { return rlx::binding::initialise(env, exports); }
+static Napi::Object rlx_initialise(Napi::Env env, Napi::Object exports) {
+  return rlx::binding::initialise(env, exports);
+}
 
 NODE_API_MODULE(rlx, rlx_initialise)

@@ -189,13 +189,16 @@ RLX_INLINE void pair_block32(const RowsTask& shared, const Place (&places)[2]) {
     }
     unrolled<4>([&](auto i) RLX_LAMBDA {
       unrolled<2>([&](auto j) RLX_LAMBDA {
-        add32<Block, 1>(reinterpret_cast<const Block*>(piece[j]) + 8 * i, task, c + i, &total[j], [&](auto step) RLX_LAMBDA {
-          constexpr size_t from = (4 * i + step) * part / 4, to = (4 * i + step + 1) * part / 4;
-          for (size_t line = (from + 63) / 64 * 64; line < to; line += 64) {
-            if constexpr (kWhole) ask_for_lines(far[j] + line, near[j] + line);
-            else ask_for_lines(ahead(j, far[j] + line), ahead(j, near[j] + line));
-          }
-        });
+        add32<Block, 1>(reinterpret_cast<const Block*>(piece[j]) + 8 * i, task, c + i, &total[j],
+                        [&](auto step) RLX_LAMBDA {
+                          constexpr size_t from = (4 * i + step) * part / 4, to = (4 * i + step + 1) * part / 4;
+                          for (size_t line = (from + 63) / 64 * 64; line < to; line += 64) {
+                            if constexpr (kWhole)
+                              ask_for_lines(far[j] + line, near[j] + line);
+                            else
+                              ask_for_lines(ahead(j, far[j] + line), ahead(j, near[j] + line));
+                          }
+                        });
       });
     });
   }
@@ -206,7 +209,8 @@ RLX_INLINE void pair_block32(const RowsTask& shared, const Place (&places)[2]) {
         ask_for_lines(ahead(j, piece + far_by + line), ahead(j, piece + near_by + line));
       const Block* row = reinterpret_cast<const Block*>(places[j].row);
       size_t rest = c;
-      for (; 8 * rest + 8 <= count; ++rest) add32<Block, 1>(row + 8 * rest, task, rest, &total[j], [](auto) RLX_LAMBDA {});
+      for (; 8 * rest + 8 <= count; ++rest)
+        add32<Block, 1>(row + 8 * rest, task, rest, &total[j], [](auto) RLX_LAMBDA {});
       add_rest32<Block, 1>(row, task, rest, &total[j]);
     }
     *places[j].total = total[j];

@@ -22,11 +22,12 @@ void dequantize(Type type, const void* row, float* y, size_t k) {
     case Type::f32: memcpy(y, row, k * 4); return;
     case Type::f16: return f16_to_f32(static_cast<const uint16_t*>(row), y, k);
     case Type::bf16: return bf16_to_f32(static_cast<const uint16_t*>(row), y, k);
-#define RLX_UNPACK(name)                                                     \
-  case Type::name:                                                           \
-    return unpack_row<formats::name::Block>(row, y, k, formats::name::kElements, \
-                                            [](const formats::name::Block& x, float* to) RLX_LAMBDA { formats::name::unpack(x, to); });
-    RLX_PACKED_TYPES(RLX_UNPACK)
+#define RLX_UNPACK(name)                                                                 \
+  case Type::name:                                                                       \
+    return unpack_row<formats::name::Block>(row, y, k, formats::name::kElements,         \
+                                            [](const formats::name::Block& x, float* to) \
+                                                RLX_LAMBDA { formats::name::unpack(x, to); });
+      RLX_PACKED_TYPES(RLX_UNPACK)
 #undef RLX_UNPACK
   }
 }

@@ -76,11 +76,11 @@ inline constexpr size_t kGemmMinTokens = 6;
 
 struct PrepareArgs {
   ActKind kind;
-  const float* x;      // [tokens][ldx]
+  const float* x;  // [tokens][ldx]
   size_t ldx;
-  size_t k;            // whole chunks for i8_groups256
-  size_t tokens;       // rows of the whole buffer (the layout depends on it)
-  size_t t0, t1;       // token range to write now
+  size_t k;               // whole chunks for i8_groups256
+  size_t tokens;          // rows of the whole buffer (the layout depends on it)
+  size_t t0, t1;          // token range to write now
   size_t chunk0, chunk1;  // chunk range to write now: 0 .. chunks_of(k)
   void* act;
 };
@@ -101,7 +101,9 @@ inline constexpr size_t kLongRow = 5120;
 // Settings of the kernels that never change a result. How they were found is no matter of the kernels (cpu/tuning).
 struct Tuning {
   Prefetch prefetch(Type type, size_t k) const { return prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0]; }
-  void set_prefetch(Type type, size_t k, Prefetch setting) { prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0] = setting; }
+  void set_prefetch(Type type, size_t k, Prefetch setting) {
+    prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0] = setting;
+  }
 
   Prefetch prefetches[kTypeCount][2] = {};  // of short and of long rows
 };
@@ -110,13 +112,13 @@ struct Tuning {
 // With glu != none and w2 set: y = act(w·x + bias) * (w2·x + bias2) + add. y may alias add.
 struct MatmulArgs {
   Type type;
-  const void* w;          // row 0 of the matrix (not row n0)
-  size_t row_bytes;       // distance of rows in w
+  const void* w;     // row 0 of the matrix (not row n0)
+  size_t row_bytes;  // distance of rows in w
   size_t k;
-  size_t n0, n1;          // rows to compute now
-  const void* act;        // prepared for act_kind(type), `tokens` rows
-  size_t tokens;          // rows of the prepared buffer
-  size_t t0, t1;          // tokens to compute now
+  size_t n0, n1;    // rows to compute now
+  const void* act;  // prepared for act_kind(type), `tokens` rows
+  size_t tokens;    // rows of the prepared buffer
+  size_t t0, t1;    // tokens to compute now
   float* y;
   size_t ldy;
   float scale = 1.0f;
@@ -152,19 +154,19 @@ size_t matmul_scratch_bytes(size_t tokens);
 // Causal attention over a cache [kv_heads][capacity][head_dim] that already holds the new tokens:
 // token i (0..tokens) sees keys 0 .. past + i. GQA: q head h reads kv head h / (heads / kv_heads).
 struct AttentionArgs {
-  const float* q;               // element (t, h, d) at q[t*q_token_stride + h*q_head_stride + d]
+  const float* q;  // element (t, h, d) at q[t*q_token_stride + h*q_head_stride + d]
   size_t q_token_stride, q_head_stride;
-  Type kv_type;                 // f32 | f16
+  Type kv_type;  // f32 | f16
   const void* k;
   const void* v;
-  size_t kv_head_stride;        // elements between kv heads: capacity * head_dim
+  size_t kv_head_stride;             // elements between kv heads: capacity * head_dim
   size_t heads, kv_heads, head_dim;  // head_dim: at most kMaxHeadDim
   size_t tokens, past;
-  float scale;                  // usually 1/sqrt(head_dim)
-  float softcap = 0.0f;         // 0 = off; else softcap * tanh(s / softcap)
-  size_t window = 0;            // 0 = off; else only the last `window` keys, the token's own included
-  bool causal = true;           // false: every token sees all past + tokens keys
-  float* out;                   // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
+  float scale;           // usually 1/sqrt(head_dim)
+  float softcap = 0.0f;  // 0 = off; else softcap * tanh(s / softcap)
+  size_t window = 0;     // 0 = off; else only the last `window` keys, the token's own included
+  bool causal = true;    // false: every token sees all past + tokens keys
+  float* out;            // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
   size_t out_token_stride, out_head_stride;
 };
 inline constexpr size_t kMaxHeadDim = 512;
@@ -176,7 +178,8 @@ size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads
 // The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the values
 // (attention_ggml.cpp).
 size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim);
-inline constexpr size_t kGgmlTileRows = 4;  // of ggml's smallest tile: matrices of other sizes are single products there
+inline constexpr size_t kGgmlTileRows =
+    4;  // of ggml's smallest tile: matrices of other sizes are single products there
 inline constexpr size_t kGgmlRows = 16, kGgmlTile = 128;  // query rows and keys that are handled together
 
 // Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys, whatever
@@ -191,18 +194,38 @@ size_t attention_partial_floats(const AttentionArgs& a);
 // ------------------------------------------------------------------------------- rows and element-wise
 
 struct RopeArgs {
-  float* x;                     // in place; element (t, h, d) at x[t*token_stride + h*head_stride + d]
+  float* x;  // in place; element (t, h, d) at x[t*token_stride + h*head_stride + d]
   size_t token_stride, head_stride;
   size_t heads, head_dim, rotary_dim;  // the first rotary_dim (even) of each head turn, the rest stay
-  const float* cos;             // [tokens][rotary_dim / 2], factors and magnitudes already inside
+  const float* cos;                    // [tokens][rotary_dim / 2], factors and magnitudes already inside
   const float* sin;
   size_t t0, t1;
-  bool interleaved;             // true: pairs (2i, 2i+1); false (NeoX): (i, i + rotary_dim/2)
+  bool interleaved;  // true: pairs (2i, 2i+1); false (NeoX): (i, i + rotary_dim/2)
 };
 
 enum class Unary : uint8_t {
-  neg, abs, sign, square, sqrt, rsqrt, reciprocal, exp, log, sin, cos, tanh, sigmoid, silu, gelu_tanh, gelu_erf,
-  relu, softplus, erf, floor, ceil, round_even
+  neg,
+  abs,
+  sign,
+  square,
+  sqrt,
+  rsqrt,
+  reciprocal,
+  exp,
+  log,
+  sin,
+  cos,
+  tanh,
+  sigmoid,
+  silu,
+  gelu_tanh,
+  gelu_erf,
+  relu,
+  softplus,
+  erf,
+  floor,
+  ceil,
+  round_even
 };
 enum class Binary : uint8_t { add, sub, mul, div, min, max };
 enum class Reduce : uint8_t { sum, max, min, sum_squares };
@@ -232,8 +255,8 @@ struct StoredArgs {
   const void* original;  // blocks of `type`
   size_t count;          // whole blocks, whole groups
   Codes codes;
-  const void* data;      // of 4 bits: the first of two in the low half of a byte
-  size_t group;          // elements for each scale, offset and rest
+  const void* data;  // of 4 bits: the first of two in the low half of a byte
+  size_t group;      // elements for each scale, offset and rest
   Scales scales = Scales::f16;
   const void* scale = nullptr;
   Offsets offsets = Offsets::none;

@@ -72,8 +72,8 @@ void panel_float(const PanelTask& p) {
       }
     }
     for (size_t r = 0; r < kRowStep; r += kTileWidth) {
-      tile_rows_f32(task.act.floats(c, task.t0), kChunk, tokens, panel + r * kChunk, kTileWidth, depth,
-                    task.out + r, kRowStep);
+      tile_rows_f32(task.act.floats(c, task.t0), kChunk, tokens, panel + r * kChunk, kTileWidth, depth, task.out + r,
+                    kRowStep);
     }
   }
 }

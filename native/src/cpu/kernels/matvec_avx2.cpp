@@ -39,7 +39,8 @@ RLX_INLINE Scales scales_of(F v) {
 
 // Bytes a and b of each half as 16-bit scales, one per half of the result.
 RLX_INLINE __m256i two_bytes(__m256i scales, int a, int b) {
-  const __m128i low = _mm_set1_epi16(static_cast<short>(0x8000 | a)), top = _mm_set1_epi16(static_cast<short>(0x8000 | b));
+  const __m128i low = _mm_set1_epi16(static_cast<short>(0x8000 | a)),
+                top = _mm_set1_epi16(static_cast<short>(0x8000 | b));
   return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
 }
 
@@ -304,7 +305,8 @@ void rows_of(const RowsTask& shared) {
     case Type::q5_1: return of_32(BlockQ5_1{});
     case Type::q4_k: return of_45(BlockQ4K{});
     case Type::q5_k: return of_45(BlockQ5K{});
-    case Type::q6_k: return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q6<T>(task, row, out); });
+    case Type::q6_k:
+      return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q6<T>(task, row, out); });
     default: return;
   }
 }

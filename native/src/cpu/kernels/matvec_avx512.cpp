@@ -45,8 +45,10 @@ void rows_block32(const RowsTask& task) {
   if constexpr (T == 1) {
     if (task.prefetch == Prefetch::near && task.rows % (2 * W) == 0) {
       return in_two_places(task, [&](const Place(&places)[2]) RLX_LAMBDA {
-        if (task.k % (4 * kChunk) == 0) pair_block32<Block, true>(task, places);
-        else pair_block32<Block, false>(task, places);
+        if (task.k % (4 * kChunk) == 0)
+          pair_block32<Block, true>(task, places);
+        else
+          pair_block32<Block, false>(task, places);
       });
     }
   }

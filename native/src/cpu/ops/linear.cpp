@@ -95,7 +95,8 @@ class LinearBase : public Op {
     expect_type(m.y, DType::f32, "result");
     if (m.bias != nullptr) expect_type(m.bias, DType::f32, "bias");
     if (m.gate_bias != nullptr) expect_type(m.gate_bias, DType::f32, "bias");
-    if (!kernel_type(m.w->dtype, &m.type)) reject(Code::unsupported_tensor_type, "no kernel reads weights of %s", dtype_name(m.w->dtype));
+    if (!kernel_type(m.w->dtype, &m.type))
+      reject(Code::unsupported_tensor_type, "no kernel reads weights of %s", dtype_name(m.w->dtype));
     if (m.gate_w != nullptr && !kernel_type(m.gate_w->dtype, &m.gate_type))
       reject(Code::unsupported_tensor_type, "no kernel reads weights of %s", dtype_name(m.gate_w->dtype));
   }
@@ -143,7 +144,9 @@ class LinearBase : public Op {
       x = normed;
     }
     for (size_t kind = 0; kind < kernels::kActKinds; kind++)
-      if (kinds_[kind]) c.kernels.prepare({static_cast<ActKind>(kind), x, k_, k_, tokens_, t0, t1, 0, kernels::chunks_of(k_), base + act_at_[kind]});
+      if (kinds_[kind])
+        c.kernels.prepare(
+            {static_cast<ActKind>(kind), x, k_, k_, tokens_, t0, t1, 0, kernels::chunks_of(k_), base + act_at_[kind]});
   }
 
   void multiply(const Matrix& m, size_t item, const uint8_t* base, uint8_t* scratch, const kernels::Tuning& tuning) {
@@ -193,7 +196,8 @@ class LinearBase : public Op {
   size_t normed_at_ = 0, scratch_at_ = 0;
 };
 
-constexpr kernels::Glu kActivations[] = {kernels::Glu::silu, kernels::Glu::gelu_tanh, kernels::Glu::gelu_erf, kernels::Glu::relu};
+constexpr kernels::Glu kActivations[] = {kernels::Glu::silu, kernels::Glu::gelu_tanh, kernels::Glu::gelu_erf,
+                                         kernels::Glu::relu};
 
 // (x, w, bias?)
 class Linear final : public LinearBase {
@@ -239,7 +243,8 @@ class LinearBlock final : public LinearBase {
       }
       m.w = operand[each - 2];
       m.bias = operand[each - 1];
-      if (m.w == nullptr || m.y == nullptr || (gated && m.gate_w == nullptr)) reject(Code::ir_structure, "a matrix is missing");
+      if (m.w == nullptr || m.y == nullptr || (gated && m.gate_w == nullptr))
+        reject(Code::ir_structure, "a matrix is missing");
       check_matrix(m);
       matrices_.push_back(m);
     }

@@ -37,7 +37,8 @@ kernels::Tuning PrefetchTuner::tuning() const {
   kernels::Tuning tuning;
   for (size_t i = 0; i < kernels::kTypeCount; i++)
     for (const size_t k : {size_t{0}, kernels::kLongRow})
-      if (const PrefetchStatistics* kind = of(static_cast<Type>(i), k)) tuning.set_prefetch(static_cast<Type>(i), k, kind->best());
+      if (const PrefetchStatistics* kind = of(static_cast<Type>(i), k))
+        tuning.set_prefetch(static_cast<Type>(i), k, kind->best());
   return tuning;
 }
 
@@ -49,7 +50,8 @@ PrefetchStatistics::PrefetchStatistics(Prefetch usual) : usual_(usual), best_(us
 
 float PrefetchStatistics::Shares::median() const {
   std::array<float, kKept> sorted = values;
-  const auto end = sorted.begin() + static_cast<ptrdiff_t>(std::min(count, kKept)), middle = sorted.begin() + (end - sorted.begin()) / 2;
+  const auto end = sorted.begin() + static_cast<ptrdiff_t>(std::min(count, kKept)),
+             middle = sorted.begin() + (end - sorted.begin()) / 2;
   std::nth_element(sorted.begin(), middle, end);
   return *middle;
 }
@@ -78,14 +80,17 @@ void PrefetchTrial::begin() {
   if (at == starts_ + 1) first_ = rate;
   if (at == starts_ + 2) {
     // A thread that got no items in one of the two tokens has nothing to compare.
-    if (first_ > 0 && rate > 0) statistics_->record(which_, static_cast<float>(other_first_ ? first_ / rate : rate / first_), other_first_);
+    if (first_ > 0 && rate > 0)
+      statistics_->record(which_, static_cast<float>(other_first_ ? first_ / rate : rate / first_), other_first_);
     which_ = (which_ + 1) % PrefetchStatistics::kOthers;
     if (which_ == 0) other_first_ = !other_first_;
     const bool all_at_first = at < kFirst + 2 * PrefetchStatistics::kOthers;
     starts_ = all_at_first ? at : (at / kPeriod + 1) * kPeriod + kFirst;
   }
   timed_ = at == starts_ || at == starts_ + 1;
-  prefetch_ = !timed_ ? statistics_->best() : (at == starts_) == other_first_ ? statistics_->other(which_) : statistics_->usual();
+  prefetch_ = !timed_                           ? statistics_->best()
+              : (at == starts_) == other_first_ ? statistics_->other(which_)
+                                                : statistics_->usual();
 }
 
 }  // namespace rlx

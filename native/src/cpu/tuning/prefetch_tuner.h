@@ -75,7 +75,8 @@ class PrefetchTuner {
 // The trials of one product on one thread. Counts the tokens in which the thread worked on it.
 class alignas(64) PrefetchTrial {
  public:
-  PrefetchTrial(PrefetchStatistics& statistics, bool other_first) : statistics_(&statistics), other_first_(other_first) {}
+  PrefetchTrial(PrefetchStatistics& statistics, bool other_first)
+      : statistics_(&statistics), other_first_(other_first) {}
 
   // The product is about to run on this thread once more.
   void begin();

@@ -18,7 +18,8 @@ struct TunedProduct {
 
 class ProductTrials {
  public:
-  ProductTrials(const PrefetchTuner& tuner, std::span<const TunedProduct> products, size_t threads) : threads_(threads) {
+  ProductTrials(const PrefetchTuner& tuner, std::span<const TunedProduct> products, size_t threads)
+      : threads_(threads) {
     for (const TunedProduct& product : products) {
       PrefetchStatistics* const kind = tuner.of(product.type, product.k);
       if (kind == nullptr) continue;
