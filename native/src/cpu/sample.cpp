@@ -1,4 +1,4 @@
-#include "sampler.h"
+#include "sample.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,36 +8,6 @@
 #include "../core/error.h"
 
 namespace rlx {
-
-void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
-  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-  uint32_t k0 = key[0], k1 = key[1];
-  for (int round = 0; round < 10; round++) {
-    const uint64_t p0 = uint64_t{0xD2511F53} * c0;
-    const uint64_t p1 = uint64_t{0xCD9E8D57} * c2;
-    const auto h0 = static_cast<uint32_t>(p0 >> 32), l0 = static_cast<uint32_t>(p0);
-    const auto h1 = static_cast<uint32_t>(p1 >> 32), l1 = static_cast<uint32_t>(p1);
-    c0 = h1 ^ c1 ^ k0;
-    c1 = l1;
-    c2 = h0 ^ c3 ^ k1;
-    c3 = l0;
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  out[0] = c0;
-  out[1] = c1;
-  out[2] = c2;
-  out[3] = c3;
-}
-
-double philox_uniform(uint32_t seed, uint64_t step) {
-  const uint32_t counter[4] = {static_cast<uint32_t>(step), static_cast<uint32_t>(step >> 32), 0, 0};
-  const uint32_t key[2] = {seed, 0};
-  uint32_t out[4];
-  philox4x32(counter, key, out);
-  const uint64_t bits = (static_cast<uint64_t>(out[0]) << 21) ^ (out[1] >> 11);
-  return static_cast<double>(bits & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
-}
 
 namespace {
 
@@ -49,7 +19,8 @@ struct Summary {
 };
 constexpr size_t kPart = 16384;
 
-Summary summarise(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary) {
+Summary summarise(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits,
+                  size_t vocabulary) {
   struct Job {
     const kernels::Dispatch& kernels;
     const float* logits;
@@ -88,14 +59,15 @@ struct Candidate {
 };
 
 // The candidates in falling order, as many as the filters leave.
-std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary, float largest,
-                                  const SampleRequest& request) {
+std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float* logits, size_t vocabulary,
+                                  float largest, const SampleRequest& request) {
   size_t limit = request.top_k == 0 ? vocabulary : std::min(request.top_k, vocabulary);
   const bool needs_total = request.top_p < 1 && limit == vocabulary;
   double total = 0;
   if (!std::isfinite(largest)) fail(Code::run_failed, "[sample] the logits are not finite");
   if (needs_total)
-    for (size_t i = 0; i < vocabulary; i++) total += std::exp((static_cast<double>(logits[i]) - largest) / request.temperature);
+    for (size_t i = 0; i < vocabulary; i++)
+      total += std::exp((static_cast<double>(logits[i]) - largest) / request.temperature);
 
   // Grow the sorted head until the filters are satisfied: nearly always the first 256 do.
   const double floor = request.min_p > 0 ? request.min_p : 0;
@@ -106,7 +78,8 @@ std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float*
     const size_t found = kernels.top_k(logits, vocabulary, entries.data(), take);
     result.clear();
     for (size_t i = 0; i < found; i++)
-      result.push_back({entries[i].index, std::exp((static_cast<double>(entries[i].value) - largest) / request.temperature)});
+      result.push_back(
+          {entries[i].index, std::exp((static_cast<double>(entries[i].value) - largest) / request.temperature)});
     if (result.empty()) fail(Code::run_failed, "[sample] the logits are not finite");
     const bool whole = take == limit || found < take;
     double sum = total;
@@ -148,14 +121,6 @@ void penalise(float* logits, size_t vocabulary, const SampleRequest& request) {
 
 }  // namespace
 
-std::vector<int32_t> penalised_tokens(const SampleRequest& request, size_t vocabulary) {
-  std::vector<int32_t> tokens = request.recent;
-  std::sort(tokens.begin(), tokens.end());
-  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-  std::erase_if(tokens, [&](int32_t id) { return id < 0 || static_cast<size_t>(id) >= vocabulary; });
-  return tokens;
-}
-
 Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t vocabulary,
                const SampleRequest& request, Pages& work) {
   const Summary summary = summarise(kernels, pool, threads, logits, vocabulary);
@@ -195,13 +160,9 @@ Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, con
   return result;
 }
 
-Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows, size_t vocabulary,
-             const ScoreRequest& request) {
-  if (request.targets.size() != rows)
-    fail(Code::input_argument, "[score] targets: got %zu, expected one for each of %zu rows", request.targets.size(), rows);
-  for (const int32_t target : request.targets)
-    if (target >= 0 && static_cast<size_t>(target) >= vocabulary)
-      fail(Code::input_argument, "[score] token %d: the vocabulary has %zu", target, vocabulary);
+Scored score(const kernels::Dispatch& kernels, Pool& pool, size_t threads, const float* logits, size_t rows,
+             size_t vocabulary, const ScoreRequest& request) {
+  check_targets(request, rows, vocabulary);
   struct Job {
     const kernels::Dispatch& kernels;
     const float* logits;

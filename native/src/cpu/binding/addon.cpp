@@ -1,16 +1,18 @@
-// The addon's face: main/node/native/addon.ts has the same list with types. Long work goes to the lane; what stays here is
-// short (opening, sizes, conversions of one tensor).
+// The CPU engine's addon: main/node/native/addon.ts has the same list with types. Long work runs on the lane; what runs here
+// is short (opening, sizes, conversions of one tensor).
 #include <napi.h>
 
-#include <chrono>
+#include <array>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
-#include "convert.h"
-#include "cpu/bandwidth.h"
-#include "cpu/kernel.h"
-#include "cpu/plan.h"
-#include "cpu/session.h"
-#include "session_calls.h"
+#include "../../binding/convert.h"
+#include "../../binding/session_calls.h"
+#include "../bandwidth.h"
+#include "../kernel.h"
+#include "../plan.h"
+#include "../session.h"
 #include "stored_rows.h"
 
 namespace rlx::binding {
@@ -24,7 +26,8 @@ const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   const std::string name = text_of(value, "isa");
   const kernels::Dispatch* table = kernels::dispatch(name.c_str());
   if (table == nullptr)
-    fail(Code::input_argument, "[addon] instruction set %s: this processor or this build does not have it", name.c_str());
+    fail(Code::input_argument, "[addon] instruction set %s: this processor or this build does not have it",
+         name.c_str());
   return *table;
 }
 
@@ -126,6 +129,17 @@ Napi::Value session_handle(Napi::Env env, Engine& engine, std::shared_ptr<Sessio
   return Napi::Number::New(env, handle);
 }
 
+// What sessions of this process have learned, for each width of vectors. Never destroyed: threads may still multiply while the
+// process ends.
+const PrefetchTuner& tuner_for(const kernels::Dispatch& kernels) {
+  static std::mutex mutex;
+  static auto& tuners = *new std::array<std::unique_ptr<PrefetchTuner>, 2>();
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<PrefetchTuner>& tuner = tuners[kernels::is_avx512(kernels.isa) ? 1 : 0];
+  if (!tuner) tuner = std::make_unique<PrefetchTuner>(kernels);
+  return *tuner;
+}
+
 Napi::Value open_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);
@@ -135,6 +149,8 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
     session.threads = size_of(options.Get("threads"), "threads");
     if (session.threads < 1 || session.threads > 1024) reject("threads", "1 to 1024");
     session.kernels = &kernels_named(options.Get("isa"));
+    // Kernels of other processors do not prefetch.
+    if (kernels::is_x86(session.kernels->isa)) session.tuner = &tuner_for(*session.kernels);
     session.symbols = sizes_of(options.Get("symbols"), "symbols");
     return session_handle(info.Env(), engine, std::make_shared<Session>(plan, std::move(session)));
   });
@@ -160,7 +176,9 @@ Napi::Value fork_session(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value dispose(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] { return Napi::Boolean::New(info.Env(), engine_of(info).dispose(info.Env(), number_of(info[0], "handle"))); });
+  return guarded(info.Env(), [&] {
+    return Napi::Boolean::New(info.Env(), engine_of(info).dispose(info.Env(), number_of(info[0], "handle")));
+  });
 }
 
 // ------------------------------------------------------------------------------------------- conversions
@@ -170,12 +188,14 @@ Napi::Value dequantize(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const kernels::Type type = type_named(info[0]);
     const Bytes source = bytes_of(info[1], "bytes");
-    if (!info[2].IsTypedArray() || info[2].As<Napi::TypedArray>().TypedArrayType() != napi_float32_array) reject("target", "a Float32Array");
+    if (!info[2].IsTypedArray() || info[2].As<Napi::TypedArray>().TypedArrayType() != napi_float32_array)
+      reject("target", "a Float32Array");
     const auto target = info[2].As<Napi::Float32Array>();
     const kernels::TypeInfo& block = kernels::type_info(type);
     const size_t count = target.ElementLength();
     if (count % block.block != 0 || count / block.block * block.bytes != source.size)
-      fail(Code::input_argument, "[addon] dequantize %s: %zu bytes do not make %zu elements", block.name, source.size, count);
+      fail(Code::input_argument, "[addon] dequantize %s: %zu bytes do not make %zu elements", block.name, source.size,
+           count);
     if (count > 0) kernels_named(info[3]).dequantize(type, source.data, info[2].As<Napi::Float32Array>().Data(), count);
     return info.Env().Undefined();
   });
@@ -187,7 +207,8 @@ Napi::Value halve(const Napi::CallbackInfo& info) {
     const std::string type = text_of(info[0], "type");
     const Bytes source = bytes_of(info[1], "values");
     const Bytes target = bytes_of(info[2], "target");
-    if (source.size != target.size * 2 || (type != "f16" && type != "bf16")) reject("halve", "f16 or bf16, and as many halves as floats");
+    if (source.size != target.size * 2 || (type != "f16" && type != "bf16"))
+      reject("halve", "f16 or bf16, and as many halves as floats");
     const kernels::Dispatch& table = kernels_named(info[3]);
     const auto* from = reinterpret_cast<const float*>(source.data);
     auto* to = reinterpret_cast<uint16_t*>(target.data);
@@ -196,8 +217,8 @@ Napi::Value halve(const Napi::CallbackInfo& info) {
   });
 }
 
-// (rows, isa?) → the sums of their error. The arrays are read where they lie until the promise settles: nobody may change them before.
-// Beside the engine's lane, because a model that writes meanwhile must not hold an export up, nor the other way round.
+// (rows, isa?) → the sums of their error. The arrays are read in place until the promise settles: they must not change before.
+// On a lane of its own, so that generation and export do not hold each other up.
 Napi::Value stored_error(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const Napi::Object object = object_of(info[0], "rows");
@@ -219,7 +240,7 @@ Napi::Value stored_error(const Napi::CallbackInfo& info) {
   });
 }
 
-// Bytes per second that `threads` threads read from memory, for the roof of a profile.
+// Bytes per second that `threads` threads read from memory: the peak that a profile shows.
 Napi::Value bandwidth(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Engine& engine = engine_of(info);
@@ -229,7 +250,10 @@ Napi::Value bandwidth(const Napi::CallbackInfo& info) {
     const double seconds = number_of(info[2], "seconds");
     const auto result = std::make_shared<double>(0);
     return engine.submit(
-        info.Env(), [&engine, threads, bytes, seconds, result](Job& job) { *result = read_bandwidth(engine.lane().pool(), threads, bytes, seconds, job.cancel); },
+        info.Env(),
+        [&engine, threads, bytes, seconds, result](Job& job) {
+          *result = read_bandwidth(engine.lane().pool(), threads, bytes, seconds, job.cancel);
+        },
         [result](Napi::Env env) { return Napi::Number::New(env, *result); });
   });
 }
@@ -268,6 +292,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
 }  // namespace
 }  // namespace rlx::binding
 
-static Napi::Object rlx_initialise(Napi::Env env, Napi::Object exports) { return rlx::binding::initialise(env, exports); }
+static Napi::Object rlx_initialise(Napi::Env env, Napi::Object exports) {
+  return rlx::binding::initialise(env, exports);
+}
 
 NODE_API_MODULE(rlx, rlx_initialise)

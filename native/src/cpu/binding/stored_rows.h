@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "convert.h"
-#include "cpu/stored_error.h"
+#include "../../binding/convert.h"
+#include "../stored_error.h"
 
 namespace rlx::binding {
 

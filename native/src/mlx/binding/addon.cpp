@@ -1,4 +1,4 @@
-// The face of the MLX addon: main/node/native/mlxAddon.ts has the same list with types. Everything that touches MLX runs on the
+// The MLX addon: main/node/native/mlxAddon.ts has the same list with types. Everything that touches MLX runs on the
 // engine's own thread, the end of sessions and plans too.
 #include <napi.h>
 
@@ -8,8 +8,8 @@
 #include <mlx/transforms.h>
 #include <mlx/version.h>
 
-#include "../binding/session_calls.h"
-#include "session.h"
+#include "../../binding/session_calls.h"
+#include "../session.h"
 
 namespace rlx::gpu {
 namespace {
@@ -109,21 +109,26 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const auto model = model_of(info);
     const Napi::Object options = object_of(info[1], "options");
-    auto session = std::make_shared<Session>(model, mode_named(text_of(options.Get("mode"), "mode")), sizes_of(options.Get("symbols"), "symbols"));
+    auto session = std::make_shared<Session>(model, mode_named(text_of(options.Get("mode"), "mode")),
+                                             sizes_of(options.Get("symbols"), "symbols"));
     return Napi::Number::New(info.Env(), engine_of(info).handles.add(std::move(session)));
   });
 }
 
 Napi::Value run(const Napi::CallbackInfo& info) {
-  return submit_run<Session>(info, [](Session& session, const RunRequest& request, Job& job) { return session.run(request, job.cancel); });
+  return submit_run<Session>(
+      info, [](Session& session, const RunRequest& request, Job& job) { return session.run(request, job.cancel); });
 }
 
 Napi::Value run_slots(const Napi::CallbackInfo& info) {
-  return submit_run<Session>(info, [](Session& session, const RunRequest& request, Job& job) { return session.run_slots(request, job.cancel); });
+  return submit_run<Session>(info, [](Session& session, const RunRequest& request, Job& job) {
+    return session.run_slots(request, job.cancel);
+  });
 }
 
 Napi::Value commit(const Napi::CallbackInfo& info) {
-  return submit_run<Session>(info, [](Session& session, const RunRequest& request, Job& job) { return session.commit(request, job.cancel); });
+  return submit_run<Session>(
+      info, [](Session& session, const RunRequest& request, Job& job) { return session.commit(request, job.cancel); });
 }
 
 Napi::Value read_slot(const Napi::CallbackInfo& info) {
@@ -205,6 +210,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
 }  // namespace
 }  // namespace rlx::gpu
 
-static Napi::Object rlx_mlx_initialise(Napi::Env env, Napi::Object exports) { return rlx::gpu::initialise(env, exports); }
+static Napi::Object rlx_mlx_initialise(Napi::Env env, Napi::Object exports) {
+  return rlx::gpu::initialise(env, exports);
+}
 
 NODE_API_MODULE(rlx_mlx, rlx_mlx_initialise)
