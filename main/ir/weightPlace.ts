@@ -9,8 +9,14 @@ export interface WeightPlace {
 /** Where a param's bytes are. `file` is the param's source identity. */
 export type LocateWeight = (file: string, tensor: string) => WeightPlace;
 
-/** The files of a graph's weights, and where each weight is in them. */
-export interface WeightFiles {
+/** Files that an engine maps. */
+export interface MappedFiles {
   readonly paths: readonly string[];
+  /** One for each path: which file it was when its header was read. Without them any file of that name is taken. */
+  readonly identities?: readonly string[];
+}
+
+/** The files of a graph's weights, and where each weight is in them. */
+export interface WeightFiles extends MappedFiles {
   readonly locate: LocateWeight;
 }

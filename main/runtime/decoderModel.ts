@@ -4,7 +4,7 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import type { Graph } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
 import type { Disposable } from "../ir/session.ts";
-import type { LocateWeight } from "../ir/weightPlace.ts";
+import type { LocateWeight, MappedFiles } from "../ir/weightPlace.ts";
 import { requireArchitecture } from "../models/architecture.ts";
 import type { Architecture } from "../models/family.ts";
 import { CHUNK, template } from "../models/template.ts";
@@ -45,6 +45,12 @@ export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph
   const { cacheType = "f16" } = options;
   const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk }));
   return options.prepare === undefined ? built : options.prepare(built);
+}
+
+/** The files of a model, as they were when their headers were read. */
+export function mappedFiles({ parts }: GgufFile, paths: readonly string[]): MappedFiles {
+  const identities = parts.flatMap(({ identity }) => identity ?? []);
+  return identities.length === paths.length ? { paths, identities } : { paths };
 }
 
 /** Where a model's weights are, whichever of its files holds them. */

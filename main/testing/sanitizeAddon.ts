@@ -141,7 +141,7 @@ async function lie(
   tries: number,
   inputsFor: (tokens: number) => TokenRun,
 ): Promise<void> {
-  const handle = engine.openWeights(files);
+  const handle = engine.openWeights({ paths: files });
   const random = seededRandom(3);
   for (let i = 0; i < tries; i++) {
     try {

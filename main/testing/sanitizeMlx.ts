@@ -184,7 +184,7 @@ async function sampled(): Promise<number> {
 const samples = await sampled();
 
 const plan = compileMlx(graph, mlxRules, weights.locate).bytes;
-const handle = engine.openWeights(weights.paths);
+const handle = engine.openWeights(weights);
 for (let i = 0; i < 3000; i++) {
   try {
     const loaded = engine.loadPlan(damagedPlan(plan, random), handle);

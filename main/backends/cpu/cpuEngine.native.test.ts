@@ -259,7 +259,7 @@ describe("larger pages", () => {
     runs: number,
     wanted: boolean,
   ): Promise<{ bytes: number; mapped: number }> {
-    const weights = opened.openWeights([big]);
+    const weights = opened.openWeights({ paths: [big] });
     const plan = compileCpu(chain(1), cpuRules, () => ({ file: 0, offset: SIZE - BYTES, bytes: BYTES })).bytes;
     const handle = opened.loadPlan(plan, weights);
     const session = handle.openSession({ threads: 1 });
@@ -335,7 +335,7 @@ describe("files that change", () => {
   test("a missing or empty file has a code", () => {
     const opened = (name: string): unknown => {
       try {
-        engine.openWeights([join(folder, name)]).dispose();
+        engine.openWeights({ paths: [join(folder, name)] }).dispose();
       } catch (error) {
         return codeOf(error);
       }
@@ -350,7 +350,7 @@ describe("files that change", () => {
 
 test("mutated plans are refused with a code or run without harm", async () => {
   const plan = compileCpu(chain(3), cpuRules, () => ({ file: 0, offset: 0, bytes: BYTES })).bytes;
-  const weights = engine.openWeights([path]);
+  const weights = engine.openWeights({ paths: [path] });
   const random = seededRandom(11);
   let refused = 0;
   for (let i = 0; i < 3000; i++) {

@@ -60,7 +60,7 @@ async function runPlan(
 ): Promise<{ readonly outputs: Record<string, Float64Array>[]; readonly kernels: string[] }> {
   const { path, locate } = weightsOf(graph, param);
   const artifact = compileArtifact(graph, { weights: { paths: [], locate } });
-  const compiled = loadArtifact(engine, artifact, { threads: 2, paths: [path] });
+  const compiled = loadArtifact(engine, artifact, { threads: 2, files: { paths: [path] } });
   const session = compiled.open();
   const outputs: Record<string, Float64Array>[] = [];
   for (const step of steps) {

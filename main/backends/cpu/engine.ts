@@ -4,6 +4,7 @@
  */
 import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
+import type { MappedFiles } from "../../ir/weightPlace.ts";
 import type { Disposable, EngineCounts, TokenSession } from "../../ir/session.ts";
 
 export interface WeightsHandle extends Disposable {
@@ -70,7 +71,8 @@ export interface CpuEngine {
   readonly kernels: readonly string[];
   readonly notes: readonly KernelNote[];
   counts(): EngineCounts;
-  openWeights(paths: readonly string[]): WeightsHandle;
+  /** Maps the files; throws INPUT_CHANGED where one is not the file that its identity tells. */
+  openWeights(files: MappedFiles): WeightsHandle;
   loadPlan(bytes: Uint8Array, weights: WeightsHandle | null): PlanHandle;
   /** Exact values of packed or half rows; `target` decides how many. */
   dequantize(type: ElementType, bytes: Uint8Array, target: Float32Array): void;

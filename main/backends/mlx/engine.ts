@@ -2,6 +2,7 @@
  * The MLX engine as portable code sees it: plans over mapped weight files, sessions, and runs that never block.
  * main/node/native/mlxAddon.ts implements it over the addon; nothing else does.
  */
+import type { MappedFiles } from "../../ir/weightPlace.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type {
   Disposable,
@@ -65,6 +66,6 @@ export interface MlxEngine {
   }): void;
   /** Whether compiled traces join element-wise calls into kernels; on a CPU each kernel costs a run of a C++ compiler. */
   setFusion(on: boolean): void;
-  openWeights(paths: readonly string[]): Disposable;
+  openWeights(files: MappedFiles): Disposable;
   loadPlan(bytes: Uint8Array, weights: Disposable | null): MlxPlanHandle;
 }

@@ -29,6 +29,8 @@ export interface GgufPart {
   readonly name: string;
   readonly byteLength: number;
   readonly dataStart: number;
+  /** Which file on the disk it was when its header was read. */
+  readonly identity: string | undefined;
 }
 
 export interface TensorRange {
@@ -72,6 +74,7 @@ export class GgufFile {
       name: source.name,
       byteLength: hasData ? source.byteLength : virtualBytes(header),
       dataStart: header.dataStart,
+      identity: source.identity,
     }));
     this.byteLength = this.parts.reduce((sum, part) => sum + part.byteLength, 0);
     this.hasData = hasData;

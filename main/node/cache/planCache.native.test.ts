@@ -150,7 +150,7 @@ describe("a kept plan", () => {
       try {
         const artifact = decodeArtifact(bytes);
         if (artifact === undefined) throw Object.assign(new Error("not ours"), { code: "INPUT_MALFORMED" });
-        const weights = native.openWeights([path]);
+        const weights = native.openWeights({ paths: [path] });
         let plan: PlanHandle | undefined;
         let session: TokenSession | undefined;
         try {

@@ -15,8 +15,7 @@ import type { ByteSource, SiblingOpener } from "../../formats/byteSource.ts";
 
 export interface FileByteSource extends ByteSource {
   readonly path: string;
-  /** Last change in nanoseconds, as it was when the file was opened. */
-  readonly modifiedNs: bigint;
+  readonly identity: string;
   /** Fails with INPUT_CHANGED when the file is no longer what was opened. */
   readonly verify: () => Promise<void>;
 }
@@ -34,7 +33,7 @@ export async function openFileSource(path: string): Promise<FileByteSource> {
   try {
     const facts = await handle.stat({ bigint: true });
     requireFile(path, facts);
-    return sourceOver(handle, path, Number(facts.size), facts.mtimeNs);
+    return sourceOver(handle, path, facts);
   } catch (error) {
     await handle.close();
     throw error;
@@ -49,14 +48,19 @@ function requireFile(path: string, facts: Stats | BigIntStats): void {
   });
 }
 
-function sourceOver(handle: FileHandle, path: string, byteLength: number, modifiedNs: bigint): FileByteSource {
+/** The same text as identity_of in native/src/core/weights.cpp, which compares it when weights are mapped. */
+const identityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join(":");
+
+function sourceOver(handle: FileHandle, path: string, facts: BigIntStats): FileByteSource {
   const name = basename(path);
+  const byteLength = Number(facts.size);
   let closed: Promise<void> | undefined;
   const verify = async (): Promise<void> => {
     const now = await handle.stat({ bigint: true }).catch((error: unknown) => {
       throw fileError(path, "stat", error);
     });
-    if (Number(now.size) !== byteLength || now.mtimeNs !== modifiedNs)
+    if (now.size !== facts.size || now.mtimeNs !== facts.mtimeNs)
       throw new WorkbenchError(
         "INPUT_CHANGED",
         `[${name}] the file changed while it was open: got ${now.size} bytes, expected ${byteLength}`,
@@ -69,7 +73,7 @@ function sourceOver(handle: FileHandle, path: string, byteLength: number, modifi
     path,
     name,
     byteLength,
-    modifiedNs,
+    identity: identityOf(facts),
     verify,
     async read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
       checkRange(source, offset, length);

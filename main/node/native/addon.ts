@@ -13,7 +13,7 @@ import type { CpuWeights } from "../settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/cpu/binding/addon.cpp. */
-const ABI = 5;
+const ABI = 6;
 
 /** What native/src/cpu/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
@@ -23,7 +23,7 @@ interface NativeAddon {
   isas(): readonly string[];
   kernelNotes(isa?: string): readonly KernelNote[];
   counts(): EngineCounts;
-  openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
+  openWeights(paths: readonly string[], identities: readonly string[]): { readonly id: number; readonly bytes: number };
   readWeights(weights: number, file: number, offset: number, target: Uint8Array): void;
   checkWeights(weights: number): void;
   enlargePages(session: number, copy: boolean, available: number): void;
@@ -176,9 +176,9 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
     kernels: native.kernels(),
     notes: [...native.kernelNotes(isa), weightsNote(native, cpuWeights)],
     counts: () => native.counts(),
-    openWeights: (paths) =>
+    openWeights: ({ paths, identities = [] }) =>
       guarded(() => {
-        const { id, bytes } = native.openWeights(paths);
+        const { id, bytes } = native.openWeights(paths, identities);
         return weightsHandle(id, bytes);
       }),
     loadPlan: (bytes, weights) =>

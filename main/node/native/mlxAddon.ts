@@ -11,7 +11,7 @@ import type { Started } from "./nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/mlx/binding/addon.cpp. */
-const ABI = 2;
+const ABI = 3;
 
 /** What native/src/mlx/binding/addon.cpp exports, name by name. */
 interface NativeMlx {
@@ -23,7 +23,7 @@ interface NativeMlx {
   memory(): MlxMemory;
   setMemory(options: Parameters<MlxEngine["setMemory"]>[0]): void;
   setFusion(on: boolean): void;
-  openWeights(paths: readonly string[]): { readonly id: number; readonly bytes: number };
+  openWeights(paths: readonly string[], identities: readonly string[]): { readonly id: number; readonly bytes: number };
   loadPlan(bytes: Uint8Array, weights: number | null): number;
   planFacts(plan: number): ReturnType<MlxPlanHandle["facts"]>;
   weightReport(plan: number): Started<readonly HeldWeight[]>;
@@ -128,9 +128,9 @@ function engineOver(native: NativeMlx): MlxEngine {
     memory: () => native.memory(),
     setMemory: (options) => guarded(() => native.setMemory(options)),
     setFusion: (on) => native.setFusion(on),
-    openWeights: (paths) =>
+    openWeights: ({ paths, identities = [] }) =>
       guarded(() => {
-        const { id } = native.openWeights(paths);
+        const { id } = native.openWeights(paths, identities);
         const handle: Disposable = tracked(id, { dispose: disposer(id, () => handle) });
         return handle;
       }),

@@ -11,11 +11,11 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { TokenSession } from "../../ir/session.ts";
-import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
+import type { LocateWeight, MappedFiles, WeightFiles } from "../../ir/weightPlace.ts";
 import { WEIGHTS } from "../../ops/families/cpu.ts";
 import { opOf } from "../../ops/index.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
-import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderModel.ts";
+import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
 import { stepsOf } from "../planSteps.ts";
@@ -55,7 +55,7 @@ export function cpuDevice(engine: CpuEngine, options: CpuDeviceOptions): Device 
     compile: (graph) =>
       loadArtifact(engine, compileArtifact(graph, options), {
         threads: options.threads,
-        paths: options.weights?.paths,
+        files: options.weights,
       }),
   };
 }
@@ -86,13 +86,13 @@ export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "t
   };
 }
 
-/** Hands a plan to the engine, which checks every number in it. `paths` are undefined for a graph without weights. */
+/** Hands a plan to the engine, which checks every number in it. `files` are undefined for a graph without weights. */
 export function loadArtifact(
   engine: CpuEngine,
   artifact: CpuArtifact,
-  options: { readonly threads: number; readonly paths?: readonly string[] | undefined },
+  options: { readonly threads: number; readonly files?: MappedFiles | undefined },
 ): CompiledGraph {
-  const weights = options.paths === undefined ? null : engine.openWeights(options.paths);
+  const weights = options.files === undefined ? null : engine.openWeights(options.files);
   try {
     const handle = engine.loadPlan(artifact.plan, weights);
     return {
@@ -168,7 +168,11 @@ export function openDecoder(
   artifact: CpuArtifact = decoderArtifact(requireData(file), options),
 ): DecoderModel {
   requireData(file);
-  return decoderOver(file, options, loadArtifact(engine, artifact, { threads: options.threads, paths }));
+  return decoderOver(
+    file,
+    options,
+    loadArtifact(engine, artifact, { threads: options.threads, files: mappedFiles(file, paths) }),
+  );
 }
 
 // --------------------------------------------------------------------------------------- provider

@@ -13,7 +13,7 @@ import type { GraphRun, RunResult, TokenResult, TokenRun, TokenSession } from ".
 import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
 import { opOf } from "../../ops/index.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
-import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderModel.ts";
+import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, GraphInput, OpenOptions } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
 import { stepsOf } from "../planSteps.ts";
@@ -79,7 +79,7 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
     fastRope: options.fastRope ?? engine.device === "gpu",
   });
   const inputs = inputsOf(graph);
-  const weights = options.weights === undefined ? null : engine.openWeights(options.weights.paths);
+  const weights = options.weights === undefined ? null : engine.openWeights(options.weights);
   try {
     const handle = engine.loadPlan(plan.bytes, weights);
     return {
@@ -153,7 +153,7 @@ export function openMlxDecoder(
   const graph = decoderGraph(requireData(file), options);
   const device = mlxDevice(engine, {
     mode: options.mode,
-    weights: { paths, locate: locateIn(file) },
+    weights: { ...mappedFiles(file, paths), locate: locateIn(file) },
     ...(options.fastRope === undefined ? {} : { fastRope: options.fastRope }),
   });
   const compiled = device.compile(graph);

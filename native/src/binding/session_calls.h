@@ -30,7 +30,7 @@ Napi::Value counts(const Napi::CallbackInfo& info) {
 
 inline Napi::Value open_weights(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    auto weights = std::make_shared<Weights>(texts_of(info[0], "paths"));
+    auto weights = std::make_shared<Weights>(texts_of(info[0], "paths"), texts_of(info[1], "identities"));
     Napi::Object result = Napi::Object::New(info.Env());
     result.Set("bytes", static_cast<double>(weights->bytes()));
     result.Set("id", engine_of(info).handles.add(std::move(weights)));

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -94,9 +95,24 @@ int64_t modified_of(const struct stat& info) {
 #endif
 }
 
+// Device, inode, size and times, as main/node/files/fileByteSource.ts writes them.
+std::string identity_of(const struct stat& info) {
+#ifdef __APPLE__
+  const struct timespec &changed = info.st_ctimespec;
+#else
+  const struct timespec& changed = info.st_ctim;
+#endif
+  const int64_t changed_ns = int64_t{changed.tv_sec} * 1000000000 + changed.tv_nsec;
+  char text[160];
+  std::snprintf(text, sizeof text, "%llu:%llu:%lld:%lld:%lld", static_cast<unsigned long long>(info.st_dev),
+                static_cast<unsigned long long>(info.st_ino), static_cast<long long>(info.st_size),
+                static_cast<long long>(modified_of(info)), static_cast<long long>(changed_ns));
+  return text;
+}
+
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) : path_(path) {
+MappedFile::MappedFile(const std::string& path, const std::string& identity) : path_(path) {
   fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0)
     fail(errno == ENOENT ? Code::input_not_found : Code::input_unreadable, "[weights] cannot open %s: %s", path.c_str(),
@@ -105,6 +121,11 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) {
     close(fd_);
     fail(Code::input_unreadable, "[weights] %s is not a file with content", path.c_str());
+  }
+  if (!identity.empty() && identity != identity_of(info)) {
+    close(fd_);
+    fail(Code::input_changed, "[weights] %s is not the file that was opened: it was replaced or written to since",
+         path.c_str());
   }
   size_ = static_cast<size_t>(info.st_size);
   modified_ = modified_of(info);
@@ -147,9 +168,12 @@ void MappedFile::check() const {
     fail(Code::input_changed, "[weights] the file changed while it was in use: %s", path_.c_str());
 }
 
-Weights::Weights(const std::vector<std::string>& paths) {
+Weights::Weights(const std::vector<std::string>& paths, const std::vector<std::string>& identities) {
   if (paths.empty()) fail(Code::input_argument, "[weights] no file: got an empty list, expected one or more paths");
-  for (const std::string& path : paths) files_.push_back(std::make_unique<MappedFile>(path));
+  if (!identities.empty() && identities.size() != paths.size())
+    fail(Code::input_argument, "[weights] identities: got %zu, expected %zu or none", identities.size(), paths.size());
+  for (size_t i = 0; i < paths.size(); i++)
+    files_.push_back(std::make_unique<MappedFile>(paths[i], identities.empty() ? std::string() : identities[i]));
 }
 
 void Weights::use_huge_pages(HugePages::Way way, size_t available) {

@@ -1,4 +1,5 @@
-// Weight files, mapped read-only. A file that changes or shrinks while it is mapped gives INPUT_CHANGED: every run compares
+// Weight files, mapped read-only. A file that is not the one whose header was read (another file of that name, or
+// rewritten since) is refused with INPUT_CHANGED. A file that changes or shrinks while it is mapped gives INPUT_CHANGED: every run compares
 // size and time before and after. A read behind a new end lands on zero pages: a SIGBUS handler maps them and marks the
 // file as lost, so the process survives. On request files move to larger pages (huge_pages.h).
 #pragma once
@@ -16,7 +17,8 @@ namespace rlx {
 
 class MappedFile {
  public:
-  explicit MappedFile(const std::string& path);
+  // `identity`: what identity_of must give for the file, or empty for any.
+  MappedFile(const std::string& path, const std::string& identity);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -39,7 +41,8 @@ class MappedFile {
 
 class Weights {
  public:
-  explicit Weights(const std::vector<std::string>& paths);
+  // `identities`: one for each path, or none at all.
+  explicit Weights(const std::vector<std::string>& paths, const std::vector<std::string>& identities = {});
 
   size_t files() const { return files_.size(); }
   const MappedFile& file(size_t index) const { return *files_[index]; }

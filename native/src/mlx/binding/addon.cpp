@@ -17,7 +17,7 @@ namespace {
 using namespace rlx::binding;
 
 // Raised when a function here changes its meaning; main/node/native/mlxAddon.ts holds the same number.
-constexpr int kAbi = 2;
+constexpr int kAbi = 3;
 
 Napi::Value functions(const Napi::CallbackInfo& info) {
   Napi::Array result = Napi::Array::New(info.Env());
