@@ -17,6 +17,7 @@ import { referenceAbility, referenceNotice } from "../models/reference.ts";
 import type { Uploads } from "../../node/files/uploads.ts";
 import { demoOverview } from "../views/demoView.ts";
 import { metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
+import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
 import { weightErrorsOf } from "../models/weightErrors.ts";
 import { profileChoices } from "../views/profileView.ts";
@@ -124,13 +125,21 @@ export function overviewOf(model: OpenModel, target: TargetSpec, cpu: EngineStat
     machine,
     profiles: profileChoices(file, target),
     canGraph,
-    canRun: cannotRun ?? (onReference ? referenceAbility(description.parameters) : missing) ?? CAN,
+    canRun: cannotRun ?? textAbility(file) ?? (onReference ? referenceAbility(description.parameters) : missing) ?? CAN,
     canMeasure: cannotRun ?? missing ?? CAN,
     reference: onReference ? referenceNotice(description.parameters) : null,
     canExport: canGraph.ok
       ? (typeAbility(model, EXPORTED, "exported") ?? dataAbility(model, "export") ?? CAN)
       : canGraph,
   });
+}
+
+/** A run reads and writes text: a tokenizer that is refused says so here, not at the first chat. */
+function textAbility(file: GgufFile): Ability | undefined {
+  const refusal = tokenizerRefusal(file);
+  if (refusal === undefined) return undefined;
+  const { code, message, hint } = toWireError(refusal);
+  return cannot(code, plainSentence(message), hint ?? null);
 }
 
 /** Whether this file has a graph: a known architecture whose tensors have types the graph can use. */
