@@ -16,7 +16,7 @@ import { buildSync } from "esbuild";
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { loadAddon } from "../main/node/native/addon.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
-import { openDecoder } from "../main/runtime/decoderModel.ts";
+import { openDecoder } from "../main/runtime/devices/cpu.ts";
 import { runBench } from "../main/runtime/bench.ts";
 import { profileDecoder } from "../main/runtime/profile.ts";
 import { median } from "../main/runtime/statistics.ts";
@@ -154,7 +154,7 @@ for (const preset of presets)
       },
     });
     console.error(`${name} by memory: ${JSON.stringify(byMemory)}`);
-    const profile = await profileDecoder(model, session, { promptTokens: 64, generateTokens: 8 });
+    const profile = await profileDecoder(model.compiled.steps, session, { promptTokens: 64, generateTokens: 8 });
     await llamaForget(path);
     walk.stop();
     session.dispose();

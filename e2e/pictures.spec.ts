@@ -24,7 +24,7 @@ test.afterAll(async () => {
 
 for (const theme of ["light", "dark"] as const)
   test(`the pictures of the README, ${theme}`, async ({ page }) => {
-    await openWindow(page, served.url, theme);
+    await openWindow(page, await served.address(), theme);
     const take = async (name: string): Promise<void> => {
       // Nothing under the pointer, and what fades has faded.
       await page.mouse.move(720, 1);
@@ -69,7 +69,7 @@ async function chat(page: Page): Promise<void> {
     await page.keyboard.press("Enter");
     await expect(panel.getByRole("article").filter({ hasText: message })).toContainText("ended its answer");
   }
-  await page.getByLabel("shade tokens by doubt").check();
+  await page.getByLabel("shade tokens by uncertainty").check();
 }
 
 async function openBlock(page: Page): Promise<void> {

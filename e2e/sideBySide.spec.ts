@@ -40,7 +40,7 @@ for (const [theme, width, height] of [
   test(`both answer with the same seed, ${theme}, ${width}`, async ({ page }) => {
     test.setTimeout(240_000);
     await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, served.url, theme);
+    const errors = await openWindow(page, await served.address(), theme);
     const panel = await sideBySide(page, `pair-${theme}-${width}.gguf`);
     const other = await besideCpu(panel);
     await expect(page.getByRole("banner")).toContainText(`on CPU and ${other}`);
@@ -65,7 +65,7 @@ for (const [theme, width, height] of [
       await expect(column).toContainText(/\d\st\/s/);
       await expect(column).toContainText("seed 11");
     }
-    await expect(pair.getByRole("status")).toContainText(/All \d+ tokens are the same|They part at token \d+/);
+    await expect(pair.getByRole("status")).toContainText(/All \d+ tokens are the same|They diverge at token \d+/);
     // A simulator's speed is compared with nothing.
     if (other === "MLX") await expect(pair.getByRole("status")).toContainText(/wrote at [\d.]+ × the speed of CPU/);
     else await expect(pair.getByRole("status")).not.toContainText("the speed of");
@@ -93,7 +93,7 @@ for (const [theme, width, height] of [
 
 test("a token that differs is marked in both, and stop ends both", async ({ page }) => {
   test.setTimeout(240_000);
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   const panel = await sideBySide(page, "pair-differs.gguf");
   // The simulator computes the exported package: f16 weights and other sums, so a free draw parts from the CPU's sooner or later.
   await panel.getByRole("button", { name: /^Beside it/ }).click();
@@ -103,7 +103,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   await panel.getByLabel("Seed").fill("3");
   await panel.getByText("Text", { exact: true }).click();
   await panel.getByRole("button", { name: "Sampling parameters" }).click();
-  await page.getByRole("spinbutton", { name: "Most tokens" }).fill("60");
+  await page.getByRole("spinbutton", { name: "Max tokens" }).fill("60");
   await page.getByRole("spinbutton", { name: "Top-k" }).fill("0");
   await page.getByRole("spinbutton", { name: "Top-p" }).fill("1");
   // The first one leaves the field.
@@ -115,7 +115,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   const pair = panel.getByRole("article");
   await expect(pair.getByText("simulated", { exact: true })).toBeVisible();
   const said = await pair.getByRole("status").innerText();
-  const parted = /They part at token (\d+)/.exec(said);
+  const parted = /They diverge at token (\d+)/.exec(said);
   if (parted === null) expect(said).toMatch(/All \d+ tokens are the same/);
   else {
     const marked = pair.locator('[title="The first token that differs"]');
@@ -140,7 +140,7 @@ test("the list of devices says what is missing, offers the simulator, and knows 
   page,
 }) => {
   test.setTimeout(120_000);
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, sampleCopy(folder, "devices.gguf"));
   const panel = await showTab(page, "Run");
   await panel.getByRole("button", { name: /^Answers on/ }).click();

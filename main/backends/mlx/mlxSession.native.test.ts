@@ -2,7 +2,7 @@
 // own arrays, traces, cancels, failing evaluations, memory figures and limits.
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { MlxMode } from "./engine.ts";
+import type { MlxMode, MlxEngine } from "./engine.ts";
 import { MLX_MODES } from "./engine.ts";
 import { compile } from "../../compiler/compile.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
@@ -13,15 +13,14 @@ import { tensorBytes } from "../../ir/hostBytes.ts";
 import { tensor } from "../../ir/type.ts";
 import { opTable, typedBuilder } from "../../ops/index.ts";
 import type { OpBuilder } from "../../ops/opBuilder.ts";
-import type { GraphRun } from "../../runtime/device.ts";
-import type { MlxDecoderModel } from "../../runtime/mlxDecoder.ts";
-import type { MlxCompiled, MlxEngine } from "../../runtime/mlxDevice.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import type { GraphRun } from "../../ir/session.ts";
+import type { MlxCompiled } from "../../runtime/devices/mlx.ts";
+import { mlxDevice, openMlxDecoder } from "../../runtime/devices/mlx.ts";
+import { prepareDecoder } from "../../runtime/devices/provider.ts";
 import { cancelledInTheMiddle } from "../../testing/cancelled.ts";
 import { repositoryRoot } from "../../testing/oracleProcess.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../../testing/tinyModels.ts";
 import { weightFile } from "../../testing/weightFile.ts";
-import { mlxAccess } from "../../engine/mlxAccess.ts";
 import { openFileSource } from "../../node/files/fileByteSource.ts";
 import { findMlxEngine } from "../../node/native/mlxAddon.ts";
 import { readSettings } from "../../node/settings.ts";
@@ -78,7 +77,7 @@ describe.skipIf(missing !== undefined)(`sessions on MLX ${missing ?? ""}`, () =>
       const drawing = { ...step(1, 31), logits: "logits", sample: { ...sample, recent: new Int32Array(0) } };
       expect(await quick.commitNoWait(drawing).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
       const series = { count: 2, token: "tokens", position: "past", endings: new Int32Array(0) };
-      expect(await quick.run({ ...drawing, series }).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
+      expect(await quick.tokens.run({ ...drawing, series }).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
       slow.dispose();
       quick.dispose();
     });
@@ -286,10 +285,11 @@ describe.skipIf(missing !== undefined)(`sessions on MLX ${missing ?? ""}`, () =>
     ] as const) {
       const { mlxMode, dispatch } = readSettings({ RLX_MLX_MODE: mode });
       const file = await openGguf(await openFileSource(path));
-      const model = mlxAccess({ mode: mlxMode, dispatch }).open(file, [path], { cacheType: "f32" });
+      const prepare = prepareDecoder("mlx", { dispatch });
+      const model = openMlxDecoder(mlx, file, [path], { cacheType: "f32", mode: mlxMode, prepare });
       const session = model.open({ context: 64 });
       await session.feed([1]);
-      expect((model as MlxDecoderModel).compiled.facts().traces).toBe(traces);
+      expect(model.compiled.facts().traces).toBe(traces);
       session.dispose();
       model.dispose();
       await file.close();

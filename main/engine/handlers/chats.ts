@@ -1,7 +1,7 @@
 /** From what a person says to the tokens a model reads: the file's own template, or the text as it is. */
 import type { TemplateView } from "../../contract/views/run.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import type { OpenModel } from "../models/openModel.ts";
@@ -46,7 +46,7 @@ export function templateView(model: OpenModel, messages: readonly ChatMessage[] 
     origin: template.origin,
     sentence:
       template.origin === "file"
-        ? "The file's own template."
+        ? "The chat template of the file is used."
         : "The file has no template; its vocabulary knows ChatML, so that is used.",
     source: template.source,
     rendered: messages === null ? null : template.render(messages),

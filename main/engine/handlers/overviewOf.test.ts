@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { openGguf } from "../../formats/gguf/open.ts";
+import { deviceRegistry } from "../../runtime/devices/registry.ts";
 import { openFileSource } from "../../node/files/fileByteSource.ts";
+import { toyDevice } from "../../testing/toyDevice.ts";
 import type { TinyGguf } from "../../testing/tinyGguf.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { OpenModel } from "../models/openModel.ts";
@@ -24,7 +26,7 @@ async function abilities(made: TinyGguf) {
   const file = await openGguf(await openFileSource(path));
   const data = { kind: "paths", paths: [path] } as const;
   const model = new OpenModel("m", { kind: "model", file, data, offer: undefined, argument: null, openedInSeconds: 0 });
-  const overview = overviewOf(model, TARGET, { missing: () => undefined, absent: () => false });
+  const overview = overviewOf(model, TARGET, deviceRegistry([toyDevice]));
   await model.dispose();
   return overview;
 }

@@ -9,13 +9,13 @@ import { byteLength } from "../../ir/type.ts";
 import type { Calibration } from "../../runtime/calibration.ts";
 import { CALIBRATION_WEIGHT, calibrateDevice } from "../../runtime/calibration.ts";
 import type { Device } from "../../runtime/device.ts";
-import type { WeightFiles } from "../../runtime/cpuDevice.ts";
+import type { WeightFiles } from "../../ir/weightPlace.ts";
 
 /** Raised when what is measured changes. */
 const VERSION = 1;
 const positive = z.number().positive();
 const stored = z.object({
-  device: z.enum(["cpu", "mlx", "reference"]),
+  device: z.string(),
   title: z.string(),
   gemm: z.array(z.object({ size: positive, flops: positive })).min(1),
   bandwidth: positive,

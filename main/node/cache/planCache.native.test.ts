@@ -5,20 +5,21 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PlanHandle, SessionHandle } from "../../backends/cpu/engine.ts";
+import type { PlanHandle } from "../../backends/cpu/engine.ts";
+import type { TokenSession } from "../../ir/session.ts";
 import { compile } from "../../compiler/compile.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
 import type { DecoderModel } from "../../runtime/decoderModel.ts";
-import { decoderArtifact } from "../../runtime/decoderModel.ts";
+import { decoderArtifact } from "../../runtime/devices/cpu.ts";
 import { profileDecoder } from "../../runtime/profile.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { loadAddon } from "../native/addon.ts";
 import { diskStore } from "./diskStore.ts";
-import { createEngine } from "../../engine/engine.ts";
+import { nodeEngine } from "../nodeEngine.ts";
 import { openFileSource } from "../files/fileByteSource.ts";
 import type { PlanCache } from "./planCache.ts";
 import { openCachedDecoder, planKey } from "./planCache.ts";
@@ -89,7 +90,7 @@ describe("a kept plan", () => {
         titles: found,
         plan,
         runs,
-      } = await profileDecoder(decoder, session, { promptTokens: 8, generateTokens: 2 });
+      } = await profileDecoder(decoder.compiled.steps, session, { promptTokens: 8, generateTokens: 2 });
       session.dispose();
       decoder.dispose();
       return { found, plan, tokens: runs.map((each) => each.tokens), weights: decoder.compiled.weightBytes };
@@ -151,7 +152,7 @@ describe("a kept plan", () => {
         if (artifact === undefined) throw Object.assign(new Error("not ours"), { code: "INPUT_MALFORMED" });
         const weights = native.openWeights([path]);
         let plan: PlanHandle | undefined;
-        let session: SessionHandle | undefined;
+        let session: TokenSession | undefined;
         try {
           plan = native.loadPlan(artifact.plan, weights);
           session = plan.openSession({ threads: 1, symbols: { capacity: 64 } });
@@ -242,7 +243,7 @@ describe("the engine", () => {
   const entries = async (environment: Record<string, string>, build?: string): Promise<number> => {
     const home = mkdtempSync(join(folder, "home-"));
     const settings = readSettings({ RLX_HOME: home, ...environment });
-    const engine = createEngine(build === undefined ? { settings } : { settings, build });
+    const engine = nodeEngine(build === undefined ? { settings } : { settings, build });
     const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     try {
       const model = await engine.store.open({ kind: "path", path });
@@ -268,7 +269,7 @@ describe("the engine", () => {
 
   it("tries again after a failure, and leaves nothing of a model that was closed meanwhile", async () => {
     const settings = readSettings({ RLX_HOME: mkdtempSync(join(folder, "home-")) });
-    const engine = createEngine({ settings, build: "b" });
+    const engine = nodeEngine({ settings, build: "b" });
     const moved = join(folder, "moved.gguf");
     writeFileSync(moved, readFileSync(path));
     const model = await engine.store.open({ kind: "path", path: moved });
@@ -276,7 +277,7 @@ describe("the engine", () => {
     for (let i = 0; i < 2; i++)
       await expect(engine.decoders.lease(model, {})).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
     writeFileSync(moved, readFileSync(path));
-    (await engine.decoders.lease(model, {})).release();
+    await (await engine.decoders.lease(model, {})).release();
     const closing = await engine.store.open({ kind: "path", path });
     const lease = engine.decoders.lease(closing, {});
     await engine.store.close(closing.id);
