@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { memorySource } from "../formats/byteSource.ts";
-import { describeModel } from "../formats/gguf/describe.ts";
+import { describeFile } from "../formats/gguf/describe.ts";
 import { numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
@@ -116,7 +116,7 @@ const FILES: Readonly<Record<string, Costly>> = {
 async function use(file: Uint8Array, text: string): Promise<string | undefined> {
   try {
     const opened = await openGguf(memorySource("costly.gguf", file));
-    describeModel(opened);
+    describeFile(opened);
     const refusal = tokenizerRefusal(opened);
     if (refusal !== undefined) throw refusal;
     const tokenizer = createTokenizer(opened);
