@@ -37,7 +37,11 @@ export const walls = [
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
   { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
-  { folder: "main/chatTemplate", may: [...base, "main/tokenizer"], packages: ["@huggingface/jinja"] },
+  {
+    folder: "main/chatTemplate",
+    may: [...base, "main/tokenizer", "main/ir/steps.ts"],
+    packages: ["@huggingface/jinja"],
+  },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
   { folder: "main/compiler", may: compilerLayers },

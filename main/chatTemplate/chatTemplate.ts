@@ -4,6 +4,8 @@
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Json } from "../diagnostics/errors.ts";
+import { finish } from "../ir/steps.ts";
+import type { Steps } from "../ir/steps.ts";
 import { strftime } from "./strftime.ts";
 import type { TemplateLimits } from "./budget.ts";
 import { parseTemplate, runTemplate } from "./sandbox.ts";
@@ -93,8 +95,12 @@ export function chatTemplate(
 }
 
 /** Token ids of a rendered conversation: what the rules add is added, but not a second BOS where the template wrote one. */
-export function encodeRendered(tokenizer: Tokenizer, rendered: string): Int32Array {
-  const ids = tokenizer.encode(rendered, { addSpecial: false });
+export function* encodeRenderedSteps(tokenizer: Tokenizer, rendered: string): Steps<Int32Array> {
+  const ids = yield* tokenizer.encodeSteps(rendered, { addSpecial: false });
   if (!tokenizer.addBos || tokenizer.bos === undefined || ids[0] === tokenizer.bos) return ids;
   return Int32Array.from([tokenizer.bos, ...ids]);
 }
+
+/** As `encodeRenderedSteps`, at once. */
+export const encodeRendered = (tokenizer: Tokenizer, rendered: string): Int32Array =>
+  finish(encodeRenderedSteps(tokenizer, rendered));

@@ -15,44 +15,26 @@ const P = `!-#%-*,-/:;?@\\[-\\]_{}${SIGN.punctuation}`;
 /** ASCII members of Unicode's S. */
 const S = `$+<=>^\`|~${SIGN.symbol}`;
 const M = SIGN.mark;
-const folded = (source: string): Pattern => ({ matches: matchesOf(new RegExp(source, "g")), over: "folded" });
+const folded = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "folded" });
 /** Over plain text white space is written out as [\t-\r ], because \s takes U+FEFF for some. */
-const plain = (source: string): Pattern => ({ matches: matchesOf(new RegExp(source, "g")), over: "plain" });
-
-interface Span {
-  readonly index: number;
-  readonly length: number;
-}
+const plain = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "plain" });
 
 export interface Pattern {
-  /** From left to right. A match of no length only cuts. */
-  readonly matches: (piece: string) => Iterable<Span>;
+  readonly regex: RegExp;
   readonly over: "folded" | "plain";
+  /** Where a match is cut inside, from its beginning on; without it, a match is cut out whole. */
+  readonly cuts?: (length: number) => Iterable<number>;
 }
 
-export const matchesOf = (regex: RegExp) =>
-  function* (piece: string): Generator<Span> {
-    // The place is kept here: between two matches the expression may be used for another text.
-    for (let at = 0; ;) {
-      regex.lastIndex = at;
-      const match = regex.exec(piece);
-      if (match === null) return;
-      const [{ length }] = match;
-      at = match.index + Math.max(1, length);
-      yield { index: match.index, length };
-    }
-  };
-
 /**
- * Before each group of three ASCII digits, counted from the end of a run. An expression that looks ahead for whole
- * groups, `(?=([0-9]{3})+(?![0-9]))`, would walk to the end of the run from each digit.
+ * Before each group of three digits, counted from the end of a run. An expression that looks ahead for whole groups,
+ * `(?=([0-9]{3})+(?![0-9]))`, would walk to the end of the run from each digit.
  */
 const thousands: Pattern = {
-  *matches(piece) {
-    for (const { index, length } of matchesOf(/[0-9]+/g)(piece))
-      for (let left = length - (length % 3); left > 0; left -= 3) yield { index: index + length - left, length: 0 };
+  ...plain("[0-9]+"),
+  *cuts(length) {
+    for (let left = length - (length % 3); left > 0; left -= 3) yield length - left;
   },
-  over: "plain",
 };
 
 const CONTRACTION = "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])";
@@ -206,29 +188,52 @@ export function* wordEnds(text: string, { patterns }: Pick<PreTokenizer, "patter
   if (text === "") return [];
   const units = unitsOf(text);
   let ends: number[] = [units.folded.length];
-  for (const { over, matches } of patterns) ends = yield* cutPieces(units[over], ends, matches);
+  for (const pattern of patterns) ends = yield* cutPieces(units[pattern.over], ends, pattern);
   const { positions } = units;
   return positions === undefined ? ends : ends.map((end) => positions[end] ?? 0);
 }
 
 /** Cuts every piece (given by where it ends) before and after each match inside it. */
-function* cutPieces(units: string, pieces: readonly number[], matches: Pattern["matches"]): Steps<number[]> {
+function* cutPieces(units: string, pieces: readonly number[], pattern: Pattern): Steps<number[]> {
   const ends: number[] = [];
   let start = 0;
   let count = 0;
   for (const end of pieces) {
+    if (++count % PAUSE_EVERY === 0) yield;
     // A piece by itself, because a pattern may look ahead and must not see the next piece.
     const piece = pieces.length === 1 ? units : units.slice(start, end);
-    let last = 0;
-    if (++count % PAUSE_EVERY === 0) yield;
-    for (const { index, length } of matches(piece)) {
-      if (++count % PAUSE_EVERY === 0) yield;
-      if (index > last) ends.push(start + index);
-      last = index + length;
-      if (length > 0) ends.push(start + last);
-    }
-    if (start + last < end) ends.push(end);
+    const place = { at: 0, last: 0 };
+    while (!cutSome(piece, start, pattern, place, ends)) yield;
+    if (start + place.last < end) ends.push(end);
     start = end;
   }
   return ends;
+}
+
+/** Goes on with a piece for some matches; true at its end. */
+function cutSome(
+  piece: string,
+  start: number,
+  { regex, cuts }: Pattern,
+  place: { at: number; last: number },
+  ends: number[],
+): boolean {
+  for (let i = 0; i < PAUSE_EVERY; i++) {
+    regex.lastIndex = place.at;
+    const match = regex.exec(piece);
+    if (match === null) return true;
+    const { index } = match;
+    const { length } = match[0];
+    place.at = index + Math.max(1, length);
+    if (cuts === undefined) {
+      if (index > place.last) ends.push(start + index);
+      place.last = index + length;
+      if (length > 0) ends.push(start + place.last);
+    } else
+      for (const cut of cuts(length)) {
+        if (index + cut > place.last) ends.push(start + index + cut);
+        place.last = index + cut;
+      }
+  }
+  return false;
 }

@@ -2,6 +2,7 @@
  * SentencePiece (`llama`): spaces become ▁, the characters of the whole text are merged by the scores of the tokens they
  * form, and characters that are no token are written as byte tokens <0x00>…<0xFF>.
  */
+import type { Metadata } from "../formats/gguf/metadata.ts";
 import type { Steps } from "../ir/steps.ts";
 import { mergeSymbols } from "./merge.ts";
 import { tokenizerError } from "./vocabulary.ts";
@@ -15,11 +16,9 @@ export class SentencePieceEncoder {
   readonly #scores: Float32Array;
   readonly #byteTokens = new Int32Array(256).fill(UNTRIED);
 
-  constructor(vocabulary: Vocabulary, scores: Float32Array | undefined) {
+  constructor(vocabulary: Vocabulary, scores: Float32Array) {
     this.#vocabulary = vocabulary;
-    this.#scores = scores ?? new Float32Array(vocabulary.size);
-    if (this.#scores.length !== vocabulary.size)
-      throw tokenizerError(vocabulary.file, `got ${this.#scores.length} scores for ${vocabulary.size} tokens`);
+    this.#scores = scores;
   }
 
   *encode(text: string, out: number[]): Steps<void> {
@@ -68,6 +67,13 @@ export class SentencePieceEncoder {
       throw tokenizerError(this.#vocabulary.file, `no token for byte 0x${hex}, and none for unknown text`);
     return fallback;
   }
+}
+
+/** One score for each token; 0 where the file has none. */
+export function scoresOf(file: string, metadata: Metadata, size: number): Float32Array {
+  const scores = metadata.optionalFloats("tokenizer.ggml.scores") ?? new Float32Array(size);
+  if (scores.length !== size) throw tokenizerError(file, `got ${scores.length} scores for ${size} tokens`);
+  return scores;
 }
 
 const BYTE_TEXT = /^<0x([0-9A-Fa-f]{2})>$/u;

@@ -103,6 +103,20 @@ describe("byte-level BPE", () => {
   });
 });
 
+describe("a long text", () => {
+  it("is read with pauses, and gives the same tokens", () => {
+    const tokenizer = tinyBpe();
+    for (const text of ["ab cd ".repeat(20_000), "abcd".repeat(150_000)]) {
+      const steps = tokenizer.encodeSteps(text);
+      let pauses = 0;
+      let step = steps.next();
+      for (; step.done !== true; step = steps.next()) pauses += 1;
+      expect(pauses).toBeGreaterThan(0);
+      expect(step.value).toEqual(tokenizer.encode(text));
+    }
+  });
+});
+
 describe("tokens that are parts of a character", () => {
   it("are held back until the character is whole", () => {
     const bytes = ["Ã", "Â©", "©", "Ã©"];
@@ -152,6 +166,8 @@ describe("a vocabulary that cannot be used", () => {
       { [key("tokens")]: numberEntry(key("tokens"), "u32", 1) },
       { [key("merges")]: undefined },
       { [key("merges")]: numberEntry(key("merges"), "u32", 1) },
+      { [key("tokens")]: stringsEntry(key("tokens"), []) },
+      { [key("token_type")]: numbersEntry(key("token_type"), "i32", [1]) },
     ])
       expect(() => tinyBpe(changes)).toThrow(said(changes) ?? "it is refused");
   });

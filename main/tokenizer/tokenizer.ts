@@ -4,15 +4,16 @@
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Metadata } from "../formats/gguf/metadata.ts";
+import type { StringTable } from "../formats/gguf/values.ts";
 import { finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
 import { BytePairEncoder, decodeByteText } from "./bpe.ts";
 import { streamingDetokenizer } from "./detokenizer.ts";
 import type { StreamingDetokenizer } from "./detokenizer.ts";
 import { PRE_TOKENIZER_NAMES, preTokenizer, unknownPreTokenizer } from "./pretokenizers.ts";
-import { SentencePieceEncoder, byteOfText } from "./spm.ts";
+import { SentencePieceEncoder, byteOfText, scoresOf } from "./spm.ts";
 import { SpecialText } from "./specialText.ts";
-import { Vocabulary } from "./vocabulary.ts";
+import { MOST_MERGES, Vocabulary, atMost, checkedTokens } from "./vocabulary.ts";
 import type { TokenKind } from "./vocabulary.ts";
 
 export interface EncodeOptions {
@@ -89,14 +90,10 @@ export function tokenizerRefusal({ name, metadata }: TokenizerSource): Workbench
   if (model !== "llama" && model !== "gpt2") return unknownModel(name, model);
   const pre = text("tokenizer.ggml.pre") ?? "";
   if (model === "gpt2" && pre !== "" && !PRE_TOKENIZER_NAMES.includes(pre)) return unknownPreTokenizer(pre);
-  const lists = model === "gpt2" ? ["tokenizer.ggml.tokens", "tokenizer.ggml.merges"] : ["tokenizer.ggml.tokens"];
-  return lists.map((key) => listRefusal(metadata, key)).find((refusal) => refusal !== undefined);
-}
-
-/** The words that reading the list would end with. */
-function listRefusal(metadata: Metadata, key: string): WorkbenchError | undefined {
   try {
-    metadata.strings(key);
+    const { tokens } = checkedTokens(name, metadata);
+    if (model === "llama") scoresOf(name, metadata, tokens.length);
+    if (model === "gpt2") mergesOf(name, metadata);
     return undefined;
   } catch (error) {
     if (error instanceof WorkbenchError) return error;
@@ -132,7 +129,7 @@ function sentencePiece({ name, metadata }: TokenizerSource): Rules {
     model: "spm",
     pre: "default",
     vocabulary,
-    encoder: new SentencePieceEncoder(vocabulary, metadata.optionalFloats("tokenizer.ggml.scores")),
+    encoder: new SentencePieceEncoder(vocabulary, scoresOf(name, metadata, vocabulary.size)),
     addBos: metadata.optionalBool("tokenizer.ggml.add_bos_token") ?? true,
     addEos: metadata.optionalBool("tokenizer.ggml.add_eos_token") ?? false,
     addSpacePrefix: metadata.optionalBool("tokenizer.ggml.add_space_prefix") ?? true,
@@ -148,7 +145,7 @@ function bytePairs({ name, metadata }: TokenizerSource): Rules {
     model: "bpe",
     pre: pre.name,
     vocabulary,
-    encoder: new BytePairEncoder(vocabulary, metadata.strings("tokenizer.ggml.merges"), pre),
+    encoder: new BytePairEncoder(vocabulary, mergesOf(name, metadata), pre),
     addBos: metadata.optionalBool("tokenizer.ggml.add_bos_token") ?? pre.addBos,
     addEos: metadata.optionalBool("tokenizer.ggml.add_eos_token") ?? false,
     addSpacePrefix: metadata.optionalBool("tokenizer.ggml.add_space_prefix") ?? false,
@@ -157,6 +154,12 @@ function bytePairs({ name, metadata }: TokenizerSource): Rules {
         ? ["The file does not name its pre-tokenizer; text is split by the default rules, which may be the wrong ones."]
         : [],
   };
+}
+
+function mergesOf(file: string, metadata: Metadata): StringTable {
+  const merges = metadata.strings("tokenizer.ggml.merges");
+  atMost(file, "merges", merges.length, MOST_MERGES);
+  return merges;
 }
 
 function build(source: TokenizerSource, rules: Rules): Tokenizer {

@@ -23,6 +23,11 @@ export interface SpecialIds {
 
 const encoder = new TextEncoder();
 
+/** Real vocabularies end far below: the largest known has 262 144 tokens, 514 906 merges and some KB of special texts. */
+const MOST_TOKENS = 1 << 20;
+export const MOST_MERGES = 1 << 21;
+const MOST_SPECIAL_BYTES = 1 << 20;
+
 /** Texts that end a turn wherever they are a token. */
 const ENDING_TEXTS = [
   "<|eot_id|>",
@@ -102,10 +107,10 @@ export class Vocabulary {
 
   constructor(file: string, metadata: Metadata, defaults: SpecialIds) {
     this.file = file;
-    this.tokens = metadata.strings("tokenizer.ggml.tokens");
-    if (this.tokens.length === 0) throw tokenizerError(file, "the vocabulary is empty");
-    this.index = new StringIndex(this.tokens, "last");
-    this.#kinds = readKinds(file, metadata, this.tokens.length);
+    const { tokens, kinds } = checkedTokens(file, metadata);
+    this.tokens = tokens;
+    this.index = new StringIndex(tokens, "last");
+    this.#kinds = kinds;
     const known = (key: string, fallback: number | undefined): number | undefined => {
       const id = metadata.optionalCount(`tokenizer.ggml.${key}_token_id`);
       if (id !== undefined && id < this.size) return id;
@@ -131,7 +136,7 @@ export class Vocabulary {
   specialTokens(): number[] {
     const ids: number[] = [];
     this.#kinds.forEach((kind, id) => {
-      if (kind === UNKNOWN || kind === CONTROL || kind === USER) ids.push(id);
+      if (isSpecial(kind)) ids.push(id);
     });
     return ids;
   }
@@ -187,6 +192,30 @@ export class Vocabulary {
     }
     return endings;
   }
+}
+
+const isSpecial = (kind: number | undefined): boolean => kind === UNKNOWN || kind === CONTROL || kind === USER;
+
+/** The tokens of a file and their kinds, refused where a tokenizer cannot be made of them or would cost too much. */
+export function checkedTokens(
+  file: string,
+  metadata: Metadata,
+): { readonly tokens: StringTable; readonly kinds: Uint8Array } {
+  const tokens = metadata.strings("tokenizer.ggml.tokens");
+  if (tokens.length === 0) throw tokenizerError(file, "the vocabulary is empty");
+  atMost(file, "tokens", tokens.length, MOST_TOKENS);
+  const kinds = readKinds(file, metadata, tokens.length);
+  let bytes = 0;
+  for (let id = 0; id < kinds.length; id++) if (isSpecial(kinds[id])) bytes += tokens.endOf(id) - tokens.startOf(id);
+  atMost(file, "bytes of special tokens", bytes, MOST_SPECIAL_BYTES);
+  return { tokens, kinds };
+}
+
+export function atMost(file: string, what: string, count: number, most: number): void {
+  if (count > most)
+    throw new WorkbenchError("INPUT_LIMIT", `[${file}] tokenizer: got ${count} ${what}, expected at most ${most}`, {
+      hint: "No known model has this many; the file is probably damaged. It can still be inspected and exported.",
+    });
 }
 
 function readKinds(file: string, metadata: Metadata, size: number): Uint8Array {

@@ -3,8 +3,9 @@ import type { TemplateView } from "../../contract/views/run.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import { requireArchitecture } from "../../models/architecture.ts";
 import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
-import { chatSupport, encodeRendered } from "../../chatTemplate/chatTemplate.ts";
+import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import type { OpenModel } from "../models/openModel.ts";
+import { inSlices } from "../models/works.ts";
 
 export type Prompt =
   | { readonly kind: "chat"; readonly messages: readonly ChatMessage[] }
@@ -18,8 +19,10 @@ export interface PromptTokens {
 const supportOf = (model: OpenModel): ChatSupport =>
   model.cached("chat support", () => chatSupport(model.requireFile("chat"), model.tokenizer));
 
-export function promptOf(model: OpenModel, prompt: Prompt): PromptTokens {
-  if (prompt.kind === "completion") return { text: prompt.text, ids: model.tokenizer.encode(prompt.text) };
+/** Made in slices: the text may be long, and the vocabulary comes from a stranger's file. */
+export async function promptOf(model: OpenModel, prompt: Prompt, signal: AbortSignal): Promise<PromptTokens> {
+  if (prompt.kind === "completion")
+    return { text: prompt.text, ids: await inSlices(model.tokenizer.encodeSteps(prompt.text), signal) };
   const support = supportOf(model);
   if (support.kind === "none") {
     // What cannot run at all has no use for a completion either.
@@ -27,7 +30,7 @@ export function promptOf(model: OpenModel, prompt: Prompt): PromptTokens {
     throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
   }
   const text = support.template.render(prompt.messages);
-  return { text, ids: encodeRendered(model.tokenizer, text) };
+  return { text, ids: await inSlices(encodeRenderedSteps(model.tokenizer, text), signal) };
 }
 
 export function templateView(model: OpenModel, messages: readonly ChatMessage[] | null): TemplateView {

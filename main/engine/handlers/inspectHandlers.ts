@@ -16,6 +16,7 @@ import type { Recents } from "../../node/files/recents.ts";
 import type { Uploads } from "../../node/files/uploads.ts";
 import { demoOverview } from "../views/demoView.ts";
 import { metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
+import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
 import { weightErrorsOf } from "../models/weightErrors.ts";
 import { profileChoices } from "../views/profileView.ts";
@@ -135,13 +136,21 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
     machine,
     profiles: profileChoices(file, target),
     canGraph,
-    canRun: cannotRun ?? runRefusal(devices, device, parameters) ?? CAN,
+    canRun: cannotRun ?? textAbility(file) ?? runRefusal(devices, device, parameters) ?? CAN,
     canMeasure: cannotRun ?? missing ?? CAN,
     reference: cannotRun === undefined ? noticeOf(devices.running(device), parameters) : null,
     canExport: canGraph.ok
       ? (typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN)
       : canGraph,
   });
+}
+
+/** A run reads and writes text: a tokenizer that is refused says so here, not at the first chat. */
+function textAbility(file: GgufFile): Ability | undefined {
+  const refusal = tokenizerRefusal(file);
+  if (refusal === undefined) return undefined;
+  const { code, message, hint } = toWireError(refusal);
+  return cannot(code, plainSentence(message), hint ?? null);
 }
 
 /** Whether this file has a graph: a known architecture whose tensors have types the graph can use. */

@@ -48,7 +48,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
     const job = parts.jobs.start("run", model.description.title);
     try {
       yield phaseItem("prepare", "Preparing the model", started);
-      const prompt = promptOf(model, input.prompt);
+      const prompt = await promptOf(model, input.prompt, signal);
       const lease = yield* leaseInPhases(parts.decoders, model, { ...input, standIn: true, signal });
       try {
         const { ids } = prompt;

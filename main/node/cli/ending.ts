@@ -5,7 +5,7 @@ import type { ErrorCode } from "../../diagnostics/codes.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { readSettings } from "../settings.ts";
-import { errorText, exitCode, harmless, INTERRUPTED, isMisuse } from "./output.ts";
+import { errorText, exitCode, harmless, jsonText, INTERRUPTED, isMisuse } from "./output.ts";
 
 const stopped = new AbortController();
 
@@ -87,7 +87,7 @@ export function fail(error: unknown, command: string, json: boolean): void {
   const wire = withHint(toWireError(error), command);
   process.exitCode = endingCode(exitCode(wire));
   if (wire.code === "CANCELLED" && hasReaderLeft()) return;
-  if (json) process.stdout.write(`${JSON.stringify({ error: wire }, null, 2)}\n`);
+  if (json) process.stdout.write(`${jsonText({ error: wire }, process.stdout)}\n`);
   const said = errorText(wire);
   process.stderr.write(`${process.stderr.isTTY ? harmless(said) : said}\n`);
   if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && wantsStack())

@@ -52,6 +52,19 @@ describe("output", () => {
     expect(aside.text()).toBe("a␛[31mred\ufffd1m␡␍\tb\n\n");
   });
 
+  it("shows a terminal no marks that turn the order of a text, and a pipe all of them", () => {
+    const name = "model\u202egguf.exe\u2066\u200f\u061c";
+    const [pipe, terminal, json] = [sink(), sink(), sink()];
+    createOutput(false, pipe.stream, sink().stream).line(name);
+    expect(pipe.text()).toBe(`${name}\n`);
+    createOutput(false, Object.assign(terminal.stream, { isTTY: true, columns: 80 }), sink().stream).line(name);
+    expect(terminal.text()).toBe("model\ufffdgguf.exe\ufffd\ufffd\ufffd\n");
+    createOutput(true, Object.assign(json.stream, { isTTY: true }), sink().stream).value({ name: `${name}\u009b` });
+    expect(json.text()).toContain("model\\u202egguf.exe\\u2066");
+    expect(json.text()).not.toMatch(/[\u0080-\u009f\u202e\u2066]/u);
+    expect(JSON.parse(json.text())).toEqual({ name: `${name}\u009b` });
+  });
+
   it("fits tables to a terminal, says so, and gives pipes all of them", () => {
     const rows = [["add", "x".repeat(200)]];
     const [pipe, terminal, err] = [sink(), sink(), sink()];

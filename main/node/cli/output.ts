@@ -28,15 +28,25 @@ export interface Output {
 type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 /**
- * Texts of a file or a model may hold control characters: a terminal would obey them, so it is shown their pictures (␛). Through a pipe
- * every byte goes as it is.
+ * Texts of a file or a model may hold control characters and marks of writing direction. A terminal would obey them,
+ * so it is shown pictures of the former (␛) and � for the latter. Through a pipe every byte goes as it is.
  */
 export const harmless = (text: string): string =>
-  text.replace(/\p{Cc}/gu, (c) => {
+  text.replace(CONTROLS, (c) => {
     const code = c.charCodeAt(0);
     if (c === "\n" || c === "\t") return c;
     return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "\u2421" : "\ufffd";
   });
+
+/** Control characters, and what turns the order of the text that follows. */
+const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+/** As JSON; for a terminal, what it would obey is written as an escape, which means the same to a program. */
+export function jsonText(value: unknown, stream: Stream): string {
+  const text = JSON.stringify(value, plainArrays, 2);
+  if (stream.isTTY !== true) return text;
+  return text.replace(CONTROLS, (c) => (c === "\n" ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`));
+}
 
 /** Characters in a line of a terminal; a terminal that does not know its width says nought. */
 const columnsOf = (stream: Stream): number =>
@@ -74,7 +84,7 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
     },
     value(value) {
       endProgress();
-      if (json) out.write(`${JSON.stringify(value, plainArrays, 2)}\n`);
+      if (json) out.write(`${jsonText(value, out)}\n`);
     },
     progress(text, step = text) {
       if (json) return;

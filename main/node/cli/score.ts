@@ -2,6 +2,7 @@
 import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { OpenModel } from "../../engine/models/openModel.ts";
+import { inSlices } from "../../engine/models/works.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
 import { noteReference } from "./output.ts";
@@ -37,7 +38,7 @@ export async function tokenize(command: Command, choice: ModelChoice, options: T
   oneOf("the text", { "--text": options.text, "--text-file": options.textFile });
   const text = await textOf(options, command.signal);
   const { tokenizer } = await opened(command, choice);
-  const tokens = [...tokenizer.encode(text, { addSpecial: options.special })];
+  const tokens = [...(await inSlices(tokenizer.encodeSteps(text, { addSpecial: options.special }), command.signal))];
   const pieces = tokens.map((id) => textOrBytes(tokenizer.pieceBytes(id, true)));
   command.output.value({ tokens, pieces });
   command.output.table(
@@ -71,9 +72,12 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
   const tokens =
     options.ids === undefined
       ? [
-          ...model.tokenizer.encode(await textOf(options, signal, "--text, --text-file or --ids"), {
-            addSpecial: options.special,
-          }),
+          ...(await inSlices(
+            model.tokenizer.encodeSteps(await textOf(options, signal, "--text, --text-file or --ids"), {
+              addSpecial: options.special,
+            }),
+            signal,
+          )),
         ]
       : parseIds(options.ids);
   if (tokens.length < 2)
