@@ -11,7 +11,7 @@ import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { routedStage } from "../../contract/views/graph.ts";
 import type { MlxOpRow, MlxRoute, MlxState, MlxWeightRow } from "../../contract/views/mlx.ts";
 import { MLX_STATES } from "../../contract/views/mlx.ts";
-import { f16ToF32, f32ToF16 } from "../../formats/quant/half.ts";
+import { f16ToF32, f32ToF16 } from "../../quant/half.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";

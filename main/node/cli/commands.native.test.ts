@@ -724,6 +724,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["tokenize FILE --text abc --text-file DIR/text.txt", 2, /the text: got --text and --text-file, expected one/],
   ["profile FILE --trace DIR/none/x.json", 2, /--trace: the folder \S+none does not exist/],
   ["profile FILE --trace DIR", 2, /--trace: got the folder/],
+  ["profile FILE --trace FILE", 2, /--trace: \S+ exists and is no trace/],
   ["serve DIR/missing.gguf", 1, /\[missing\.gguf\] cannot open the file: there is no such file/],
   ["serve DIR", 1, /got a folder, expected a file/],
   ["serve --port 70000", 2, /--port: got 70000, expected a whole number from 0 to 65535/],

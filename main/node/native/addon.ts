@@ -12,10 +12,10 @@ import type { Started } from "./nativeHandles.ts";
 import type { CpuWeights } from "../settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
-/** The number in native/src/binding/addon.cpp. */
+/** The number in native/src/cpu/binding/addon.cpp. */
 const ABI = 5;
 
-/** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
+/** What native/src/cpu/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
   readonly abi: number;
   readonly hugePages: boolean;

@@ -43,8 +43,7 @@ void unary(Unary op, const float* x, float* y, size_t n) {
   switch (op) {
     case Unary::neg: return map_scalar(x, y, n, [](float v) { return -v; });
     case Unary::abs: return map(x, y, n, [](F v) { return fabs(v); });
-    case Unary::sign:
-      return map_scalar(x, y, n, [](float v) { return v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : v; });
+    case Unary::sign: return map_scalar(x, y, n, [](float v) { return v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : v; });
     case Unary::square: return map(x, y, n, [](F v) { return v * v; });
     case Unary::sqrt: return map(x, y, n, [](F v) { return fsqrt(v); });
     case Unary::rsqrt: return map(x, y, n, [](F v) { return fset(1.0f) / fsqrt(v); });

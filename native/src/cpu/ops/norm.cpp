@@ -62,7 +62,8 @@ class RmsNorm final : public RowNorm {
   void run(size_t, size_t item, Thread&) override {
     if (wide_) return rows_in_double(item, false);
     const size_t n = in(0).last();
-    c.kernels.rms_norm(in(0).f32(), n, data(1), eps_, out().f32(), n, item * grain_, std::min(in(0).rows(), (item + 1) * grain_), n);
+    c.kernels.rms_norm(in(0).f32(), n, data(1), eps_, out().f32(), n, item * grain_,
+                       std::min(in(0).rows(), (item + 1) * grain_), n);
   }
 };
 
@@ -114,7 +115,8 @@ class GroupNorm final : public Op {
       const size_t channel = item % groups_ * width + w;
       const double weight = maybe(1) == nullptr ? 1 : in(1).f32()[channel];
       const double bias = maybe(2) == nullptr ? 0 : in(2).f32()[channel];
-      for (size_t i = w * plane_; i < (w + 1) * plane_; i++) y[i] = static_cast<float>((x[i] - mean) * scale * weight + bias);
+      for (size_t i = w * plane_; i < (w + 1) * plane_; i++)
+        y[i] = static_cast<float>((x[i] - mean) * scale * weight + bias);
     }
   }
 

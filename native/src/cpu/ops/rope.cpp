@@ -26,7 +26,8 @@ class Rope final : public AttentionBase {
   void run(size_t, size_t item, Thread&) override {
     const size_t t0 = item * grain_;
     const size_t t1 = std::min(in(0).shape[0], t0 + grain_);
-    if (in(0).data != out().data) std::memcpy(out().f32() + t0 * row_, in(0).f32() + t0 * row_, (t1 - t0) * row_ * sizeof(float));
+    if (in(0).data != out().data)
+      std::memcpy(out().f32() + t0 * row_, in(0).f32() + t0 * row_, (t1 - t0) * row_ * sizeof(float));
     rotate(rotary_, out().f32(), row_, in(0).shape[2], in(0).shape[1], in(0).shape[2], t0, t1);
   }
 
@@ -49,10 +50,12 @@ class RopeTables final : public Op {
     magnitude_ = c.params.number("magnitude", 1);
     as_ggml_ = follows_ggml();
     if (!as_ggml_) return;
-    ratio_ = std::pow(static_cast<float>(c.params.number("base", 1)), -2.0F / static_cast<float>(2 * frequencies_.size()));
+    ratio_ =
+        std::pow(static_cast<float>(c.params.number("base", 1)), -2.0F / static_cast<float>(2 * frequencies_.size()));
     stretch_ = static_cast<float>(c.params.number("stretch", 1));
     kept_ = c.params.numbers("kept");
-    if (!kept_.empty() && kept_.size() != frequencies_.size()) reject(Code::ir_structure, "kept: got %zu numbers, expected %zu", kept_.size(), frequencies_.size());
+    if (!kept_.empty() && kept_.size() != frequencies_.size())
+      reject(Code::ir_structure, "kept: got %zu numbers, expected %zu", kept_.size(), frequencies_.size());
   }
   void bind() override {
     const size_t cells = in(0).count * frequencies_.size();
@@ -114,7 +117,8 @@ class KvAppend final : public AttentionBase {
     expect_type(c.out[0], in(0).dtype, "result");
   }
   void bind() override {
-    expect(in(0).rank == 3 && in(1).rank == 3 && in(2).count == 1, "operands are not [heads, capacity, dim], [tokens, heads, dim] and a scalar");
+    expect(in(0).rank == 3 && in(1).rank == 3 && in(2).count == 1,
+           "operands are not [heads, capacity, dim], [tokens, heads, dim] and a scalar");
     expect(in(1).shape[1] == in(0).shape[0] && in(1).shape[2] == in(0).shape[2], "the new rows do not fit the cache");
     expect(out().bytes == in(0).bytes, "the result has another size");
     in_place_ = in(0).data == out().data;
@@ -135,8 +139,10 @@ class KvAppend final : public AttentionBase {
     for (size_t h = 0; h < heads; h++) {
       const size_t to = (h * in(0).shape[1] + static_cast<size_t>(past) + item) * dim;
       const size_t from = (item * heads + h) * dim;
-      if (alike_) std::memcpy(out().data + to * width, in(1).data + from * width, dim * width);
-      else store(out(), to, in(1).f32() + from, dim);
+      if (alike_)
+        std::memcpy(out().data + to * width, in(1).data + from * width, dim * width);
+      else
+        store(out(), to, in(1).f32() + from, dim);
     }
   }
   size_t traffic() const override { return in(1).bytes * 2; }

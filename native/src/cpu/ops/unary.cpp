@@ -20,19 +20,27 @@ class Elementwise : public Op {
 struct NoWhole {};
 struct Negate {
   template <class T>
-  static T of(T x) { return Sub::of(T{0}, x); }
+  static T of(T x) {
+    return Sub::of(T{0}, x);
+  }
 };
 struct Absolute {
   template <class T>
-  static T of(T x) { return x < 0 ? Negate::of(x) : x; }
+  static T of(T x) {
+    return x < 0 ? Negate::of(x) : x;
+  }
 };
 struct Sign {
   template <class T>
-  static T of(T x) { return static_cast<T>(static_cast<int>(x > 0) - static_cast<int>(x < 0)); }
+  static T of(T x) {
+    return static_cast<T>(static_cast<int>(x > 0) - static_cast<int>(x < 0));
+  }
 };
 struct Square {
   template <class T>
-  static T of(T x) { return Mul::of(x, x); }
+  static T of(T x) {
+    return Mul::of(x, x);
+  }
 };
 
 template <Unary kKind, double (*kDouble)(double), class Whole = NoWhole>
@@ -43,14 +51,16 @@ class Vector final : public Elementwise {
   explicit Vector(const OpContext& context) : Elementwise(context) {
     const DType type = out().dtype;
     if (!is_number(type) || (!kTakesWhole && type != DType::f32 && type != DType::f64))
-      reject(Code::ir_type, "element type: got %s, expected %s", dtype_name(type), kTakesWhole ? "a number" : "f32 or f64");
+      reject(Code::ir_type, "element type: got %s, expected %s", dtype_name(type),
+             kTakesWhole ? "a number" : "f32 or f64");
     expect_type(c.in[0], type, "operand");
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t n = std::min(kGrain, out().count - begin);
     if (out().dtype == DType::f32) return c.kernels.unary(kKind, in(0).f32() + begin, out().f32() + begin, n);
-    with_number(out().dtype, [&]<class T>(T) { each(in(0).template as<T>() + begin, out().template as<T>() + begin, n); });
+    with_number(out().dtype,
+                [&]<class T>(T) { each(in(0).template as<T>() + begin, out().template as<T>() + begin, n); });
   }
 
  private:
