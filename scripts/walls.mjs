@@ -16,6 +16,8 @@ const graphLayers = [...core, "main/ops", "main/passes", "main/autodiff"];
 const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
 const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
+/** The layout of linear_block's operands: fusions of the CPU write it, the op reads it. */
+const blockOperands = "main/backends/cpu/linearBlockOperands.ts";
 const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
 const compilerLayers = [...belowBackends, ...everyBackend];
 const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate", "main/runtime"];
@@ -32,7 +34,7 @@ export const walls = [
   { folder: "main/diagnostics", may: [] },
   { folder: "main/quant", may: [] },
   { folder: "main/ir", may: [...base, "main/quant"] },
-  { folder: "main/ops", may: [...core, ...backendRules], types: everyBackend },
+  { folder: "main/ops", may: [...core, ...backendRules, blockOperands], types: everyBackend },
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },

@@ -153,6 +153,7 @@ const ORACLES: { readonly [N in OpName]: Oracle } = {
     "K, V = append(x5, go(norm(x1, 9)), int(x7)), append(x6, x2, int(x7))",
     `
 def attend(q, k, v, past):
+    k, v = k.astype(float), v.astype(float)
     y = np.zeros((q.shape[0], q.shape[1], v.shape[2]))
     for t, h in np.ndindex(q.shape[:2]):
         first = max(0, past + t - a["window"]) if "window" in a else 0

@@ -1,6 +1,6 @@
 import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
-import type { LinearBlock, LinearBlockAttrs } from "../../backends/cpu/rules.ts";
-import { linearBlockOperands, openLinearBlock } from "../../backends/cpu/rules.ts";
+import type { LinearBlock, LinearBlockAttrs } from "../../backends/cpu/linearBlockOperands.ts";
+import { linearBlockOperands, openLinearBlock } from "../../backends/cpu/linearBlockOperands.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";

@@ -16,8 +16,8 @@ import type { Fusion } from "../../../ir/fusion.ts";
 import type { Pattern } from "../../../ir/pass.ts";
 import type { Replacement } from "../../../ir/rewrite.ts";
 import { sameShape, sameType } from "../../../ir/type.ts";
-import type { LinearBlock } from "../rules.ts";
-import { closeLinearBlock, openLinearBlock } from "../rules.ts";
+import type { LinearBlock } from "../linearBlockOperands.ts";
+import { closeLinearBlock, openLinearBlock } from "../linearBlockOperands.ts";
 
 type Block = LinearBlock<Value>;
 

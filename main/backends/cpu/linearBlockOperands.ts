@@ -1,7 +1,4 @@
-/**
- * How the CPU backend's own ops lay out their operands. The fusions write the layout, the op files read it:
- * it is told here once.
- */
+/** How the operands of `linear_block` are laid out: the fusions of the CPU write it, the op reads it. */
 import { invariant } from "../../diagnostics/errors.ts";
 import type { AttrRecord } from "../../ir/attributes.ts";
 
