@@ -76,9 +76,9 @@ describe("the fastest device", () => {
         expect(row.seconds!.value).toBeCloseTo(row.promptSeconds!.value + row.generateSeconds!.value, 12);
         expect(row.seconds!.truth).toBe("predicted");
         expect(row.arithmetic.map(({ label }) => label)).toEqual([
-          "reading 200 tokens",
+          "prefill of 200 tokens",
           "one token",
-          "writing 50 tokens",
+          "decode of 50 tokens",
         ]);
         expect(row.arithmetic[2]!.value).toMatch(/^50 × .+ = .+ m?s$/);
       }
@@ -134,7 +134,7 @@ describe("the route on MLX", () => {
       const prefill = await harness.client.call("route.mlx", { model, phase: "prefill", context: 256 });
       expect(decode).toMatchObject({ available: true, whyNoTime: null, seconds: { truth: "predicted" } });
       expect(decode.arithmetic).toHaveLength(1);
-      expect(prefill.arithmetic[0]!.label).toBe("reading 64 tokens");
+      expect(prefill.arithmetic[0]!.label).toBe("prefill of 64 tokens");
       const hybrid = await harness.client.call("route.mlx", { model: demo, phase: "decode", context: 256 });
       expect(hybrid.seconds).toBeNull();
       expect(hybrid.whyNoTime).toMatch(/^No time/);

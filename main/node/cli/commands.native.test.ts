@@ -841,7 +841,7 @@ const stoppedAnswer = answer.extend({ reason: z.literal("cancelled") });
 
 /** Interrupted once the pattern shows, or after a while where --json keeps a command silent until its end. */
 const INTERRUPTIONS: readonly { readonly line: string; readonly when: RegExp | number; readonly json?: z.ZodType }[] = [
-  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0", when: /\n.*Reading the prompt/ },
+  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0", when: /\n.*Prefill/ },
   { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0 --json", when: 1000, json: stoppedAnswer },
   {
     line: "chat SLOW -m the -m again -n 4000 --context 4096 --temperature 0 --json",
@@ -890,7 +890,7 @@ describe("^C", () => {
       home,
       input: "the\nthing",
     });
-    await running.shows(/Reading the prompt/);
+    await running.shows(/Prefill/);
     const { code, after } = await running.interrupt();
     expect(code).toBe(INTERRUPTED);
     expect(after).toBeLessThan(PROMPTLY);
@@ -1054,7 +1054,7 @@ describe.skipIf(!existsSync("/usr/bin/script"))("on a terminal (not without `scr
     for (let turn = 1; turn <= 12; turn++) {
       await shows(new RegExp(`(> [^]*){${turn}}`));
       type("the\r");
-      await shows(new RegExp(`(\\d prompt tokens[^]*){${turn - 1}}Reading the prompt[^]*`));
+      await shows(new RegExp(`(\\d prompt tokens[^]*){${turn - 1}}Prefill[^]*`));
       await wait(150);
       type("\x03");
       await shows(new RegExp(`(\\d prompt tokens[^]*){${turn}}`));

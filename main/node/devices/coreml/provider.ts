@@ -3,6 +3,7 @@
  * The system tells its own plan, and the parts of a cut graph run as one package.
  */
 import { cp } from "node:fs/promises";
+import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
@@ -14,7 +15,7 @@ import type { CoremlAccess } from "./device.ts";
 import { COREML, coremlMissing, coremlTruth, openRunner, prepareModel, unitsOf } from "./device.ts";
 import { hereOf } from "./here.ts";
 import { macFacts, macLines } from "./macFacts.ts";
-import { PACKAGE_TYPES, packageCache } from "./packageFacts.ts";
+import { packageCache } from "./packageFacts.ts";
 import { plannedRoute } from "./plannedRoute.ts";
 import { profileCoreml } from "./profile.ts";
 import { openCoremlSession } from "./session.ts";
@@ -77,7 +78,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
       graphs: "Core ML is not calibrated; Bench measures whole steps on it.",
       segments: true,
     },
-    weightTypes: PACKAGE_TYPES,
+    weightTypes: STORED_TYPES,
     instead: SIMULATOR,
     probe: () => probe(access),
     facts() {

@@ -9,6 +9,7 @@ import { bindingsOf } from "../../../backends/coreml/export.ts";
 import { openPackage } from "../../../backends/coreml/package.ts";
 import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
+import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
@@ -20,7 +21,7 @@ import { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
 import { packageSession } from "../../../runtime/packageSession.ts";
 import { packageReader } from "../../files/packageDirectory.ts";
-import { PACKAGE_TYPES, packageCache } from "./packageFacts.ts";
+import { packageCache } from "./packageFacts.ts";
 
 export const SIMULATOR = "coreml-sim";
 
@@ -60,7 +61,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
       graphs: "A simulator: its time says nothing of a device.",
       segments: true,
     },
-    weightTypes: PACKAGE_TYPES,
+    weightTypes: STORED_TYPES,
     probe: () => ({
       ok: true,
       sentence: "Reads the package back from disk and runs its program in TypeScript: for checking, not for speed.",
