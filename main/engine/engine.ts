@@ -44,6 +44,9 @@ import type { ModelStore } from "./models/modelStore.ts";
 import { createModelStore } from "./models/modelStore.ts";
 import { createOffers } from "../node/files/offers.ts";
 import { createRecents } from "../node/files/recents.ts";
+import { cacheHandlers } from "./handlers/cacheHandlers.ts";
+import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
+import { verifyHandler } from "../node/devices/coreml/verifyHandler.ts";
 import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { runHandler } from "./handlers/runHandlers.ts";
 import { createUploads } from "../node/files/uploads.ts";
@@ -222,6 +225,8 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       ...plannedHandler({ store, coreml, cpu }),
       ...deviceHandlers(compared),
       ...exporting.calls,
+      ...cacheHandlers({ plans, models: coreml.models }),
+      "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
     },
     streams: {
@@ -229,6 +234,8 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       ...measureHandlers({ store, decoders, cpu, mlx, coreml, initialTarget: initial, jobs, defaultThreads, roof }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
+      "score.run": scoreHandler({ store, decoders, jobs, defaultThreads }),
+      "doctor.verify": verifyHandler(coreml, jobs),
     },
   };
 

@@ -69,6 +69,18 @@ export const notice = z.object({
 });
 export type Notice = View<typeof notice>;
 
+/** What was removed from a folder. */
+const removed = z.object({ folder: z.string(), entries: z.number(), bytes: z.number() });
+export const clearedCache = z.object({
+  /** Compiled plans and calibrations; null: nothing is kept. */
+  plans: removed.nullable(),
+  coreml: removed,
+  /** Entries that are still there, of both; and those of Core ML that another process uses. */
+  left: z.number(),
+  inUse: z.number(),
+});
+export type ClearedCache = View<typeof clearedCache>;
+
 export const doctorReport = z.object({
   checks: z.array(
     z.object({

@@ -201,7 +201,14 @@ export const passView = z.object({
   misses: z.array(z.object({ where: z.string(), why: z.string(), node: z.number().nullable() })),
 });
 export type PassView = View<typeof passView>;
-export const passList = z.object({ model: modelId, phase, passes: z.array(passView), total: figure });
+export const passList = z.object({
+  model: modelId,
+  phase,
+  passes: z.array(passView),
+  /** How many of them, from the first, graphs for Core ML and MLX go through, too. */
+  shared: z.number(),
+  total: figure,
+});
 export type PassList = View<typeof passList>;
 
 /** Both texts of a pass; long unchanged stretches are left out unless `full` was asked for. */

@@ -54,7 +54,11 @@ export function calibrateHandler(parts: DeviceParts): EngineHandlers["streams"][
     const job = parts.jobs.start("calibrate", "this machine");
     try {
       yield phaseItem("calibrate", "Measuring what each device does: products, memory, attention", started);
-      await parts.calibration.measure(signal, asked.again);
+      const calibrations = await parts.calibration.measure(signal, asked.again);
+      const need = needOf(asked.model === null ? undefined : parts.store.get(asked.model), asked);
+      const known = calibrations.map(({ calibration }) => calibration);
+      const ranks = known.length === 0 ? [] : pickBestDevice(known, need);
+      yield { kind: "measured", calibrations, need, ranks };
       yield { kind: "done", advice: await advise(parts, asked) };
     } finally {
       job.end();

@@ -8,6 +8,7 @@ import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { opTable } from "../../ops/index.ts";
+import { pipelineFor } from "../../passes/pipeline.ts";
 import { figure } from "../measure/forecast.ts";
 import type { StagedGraph } from "../models/graphs.ts";
 import { passRecords, stagedGraph } from "../models/graphs.ts";
@@ -70,6 +71,7 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
         model,
         phase,
         passes: records.map(passView),
+        shared: pipelineFor("coreml").length,
         total: figure(total, "seconds", "measured", "this run of the pipeline, once"),
       };
     },

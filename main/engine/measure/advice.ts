@@ -13,6 +13,7 @@ import { cpuDevice } from "../../runtime/cpuDevice.ts";
 import type { Device } from "../../runtime/device.ts";
 import { mlxDevice } from "../../runtime/mlxDevice.ts";
 import type { MlxMode } from "../../backends/mlx/engine.ts";
+import type { KnownCalibration } from "../../node/cache/calibrations.ts";
 import { calibrations, keptCalibration } from "../../node/cache/calibrations.ts";
 import type { DiskStore } from "../../node/cache/diskStore.ts";
 import type { CpuAccess } from "../devices.ts";
@@ -25,8 +26,8 @@ import { modelShape } from "../views/overviewView.ts";
 export interface CalibrationAccess {
   /** What is known now, nothing measured. */
   readonly known: () => Promise<readonly Calibration[]>;
-  /** Measures what is not known; all of it, when that is asked for. */
-  readonly measure: (signal: AbortSignal, again: boolean) => Promise<void>;
+  /** Measures what is not known; all of it with `again`. */
+  readonly measure: (signal: AbortSignal, again: boolean) => Promise<readonly KnownCalibration[]>;
 }
 
 export interface CalibrationSettings {
@@ -69,9 +70,11 @@ export function calibrationAccess(settings: CalibrationSettings): CalibrationAcc
     known,
     measure: async (signal, again) => {
       const devices = calibratedDevices(settings);
-      if (!again && (await known()).length === devices.length) return;
+      const before = again ? [] : await known();
+      if (before.length === devices.length) return before.map((calibration) => ({ calibration, how: "kept" }));
       const made = await calibrations({ ...kept, devices, signal, again });
       own = made.map(({ calibration }) => calibration);
+      return made;
     },
   };
 }

@@ -3,7 +3,6 @@ import type { Input } from "../../contract/contract.ts";
 import type { Precision, Stage, TextPage } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { pipelineFor } from "../../passes/pipeline.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, wholeNumber } from "./client.ts";
 import { figureText } from "./output.ts";
@@ -84,9 +83,8 @@ export async function passes(command: Command, choice: ModelChoice, options: Pas
     { signal: command.signal },
   );
   command.output.value({ ...list, precision });
-  const shared = pipelineFor("coreml").length;
   command.output.line(
-    `The passes of the CPU engine. What is for Core ML or MLX goes through the first ${shared}, and is made legal then (rlx graph).`,
+    `The passes of the CPU engine. What is for Core ML or MLX goes through the first ${list.shared}, and is made legal then (rlx graph).`,
   );
   const rows = list.passes.map((pass) => [
     String(pass.index),

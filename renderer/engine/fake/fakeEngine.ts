@@ -308,6 +308,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         return {
           model,
           phase,
+          shared: passes.length,
           total: figure(0.041, "seconds", "measured"),
           passes: passes.map(([name, reason, changed, delta, hits], index) => {
             const nodesBefore = nodes;
@@ -463,6 +464,8 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         sentence: "1.19 × this file. Every weight stays packed.",
         can: { ok: true },
       }),
+      "cache.clear": () => ({ plans: null, coreml: { folder: "", entries: 0, bytes: 0 }, left: 0, inUse: 0 }),
+      "tokens.encode": ({ text }) => ({ tokens: Int32Array.from(text, (_, i) => i), pieces: [...text] }),
       ...calls,
     },
     streams: { ...fakeStreams, ...streams },
