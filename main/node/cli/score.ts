@@ -93,7 +93,7 @@ function printScore(
 ): number {
   const known = [...logprobs].slice(1);
   output.value({ tokens: [...tokens], logprobs: [null, ...known], perplexity, reference });
-  const pieceText = (piece: string | null | undefined): string => (piece == null ? "" : JSON.stringify(piece));
+  const pieceText = (piece: string | null | undefined): string => (piece === null || piece === undefined ? "" : JSON.stringify(piece));
   output.table(
     ["id", "piece", "log-probability"],
     Array.from(tokens, (id, i) => [String(id), pieceText(pieces[i]), i === 0 ? "" : (logprobs[i] ?? NaN).toFixed(5)]),

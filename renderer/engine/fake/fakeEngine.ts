@@ -465,7 +465,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         can: { ok: true },
       }),
       "cache.clear": () => ({ plans: null, coreml: { folder: "", entries: 0, bytes: 0 }, left: 0, inUse: 0 }),
-      "tokens.encode": ({ text }) => ({ tokens: Int32Array.from(text, (_, i) => i), pieces: [...text] }),
+      "tokens.encode": ({ text }) => ({ tokens: Int32Array.from(text, (_, i) => i), pieces: Array.from(text) }),
       ...calls,
     },
     streams: { ...fakeStreams, ...streams },
