@@ -51,7 +51,7 @@ for (const [theme, width, height] of LOOKS)
       await expect(truths.getByRole("button", { name: /Ask Core ML/ })).toHaveCount(0);
     }
     const mlx = card(page, "And on MLX instead?");
-    await mlx.getByRole("button", { name: "Look at it on MLX" }).click();
+    await mlx.getByRole("button", { name: "Show what MLX would do" }).click();
     await expect(mlx).toContainText(/\d+ native, .+ decomposed, none unsupported/);
     await expect(mlx).toContainText(/affine, 8 bits.*exact/s);
     await expect(mlx).toContainText(/No time: MLX (was not measured|is not here)/);

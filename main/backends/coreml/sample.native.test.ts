@@ -12,7 +12,7 @@ import { INPUTS, LOGITS } from "../../models/blocks.ts";
 import { loadAddon } from "../../node/native/addon.ts";
 import { openFileSource } from "../../node/files/fileByteSource.ts";
 import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
-import { openDecoder } from "../../runtime/decoderModel.ts";
+import { openDecoder } from "../../runtime/devices/cpu.ts";
 import { decoderExport, weightsOf } from "../../testing/decoderExport.ts";
 import { bindingsOf, exportPackage } from "./export.ts";
 import { openPackage } from "./package.ts";

@@ -88,7 +88,7 @@ const observedOn = (profile: ProfileView | null): boolean => profile?.device ===
 function observedSentence(profile: ProfileView | null): string {
   if (profile === null || !observedOn(profile))
     return "No recording on Core ML yet. Profile makes one: times of whole predictions are measured, those of operators shared out.";
-  return `Writing took ${seconds(profile.decode.seconds.value)} a token on Core ML. Core ML does not say where an operator ran: this is evidence for the whole, none for an op.`;
+  return `Decode took ${seconds(profile.decode.seconds.value)} a token on Core ML. Core ML does not say where an operator ran: this is evidence for the whole, none for an op.`;
 }
 
 /** Devices of one segment by the plan, most operators first. */
