@@ -42,7 +42,9 @@ import { measureHandlers } from "./handlers/measureHandlers.ts";
 import { mlxAccess } from "./mlxAccess.ts";
 import type { ModelStore } from "./models/modelStore.ts";
 import { createModelStore } from "./models/modelStore.ts";
-import { createOffers } from "../node/files/offers.ts";
+import { createOffers } from "./models/offers.ts";
+import { modelFiles } from "../node/files/modelFiles.ts";
+import { packageFiles } from "../node/files/packageFiles.ts";
 import { createRecents } from "../node/files/recents.ts";
 import { cacheHandlers } from "./handlers/cacheHandlers.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
@@ -51,7 +53,6 @@ import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { runHandler } from "./handlers/runHandlers.ts";
 import { createUploads } from "../node/files/uploads.ts";
 import { warmUp } from "./models/warmUp.ts";
-import { noteIn } from "../node/files/leftovers.ts";
 import { makeFolder } from "../node/files/makeFolder.ts";
 
 export interface Engine extends Connectable {
@@ -158,8 +159,8 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
   const coreml = coremlAccess(folder, settings.coremlAddon, flexibility, build);
   const recents = createRecents(folder);
   const uploads = createUploads();
-  const offers = createOffers();
-  const store = createModelStore({ offers, recents, uploads, watch });
+  const offers = createOffers(modelFiles);
+  const store = createModelStore({ files: modelFiles, offers, recents, uploads, watch });
   const defaultThreads = availableParallelism();
   const place = cacheFolder(settings);
   const plans = place === undefined ? undefined : diskStore(place);
@@ -201,7 +202,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     build,
   });
   const compared = { store, cpu, mlx, coreml, jobs, initialTarget: initial, calibration };
-  const exporting = exportHandlers({ store, cpu, jobs, flexibility, note: noteIn(folder) });
+  const exporting = exportHandlers({ store, cpu, jobs, flexibility, packages: packageFiles(folder) });
   const inspecting = inspectHandlers({
     store,
     recents,
@@ -272,7 +273,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     },
     async warmUp() {
       try {
-        await warmUp({ recents, uploads, target: initial }, warming.signal);
+        await warmUp({ files: modelFiles, recents, uploads, target: initial }, warming.signal);
       } catch (error) {
         if (!warming.signal.aborted) throw error;
       }

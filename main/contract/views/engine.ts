@@ -17,6 +17,8 @@ export const deviceInfo = z.object({
 });
 export type DeviceInfo = View<typeof deviceInfo>;
 
+/** The offer that is a graph and no model. */
+export const DEMO_OFFER = "demo-hybrid";
 /** What the first screen offers besides files. */
 export const offer = z.object({
   id: z.string(),

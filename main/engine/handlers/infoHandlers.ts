@@ -5,7 +5,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts";
 import type { Reading } from "../../contract/views/machine.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
-import { VERSION } from "../../node/version.ts";
+import { VERSION } from "../../contract/version.ts";
 import type { CpuAccess } from "../devices.ts";
 import { coremlSentence, deviceList, mlxSentence } from "../devices.ts";
 import type { CoremlAccess } from "../../node/devices/coreml/device.ts";
@@ -15,7 +15,7 @@ import type { Jobs } from "../jobs.ts";
 import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "../../node/machine/machineInfo.ts";
 import type { DiskStore } from "../../node/cache/diskStore.ts";
 import { machineState } from "../../node/machine/machineState.ts";
-import type { Offers } from "../../node/files/offers.ts";
+import type { Offers } from "../models/offers.ts";
 import { REFERENCE_SENTENCE } from "../models/reference.ts";
 
 export interface InfoParts {

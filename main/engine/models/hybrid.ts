@@ -24,7 +24,7 @@ import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
 import type { GraphSession } from "../../ir/session.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
-import { VERSION } from "../../node/version.ts";
+import { VERSION } from "../../contract/version.ts";
 import { nativeDequantize } from "./exporting.ts";
 
 export interface HybridRun {

@@ -14,7 +14,7 @@ import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { INPUTS, LOGITS } from "../../models/blocks.ts";
 import { DecoderSession } from "../../runtime/decoderSession.ts";
 import { packageSession } from "../../runtime/packageSession.ts";
-import { packageReader } from "../../node/files/packageDirectory.ts";
+import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import { exportModel } from "./exporting.ts";
 import type { OpenModel } from "./openModel.ts";
 
@@ -36,7 +36,7 @@ export async function openSimulated(
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     const path = join(folder, "model.mlpackage");
-    await exportModel(model, target, { path, engine, signal });
+    await exportModel(model, target, { directory: () => packageWriter(path), engine, signal });
     const reader = packageReader(path);
     try {
       const session = await sessionOf(reader);

@@ -5,11 +5,11 @@ import { createClient } from "../../contract/client.ts";
 import { createPortPair } from "../../contract/port.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import { DEMO_OFFER } from "../../contract/views/engine.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { createEngine } from "../../engine/engine.ts";
-import { DEMO } from "../files/offers.ts";
 import { readSettings } from "../settings.ts";
 import type { Output } from "./output.ts";
 
@@ -46,7 +46,7 @@ const OFFERS = [
   { option: "sample", flag: "--sample", id: "sample" },
   { option: "headerOnly", flag: "--header-only", id: "header-only-1b" },
   { option: "deep", flag: "--deep", id: "header-only-400" },
-  { option: "demo", flag: "--demo", id: DEMO },
+  { option: "demo", flag: "--demo", id: DEMO_OFFER },
 ] as const;
 
 /** Of several answers to one question, nobody could say which one counts. `given`: flags with what they were given. */

@@ -4,7 +4,7 @@
  */
 import { CommanderError, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {

@@ -13,7 +13,10 @@ import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
 import { createModelStore } from "../../../engine/models/modelStore.ts";
-import { createOffers, DEMO } from "../../files/offers.ts";
+import { createOffers } from "../../../engine/models/offers.ts";
+import { DEMO_OFFER as DEMO } from "../../../contract/views/engine.ts";
+import { modelFiles } from "../../../node/files/modelFiles.ts";
+import { packageWriter } from "../../files/packageDirectory.ts";
 import { createRecents } from "../../files/recents.ts";
 import { createUploads } from "../../files/uploads.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
@@ -35,7 +38,12 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
   const folder = mkdtempSync(join(tmpdir(), "rlx-coreml-device-"));
   const access = coremlAccess(folder, doubleModule());
   const uploads = createUploads();
-  const store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
+  const store = createModelStore({
+    files: modelFiles,
+    offers: createOffers(modelFiles),
+    recents: createRecents(folder),
+    uploads,
+  });
   const engine = loadAddon();
   const signal = new AbortController().signal;
   afterAll(async () => {
@@ -71,7 +79,8 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
         const request = {
           units: unitsOf(target),
           facts: [file.identity, JSON.stringify(target)],
-          write: async (path: string) => void (await exportModel(model, target, { path, engine, signal })),
+          write: async (path: string) =>
+            void (await exportModel(model, target, { directory: () => packageWriter(path), engine, signal })),
           onProgress: ({ stage }: TrialProgress) => void stages.add(stage),
         };
         const compiled = await prepareModel(access, request);
