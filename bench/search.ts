@@ -11,7 +11,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { buildSync } from "esbuild";
-import { createEngine } from "../main/engine/engine.ts";
+import { createClient } from "../main/contract/client.ts";
+import { contract } from "../main/contract/contract.ts";
+import { createPortPair } from "../main/contract/port.ts";
+import { nodeEngine } from "../main/node/nodeEngine.ts";
 import { readSettings } from "../main/node/settings.ts";
 import { median, quantile } from "../main/runtime/statistics.ts";
 import { root } from "./support/page.ts";
@@ -76,13 +79,14 @@ interface Prepared {
 /** The graph with the route that the window has beside it when somebody searches. */
 async function prepare(bundle: string, home: string): Promise<Prepared> {
   const { createGraphModel, parseQuery, searchNodes } = (await import(pathToFileURL(bundle).href)) as Searching;
-  const engine = createEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });
-  const { signal } = new AbortController();
-  const { calls } = engine.handlers;
-  const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, { signal });
+  const engine = nodeEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });
+  const [near, far] = createPortPair();
+  engine.connect(far);
+  const client = createClient(contract, near);
+  const { model, target } = await client.call("model.open", { source: { kind: "offer", id: "header-only-400" } });
   const key = { model, stage: { kind: "legal", target }, phase: "decode", precision: "f32" } as const;
-  const view = await calls["graph.get"](key, { signal });
-  const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, { signal });
+  const view = await client.call("graph.get", key);
+  const { nodes: columns } = await client.call("route.get", { model, target, phase: "decode" });
   await engine.dispose();
   const shown = createGraphModel(view);
   return {

@@ -1,8 +1,4 @@
 /** The engine: everything the contract offers, over one set of models, jobs and devices. Each connection is served the same. */
-import { access, constants } from "node:fs/promises";
-import { availableParallelism, homedir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import type { EngineHandlers } from "../contract/contract.ts";
 import { contract } from "../contract/contract.ts";
 import type { Contract } from "../contract/contract.ts";
@@ -10,171 +6,96 @@ import type { Port } from "../contract/port.ts";
 import type { Serving } from "../contract/serve.ts";
 import { serve } from "../contract/serve.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
-import { compile } from "../compiler/compile.ts";
-import { formatReport } from "../compiler/legalise.ts";
 import type { CompileWatch } from "../compiler/prepare.ts";
-import type { Graph } from "../ir/graph.ts";
-import { addonAbsent, loadAddon } from "../node/native/addon.ts";
-import { BUILD_HASH } from "../node/buildHash.ts";
-import type { DiskStore } from "../node/cache/diskStore.ts";
-import { cacheFolder, diskStore } from "../node/cache/diskStore.ts";
-import type { PlanCache } from "../node/cache/planCache.ts";
-import type { CoremlUnits, Settings } from "../node/settings.ts";
-import { shapeFlexibility } from "../node/settings.ts";
+import type { CpuAccess } from "../runtime/devices/cpu.ts";
+import type { MlxAccess } from "../runtime/devices/mlx.ts";
+import { deviceRegistry } from "../runtime/devices/registry.ts";
+import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
+import type { EngineDevice } from "./devices.ts";
 import { calibrationAccess } from "./measure/advice.ts";
 import { templateView } from "./handlers/chats.ts";
 import type { Connectable } from "./connection.ts";
-import type { Decoders } from "./models/decoders.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
-import { cpuAccess } from "./devices.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
 import { graphHandlers } from "./handlers/graphHandlers.ts";
 import { hybridHandlers } from "./handlers/hybridHandlers.ts";
-import type { CoremlAccess } from "../node/devices/coreml/device.ts";
-import { coremlAccess } from "../node/devices/coreml/device.ts";
-import { hereOf } from "../node/devices/coreml/here.ts";
-import { plannedHandler } from "../node/devices/coreml/plannedHandler.ts";
 import { infoHandlers, statusOf } from "./handlers/infoHandlers.ts";
 import { inspectHandlers } from "./handlers/inspectHandlers.ts";
 import { createJobs } from "./jobs.ts";
 import { measureHandlers } from "./handlers/measureHandlers.ts";
-import { mlxAccess } from "./mlxAccess.ts";
-import type { ModelStore } from "./models/modelStore.ts";
 import { createModelStore } from "./models/modelStore.ts";
 import { createOffers } from "./models/offers.ts";
-import { modelFiles } from "../node/files/modelFiles.ts";
-import { packageFiles } from "../node/files/packageFiles.ts";
-import { createRecents } from "../node/files/recents.ts";
 import { cacheHandlers } from "./handlers/cacheHandlers.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
-import { verifyHandler } from "../node/devices/coreml/verifyHandler.ts";
+import { verifyHandler } from "./handlers/verifyHandler.ts";
+import type { EngineServices } from "./services.ts";
 import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { runHandler } from "./handlers/runHandlers.ts";
-import { createUploads } from "../node/files/uploads.ts";
 import { warmUp } from "./models/warmUp.ts";
-import { makeFolder } from "../node/files/makeFolder.ts";
 
 export interface Engine extends Connectable {
-  readonly handlers: EngineHandlers;
-  readonly store: ModelStore;
-  readonly decoders: Decoders;
-  /** The compile cache; undefined when it is switched off. */
-  readonly plans: DiskStore | undefined;
-  readonly coreml: CoremlAccess;
   /** For a process that waits for its first model: see `warmUp`. */
   warmUp(): Promise<void>;
   /** Cancels all work, waits for it to tidy up, and removes what was sent here. */
   dispose(): Promise<void>;
 }
 
-export interface EngineOptions {
-  readonly settings: Settings;
-  /** Hash of the sources, for the keys of the compile cache; the bundler's, unless a test gives one. */
-  readonly build?: string;
+/** What the engine gets from where it is hosted. */
+export interface EngineParts {
+  /** Files, the machine, what is kept: see main/node/nodeEngine.ts. */
+  readonly services: EngineServices;
+  /** The devices, the default one first. */
+  readonly devices: readonly EngineDevice[];
+  /** The CPU engine as a tool: it unpacks weights, measures memory, runs host segments. */
+  readonly cpu: CpuAccess;
+  /** For what MLX would do with a model. */
+  readonly mlx: MlxAccess;
+  readonly initialTarget: TargetSpec;
+  readonly flexibility: ShapeFlexibility;
+  readonly watch: CompileWatch;
 }
 
-/** What a prediction is for until somebody says otherwise. */
-const CONTEXT = 2048;
-const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
-  "cpu-ane": "cpu-ane",
-  all: "all",
-  gpu: "cpu-gpu",
-  "cpu-gpu": "cpu-gpu",
-  cpu: "cpu",
-};
+/** Positions of a session when nothing else was asked for. */
+export const CONTEXT = 2048;
 const STATUS_EVERY_MS = 2000;
 /** How long the end of an engine waits for its work to notice. */
 const ENDING_MS = 1500;
 /** Bytes and seconds of the read loop that finds the roof of a profile. */
 const ROOF = { bytes: 256 << 20, seconds: 0.5 };
 
-const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): TargetSpec => ({
-  chip: here?.chip ?? "m4",
-  os: here?.os ?? "macos15",
-  units: UNITS[settings.coremlUnits],
-  profile: settings.coremlHostDequant ? "ane" : "auto",
-  context: CONTEXT,
-});
-
-export function dataFolder(settings: Settings): string {
-  if (settings.home !== null) return settings.home;
-  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support", "RLX Workbench");
-  return join(process.env["XDG_DATA_HOME"] ?? join(homedir(), ".local", "share"), "rlx-workbench");
-}
-
 /** Work that was cancelled ends within a tenth of a second, and removes what it has half done. */
 async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
   const end = performance.now() + ENDING_MS;
-  while (performance.now() < end && closed.some((connection) => connection.open() > 0)) await wait(5);
+  while (performance.now() < end && closed.some((connection) => connection.open() > 0))
+    await new Promise<void>((resolve) => setTimeout(resolve, 5));
 }
 
-/** What a compile did, verified and told on stderr as far as that was asked for. */
-function compileWatch(settings: Settings): CompileWatch {
-  const tell: CompileWatch["tell"] = ({ backend, what, records, legal }) => {
-    const say = (text: string): void => void process.stderr.write(`${text}\n`);
-    if (settings.verbose || settings.dispatchReport) say(`compile for ${backend}: ${what}`);
-    // `verify` below: what is told of is verified.
-    if (settings.verbose)
-      for (const pass of records)
-        say(
-          `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms, verified`,
-        );
-    if (settings.dispatchReport) say(formatReport(legal.report));
-  };
-  return { verify: settings.verbose, tell };
-}
-
-/** Passes and legalisation for the CPU engine. */
-function prepareForCpu({ dispatch }: Settings, { verify, tell }: CompileWatch): (graph: Graph) => Graph {
-  return (graph) => {
-    const compiled = compile(graph, { backend: "cpu", dispatch, verify });
-    tell({ backend: "cpu", what: "decoder", records: compiled.records, legal: compiled });
-    return compiled.graph;
-  };
-}
-
-/** No build hash, no key. Whoever wants to see the passes or the dispatch report wants them to run. */
-function planCache(settings: Settings, store: DiskStore | undefined, build: string | undefined): PlanCache | undefined {
-  if (store === undefined || build === undefined || settings.verbose || settings.dispatchReport) return undefined;
-  return { store, build, dispatch: settings.dispatch };
-}
-
-export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): Engine {
-  const folder = dataFolder(settings);
+export function createEngine(parts: EngineParts): Engine {
+  const { services, cpu, mlx, initialTarget: initial, flexibility, watch } = parts;
+  const { files, packages, recents, uploads, machine, plans } = services;
   const connections = new Set<Serving<Contract>>();
   /** Whose port has ended before their work: the end of the engine waits for that, too. */
   const leaving = new Set<Serving<Contract>>();
+  let heartbeat: ReturnType<typeof setInterval> | undefined;
+  /** When something changed; and while a job runs, again and again. */
   const tell = (): void => {
-    for (const connection of connections) connection.emit("engine.status", statusOf(jobs));
+    for (const connection of connections) connection.emit("engine.status", statusOf(jobs, machine));
+    const isBusy = jobs.list().length > 0;
+    if (isBusy) heartbeat ??= setInterval(tell, STATUS_EVERY_MS);
+    else stopHeartbeat();
+  };
+  const stopHeartbeat = (): void => {
+    if (heartbeat !== undefined) clearInterval(heartbeat);
+    heartbeat = undefined;
   };
   const jobs = createJobs(tell);
-  const cpu = cpuAccess(
-    () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),
-    () => addonAbsent(settings.addon),
-  );
-  const watch = compileWatch(settings);
-  const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch, watch });
-  const flexibility = shapeFlexibility(settings);
-  const coreml = coremlAccess(folder, settings.coremlAddon, flexibility, build);
-  const recents = createRecents(folder);
-  const uploads = createUploads();
-  const offers = createOffers(modelFiles);
-  const store = createModelStore({ files: modelFiles, offers, recents, uploads, watch });
-  const defaultThreads = availableParallelism();
-  const place = cacheFolder(settings);
-  const plans = place === undefined ? undefined : diskStore(place);
-  const kept = planCache(settings, plans, build);
-  const decoders = createDecoders({
-    cpu,
-    mlx,
-    prepare: prepareForCpu(settings, watch),
-    plans: kept,
-    defaultThreads,
-    defaultContext: CONTEXT,
-  });
-  const here = hereOf(coreml);
-  const initial = initialTarget(settings, here);
+  const devices = deviceRegistry(parts.devices);
+  const offers = createOffers(files);
+  const store = createModelStore({ files, offers, recents, uploads, watch });
+  const defaultThreads = machine.threads;
+  const decoders = createDecoders({ devices, defaultThreads, defaultContext: CONTEXT });
+  const here = devices.listed.map((device) => device.here?.()).find((each) => each !== undefined);
   const roofs = new Map<number, Promise<number>>();
   const roof = (threads: number, signal: AbortSignal): Promise<number> => {
     const known = roofs.get(threads);
@@ -184,73 +105,46 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     measured.catch(() => roofs.delete(threads));
     return measured;
   };
-  const writable = async (): Promise<string | undefined> => {
-    try {
-      await makeFolder(folder);
-      await access(folder, constants.W_OK);
-      return undefined;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
-  };
-  const calibration = calibrationAccess({
-    cpu,
-    mlx,
-    mlxMode: settings.mlxMode,
-    threads: defaultThreads,
-    store: plans,
-    build,
-  });
-  const compared = { store, cpu, mlx, coreml, jobs, initialTarget: initial, calibration };
-  const exporting = exportHandlers({ store, cpu, jobs, flexibility, packages: packageFiles(folder) });
+  const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
+  const compared = { store, devices, mlx, jobs, machine, initialTarget: initial, calibration };
+  const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
   const inspecting = inspectHandlers({
     store,
     recents,
     uploads,
     initialTarget: initial,
-    cpu,
+    devices,
   });
   const warming = new AbortController();
 
   const handlers: EngineHandlers = {
     calls: {
-      ...infoHandlers({ cpu, mlx, coreml, jobs, offers, dataFolder: folder, writable, plans }),
+      ...infoHandlers({ cpu, devices, jobs, offers, machine, data: services.data, plans }),
       ...inspecting,
       "model.open": (input, context) => {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
       ...graphHandlers(store, initial),
-      ...routeHandlers(store, initial, here === undefined ? null : initial, kept),
-      ...hybridHandlers(store, cpu, jobs, coreml),
-      ...plannedHandler({ store, coreml, cpu }),
+      ...routeHandlers(store, initial, here === undefined ? null : initial, services.routes),
+      ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...exporting.calls,
-      ...cacheHandlers({ plans, models: coreml.models }),
+      ...cacheHandlers({ devices, plans }),
       "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
     },
     streams: {
-      "run.start": runHandler({ store, decoders, jobs, cpu, coreml, initialTarget: initial }),
-      ...measureHandlers({ store, decoders, cpu, mlx, coreml, initialTarget: initial, jobs, defaultThreads, roof }),
+      "run.start": runHandler({ store, decoders, jobs }),
+      ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, roof }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
-      "score.run": scoreHandler({ store, decoders, jobs, defaultThreads }),
-      "doctor.verify": verifyHandler(coreml, jobs),
+      "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
+      "doctor.verify": verifyHandler(devices, jobs),
     },
   };
 
-  const heartbeat = setInterval(() => {
-    if (jobs.list().length > 0) tell();
-  }, STATUS_EVERY_MS);
-  heartbeat.unref();
-
   return {
-    handlers,
-    store,
-    decoders,
-    plans,
-    coreml,
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
       const watched: Port = {
@@ -264,23 +158,21 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
       };
       const connection: Serving<Contract> = serve(contract, handlers, watched, {
         onUnexpected: (method, error) =>
-          process.stderr.write(
-            `[${method}] ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-          ),
+          services.log(`[${method}] ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
         onIdle: () => leaving.delete(connection),
       });
       connections.add(connection);
     },
     async warmUp() {
       try {
-        await warmUp({ files: modelFiles, recents, uploads, target: initial }, warming.signal);
+        await warmUp({ files, recents, uploads, target: initial, devices }, warming.signal);
       } catch (error) {
         if (!warming.signal.aborted) throw error;
       }
     },
     async dispose() {
       warming.abort();
-      clearInterval(heartbeat);
+      stopHeartbeat();
       const closed = [...connections];
       for (const connection of closed) connection.close("the engine ends");
       await allEnded([...closed, ...leaving]);

@@ -1,37 +1,27 @@
 /** What the engine keeps on disk, emptied. */
 import type { EngineHandlers } from "../../contract/contract.ts";
-
-interface Facts {
-  readonly folder: string;
-  readonly entries: number;
-  readonly bytes: number;
-}
-
-/** A folder of things that can be made again. */
-export interface Clearable {
-  facts(): Promise<Facts>;
-  /** Removes every entry; answers what was really removed. */
-  clear(): Promise<Facts>;
-}
+import type { EngineDevices } from "../devices.ts";
+import type { FolderFacts, KeptFolder } from "../services.ts";
 
 export interface CacheParts {
+  readonly devices: EngineDevices;
   /** The compile cache; undefined when it is switched off. */
-  readonly plans: Clearable | undefined;
-  readonly models: Clearable & { usedByOthers(): Promise<number> };
+  readonly plans: KeptFolder | undefined;
 }
 
-const factsOf = ({ folder, entries, bytes }: Facts): Facts => ({ folder, entries, bytes });
+const removed = ({ folder, entries, bytes }: FolderFacts): Omit<FolderFacts, "limit"> => ({ folder, entries, bytes });
 
-export function cacheHandlers({ plans, models }: CacheParts): Pick<EngineHandlers["calls"], "cache.clear"> {
+export function cacheHandlers({ devices, plans }: CacheParts): Pick<EngineHandlers["calls"], "cache.clear"> {
   return {
     "cache.clear": async () => {
-      const removed = await plans?.clear();
-      const coreml = await models.clear();
+      const cleared = await plans?.clear();
+      const models = devices.listed.map((device) => device.models).find((each) => each !== undefined);
+      const compiled = await models?.clear();
       return {
-        plans: removed === undefined ? null : factsOf(removed),
-        coreml: factsOf(coreml),
-        left: ((await plans?.facts())?.entries ?? 0) + (await models.facts()).entries,
-        inUse: await models.usedByOthers(),
+        plans: cleared === undefined ? null : removed(cleared),
+        models: compiled === undefined ? null : removed(compiled),
+        left: ((await plans?.facts())?.entries ?? 0) + ((await models?.facts())?.entries ?? 0),
+        inUse: (await models?.usedByOthers()) ?? 0,
       };
     },
   };

@@ -6,7 +6,8 @@ import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import { during } from "../during.ts";
-import type { CpuAccess } from "../devices.ts";
+import type { CpuAccess } from "../../runtime/devices/cpu.ts";
+import type { EngineDevices } from "../devices.ts";
 import { exportModel, exportRequest } from "../models/exporting.ts";
 import { figure } from "../measure/forecast.ts";
 import { overviewOf } from "./inspectHandlers.ts";
@@ -28,6 +29,7 @@ type ExportItem = StreamItemOf<"export.start">;
 export interface ExportParts {
   readonly store: ModelStore;
   readonly cpu: CpuAccess;
+  readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly flexibility: ShapeFlexibility;
   readonly packages: PackageFiles;
@@ -151,12 +153,12 @@ export function weightNote({ fold, notFinite, overflowed }: ExportReport["weight
 }
 
 async function exportPlan(
-  { cpu, flexibility, packages }: ExportParts,
+  { devices, flexibility, packages }: ExportParts,
   model: OpenModel,
   target: TargetSpec,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
-  const can = overviewOf(model, target, cpu).canExport;
+  const can = overviewOf(model, target, devices).canExport;
   const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
   const suggested = await packages.suggest(model.path, `${name}.mlpackage`);
   const base = {

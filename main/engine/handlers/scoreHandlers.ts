@@ -4,6 +4,7 @@ import type { View } from "../../contract/define.ts";
 import type { scoreInput } from "../../contract/views/score.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { textOrBytes } from "../../diagnostics/utf8.ts";
+import type { EngineDevices } from "../devices.ts";
 import { during } from "../during.ts";
 import type { Jobs } from "../jobs.ts";
 import type { Decoders } from "../models/decoders.ts";
@@ -14,6 +15,7 @@ import { counted } from "../words.ts";
 export interface ScoreParts {
   readonly store: ModelStore;
   readonly decoders: Decoders;
+  readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly defaultThreads: number;
 }
@@ -30,8 +32,8 @@ export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["scor
   return async function* score({ model: id, source, device, cache, chunk, threads }, { signal }) {
     const model = parts.store.get(id);
     const tokens = tokensOf(model, source);
-    if (device !== "cpu" && device !== "mlx")
-      throw new WorkbenchError("INPUT_ARGUMENT", `[score] device: got ${device}, expected cpu or mlx`);
+    // The type of the cache is asked for, so the device compiles the graph itself.
+    parts.devices.able(device, "graphs", "score");
     const job = parts.jobs.start("run", model.description.title);
     try {
       const lease = await parts.decoders.lease(model, {
@@ -39,8 +41,9 @@ export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["scor
         context: tokens.length + 1,
         threads: threads ?? parts.defaultThreads,
         cacheType: cache,
-        reference: true,
+        standIn: true,
         chunk,
+        signal,
       });
       try {
         yield { kind: "start", reference: lease.reference };
@@ -61,7 +64,7 @@ export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["scor
         logprobs[0] = NaN;
         yield { kind: "done", tokens, pieces: piecesOf(model, tokens), logprobs, perplexity };
       } finally {
-        lease.release();
+        await lease.release();
       }
     } finally {
       job.end();

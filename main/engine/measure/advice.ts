@@ -9,17 +9,10 @@ import { requireArchitecture } from "../../models/architecture.ts";
 import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibration.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
-import { cpuDevice } from "../../runtime/devices/cpu.ts";
 import type { Device } from "../../runtime/device.ts";
-import { mlxDevice } from "../../runtime/devices/mlx.ts";
-import type { MlxMode } from "../../backends/mlx/engine.ts";
-import type { KnownCalibration } from "../../node/cache/calibrations.ts";
-import { calibrations, keptCalibration } from "../../node/cache/calibrations.ts";
-import type { DiskStore } from "../../node/cache/diskStore.ts";
-import type { CpuAccess } from "../devices.ts";
+import type { EngineDevices } from "../devices.ts";
 import { bytesFigure, figure } from "./forecast.ts";
-import { chipTitle } from "../../node/machine/machineInfo.ts";
-import type { MlxAccess } from "../mlxAccess.ts";
+import type { CalibrationStore, KnownCalibration } from "../services.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { modelShape } from "../views/overviewView.ts";
 
@@ -31,37 +24,32 @@ export interface CalibrationAccess {
 }
 
 export interface CalibrationSettings {
-  readonly cpu: CpuAccess;
-  readonly mlx: MlxAccess;
-  readonly mlxMode: MlxMode;
+  readonly devices: EngineDevices;
   readonly threads: number;
-  readonly store: DiskStore | undefined;
-  readonly build: string | undefined;
+  readonly store: CalibrationStore;
 }
 
 type MakeDevice = (weights?: WeightFiles) => Device;
 
-/** The devices that can be measured here. */
-export function calibratedDevices({ cpu, mlx, mlxMode, threads }: CalibrationSettings): readonly MakeDevice[] {
-  return [
-    ...(cpu.missing() === undefined
-      ? [(weights?: WeightFiles) => cpuDevice(cpu.engine(), { threads, ...(weights && { weights }) })]
-      : []),
-    ...(mlx.missing() === undefined
-      ? [(weights?: WeightFiles) => mlxDevice(mlx.engine(), { mode: mlxMode, ...(weights && { weights }) })]
-      : []),
-  ];
-}
+/** The devices that can be measured here: those that compile the small graphs. */
+export const calibratedDevices = ({
+  devices,
+  threads,
+}: Pick<CalibrationSettings, "devices" | "threads">): readonly MakeDevice[] =>
+  devices.listed.flatMap((device) => {
+    const make = device.device?.bind(device);
+    if (make === undefined || !device.probe().ok) return [];
+    return [(weights?: WeightFiles) => make({ threads, ...(weights === undefined ? {} : { weights }) })];
+  });
 
 export function calibrationAccess(settings: CalibrationSettings): CalibrationAccess {
-  const { store, build, threads } = settings;
-  const kept = { machine: `${chipTitle()} ${threads}`, store, build };
+  const { store } = settings;
   let own: readonly Calibration[] = [];
   const known = async (): Promise<readonly Calibration[]> => {
     const found: Calibration[] = [];
     for (const make of calibratedDevices(settings)) {
       const device = make();
-      const one = own.find((each) => each.device === device.id) ?? (await keptCalibration(device, kept));
+      const one = own.find((each) => each.device === device.id) ?? (await store.kept(device));
       if (one !== undefined) found.push(one);
     }
     return found;
@@ -72,7 +60,7 @@ export function calibrationAccess(settings: CalibrationSettings): CalibrationAcc
       const devices = calibratedDevices(settings);
       const before = again ? [] : await known();
       if (before.length === devices.length) return before.map((calibration) => ({ calibration, how: "kept" }));
-      const made = await calibrations({ ...kept, devices, signal, again });
+      const made = await store.measure(devices, { signal, again });
       own = made.map(({ calibration }) => calibration);
       return made;
     },
@@ -120,11 +108,9 @@ export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceR
 }
 
 /** Why a device has no time. */
-function unmeasured({ available, id, sentence }: DeviceInfo): string {
+function unmeasured({ available, sentence, capabilities: { graphs } }: DeviceInfo): string {
   if (!available) return sentence;
-  if (id === "coreml") return "Not reckoned: Core ML is not calibrated; Bench measures whole steps on it.";
-  if (id === "coreml-sim") return "A simulator: its time says nothing of a device.";
-  return "Not measured yet.";
+  return graphs === true ? "Not measured yet." : `Not reckoned: ${graphs}`;
 }
 
 const BASIS = "reckoned from what this device measured here: products, memory, attention, round trip";
@@ -171,7 +157,8 @@ export function adviceOf({ need, needText, devices, known }: AdviceInput): Devic
     best: (devices.find(({ id }) => id === best)?.id ?? null) satisfies RunDevice | null,
     sentence: adviceSentence(ranks, rows),
     canCalibrate: devices.some(
-      ({ id, available }) => (id === "cpu" || id === "mlx") && available && !known.some(({ device }) => device === id),
+      ({ id, available, capabilities }) =>
+        capabilities.graphs === true && available && !known.some(({ device }) => device === id),
     ),
   };
 }

@@ -2,16 +2,13 @@
  * One run of a demo graph through its parts: the Core ML parts are written as a package, read back and run by the simulator or by
  * Core ML; host parts run on the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { PartTiming, HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
 import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
-import { openPackage, writePackage } from "../../backends/coreml/package.ts";
-import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
+import type { DirectoryWriter } from "../../backends/coreml/package.ts";
+import { writePackage } from "../../backends/coreml/package.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -23,7 +20,7 @@ import { coremlKernel } from "../../ops/signal/customKernels.ts";
 import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
 import type { GraphSession } from "../../ir/session.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
-import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
+import type { PackageFiles } from "../services.ts";
 import { VERSION } from "../../contract/version.ts";
 import { nativeDequantize } from "./exporting.ts";
 
@@ -42,29 +39,19 @@ export interface OpenRunner {
 }
 export type RunnerOpener = (packagePath: string) => Promise<OpenRunner>;
 
-const openSimulator: RunnerOpener = async (path) => {
-  const reader = packageReader(path);
-  try {
-    return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
-  } catch (error) {
-    await reader.close();
-    throw error;
-  }
-};
-
 export async function runHybrid(
   graph: Graph,
   route: Route,
   engine: CpuEngine,
   seed: number,
   signal: AbortSignal,
-  open: RunnerOpener = openSimulator,
+  open: RunnerOpener,
+  packages: Pick<PackageFiles, "temporary" | "writer">,
 ): Promise<HybridRun> {
-  const folder = await mkdtemp(join(tmpdir(), "rlx-hybrid-"));
+  const place = await packages.temporary("segments.mlpackage");
   try {
-    const path = join(folder, "segments.mlpackage");
-    await packageRoute(route, engine, path, signal);
-    const opened = await open(path);
+    await packageRoute(route, engine, () => packages.writer(place.path), signal);
+    const opened = await open(place.path);
     try {
       const inputs = seededInputs(graph, seed);
       const runner = new HybridRunner({
@@ -80,12 +67,17 @@ export async function runHybrid(
       await opened.close();
     }
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await place.remove();
   }
 }
 
 /** The Core ML parts of a route as one package: one function each. */
-export async function packageRoute(route: Route, engine: CpuEngine, path: string, signal: AbortSignal): Promise<void> {
+export async function packageRoute(
+  route: Route,
+  engine: CpuEngine,
+  directory: () => Promise<DirectoryWriter>,
+  signal: AbortSignal,
+): Promise<void> {
   const { lowered } = route;
   if (!lowered) throw new WorkbenchError("UNSUPPORTED_OP", "[hybrid] Core ML can run no part of this graph");
   const noFile = (tensor: string): Promise<Uint8Array> =>
@@ -93,7 +85,7 @@ export async function packageRoute(route: Route, engine: CpuEngine, path: string
       new WorkbenchError("INPUT_MISSING_TENSOR", `[hybrid] a demo graph has no weight file: "${tensor}" is needed`),
     );
   await writePackage(
-    await packageWriter(path),
+    await directory(),
     lowered.plan.blob,
     async (sink) => {
       await writeWeights(lowered.plan, { read: noFile, dequantize: nativeDequantize(engine) }, sink, { signal });

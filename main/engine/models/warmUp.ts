@@ -4,6 +4,7 @@
  * Nothing of it is kept but the compiled code, and the first model that somebody opens ends it.
  */
 import { encodeFrame } from "../../contract/codec.ts";
+import type { EngineDevices } from "../devices.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
 import { graphHandlers } from "../handlers/graphHandlers.ts";
@@ -37,10 +38,14 @@ export interface WarmUpParts {
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly target: TargetSpec;
+  readonly devices: EngineDevices;
 }
 
 /** Rejects with CANCELLED when the signal fires; others have their turn meanwhile. */
-export async function warmUp({ files, recents, uploads, target }: WarmUpParts, signal: AbortSignal): Promise<void> {
+export async function warmUp(
+  { files, recents, uploads, target, devices }: WarmUpParts,
+  signal: AbortSignal,
+): Promise<void> {
   const store = createModelStore({ files, offers, recents, uploads });
   const calls = {
     ...inspectHandlers({
@@ -48,7 +53,7 @@ export async function warmUp({ files, recents, uploads, target }: WarmUpParts, s
       recents,
       uploads,
       initialTarget: target,
-      cpu: { missing: () => undefined, absent: () => false },
+      devices,
     }),
     ...graphHandlers(store, target),
     ...routeHandlers(store, target, null),

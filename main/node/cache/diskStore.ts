@@ -7,11 +7,9 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { lstat, open, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import type { CompileStore } from "../../compiler/compileCache.ts";
 import { invariant } from "../../diagnostics/errors.ts";
-import type { Settings } from "../settings.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 
 /** Some hundred plans; that of a model with 30 blocks takes 0.1 MB. */
@@ -32,21 +30,6 @@ export interface DiskStore extends CompileStore {
   facts(): Promise<DiskStoreFacts>;
   /** Removes every entry; answers what was really removed. */
   clear(): Promise<DiskStoreFacts>;
-}
-
-/** Where this user's compile cache is; undefined when it is switched off. */
-export function cacheFolder(
-  settings: Pick<Settings, "cache" | "home">,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-  platform: NodeJS.Platform = process.platform,
-): string | undefined {
-  if (settings.cache === "off") return undefined;
-  if (settings.cache !== null) return settings.cache;
-  if (settings.home !== null) return join(settings.home, "cache");
-  if (platform === "darwin") return join(homedir(), "Library", "Caches", "RLX Workbench");
-  // A relative path is to be ignored, says the XDG specification.
-  const xdg = environment["XDG_CACHE_HOME"];
-  return join(xdg !== undefined && isAbsolute(xdg) ? xdg : join(homedir(), ".cache"), "rlx-workbench");
 }
 
 interface Entry {

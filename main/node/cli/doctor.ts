@@ -35,17 +35,17 @@ export async function doctor(command: Command, _model: ModelChoice, options: Doc
 }
 
 async function clearCache({ client, output }: Command): Promise<number> {
-  const { plans, coreml, left, inUse } = await client.call("cache.clear", {});
+  const { plans, models, left, inUse } = await client.call("cache.clear", {});
   output.value({
     removed: plans?.entries ?? 0,
     bytes: plans?.bytes ?? 0,
     left,
     inUse,
     folder: plans?.folder ?? null,
-    coreml: { removed: coreml.entries, bytes: coreml.bytes, folder: coreml.folder },
+    coreml: { removed: models?.entries ?? 0, bytes: models?.bytes ?? 0, folder: models?.folder ?? null },
   });
   output.line(plans === null ? "The compile cache is switched off." : removedText(plans));
-  if (coreml.entries > 0) output.line(`Core ML models: ${removedText(coreml)}`);
+  if (models !== null && models.entries > 0) output.line(`Core ML models: ${removedText(models)}`);
   if (inUse > 0) output.line(`Core ML models: another process has ${inUse} open, which stay. End it and clear again.`);
   if (left > inUse) output.line(`${entriesText(left - inUse)} could not be removed.`);
   return left > 0 ? 1 : 0;

@@ -12,9 +12,7 @@ import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
-import { cacheFolder } from "../cache/diskStore.ts";
 import { makeFolder } from "../files/makeFolder.ts";
-import { readSettings } from "../settings.ts";
 import { counted } from "../../engine/words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
@@ -41,10 +39,15 @@ interface Answer {
 
 type RunInput = StreamInputOf<"run.start">;
 
-function runInput(model: string, options: SamplingOptions, prompt: RunInput["prompt"]): RunInput {
+async function runInput(
+  command: Command,
+  model: string,
+  options: SamplingOptions,
+  prompt: RunInput["prompt"],
+): Promise<RunInput> {
   return {
     model,
-    device: deviceOption(options.device),
+    device: await deviceOption(command, options.device),
     prompt,
     sampling: {
       temperature: decimal("temperature", options.temperature, 0, 10),
@@ -133,9 +136,8 @@ interface PromptOptions extends SamplingOptions, TargetOptions {
 }
 
 /** A folder that cannot be made is no reason not to answer, but one to be slow: the model is compiled at every start. */
-async function noteCache({ output }: Command): Promise<void> {
-  const settings = readSettings(process.env);
-  const folder = cacheFolder(settings);
+async function noteCache({ output, settings }: Command): Promise<void> {
+  const folder = settings.cacheFolder;
   if (folder === undefined) return;
   const isKept = await makeFolder(folder, 0o700)
     .then(() => access(folder, constants.W_OK))
@@ -184,7 +186,7 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   }
   await noteCache(command);
   const { model } = await openModel(command, choice, "sample");
-  const input = runInput(model, options, { kind: "completion", text });
+  const input = await runInput(command, model, options, { kind: "completion", text });
   const {
     text: written,
     start,
@@ -229,7 +231,7 @@ async function speak(
   const answers = [];
   for (const content of said) {
     messages.push({ role: "user", content });
-    const request = runInput(model, options, { kind: "chat", messages: [...messages] });
+    const request = await runInput(command, model, options, { kind: "chat", messages: [...messages] });
     const { text, start, done } = await answer(command, request, command.signal, mark(command));
     command.output.line();
     if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
@@ -265,7 +267,7 @@ async function converse(
       if (content === "" || command.signal.aborted) break;
       messages.push({ role: "user", content });
       answering = new AbortController();
-      const request = runInput(model, options, { kind: "chat", messages: [...messages] });
+      const request = await runInput(command, model, options, { kind: "chat", messages: [...messages] });
       const said = await answerUnlessStopped(command, request, answering.signal);
       answering = undefined;
       if (said === undefined) {

@@ -62,7 +62,7 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
           addSpecial: options.special,
         }
       : { kind: "tokens" as const, tokens: parseIds(options.ids) };
-  const input = { model, source, ...howToScore(options) };
+  const input = { model, source, ...(await howToScore(command, options)) };
   let reference: ReferenceNotice | null = null;
   for await (const item of command.client.stream("score.run", input, { signal })) {
     if (item.kind === "start") noteReference(output, (reference = item.reference));
@@ -72,15 +72,13 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
   throw unfinished(signal);
 }
 
-function howToScore({ cache, device: name, threads, chunk }: ScoreOptions) {
+async function howToScore(command: Command, { cache, device, threads, chunk }: ScoreOptions) {
   if (cache !== "f16" && cache !== "f32")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${cache}, expected f16 or f32`);
-  const device = deviceOption(name);
-  if (device !== "cpu" && device !== "mlx")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx score] --device: got ${device}, expected cpu or mlx`);
   return {
     cache,
-    device,
+    // The type of the cache is asked for, so the device compiles the graph itself.
+    device: await deviceOption(command, device, "graphs"),
     threads: threads === undefined ? null : wholeNumber("threads", threads, 1, 1024),
     chunk: wholeNumber("chunk", chunk, 1, 65_536),
   } as const;
@@ -93,7 +91,8 @@ function printScore(
 ): number {
   const known = [...logprobs].slice(1);
   output.value({ tokens: [...tokens], logprobs: [null, ...known], perplexity, reference });
-  const pieceText = (piece: string | null | undefined): string => (piece === null || piece === undefined ? "" : JSON.stringify(piece));
+  const pieceText = (piece: string | null | undefined): string =>
+    piece === null || piece === undefined ? "" : JSON.stringify(piece);
   output.table(
     ["id", "piece", "log-probability"],
     Array.from(tokens, (id, i) => [String(id), pieceText(pieces[i]), i === 0 ? "" : (logprobs[i] ?? NaN).toFixed(5)]),

@@ -1,11 +1,11 @@
 /** Where packages may be written, where one would go, and their readers and writers. */
-import { stat, statfs } from "node:fs/promises";
-import { homedir } from "node:os";
+import { mkdtemp, rm, stat, statfs } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { PackageFiles } from "../../engine/services.ts";
 import { noteIn, removeLeftovers } from "./leftovers.ts";
-import { packageReader, packageWriter } from "./packageDirectory.ts";
+import { packageWriter } from "./packageDirectory.ts";
 
 /** An absolute .mlpackage path in a folder that exists; what is there is replaced only when that was asked for. */
 async function place(path: string, overwrite: boolean): Promise<string> {
@@ -29,7 +29,6 @@ async function place(path: string, overwrite: boolean): Promise<string> {
 
 /** `dataFolder`: where it is noted what is being written. */
 export const packageFiles = (dataFolder: string): PackageFiles => ({
-  reader: packageReader,
   writer: (path, { noted } = { noted: false }) => packageWriter(path, noted ? noteIn(dataFolder) : undefined),
   place,
   async suggest(model, name) {
@@ -38,4 +37,8 @@ export const packageFiles = (dataFolder: string): PackageFiles => ({
     return { path: join(folder, name), freeBytes: space === undefined ? null : space.bavail * space.bsize };
   },
   removeLeftovers: () => removeLeftovers(dataFolder),
+  async temporary(name) {
+    const folder = await mkdtemp(join(tmpdir(), "rlx-package-"));
+    return { path: join(folder, name), remove: () => rm(folder, { recursive: true, force: true }) };
+  },
 });

@@ -6,12 +6,10 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, loadavg, platform } from "node:os";
 import { join } from "node:path";
-import type { MachineState, Reading } from "../../contract/views/machine.ts";
-import type { CoremlAccess } from "../devices/coreml/device.ts";
-import { coremlMissing } from "../devices/coreml/device.ts";
+import type { MacFacts } from "../../contract/views/mac.ts";
+import type { Reading } from "../../contract/views/machine.ts";
 import { bytesFigure } from "../../engine/measure/forecast.ts";
 import { freeBytes, totalBytes } from "./machineInfo.ts";
-import type { MlxAccess } from "../../engine/mlxAccess.ts";
 
 /** Where this machine is asked: replaced in tests. */
 export interface MachineSource {
@@ -59,27 +57,17 @@ const unknown = (id: Reading["id"], title: string, why: string): Reading => ({
   state: "unknown",
 });
 
-export interface StateParts {
-  readonly coreml: CoremlAccess;
-  readonly mlx: MlxAccess;
-  readonly machine?: MachineSource;
-}
-
-export async function machineState({ coreml, mlx, machine = thisMachine }: StateParts): Promise<MachineState> {
-  const mac = coremlMissing(coreml) === undefined ? coreml.bridge() : undefined;
-  const told = mac?.truth === "measured" ? mac.machine() : undefined;
-  return {
-    at: Date.now(),
-    readings: [
-      thermalReading(machine, told?.thermal),
-      await powerReading(machine, told?.lowPower),
-      await memoryReading(machine),
-      ...swapReading(machine),
-      loadReading(machine),
-      ...mlxReadings(mlx),
-    ],
-  };
-}
+/** `mac`: what Core ML's bridge tells. */
+export const machineReadings = async (
+  mac: Pick<MacFacts, "thermal" | "lowPower"> | undefined,
+  machine: MachineSource = thisMachine,
+): Promise<readonly Reading[]> => [
+  thermalReading(machine, mac?.thermal),
+  await powerReading(machine, mac?.lowPower),
+  await memoryReading(machine),
+  ...swapReading(machine),
+  loadReading(machine),
+];
 
 export function thermalReading(machine: MachineSource, told: string | undefined): Reading {
   const named = { id: "thermal", title: "Thermal state" } as const;
@@ -227,44 +215,4 @@ export function loadReading(machine: MachineSource, load = loadavg()[0] ?? 0): R
     source: "the system's load average",
     state: load > processors * 1.5 ? "warning" : "ok",
   };
-}
-
-function mlxReadings(mlx: MlxAccess): Reading[] {
-  const missing = mlx.missing();
-  if (missing !== undefined) return [unknown("mlx-memory", "MLX memory", "MLX is not here")];
-  const { active, peak, cache, limit } = mlx.engine().memory();
-  const row = (id: Reading["id"], title: string, bytes: number, source: string): Reading => ({
-    id,
-    title,
-    value: bytesFigure(bytes),
-    source,
-    state: "ok",
-  });
-  return [
-    row("mlx-memory", "in use", active, "mlx::core::get_active_memory"),
-    row("mlx-peak", "most so far", peak, "mlx::core::get_peak_memory"),
-    row("mlx-cache", "kept for reuse", cache, "mlx::core::get_cache_memory"),
-    row("mlx-limit", "limit", limit, "mlx::core::get_memory_limit"),
-  ];
-}
-
-/** Heat, power and memory that make a result hard to compare; load is not among them, because a benchmark is one. */
-export function stateNotes({
-  before,
-  after,
-}: {
-  readonly before: MachineState;
-  readonly after: MachineState;
-}): string[] {
-  const found: string[] = [];
-  for (const id of ["thermal", "power", "memory"] as const) {
-    const [first, last] = [before, after].map((state) => state.readings.find((each) => each.id === id));
-    const bad = [first, last].find((each) => each?.state === "warning");
-    if (bad !== undefined) found.push(`${bad.title}: ${bad.value ?? bad.source}; the run is flagged.`);
-    else if (id === "power" && first?.value !== last?.value)
-      found.push(`Power changed from ${first?.value ?? "unknown"} to ${last?.value ?? "unknown"} while it ran.`);
-  }
-  const load = before.readings.find((each) => each.id === "load");
-  if (load?.state === "warning") found.push(`Other programs kept this machine busy: load ${load.value ?? ""}.`);
-  return found;
 }

@@ -2,6 +2,7 @@
  * An engine that answers from a script, for looking at the window while the real one is built and for component work. It serves
  * the real contract over a real port, so everything but the answers is the product. Never part of a production build.
  */
+import { testDevice } from "../../devices/testDevices.ts";
 import type { AttachableClient } from "../../../main/contract/client.ts";
 import { createClient } from "../../../main/contract/client.ts";
 import type { Contract } from "../../../main/contract/contract.ts";
@@ -67,20 +68,17 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         memory: { totalBytes: 24e9, freeBytes: 16.1e9 },
         readBandwidth: figure(105e9, "bytes/s", "measured"),
         devices: [
-          { id: "cpu", title: "CPU", available: true, sentence: "10 cores, NEON i8mm" },
-          {
-            id: "coreml-sim",
+          testDevice("cpu", { title: "CPU", sentence: "10 cores, NEON i8mm" }),
+          testDevice("coreml-sim", {
             title: "Core ML, simulated",
-            available: true,
             sentence: "Reads the package back and runs its meaning; slow, and says so.",
-          },
-          {
-            id: "coreml",
+          }),
+          testDevice("coreml", {
             title: "Core ML",
             available: false,
             sentence: "Needs a Mac. Here the route is predicted and the package simulated.",
-          },
-          { id: "mlx", title: "MLX", available: true, sentence: "MLX 0.30, Metal: runs on this Mac’s GPU." },
+          }),
+          testDevice("mlx", { title: "MLX", sentence: "MLX 0.30, Metal: runs on this Mac’s GPU." }),
         ],
         offers: [
           {
@@ -464,7 +462,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         sentence: "1.19 × this file. Every weight stays packed.",
         can: { ok: true },
       }),
-      "cache.clear": () => ({ plans: null, coreml: { folder: "", entries: 0, bytes: 0 }, left: 0, inUse: 0 }),
+      "cache.clear": () => ({ plans: null, models: null, left: 0, inUse: 0 }),
       "tokens.encode": ({ text }) => ({ tokens: Int32Array.from(text, (_, i) => i), pieces: Array.from(text) }),
       ...calls,
     },

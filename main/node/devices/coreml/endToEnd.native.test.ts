@@ -16,6 +16,7 @@ import { createModelStore } from "../../../engine/models/modelStore.ts";
 import { createOffers } from "../../../engine/models/offers.ts";
 import { DEMO_OFFER as DEMO } from "../../../contract/views/engine.ts";
 import { modelFiles } from "../../../node/files/modelFiles.ts";
+import { packageFiles } from "../../files/packageFiles.ts";
 import { packageWriter } from "../../files/packageDirectory.ts";
 import { createRecents } from "../../files/recents.ts";
 import { createUploads } from "../../files/uploads.ts";
@@ -26,6 +27,7 @@ import { loadAddon } from "../../native/addon.ts";
 import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import { compiledDecoder } from "./session.ts";
 import type { TrialProgress } from "./trial.ts";
+import { openSimulator } from "./simulatorProvider.ts";
 import { coremlAccess, openRunner, prepareModel, unitsOf } from "./device.ts";
 
 const sample = fileURLToPath(new URL("../../../../assets/models/rlx-sample.gguf", import.meta.url));
@@ -158,13 +160,21 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
     const open = await store.open({ kind: "offer", id: DEMO }, signal);
     const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1 } as const;
     const route = await routeOf(open, target, "decode", signal);
-    const simulated = await runHybrid(route.graph, route, engine, 7, signal);
-    const run = await runHybrid(route.graph, route, engine, 7, signal, async (path) => {
-      const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
-      const compiled = await prepareModel(access, { units: "all", facts: [path], write });
-      const runner = openRunner(access, compiled, "all");
-      return { runner, close: () => runner.dispose() };
-    });
+    const simulated = await runHybrid(route.graph, route, engine, 7, signal, openSimulator, packageFiles(folder));
+    const run = await runHybrid(
+      route.graph,
+      route,
+      engine,
+      7,
+      signal,
+      async (path) => {
+        const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
+        const compiled = await prepareModel(access, { units: "all", facts: [path], write });
+        const runner = openRunner(access, compiled, "all");
+        return { runner, close: () => runner.dispose() };
+      },
+      packageFiles(folder),
+    );
     expect(run.outputs).toEqual(simulated.outputs);
     expect(run.relativeRms).toBeLessThan(1e-2);
     expect(run.timings.filter((timing) => timing.side === "coreml").length).toBeGreaterThan(1);

@@ -11,7 +11,7 @@ import type { EngineClient } from "../../../contract/contract.ts";
 import type { ProfileView } from "../../../contract/views/run.ts";
 import { createPortPair } from "../../../contract/port.ts";
 import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import { createEngine } from "../../../engine/engine.ts";
+import { nodeEngine } from "../../nodeEngine.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { readSettings } from "../../settings.ts";
 
@@ -21,7 +21,7 @@ function engineWith(environment: Readonly<Record<string, string>>): {
   readonly engine: Engine;
   readonly client: EngineClient;
 } {
-  const engine = createEngine({ settings: readSettings(environment) });
+  const engine = nodeEngine({ settings: readSettings(environment) });
   const [window, served] = createPortPair();
   const client = createClient(contract, window, { checkOutputs: true });
   engine.connect(served);

@@ -1,0 +1,127 @@
+/** The engine in a Node process: its settings, the devices of this machine in one list, and where its files are kept. */
+import { access, constants } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { formatReport } from "../compiler/legalise.ts";
+import type { CompileWatch } from "../compiler/prepare.ts";
+import type { TargetSpec } from "../contract/views/common.ts";
+import type { EngineDevice } from "../engine/devices.ts";
+import type { Engine } from "../engine/engine.ts";
+import { CONTEXT, createEngine } from "../engine/engine.ts";
+import type { OpenCpuDecoder } from "../runtime/devices/cpu.ts";
+import { cpuAccess } from "../runtime/devices/cpu.ts";
+import { mlxAccess } from "../runtime/devices/mlx.ts";
+import { BUILD_HASH } from "./buildHash.ts";
+import type { DiskStore } from "./cache/diskStore.ts";
+import { diskStore } from "./cache/diskStore.ts";
+import type { PlanCache } from "./cache/planCache.ts";
+import { openCachedDecoder } from "./cache/planCache.ts";
+import { coremlAccess } from "./devices/coreml/device.ts";
+import { hereOf } from "./devices/coreml/here.ts";
+import { everyDevice } from "./devices/list.ts";
+import type { EngineServices } from "../engine/services.ts";
+import { calibrationStore } from "./cache/calibrations.ts";
+import { cachedRouteView } from "./cache/routeCache.ts";
+import { makeFolder } from "./files/makeFolder.ts";
+import { modelFiles } from "./files/modelFiles.ts";
+import { packageFiles } from "./files/packageFiles.ts";
+import { createRecents } from "./files/recents.ts";
+import { createUploads } from "./files/uploads.ts";
+import { thisMachine } from "./machine/machine.ts";
+import { chipTitle } from "./machine/machineInfo.ts";
+import { addonAbsent, loadAddon } from "./native/addon.ts";
+import { findMlxEngine } from "./native/mlxAddon.ts";
+import type { CoremlUnits, Settings } from "./settings.ts";
+import { shapeFlexibility } from "./settings.ts";
+
+export interface NodeEngineOptions {
+  readonly settings: Settings;
+  /** Hash of the sources, for the keys of the compile cache; the bundler's, unless a test gives one. */
+  readonly build?: string;
+  /** Further devices, behind those of this list: for tests. */
+  readonly devices?: readonly EngineDevice[];
+}
+
+const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
+  "cpu-ane": "cpu-ane",
+  all: "all",
+  gpu: "cpu-gpu",
+  "cpu-gpu": "cpu-gpu",
+  cpu: "cpu",
+};
+
+/** What a prediction is for until another target is chosen. */
+const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): TargetSpec => ({
+  chip: here?.chip ?? "m4",
+  os: here?.os ?? "macos15",
+  units: UNITS[settings.coremlUnits],
+  profile: settings.coremlHostDequant ? "ane" : "auto",
+  context: CONTEXT,
+});
+
+/** Logs compile steps when RLX_VERBOSE or RLX_DISPATCH_REPORT is set, and verifies graphs after each pass with the first. */
+function compileWatch(settings: Settings): CompileWatch {
+  const tell: CompileWatch["tell"] = ({ backend, what, records, legal }) => {
+    if (settings.verbose || settings.dispatchReport) log(`compile for ${backend}: ${what}`);
+    if (settings.verbose)
+      for (const pass of records)
+        log(
+          `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms, verified`,
+        );
+    if (settings.dispatchReport) log(formatReport(legal.report));
+  };
+  return { verify: settings.verbose, tell };
+}
+
+/** No build hash, no key. A run that shows the passes or the dispatch report compiles anew. */
+function planCache(settings: Settings, store: DiskStore | undefined, build: string | undefined): PlanCache | undefined {
+  if (store === undefined || build === undefined || settings.verbose || settings.dispatchReport) return undefined;
+  return { store, build, dispatch: settings.dispatch };
+}
+
+export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeEngineOptions): Engine {
+  const { dispatch, mlxMode } = settings;
+  const { dataFolder: folder, cacheFolder } = settings;
+  const plans = cacheFolder === undefined ? undefined : diskStore(cacheFolder);
+  const kept = planCache(settings, plans, build);
+  const watch = compileWatch(settings);
+  const flexibility = shapeFlexibility(settings);
+  const cpu = cpuAccess(
+    () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),
+    () => addonAbsent(settings.addon),
+  );
+  const mlx = mlxAccess(findMlxEngine, dispatch);
+  const coreml = coremlAccess(folder, settings.coremlAddon, flexibility, build);
+  const target = initialTarget(settings, hereOf(coreml));
+  const openKept: OpenCpuDecoder = async (engine, file, paths, options) =>
+    (await openCachedDecoder(engine, file, paths, options, kept)).decoder;
+  const calibrations = { machine: `${chipTitle()} ${availableParallelism()}`, store: plans, build };
+  const services: EngineServices = {
+    files: modelFiles,
+    packages: packageFiles(folder),
+    recents: createRecents(folder),
+    uploads: createUploads(),
+    machine: thisMachine(),
+    data: { folder, problem: () => writeProblem(folder) },
+    plans,
+    routes: { get: (request, make) => cachedRouteView(kept, request, make) },
+    calibrations: calibrationStore(calibrations),
+    log,
+  };
+  return createEngine({
+    ...{ services, cpu, mlx, initialTarget: target, flexibility, watch },
+    devices: [...everyDevice({ cpu, mlx, coreml, target, mlxMode, dispatch, watch, open: openKept }), ...devices],
+  });
+}
+
+const log = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Why the folder cannot be written to. */
+async function writeProblem(folder: string): Promise<string | undefined> {
+  try {
+    await makeFolder(folder);
+    await access(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
