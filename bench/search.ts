@@ -84,7 +84,12 @@ async function prepare(bundle: string, home: string): Promise<Prepared> {
   engine.connect(far);
   const client = createClient(contract, near);
   const { model, target } = await client.call("model.open", { source: { kind: "offer", id: "header-only-400" } });
-  const key = { model, stage: { kind: "legal", target }, phase: "decode", precision: "f32" } as const;
+  const key = {
+    model,
+    stage: { backend: "coreml", step: "legal", target },
+    phase: "decode",
+    precision: "f32",
+  } as const;
   const view = await client.call("graph.get", key);
   const { nodes: columns } = await client.call("route.get", { model, target, phase: "decode" });
   await engine.dispose();

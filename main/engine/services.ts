@@ -27,6 +27,8 @@ export interface Uploads {
   chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
   finish(upload: string): Promise<void>;
   cancel(upload: string): Promise<void>;
+  /** The window that sent it is gone: drops what has not arrived whole. What has belongs to its model. */
+  abandon(upload: string): Promise<void>;
   /** The finished file. */
   pathOf(upload: string): { readonly path: string; readonly name: string };
   dispose(): Promise<void>;

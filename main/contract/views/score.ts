@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import { f64, i32, modelId, referenceNotice } from "./common.ts";
-import { runDevice } from "./engine.ts";
+import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 
 const text = z.string().max(268_435_456);
 /** The tokens that a model's tokenizer adds around a text. */
@@ -19,7 +19,7 @@ export const scoreInput = z.object({
     z.object({ kind: z.literal("text"), text, addSpecial }),
     z.object({ kind: z.literal("tokens"), tokens: i32 }),
   ]),
-  device: runDevice.default("cpu"),
+  device: runDevice.default(DEFAULT_DEVICE),
   /** Element type of keys and values. */
   cache: z.enum(["f16", "f32"]).default("f32"),
   /** Tokens handled at once. */

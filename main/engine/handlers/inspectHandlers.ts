@@ -62,7 +62,11 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       await recents.remove(path);
       return OK;
     },
-    "model.open": async ({ source }, { signal }) => overview(await store.open(source, signal), parts.initialTarget),
+    "model.open": async ({ source }, { signal, onLeave }) => {
+      const model = await store.open(source, signal);
+      onLeave(() => store.leave(model.id));
+      return overview(model, parts.initialTarget);
+    },
     "model.close": async ({ model }) => {
       await store.close(model);
       return OK;
@@ -77,12 +81,20 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
     "model.metadataValue": ({ model, key, offset, limit }) =>
       metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
     "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
-    "header.begin": ({ name, size }) => store.headers.begin(name, size),
+    "header.begin": async ({ name, size }, { onLeave }) => {
+      const need = await store.headers.begin(name, size);
+      onLeave(() => store.headers.drop(need.header));
+      return need;
+    },
     "header.feed": ({ header, offset, bytes }) => store.headers.feed(header, offset, bytes),
     "model.locate": ({ model, folder }) => store.locate(model, folder),
     "model.attach": async ({ model, source }, { signal }) =>
       overview(await store.attach(model, source, signal), parts.initialTarget),
-    "upload.begin": ({ name, size }) => uploads.begin(name, size),
+    "upload.begin": async ({ name, size }, { onLeave }) => {
+      const begun = await uploads.begin(name, size);
+      onLeave(() => uploads.abandon(begun.upload));
+      return begun;
+    },
     "upload.chunk": async ({ upload, offset, bytes }) => ({
       receivedBytes: await uploads.chunk(upload, offset, bytes),
     }),

@@ -6,6 +6,7 @@
 import { encodeFrame } from "../../contract/codec.ts";
 import type { EngineDevices } from "../devices.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import { routedStage } from "../../contract/views/graph.ts";
 import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
 import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
@@ -59,13 +60,14 @@ export async function warmUp(
     ...routeHandlers(store, target, null),
   };
   const phase = "decode";
+  const context = { signal, onLeave: () => undefined };
   try {
     for (let round = 1; round <= ROUNDS; round++) {
-      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, { signal });
-      const graph = await calls["graph.get"]({ model, stage: { kind: "legal", target }, phase }, { signal });
+      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, context);
+      const graph = await calls["graph.get"]({ model, stage: routedStage(target), phase }, context);
       encodeFrame({ t: "res", id: 1, value: graph });
-      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, { signal });
-      await calls["model.close"]({ model }, { signal });
+      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, context);
+      await calls["model.close"]({ model }, context);
     }
   } finally {
     await store.dispose();

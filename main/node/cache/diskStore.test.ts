@@ -5,7 +5,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cached } from "../../compiler/compileCache.ts";
-import { cacheFolder, dataFolder } from "../folders.ts";
+import { cacheFolder, dataFolder } from "../files/folders.ts";
 import { diskStore } from "./diskStore.ts";
 
 const keyOf = (n: number): string => n.toString(16).padStart(64, "0");

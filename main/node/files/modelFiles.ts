@@ -1,10 +1,10 @@
 /** Model files of this machine: opened by path, looked for in folders, and the sample that comes with the workbench. */
 import { existsSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ModelFiles } from "../../engine/services.ts";
+import { userHome } from "./folders.ts";
 import { openFileSource, siblingOpener } from "./fileByteSource.ts";
 
 const SAMPLE_FILE = "assets/models/rlx-sample.gguf";
@@ -51,7 +51,7 @@ export const modelFiles: ModelFiles = {
   },
   absolute: (path) => resolve(path),
   usualFolders: () => {
-    const home = homedir();
+    const home = userHome();
     return [
       join(home, "Downloads"),
       join(home, ".lmstudio", "models"),

@@ -1,9 +1,10 @@
 /** Where packages may be written, where one would go, and their readers and writers. */
 import { mkdtemp, rm, stat, statfs } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { PackageFiles } from "../../engine/services.ts";
+import { userHome } from "./folders.ts";
 import { noteIn, removeLeftovers } from "./leftovers.ts";
 import { packageWriter } from "./packageDirectory.ts";
 
@@ -32,7 +33,7 @@ export const packageFiles = (dataFolder: string): PackageFiles => ({
   writer: (path, { noted } = { noted: false }) => packageWriter(path, noted ? noteIn(dataFolder) : undefined),
   place,
   async suggest(model, name) {
-    const folder = model === null ? homedir() : dirname(model);
+    const folder = model === null ? userHome() : dirname(model);
     const space = await statfs(folder).catch(() => undefined);
     return { path: join(folder, name), freeBytes: space === undefined ? null : space.bavail * space.bsize };
   },

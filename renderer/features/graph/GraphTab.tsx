@@ -25,6 +25,7 @@ import { errorText, Legend } from "./Legend.tsx";
 import { litNodes } from "./lit.ts";
 import { paintScene, segmentText } from "./paint.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
+import { isRouted } from "../../../main/contract/views/graph.ts";
 import type { Picture } from "./graphState.ts";
 import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
 import type { KeptView } from "./view.ts";
@@ -34,7 +35,7 @@ import styles from "./Graph.module.css";
 
 export function GraphTab(): ReactNode {
   const state = useGraph((s) => s.picture);
-  const graph = useGraph((s) => (s.graphStage.kind === "legal" ? s.graph : s.stageGraph));
+  const graph = useGraph((s) => (isRouted(s.graphStage) ? s.graph : s.stageGraph));
   const canGraph = useGraph((s) => current(s.model)?.canGraph ?? null);
   const picture = current(state);
   if (canGraph !== null && !canGraph.ok)
@@ -90,9 +91,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const { nodeCount } = model.view;
 
   const legalRoute =
-    stage.kind === "legal" && route !== null && device !== null && nodeCount === route.nodes.device.length
-      ? route
-      : null;
+    isRouted(stage) && route !== null && device !== null && nodeCount === route.nodes.device.length ? route : null;
   const segments = useMemo(
     () => (legalRoute === null ? null : segmentsOfNodes(nodeCount, legalRoute)),
     [legalRoute, nodeCount],

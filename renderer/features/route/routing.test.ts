@@ -18,7 +18,7 @@ import {
   weightErrorText,
 } from "./routing.ts";
 
-const key = { model: "m", stage: { kind: "legal", target: M4 }, phase: "decode" } as const;
+const key = { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" } as const;
 const view = decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key);
 const route = fakeRoute(view, M4, "decode", "M4, macOS 26");
 const planned = fakePlanned(route, view);
