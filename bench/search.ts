@@ -11,6 +11,9 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { buildSync } from "esbuild";
+import { createClient } from "../main/contract/client.ts";
+import { contract } from "../main/contract/contract.ts";
+import { createPortPair } from "../main/contract/port.ts";
 import { nodeEngine } from "../main/node/nodeEngine.ts";
 import { readSettings } from "../main/node/settings.ts";
 import { median, quantile } from "../main/runtime/statistics.ts";
@@ -77,17 +80,18 @@ interface Prepared {
 async function prepare(bundle: string, home: string): Promise<Prepared> {
   const { createGraphModel, parseQuery, searchNodes } = (await import(pathToFileURL(bundle).href)) as Searching;
   const engine = nodeEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });
-  const context = { signal: new AbortController().signal, onLeave: () => undefined };
-  const { calls } = engine.handlers;
-  const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, context);
+  const [near, far] = createPortPair();
+  engine.connect(far);
+  const client = createClient(contract, near);
+  const { model, target } = await client.call("model.open", { source: { kind: "offer", id: "header-only-400" } });
   const key = {
     model,
     stage: { backend: "coreml", step: "legal", target },
     phase: "decode",
     precision: "f32",
   } as const;
-  const view = await calls["graph.get"](key, context);
-  const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, context);
+  const view = await client.call("graph.get", key);
+  const { nodes: columns } = await client.call("route.get", { model, target, phase: "decode" });
   await engine.dispose();
   const shown = createGraphModel(view);
   return {

@@ -30,6 +30,7 @@ declare class TextEncoder {
   encodeInto(source: string, destination: Uint8Array): { readonly read: number; readonly written: number };
 }
 
+declare const crypto: { getRandomValues<T extends Uint8Array | Uint32Array>(array: T): T };
 declare const performance: { now(): number };
 declare const console: {
   error(...values: readonly unknown[]): void;

@@ -25,6 +25,16 @@ const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate",
 const aboveSessions = [...belowBackends, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 const engine = [...runtimeLayers, "main/training", "main/contract"];
 
+/** What stands before the engine may see of it, and of Node's helpers. */
+const doors = [
+  ...base,
+  "main/contract",
+  "main/engine/connection.ts",
+  "main/engine/words.ts",
+  "main/node/files",
+  "main/node/settings.ts",
+];
+
 /**
  * Per folder (the longest matching entry counts): which folders of ours it may import, `types` for type-only imports,
  * `packages` from npm, and whether Node's modules are allowed. Its own folder is always allowed, unless `alone` says
@@ -52,9 +62,17 @@ export const walls = [
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
   { folder: "main/training", may: runtimeLayers },
   { folder: "main/contract", may: base, packages: ["zod"] },
-  // Temporary: portable code, except where main/node is imported. Each such import becomes a service.
-  { folder: "main/engine", may: [...engine, "main/node"], node: true, packages: ["zod"] },
+  // Portable: what it needs of a system comes as services (main/engine/services.ts).
+  { folder: "main/engine", may: engine, packages: ["zod"] },
   { folder: "main/node", may: [...engine, "main/engine"], node: true, packages: ["commander", "ws", "zod"] },
+  // Commands and server talk to the engine over the contract, and start it by its entry.
+  {
+    folder: "main/node/cli",
+    may: [...doors, "main/node/nodeEngine.ts", "main/node/serve"],
+    node: true,
+    packages: ["commander", "zod"],
+  },
+  { folder: "main/node/serve", may: doors, node: true, packages: ["ws", "zod"] },
   {
     folder: "main/testing",
     may: [...engine, "main/engine", "main/node"],

@@ -15,7 +15,7 @@ import type {
   StreamName,
 } from "./define.ts";
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
-import { doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
+import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
@@ -44,6 +44,7 @@ import {
   weightErrors,
 } from "./views/model.ts";
 import { adviceInput, calibrateInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
+import { verifyItem } from "./views/mac.ts";
 import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import {
@@ -58,6 +59,7 @@ import {
   runItem,
   templateView,
 } from "./views/run.ts";
+import { encoded, encodeInput, scoreInput, scoreItem } from "./views/score.ts";
 
 const nothing = z.object({});
 const ok = z.object({ ok: z.literal(true) });
@@ -67,11 +69,13 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 12,
+  version: 13,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
     "doctor.run": call(nothing, doctorReport),
+    /** Removes compiled plans, calibrations and Core ML models that are kept on disk. */
+    "cache.clear": call(nothing, clearedCache),
 
     "recents.list": call(nothing, z.object({ recents: z.array(recent) })),
     "recents.add": call(z.object({ path }), ok),
@@ -179,6 +183,7 @@ export const contract = {
     "hybrid.run": call(hybridInput, hybridView),
 
     "export.plan": call(exportModel, exportPlan),
+    "tokens.encode": call(encodeInput, encoded),
   },
   streams: {
     "run.start": stream(runInput, runItem),
@@ -187,6 +192,9 @@ export const contract = {
     /** Measures what is not known of the devices, then advises. */
     "devices.calibrate": stream(calibrateInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
+    "score.run": stream(scoreInput, scoreItem),
+    /** Asks Core ML on this Mac what only it can answer, question by question. */
+    "doctor.verify": stream(nothing, verifyItem),
   },
   events: {
     "engine.status": event(engineStatus),

@@ -5,7 +5,7 @@
 import type { Route } from "../backends/coreml/hybrid/route.ts";
 import type { Ability, Phase, ReferenceNotice, TargetSpec } from "../contract/views/common.ts";
 import type { DeviceInfo } from "../contract/views/engine.ts";
-import type { MacFacts } from "../contract/views/mac.ts";
+import type { MacAnswer, MacFacts, VerifyItem } from "../contract/views/mac.ts";
 import type { PlannedRoute } from "../contract/views/route.ts";
 import type { ProfileView } from "../contract/views/run.ts";
 import { toWireError } from "../diagnostics/errors.ts";
@@ -15,6 +15,7 @@ import type { DeviceRegistry } from "../runtime/devices/registry.ts";
 import { figure } from "./measure/forecast.ts";
 import type { RunnerOpener } from "./models/hybrid.ts";
 import type { OpenModel } from "./models/openModel.ts";
+import type { KeptFolder } from "./services.ts";
 import { cannot } from "./views/overviewView.ts";
 
 export interface ProfileRequest {
@@ -36,6 +37,12 @@ export interface PlannedRequest {
   readonly signal: AbortSignal;
 }
 
+export interface VerifyRequest {
+  readonly signal: AbortSignal;
+  readonly onAnswer: (answer: MacAnswer) => void;
+}
+export type Verification = Omit<Extract<VerifyItem, { readonly kind: "done" }>, "kind">;
+
 export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
   /** With the capability `plan`: the system's own plan beside the prediction. */
   readonly planned?: (request: PlannedRequest) => Promise<PlannedRoute>;
@@ -44,6 +51,10 @@ export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
   /** This machine as a target, where the device knows the machine. */
   here?(): Pick<TargetSpec, "chip" | "os"> | undefined;
   mac?(): MacFacts | null;
+  /** Compiled models that it keeps. */
+  readonly models?: KeptFolder & { usedByOthers(): Promise<number> };
+  /** Questions that only the device on this machine can answer. */
+  readonly verify?: (request: VerifyRequest) => Promise<Verification>;
 }
 
 export type EngineDevices = DeviceRegistry<EngineDevice>;

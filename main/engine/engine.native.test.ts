@@ -11,8 +11,8 @@ import type { Overview } from "../contract/views/model.ts";
 import { pipelineFor } from "../compiler/pipelines.ts";
 import { BACKENDS } from "../contract/views/graph.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
-import type { Harness } from "./engineHarness.ts";
-import { engineHarness } from "./engineHarness.ts";
+import type { Harness } from "../testing/engineHarness.ts";
+import { engineHarness } from "../testing/engineHarness.ts";
 
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "all", profile: "auto", context: 512 };
 const PHASES = ["decode", "prefill"] as const;

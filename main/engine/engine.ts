@@ -1,7 +1,4 @@
 /** The engine: everything the contract offers, over one set of models, jobs and devices. Each connection is served the same. */
-import { access, constants } from "node:fs/promises";
-import { availableParallelism } from "node:os";
-import { setTimeout as wait } from "node:timers/promises";
 import type { EngineHandlers } from "../contract/contract.ts";
 import { contract } from "../contract/contract.ts";
 import type { Contract } from "../contract/contract.ts";
@@ -10,17 +7,14 @@ import type { Serving } from "../contract/serve.ts";
 import { serve } from "../contract/serve.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import type { CompileWatch } from "../compiler/prepare.ts";
-import type { DiskStore } from "../node/cache/diskStore.ts";
-import type { PlanCache } from "../node/cache/planCache.ts";
 import type { CpuAccess } from "../runtime/devices/cpu.ts";
 import type { MlxAccess } from "../runtime/devices/mlx.ts";
 import { deviceRegistry } from "../runtime/devices/registry.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
-import type { EngineDevice, EngineDevices } from "./devices.ts";
+import type { EngineDevice } from "./devices.ts";
 import { calibrationAccess } from "./measure/advice.ts";
 import { templateView } from "./handlers/chats.ts";
 import type { Connectable } from "./connection.ts";
-import type { Decoders } from "./models/decoders.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
@@ -30,34 +24,27 @@ import { infoHandlers, statusOf } from "./handlers/infoHandlers.ts";
 import { inspectHandlers } from "./handlers/inspectHandlers.ts";
 import { createJobs } from "./jobs.ts";
 import { measureHandlers } from "./handlers/measureHandlers.ts";
-import type { ModelStore } from "./models/modelStore.ts";
 import { createModelStore } from "./models/modelStore.ts";
-import { createOffers } from "../node/files/offers.ts";
-import { createRecents } from "../node/files/recents.ts";
+import { createOffers } from "./models/offers.ts";
+import { cacheHandlers } from "./handlers/cacheHandlers.ts";
+import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
+import { verifyHandler } from "./handlers/verifyHandler.ts";
+import type { EngineServices } from "./services.ts";
 import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { runHandler } from "./handlers/runHandlers.ts";
-import { createUploads } from "../node/files/uploads.ts";
 import { warmUp } from "./models/warmUp.ts";
-import { noteIn } from "../node/files/leftovers.ts";
-import { makeFolder } from "../node/files/makeFolder.ts";
 
 export interface Engine extends Connectable {
-  readonly handlers: EngineHandlers;
-  readonly store: ModelStore;
-  readonly decoders: Decoders;
-  readonly devices: EngineDevices;
-  /** The compile cache; undefined when it is switched off. */
-  readonly plans: DiskStore | undefined;
   /** For a process that waits for its first model: see `warmUp`. */
   warmUp(): Promise<void>;
   /** Cancels all work, waits for it to tidy up, and removes what was sent here. */
   dispose(): Promise<void>;
 }
 
-/** What the engine gets from where it is hosted: see main/node/nodeEngine.ts. */
+/** What the engine gets from where it is hosted. */
 export interface EngineParts {
-  /** Where this user's own files are kept. */
-  readonly folder: string;
+  /** Files, the machine, what is kept: see main/node/nodeEngine.ts. */
+  readonly services: EngineServices;
   /** The devices, the default one first. */
   readonly devices: readonly EngineDevice[];
   /** The CPU engine as a tool: it unpacks weights, measures memory, runs host segments. */
@@ -67,12 +54,6 @@ export interface EngineParts {
   readonly initialTarget: TargetSpec;
   readonly flexibility: ShapeFlexibility;
   readonly watch: CompileWatch;
-  /** The compile cache; undefined when it is switched off. */
-  readonly plans: DiskStore | undefined;
-  /** Plans that compiles may take from there. */
-  readonly kept: PlanCache | undefined;
-  /** Hash of the sources, for the keys of the compile cache. */
-  readonly build: string | undefined;
 }
 
 /** Positions of a session when nothing else was asked for. */
@@ -86,24 +67,33 @@ const ROOF = { bytes: 256 << 20, seconds: 0.5 };
 /** Work that was cancelled ends within a tenth of a second, and removes what it has half done. */
 async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
   const end = performance.now() + ENDING_MS;
-  while (performance.now() < end && closed.some((connection) => connection.open() > 0)) await wait(5);
+  while (performance.now() < end && closed.some((connection) => connection.open() > 0))
+    await new Promise<void>((resolve) => setTimeout(resolve, 5));
 }
 
 export function createEngine(parts: EngineParts): Engine {
-  const { folder, cpu, mlx, initialTarget: initial, flexibility, watch, plans, kept, build } = parts;
+  const { services, cpu, mlx, initialTarget: initial, flexibility, watch } = parts;
+  const { files, packages, recents, uploads, machine, plans } = services;
   const connections = new Set<Serving<Contract>>();
   /** Whose port has ended before their work: the end of the engine waits for that, too. */
   const leaving = new Set<Serving<Contract>>();
+  let heartbeat: ReturnType<typeof setInterval> | undefined;
+  /** When something changed; and while a job runs, again and again. */
   const tell = (): void => {
-    for (const connection of connections) connection.emit("engine.status", statusOf(jobs));
+    for (const connection of connections) connection.emit("engine.status", statusOf(jobs, machine));
+    const isBusy = jobs.list().length > 0;
+    if (isBusy) heartbeat ??= setInterval(tell, STATUS_EVERY_MS);
+    else stopHeartbeat();
+  };
+  const stopHeartbeat = (): void => {
+    if (heartbeat !== undefined) clearInterval(heartbeat);
+    heartbeat = undefined;
   };
   const jobs = createJobs(tell);
   const devices = deviceRegistry(parts.devices);
-  const recents = createRecents(folder);
-  const uploads = createUploads();
-  const offers = createOffers();
-  const store = createModelStore({ offers, recents, uploads, watch });
-  const defaultThreads = availableParallelism();
+  const offers = createOffers(files);
+  const store = createModelStore({ files, offers, recents, uploads, watch });
+  const defaultThreads = machine.threads;
   const decoders = createDecoders({ devices, defaultThreads, defaultContext: CONTEXT });
   const here = devices.listed.map((device) => device.here?.()).find((each) => each !== undefined);
   const roofs = new Map<number, Promise<number>>();
@@ -115,18 +105,9 @@ export function createEngine(parts: EngineParts): Engine {
     measured.catch(() => roofs.delete(threads));
     return measured;
   };
-  const writable = async (): Promise<string | undefined> => {
-    try {
-      await makeFolder(folder);
-      await access(folder, constants.W_OK);
-      return undefined;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
-  };
-  const calibration = calibrationAccess({ devices, threads: defaultThreads, store: plans, build });
-  const compared = { store, devices, mlx, jobs, initialTarget: initial, calibration };
-  const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, note: noteIn(folder) });
+  const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
+  const compared = { store, devices, mlx, jobs, machine, initialTarget: initial, calibration };
+  const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
   const inspecting = inspectHandlers({
     store,
     recents,
@@ -138,38 +119,32 @@ export function createEngine(parts: EngineParts): Engine {
 
   const handlers: EngineHandlers = {
     calls: {
-      ...infoHandlers({ cpu, devices, jobs, offers, dataFolder: folder, writable, plans }),
+      ...infoHandlers({ cpu, devices, jobs, offers, machine, data: services.data, plans }),
       ...inspecting,
       "model.open": (input, context) => {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
       ...graphHandlers(store, initial),
-      ...routeHandlers(store, initial, here === undefined ? null : initial, kept),
-      ...hybridHandlers(store, cpu, jobs, devices),
+      ...routeHandlers(store, initial, here === undefined ? null : initial, services.routes),
+      ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...exporting.calls,
+      ...cacheHandlers({ devices, plans }),
+      "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs }),
-      ...measureHandlers({ store, decoders, devices, jobs, defaultThreads, roof }),
+      ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, roof }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
+      "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
+      "doctor.verify": verifyHandler(devices, jobs),
     },
   };
 
-  const heartbeat = setInterval(() => {
-    if (jobs.list().length > 0) tell();
-  }, STATUS_EVERY_MS);
-  heartbeat.unref();
-
   return {
-    handlers,
-    store,
-    decoders,
-    devices,
-    plans,
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
       const watched: Port = {
@@ -183,23 +158,21 @@ export function createEngine(parts: EngineParts): Engine {
       };
       const connection: Serving<Contract> = serve(contract, handlers, watched, {
         onUnexpected: (method, error) =>
-          process.stderr.write(
-            `[${method}] ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-          ),
+          services.log(`[${method}] ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
         onIdle: () => leaving.delete(connection),
       });
       connections.add(connection);
     },
     async warmUp() {
       try {
-        await warmUp({ recents, uploads, target: initial, devices }, warming.signal);
+        await warmUp({ files, recents, uploads, target: initial, devices }, warming.signal);
       } catch (error) {
         if (!warming.signal.aborted) throw error;
       }
     },
     async dispose() {
       warming.abort();
-      clearInterval(heartbeat);
+      stopHeartbeat();
       const closed = [...connections];
       for (const connection of closed) connection.close("the engine ends");
       await allEnded([...closed, ...leaving]);

@@ -9,8 +9,8 @@ import type { Look } from "../testing/growth.ts";
 import { growth, lookAtMemory } from "../testing/growth.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import { loadAddon } from "../node/native/addon.ts";
-import type { Harness } from "./engineHarness.ts";
-import { engineHarness } from "./engineHarness.ts";
+import type { Harness } from "../testing/engineHarness.ts";
+import { engineHarness } from "../testing/engineHarness.ts";
 
 const CYCLES = 100;
 /** After some 50 cycles neither heap nor resident memory rises any more; 400 were tried. */

@@ -6,8 +6,8 @@ import { mlxAccess, mlxProvider } from "../runtime/devices/mlx.ts";
 import { deviceRegistry } from "../runtime/devices/registry.ts";
 import type { EngineDevice } from "./devices.ts";
 import { deviceList } from "./devices.ts";
-import type { Harness } from "./engineHarness.ts";
-import { engineHarness } from "./engineHarness.ts";
+import type { Harness } from "../testing/engineHarness.ts";
+import { engineHarness } from "../testing/engineHarness.ts";
 import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();

@@ -2,7 +2,7 @@
  * The engine as a process of its own: Electron forks it as a utility process and hands it MessagePorts, `rlx serve` forks it as a
  * plain child and relays each socket's messages over the fork's channel.
  */
-import { dataFolder, nodeEngine } from "./nodeEngine.ts";
+import { nodeEngine } from "./nodeEngine.ts";
 import { removeLeftovers } from "./files/leftovers.ts";
 import { serveChildChannel } from "./serve/childChannel.ts";
 import { endWithSupervisor } from "./serve/ending.ts";
@@ -19,7 +19,7 @@ const warmUp = (): void =>
   void engine.warmUp().catch((error: unknown) => process.stderr.write(`[engine] warm-up: ${String(error)}\n`));
 if (serveParentPort(engine, process) || serveChildChannel(engine)) {
   endWithSupervisor(engine);
-  void removeLeftovers(dataFolder(settings));
+  void removeLeftovers(settings.dataFolder);
   setTimeout(warmUp, WARM_UP_AFTER_MS);
 } else {
   process.stderr.write("The engine is started by the app or by `rlx serve`; on its own it has nobody to talk to.\n");

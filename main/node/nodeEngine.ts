@@ -1,5 +1,6 @@
 /** The engine in a Node process: its settings, the devices of this machine in one list, and where its files are kept. */
-import { join } from "node:path";
+import { access, constants } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { formatReport } from "../compiler/legalise.ts";
 import type { CompileWatch } from "../compiler/prepare.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
@@ -11,14 +12,22 @@ import { cpuAccess } from "../runtime/devices/cpu.ts";
 import { mlxAccess } from "../runtime/devices/mlx.ts";
 import { BUILD_HASH } from "./buildHash.ts";
 import type { DiskStore } from "./cache/diskStore.ts";
-import { cacheFolder, diskStore } from "./cache/diskStore.ts";
+import { diskStore } from "./cache/diskStore.ts";
 import type { PlanCache } from "./cache/planCache.ts";
 import { openCachedDecoder } from "./cache/planCache.ts";
-import type { CoremlAccess } from "./devices/coreml/device.ts";
 import { coremlAccess } from "./devices/coreml/device.ts";
 import { hereOf } from "./devices/coreml/here.ts";
-import { userHome, xdgFolder } from "./files/folders.ts";
 import { everyDevice } from "./devices/list.ts";
+import type { EngineServices } from "../engine/services.ts";
+import { calibrationStore } from "./cache/calibrations.ts";
+import { cachedRouteView } from "./cache/routeCache.ts";
+import { makeFolder } from "./files/makeFolder.ts";
+import { modelFiles } from "./files/modelFiles.ts";
+import { packageFiles } from "./files/packageFiles.ts";
+import { createRecents } from "./files/recents.ts";
+import { createUploads } from "./files/uploads.ts";
+import { thisMachine } from "./machine/machine.ts";
+import { chipTitle } from "./machine/machineInfo.ts";
 import { addonAbsent, loadAddon } from "./native/addon.ts";
 import { findMlxEngine } from "./native/mlxAddon.ts";
 import type { CoremlUnits, Settings } from "./settings.ts";
@@ -30,10 +39,6 @@ export interface NodeEngineOptions {
   readonly build?: string;
   /** Further devices, behind those of this list: for tests. */
   readonly devices?: readonly EngineDevice[];
-}
-
-export interface NodeEngine extends Engine {
-  readonly coreml: CoremlAccess;
 }
 
 const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
@@ -53,24 +58,16 @@ const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): Tar
   context: CONTEXT,
 });
 
-export function dataFolder(settings: Settings): string {
-  if (settings.home !== null) return settings.home;
-  if (process.platform === "darwin") return join(userHome(), "Library", "Application Support", "RLX Workbench");
-  return join(xdgFolder("XDG_DATA_HOME", ".local/share"), "rlx-workbench");
-}
-
-/** What a compile did, verified and told on stderr as far as that was asked for. */
+/** Logs compile steps when RLX_VERBOSE or RLX_DISPATCH_REPORT is set, and verifies graphs after each pass with the first. */
 function compileWatch(settings: Settings): CompileWatch {
   const tell: CompileWatch["tell"] = ({ backend, what, records, legal }) => {
-    const say = (text: string): void => void process.stderr.write(`${text}\n`);
-    if (settings.verbose || settings.dispatchReport) say(`compile for ${backend}: ${what}`);
-    // `verify` below: what is told of is verified.
+    if (settings.verbose || settings.dispatchReport) log(`compile for ${backend}: ${what}`);
     if (settings.verbose)
       for (const pass of records)
-        say(
+        log(
           `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms, verified`,
         );
-    if (settings.dispatchReport) say(formatReport(legal.report));
+    if (settings.dispatchReport) log(formatReport(legal.report));
   };
   return { verify: settings.verbose, tell };
 }
@@ -81,11 +78,10 @@ function planCache(settings: Settings, store: DiskStore | undefined, build: stri
   return { store, build, dispatch: settings.dispatch };
 }
 
-export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeEngineOptions): NodeEngine {
+export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeEngineOptions): Engine {
   const { dispatch, mlxMode } = settings;
-  const folder = dataFolder(settings);
-  const place = cacheFolder(settings);
-  const plans = place === undefined ? undefined : diskStore(place);
+  const { dataFolder: folder, cacheFolder } = settings;
+  const plans = cacheFolder === undefined ? undefined : diskStore(cacheFolder);
   const kept = planCache(settings, plans, build);
   const watch = compileWatch(settings);
   const flexibility = shapeFlexibility(settings);
@@ -98,9 +94,34 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
   const target = initialTarget(settings, hereOf(coreml));
   const openKept: OpenCpuDecoder = async (engine, file, paths, options) =>
     (await openCachedDecoder(engine, file, paths, options, kept)).decoder;
-  const engine = createEngine({
-    ...{ folder, cpu, mlx, initialTarget: target, flexibility, watch, plans, kept, build },
+  const calibrations = { machine: `${chipTitle()} ${availableParallelism()}`, store: plans, build };
+  const services: EngineServices = {
+    files: modelFiles,
+    packages: packageFiles(folder),
+    recents: createRecents(folder),
+    uploads: createUploads(),
+    machine: thisMachine(),
+    data: { folder, problem: () => writeProblem(folder) },
+    plans,
+    routes: { get: (request, make) => cachedRouteView(kept, request, make) },
+    calibrations: calibrationStore(calibrations),
+    log,
+  };
+  return createEngine({
+    ...{ services, cpu, mlx, initialTarget: target, flexibility, watch },
     devices: [...everyDevice({ cpu, mlx, coreml, target, mlxMode, dispatch, watch, open: openKept }), ...devices],
   });
-  return { ...engine, coreml };
+}
+
+const log = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Why the folder cannot be written to. */
+async function writeProblem(folder: string): Promise<string | undefined> {
+  try {
+    await makeFolder(folder);
+    await access(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }

@@ -6,6 +6,8 @@ import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { MlxMode } from "../backends/mlx/engine.ts";
 import { MLX_MODES } from "../backends/mlx/engine.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Environment } from "./files/folders.ts";
+import { cacheFolder, dataFolder } from "./files/folders.ts";
 
 export const DISPATCH_POLICIES = ["prefer-native", "force-common", "force-native"] as const;
 export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
@@ -15,7 +17,7 @@ export type CoremlUnits = (typeof COREML_UNITS)[number];
 export const CPU_WEIGHTS = ["auto", "mapped", "copied"] as const;
 export type CpuWeights = (typeof CPU_WEIGHTS)[number];
 
-export interface Settings {
+interface Variables {
   /** Log each compile step and pass to stderr, and verify the graph after each. */
   readonly verbose: boolean;
   /** Whether legalisation may use native rules, must decompose, or must not. */
@@ -41,6 +43,14 @@ export interface Settings {
   readonly cache: string | null;
   /** Overrides where the native addon is looked for; "off" for none. */
   readonly addon: string | null;
+}
+
+/** Read once, when the program starts, and passed down. */
+export interface Settings extends Variables {
+  /** Where recents, compiled Core ML models and notes are kept. */
+  readonly dataFolder: string;
+  /** Where compiled plans are kept; undefined when they are not. */
+  readonly cacheFolder: string | undefined;
 }
 
 type Variable<T> = {
@@ -109,9 +119,9 @@ export const VARIABLES = {
   home: path("RLX_HOME"),
   cache: pathOrOff("RLX_CACHE"),
   addon: pathOrOff("RLX_ADDON"),
-} as const satisfies { readonly [K in keyof Settings]: Variable<Settings[K]> };
+} as const satisfies { readonly [K in keyof Variables]: Variable<Variables[K]> };
 
-export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+export function readSettings(environment: Environment): Settings {
   const read = <T>(variable: Variable<T>): T => {
     const text = environment[variable.name]?.trim();
     if (text === undefined) return variable.initial;
@@ -128,6 +138,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
       );
     return value;
   };
+  const folders = { home: read(VARIABLES.home), cache: read(VARIABLES.cache) };
   return {
     verbose: read(VARIABLES.verbose),
     dispatch: read(VARIABLES.dispatch),
@@ -139,9 +150,10 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     coremlAddon: read(VARIABLES.coremlAddon),
     mlxMode: read(VARIABLES.mlxMode),
     cpuWeights: read(VARIABLES.cpuWeights),
-    home: read(VARIABLES.home),
-    cache: read(VARIABLES.cache),
+    ...folders,
     addon: read(VARIABLES.addon),
+    dataFolder: dataFolder(folders.home, environment),
+    cacheFolder: cacheFolder(folders, environment),
   };
 }
 

@@ -12,13 +12,14 @@ import { GraphBuilder } from "../ir/builder.ts";
 import { tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { toyDevice } from "../testing/toyDevice.ts";
-import type { NodeEngine } from "./nodeEngine.ts";
+import type { Engine } from "../engine/engine.ts";
+import { deviceRegistry } from "../runtime/devices/registry.ts";
 import { nodeEngine } from "./nodeEngine.ts";
 import { readSettings } from "./settings.ts";
 
 describe("a device of one file and one line", () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-toy-"));
-  let engine: NodeEngine;
+  let engine: Engine;
   let client: AttachableClient<Contract>;
   let model: string;
   beforeAll(async () => {
@@ -60,7 +61,7 @@ describe("a device of one file and one line", () => {
     const builder = new GraphBuilder(opTable, "sum");
     const x = builder.input("x", tensor("f32", ["T"]));
     builder.output("y", typedBuilder(builder).add([x, x]));
-    const session = engine.devices.able("toy", "graphs", "test").device!({ threads: 1 })
+    const session = deviceRegistry([toyDevice]).able("toy", "graphs", "test").device!({ threads: 1 })
       .compile(builder.finish())
       .open();
     const { outputs } = await session.run({ inputs: { x: Float32Array.of(1, 2.5) }, fetch: ["y"] });

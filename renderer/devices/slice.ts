@@ -57,7 +57,7 @@ export function createDevicesSlice({ engine, set, get }: SliceTools<State>): Dev
       try {
         for await (const item of engine.stream("devices.calibrate", { ...asked(), again }, { signal: mine.signal }))
           if (item.kind === "phase") set({ calibrating: item.sentence });
-          else {
+          else if (item.kind === "done") {
             asks += 1;
             // The time on MLX that the routing view shows was reckoned from what was known before.
             set({ onMlx: IDLE });

@@ -46,6 +46,8 @@ export const deviceInfo = z.object({
 });
 export type DeviceInfo = View<typeof deviceInfo>;
 
+/** The offer that is a graph and no model. */
+export const DEMO_OFFER = "demo-hybrid";
 /** What the first screen offers besides files. */
 export const offer = z.object({
   id: z.string(),
@@ -97,6 +99,19 @@ export const notice = z.object({
   hint: z.string().nullable(),
 });
 export type Notice = View<typeof notice>;
+
+/** What was removed from a folder. */
+const removed = z.object({ folder: z.string(), entries: z.number(), bytes: z.number() });
+export const clearedCache = z.object({
+  /** Compiled plans and calibrations; null: nothing is kept. */
+  plans: removed.nullable(),
+  /** Models that a device has compiled; null: no device keeps any. */
+  models: removed.nullable(),
+  /** Entries that are still there, of both; and compiled models that another process uses. */
+  left: z.number(),
+  inUse: z.number(),
+});
+export type ClearedCache = View<typeof clearedCache>;
 
 export const doctorReport = z.object({
   checks: z.array(

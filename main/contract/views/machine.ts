@@ -66,8 +66,44 @@ export const deviceAdvice = z.object({
 });
 export type DeviceAdvice = View<typeof deviceAdvice>;
 
+/** What a device measured, in operations, bytes and seconds; rates are per second. */
+const calibration = z.object({
+  device: z.string(),
+  title: z.string(),
+  gemm: z.array(z.object({ size: z.number(), flops: z.number() })),
+  bandwidth: z.number(),
+  reduction: z.number(),
+  attention: z.number(),
+  quantised: z.number(),
+  roundTrip: z.number(),
+});
+
+/** The model that devices are ranked for. */
+const deviceNeed = z.object({
+  weightBytes: z.number(),
+  parameters: z.number(),
+  layers: z.number(),
+  promptTokens: z.number(),
+  generateTokens: z.number(),
+});
+
 export const calibrateItem = z.discriminatedUnion("kind", [
   phaseItem,
+  z.object({
+    kind: z.literal("measured"),
+    calibrations: z.array(z.object({ calibration, how: z.enum(["kept", "measured"]) })),
+    need: deviceNeed,
+    /** The fastest first. */
+    ranks: z.array(
+      z.object({
+        device: z.string(),
+        flops: z.number(),
+        perToken: z.number(),
+        promptSeconds: z.number(),
+        generateSeconds: z.number(),
+      }),
+    ),
+  }),
   z.object({ kind: z.literal("done"), advice: deviceAdvice }),
 ]);
 export type CalibrateItem = View<typeof calibrateItem>;

@@ -12,8 +12,8 @@ import { toWireError } from "../../diagnostics/errors.ts";
 import { median } from "../../runtime/statistics.ts";
 import { allowedNow } from "../../testing/pace.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
-import type { Harness } from "../engineHarness.ts";
-import { engineHarness } from "../engineHarness.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
 
 const GOAL_MS = 100;
 const MOST_MS = 250;

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { StreamItemOf } from "../../contract/contract.ts";
 import { mlxStateOf } from "../../contract/views/mlx.ts";
 import { findMlxEngine } from "../../node/native/mlxAddon.ts";
-import type { Harness } from "../engineHarness.ts";
-import { engineHarness } from "../engineHarness.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 
 const found = findMlxEngine();

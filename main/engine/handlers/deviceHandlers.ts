@@ -14,7 +14,8 @@ import { deviceList } from "../devices.ts";
 import { bytesFigure, figure } from "../measure/forecast.ts";
 import { stepTokens } from "../models/graphs.ts";
 import type { Jobs } from "../jobs.ts";
-import { machineState } from "../../node/machine/machineState.ts";
+import { machineState } from "../measure/machineState.ts";
+import type { Machine } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { mlxMapping } from "../models/routeOnMlx.ts";
@@ -26,6 +27,7 @@ export interface DeviceParts {
   readonly devices: EngineDevices;
   readonly mlx: MlxAccess;
   readonly jobs: Jobs;
+  readonly machine: Machine;
   readonly initialTarget: TargetSpec;
   readonly calibration: CalibrationAccess;
 }
@@ -55,7 +57,11 @@ export function calibrateHandler(parts: DeviceParts): EngineHandlers["streams"][
     const job = parts.jobs.start("calibrate", "this machine");
     try {
       yield phaseItem("calibrate", "Measuring what each device does: products, memory, attention", started);
-      await parts.calibration.measure(signal, asked.again);
+      const calibrations = await parts.calibration.measure(signal, asked.again);
+      const need = needOf(asked.model === null ? undefined : parts.store.get(asked.model), asked);
+      const known = calibrations.map(({ calibration }) => calibration);
+      const ranks = known.length === 0 ? [] : pickBestDevice(known, need);
+      yield { kind: "measured", calibrations, need, ranks };
       yield { kind: "done", advice: await advise(parts, asked) };
     } finally {
       job.end();

@@ -1,15 +1,10 @@
 /** The plan of an export, and the export itself as a stream of progress that ends in its report. */
-import { stat, statfs } from "node:fs/promises";
-import { homedir } from "node:os";
-import { dirname, extname, join, resolve } from "node:path";
 import type { ExportPreview, ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
 import { previewInSteps } from "../../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Note } from "../../node/files/leftovers.ts";
 import { during } from "../during.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
@@ -17,6 +12,7 @@ import { exportModel, exportRequest } from "../models/exporting.ts";
 import { figure } from "../measure/forecast.ts";
 import { overviewOf } from "./inspectHandlers.ts";
 import type { Jobs } from "../jobs.ts";
+import type { PackageFiles } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { planTarget } from "../models/routes.ts";
@@ -36,7 +32,7 @@ export interface ExportParts {
   readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly flexibility: ShapeFlexibility;
-  readonly note: Note;
+  readonly packages: PackageFiles;
 }
 
 export function exportHandlers(parts: ExportParts): {
@@ -51,17 +47,17 @@ export function exportHandlers(parts: ExportParts): {
       async *"export.start"({ model, target, path, overwrite }, { signal }) {
         const started = performance.now();
         const open = parts.store.get(model);
-        const where = await checkPath(path, overwrite);
+        const where = await parts.packages.place(path, overwrite);
+        void parts.packages.removeLeftovers();
         const job = parts.jobs.start("export", open.description.title);
         let work: Promise<unknown> = Promise.resolve();
         try {
           yield phaseItem("prepare", "Preparing the graph", started);
           const steps = during<ExportProgress, ExportReport>((emit) => {
             const exporting = exportModel(open, planTarget(open, target, "decode"), {
-              path: where,
+              directory: () => parts.packages.writer(where, { noted: true }),
               engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
               flexibility: parts.flexibility,
-              note: parts.note,
               signal,
               onProgress: emit,
             });
@@ -87,26 +83,6 @@ export function exportHandlers(parts: ExportParts): {
       },
     },
   };
-}
-
-/** An absolute .mlpackage path in a folder that exists; what is there is replaced only when that was asked for. */
-async function checkPath(path: string, overwrite: boolean): Promise<string> {
-  const where = resolve(path);
-  if (extname(where) !== ".mlpackage")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where}: expected a name that ends in .mlpackage`, {
-      hint: "Core ML knows packages by that ending.",
-    });
-  const folder = await stat(dirname(where)).catch(() => undefined);
-  if (folder?.isDirectory() !== true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[export] the folder ${dirname(where)} does not exist`, {
-      hint: "Create it first, or choose another.",
-    });
-  if (!overwrite && (await stat(where).catch(() => undefined)) !== undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where} exists already`, {
-      hint: "Choose another name, or ask to overwrite it.",
-      details: { exists: true },
-    });
-  return where;
 }
 
 function progressItem(
@@ -177,19 +153,18 @@ export function weightNote({ fold, notFinite, overflowed }: ExportReport["weight
 }
 
 async function exportPlan(
-  { devices, flexibility }: ExportParts,
+  { devices, flexibility, packages }: ExportParts,
   model: OpenModel,
   target: TargetSpec,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
   const can = overviewOf(model, target, devices).canExport;
-  const folder = model.path === null ? homedir() : dirname(model.path);
-  const space = await statfs(folder).catch(() => undefined);
   const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
+  const suggested = await packages.suggest(model.path, `${name}.mlpackage`);
   const base = {
-    suggestedPath: join(folder, `${name}.mlpackage`),
+    suggestedPath: suggested.path,
     sourceBytes: model.file?.byteLength ?? 0,
-    freeDiskBytes: space === undefined ? null : space.bavail * space.bsize,
+    freeDiskBytes: suggested.freeBytes,
     can,
   };
   // A graph that cannot be made has no plan; `can` says why.

@@ -16,7 +16,9 @@ import { loadAddon } from "../../node/native/addon.ts";
 import { exportModel, nativeDequantize, nativeMeasure } from "../models/exporting.ts";
 import { weightNote, weightsSentence } from "./exportHandlers.ts";
 import { createModelStore } from "../models/modelStore.ts";
-import { createOffers } from "../../node/files/offers.ts";
+import { createOffers } from "../../engine/models/offers.ts";
+import { modelFiles } from "../../node/files/modelFiles.ts";
+import { packageWriter } from "../../node/files/packageDirectory.ts";
 import { createRecents } from "../../node/files/recents.ts";
 import { createUploads } from "../../node/files/uploads.ts";
 
@@ -24,7 +26,12 @@ const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", i
 const folder = mkdtempSync(join(tmpdir(), "rlx-exporting-"));
 const engine = loadAddon();
 const uploads = createUploads();
-const store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
+const store = createModelStore({
+  files: modelFiles,
+  offers: createOffers(modelFiles),
+  recents: createRecents(folder),
+  uploads,
+});
 const { signal } = new AbortController();
 afterAll(async () => {
   await store.dispose();
@@ -38,7 +45,7 @@ describe("the export of the sample", () => {
     const exported = (profile: "gpu" | "ane" | "exact", by: typeof engine | undefined): Promise<ExportReport> => {
       const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: 64, phase: "decode" };
       return exportModel(model, target, {
-        path: join(folder, `${profile}-${String(by !== undefined)}.mlpackage`),
+        directory: () => packageWriter(join(folder, `${profile}-${String(by !== undefined)}.mlpackage`)),
         engine: by,
         signal,
       });

@@ -9,6 +9,7 @@ import { figure } from "../measure/forecast.ts";
 import type { HybridRun } from "../models/hybrid.ts";
 import { runHybrid } from "../models/hybrid.ts";
 import type { Jobs } from "../jobs.ts";
+import type { PackageFiles } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import { routeOf } from "../models/routes.ts";
 
@@ -17,6 +18,7 @@ export function hybridHandlers(
   cpu: CpuAccess,
   jobs: Jobs,
   devices: EngineDevices,
+  packages: PackageFiles,
 ): Pick<EngineHandlers["calls"], "hybrid.run"> {
   return {
     "hybrid.run": async ({ model, device, target, seed }, { signal }): Promise<HybridView> => {
@@ -35,6 +37,7 @@ export function hybridHandlers(
           seed,
           signal,
           segmentsOf(devices, device)(route, signal),
+          packages,
         );
         return hybridView(route, run, target);
       } finally {

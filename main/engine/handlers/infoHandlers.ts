@@ -1,40 +1,29 @@
 /** The engine about itself, and what the doctor finds. */
-import { availableParallelism, cpus } from "node:os";
 import { contract } from "../../contract/contract.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts";
 import type { Reading } from "../../contract/views/machine.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import { VERSION } from "../../contract/version.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
-import { VERSION } from "../../node/version.ts";
 import type { EngineDevices } from "../devices.ts";
 import { deviceList, macOf } from "../devices.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { Jobs } from "../jobs.ts";
-import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "../../node/machine/machineInfo.ts";
-import type { DiskStore } from "../../node/cache/diskStore.ts";
-import { machineState } from "../../node/machine/machineState.ts";
-import type { Offers } from "../../node/files/offers.ts";
+import type { EngineServices, KeptFolder, Machine } from "../services.ts";
+import { machineState } from "../measure/machineState.ts";
+import type { Offers } from "../models/offers.ts";
 import { REFERENCE_SENTENCE } from "../../runtime/devices/reference.ts";
 
-export interface InfoParts {
+export interface InfoParts extends Pick<EngineServices, "machine" | "data" | "plans"> {
   readonly cpu: CpuAccess;
   readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly offers: Offers;
-  readonly dataFolder: string;
-  readonly writable: () => Promise<string | undefined>;
-  /** The compile cache; undefined when it is switched off. */
-  readonly plans: DiskStore | undefined;
 }
 
-export function statusOf(jobs: Jobs): EngineStatus {
-  return {
-    engineBytes: process.memoryUsage.rss(),
-    freeBytes: freeBytes(),
-    totalBytes: totalBytes(),
-    jobs: [...jobs.list()],
-  };
+export function statusOf(jobs: Jobs, { engineBytes, freeBytes, totalBytes }: Machine): EngineStatus {
+  return { engineBytes: engineBytes(), freeBytes: freeBytes(), totalBytes, jobs: [...jobs.list()] };
 }
 
 export function infoHandlers(
@@ -42,26 +31,27 @@ export function infoHandlers(
 ): Pick<EngineHandlers["calls"], "engine.info" | "engine.status" | "doctor.run"> {
   return {
     "engine.info": () => {
+      const { machine } = parts;
       const engine = parts.cpu.failure() === undefined ? parts.cpu.engine() : undefined;
       return {
         version: VERSION,
         contractVersion: contract.version,
-        platform: platformName(),
-        osTitle: osTitle(),
-        chip: chipTitle(),
+        platform: machine.platform,
+        osTitle: machine.osTitle,
+        chip: machine.chip,
         cpu: {
-          cores: cpus().length,
-          threads: availableParallelism(),
+          cores: machine.cores,
+          threads: machine.threads,
           features: [...(engine?.isas ?? [])],
           kernels: engine?.isa ?? "none",
         },
-        memory: { totalBytes: totalBytes(), freeBytes: freeBytes() },
+        memory: { totalBytes: machine.totalBytes, freeBytes: machine.freeBytes() },
         readBandwidth: null,
         devices: [...deviceList(parts.devices)],
         offers: [...parts.offers.list()],
       };
     },
-    "engine.status": () => statusOf(parts.jobs),
+    "engine.status": () => statusOf(parts.jobs, parts.machine),
     "doctor.run": () => doctorReport(parts),
   };
 }
@@ -74,7 +64,7 @@ const kernelSentence = ({ isa, isas }: CpuEngine): string =>
     ? `Loaded; ${isa} kernels, the only ones that this build and this processor have in common.`
     : `Loaded; ${isa} kernels, the widest of those that this build and this processor have in common (${isas.join(", ")}).`;
 
-async function cacheCheck(store: DiskStore | undefined): Promise<Check> {
+async function cacheCheck(store: KeptFolder | undefined): Promise<Check> {
   const check = { id: "cache", title: "Compile cache", state: "info" } as const;
   if (store === undefined)
     return { ...check, sentence: "Switched off: every start compiles.", hint: "Unset RLX_CACHE to keep plans." };
@@ -134,9 +124,10 @@ async function deviceChecks({ listed }: EngineDevices): Promise<readonly Check[]
 
 async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
   const failure = parts.cpu.failure();
-  const problem = await parts.writable();
+  const { machine, data } = parts;
+  const problem = await data.problem();
   const sample = parts.offers.list().find((offer) => offer.kind === "sample");
-  const free = freeBytes();
+  const free = machine.freeBytes();
   return {
     mac: macOf(parts.devices),
     checks: [
@@ -145,14 +136,14 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
         id: "memory",
         title: "Memory",
         state: free < 2e9 ? "warning" : "ok",
-        sentence: `${(free / 1e9).toFixed(1)} GB of ${(totalBytes() / 1e9).toFixed(1)} GB are free.`,
+        sentence: `${(free / 1e9).toFixed(1)} GB of ${(machine.totalBytes / 1e9).toFixed(1)} GB are free.`,
         hint: free < 2e9 ? "Close other programs before running a model of more than a billion parameters." : null,
       },
       {
         id: "processor",
         title: "Processor",
         state: "ok",
-        sentence: `${chipTitle()}, ${availableParallelism()} threads.`,
+        sentence: `${machine.chip}, ${machine.threads} threads.`,
         hint: null,
       },
       ...(await deviceChecks(parts.devices)),
@@ -176,14 +167,14 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
             id: "data",
             title: "Data folder",
             state: "ok",
-            sentence: `Recents are kept in ${parts.dataFolder}.`,
+            sentence: `Recents are kept in ${data.folder}.`,
             hint: null,
           }
         : {
             id: "data",
             title: "Data folder",
             state: "warning",
-            sentence: `${parts.dataFolder} cannot be written: ${problem}.`,
+            sentence: `${data.folder} cannot be written: ${problem}.`,
             hint: "Set RLX_HOME to a folder of yours.",
           },
       await cacheCheck(parts.plans),

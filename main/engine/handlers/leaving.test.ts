@@ -6,8 +6,8 @@ import { createClient } from "../../contract/client.ts";
 import { contract } from "../../contract/contract.ts";
 import { createPortPair } from "../../contract/port.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
-import type { Harness } from "../engineHarness.ts";
-import { engineHarness } from "../engineHarness.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
 
 let harness: Harness;
 let path: string;

@@ -1,5 +1,4 @@
 /** Benchmarks and profiles of real runs, on every device whose times say something. */
-import { availableParallelism } from "node:os";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
 import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
@@ -17,8 +16,8 @@ import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
 import { llamaBenchJson } from "../measure/llamaBench.ts";
 import { profileSentence } from "../measure/profileSentence.ts";
-import { chipTitle, freeBytes } from "../../node/machine/machineInfo.ts";
-import { machineState, stateNotes } from "../../node/machine/machineState.ts";
+import { machineState, stateNotes } from "../measure/machineState.ts";
+import type { Machine } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { phaseItem } from "./runHandlers.ts";
@@ -29,6 +28,7 @@ export interface MeasureParts {
   readonly decoders: Decoders;
   readonly devices: EngineDevices;
   readonly jobs: Jobs;
+  readonly machine: Machine;
   readonly defaultThreads: number;
   /** Bytes per second that this machine reads, measured once and kept. */
   readonly roof: (threads: number, signal: AbortSignal) => Promise<number>;
@@ -67,13 +67,13 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             device: input.device,
             truth: facts.truth,
             tests: tests.map(testView),
-            machine: chipTitle(),
+            machine: parts.machine.chip,
             threads: lease.session.threads,
             kernels: facts.kernels,
             conditions,
-            notes: [...notes(tests), ...stateNotes(conditions)],
+            notes: [...notes(tests, parts.machine), ...stateNotes(conditions)],
             json: llamaBenchJson({
-              ...{ model, tests, machine: chipTitle(), mapped: facts.mapped },
+              ...{ model, tests, machine: parts.machine.chip, mapped: facts.mapped },
               ...{ threads: lease.session.threads, chunk: lease.session.facts.chunk },
               backends: facts.backend,
               cacheType: lease.decoder.cacheType,
@@ -104,7 +104,10 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
           let work: (onProgress: (fraction: number) => void) => Promise<ProfileView>;
           if (decoder.profile === undefined) {
             yield phaseItem("roof", "Measuring how fast this machine reads memory", started);
-            const place = placeOf(lease.device, await parts.roof(threads, signal), threads);
+            const place = {
+              machine: parts.machine.chip,
+              ...placeOf(lease.device, await parts.roof(threads, signal), threads),
+            };
             work = async (onProgress) =>
               profileView(await profileDecoder(decoder.steps, session, { ...request, onProgress }), place);
           } else {
@@ -145,6 +148,7 @@ type Lane = ProfileView["lanes"][number];
 
 /** What a profile was measured on. */
 interface Place {
+  readonly machine: string;
   readonly device: string;
   readonly roof: number;
   readonly threads: number;
@@ -153,7 +157,7 @@ interface Place {
   readonly note: string;
 }
 
-function placeOf(device: EngineDevice, roof: number, threads: number): Place {
+function placeOf(device: EngineDevice, roof: number, threads: number): Omit<Place, "machine"> {
   const { lane, profileNote } = device.facts(threads);
   return { device: device.id, roof, threads, lane, note: profileNote };
 }
@@ -176,7 +180,7 @@ function testView(test: Measured): BenchTest {
 }
 
 /** What makes these numbers hard to compare. */
-function notes(tests: readonly Measured[]): string[] {
+function notes(tests: readonly Measured[], machine: Machine): string[] {
   const found: string[] = [];
   for (const test of tests) {
     if (test.rates.length < 3)
@@ -188,8 +192,8 @@ function notes(tests: readonly Measured[]): string[] {
         `${test.test}: the runs differ by ${Math.round((100 * test.deviation) / test.mean)} %; something else was using this machine.`,
       );
   }
-  if (freeBytes() < 1e9) found.push("Less than 1 GB of memory was free.");
-  if (availableParallelism() < 2) found.push("Only one processor was available.");
+  if (machine.freeBytes() < 1e9) found.push("Less than 1 GB of memory was free.");
+  if (machine.threads < 2) found.push("Only one processor was available.");
   return found;
 }
 
@@ -207,7 +211,7 @@ function rowView(row: ProfilePhase["rows"][number], roof: number, { device }: La
   };
 }
 
-function profileView(report: ProfileReport, { roof, threads, device, lane, note }: Place): ProfileView {
+function profileView(report: ProfileReport, { machine, roof, threads, device, lane, note }: Place): ProfileView {
   const strings = new StringTable();
   const { slices } = report;
   const ops = Uint32Array.from(report.titles, (title) => strings.add(title.op));
@@ -227,7 +231,7 @@ function profileView(report: ProfileReport, { roof, threads, device, lane, note 
   return {
     device,
     truth: "measured",
-    machine: chipTitle(),
+    machine,
     sentence: [profileSentence(report, roof), ...(note === "" ? [] : [note])].join(" "),
     roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
     strings: strings.strings,

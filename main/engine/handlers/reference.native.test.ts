@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Overview } from "../../contract/views/model.ts";
 import type { RunItem } from "../../contract/views/run.ts";
 import { writeBigFile } from "../../testing/bigGguf.ts";
-import type { Harness } from "../engineHarness.ts";
-import { engineHarness } from "../engineHarness.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
 
 let native: Harness;
 let bare: Harness;

@@ -4,9 +4,8 @@ import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
-import type { PlanCache } from "../../node/cache/planCache.ts";
-import { cachedRouteView } from "../../node/cache/routeCache.ts";
 import { figure } from "../measure/forecast.ts";
+import type { RouteCache } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import { routeOf } from "../models/routes.ts";
 import { bytesPerStep, deviceShares, routeView } from "../views/routeView.ts";
@@ -32,15 +31,15 @@ export function routeHandlers(
   store: ModelStore,
   initial: TargetSpec,
   here: TargetSpec | null,
-  kept?: PlanCache,
+  kept?: RouteCache,
 ): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
   const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
     const open = store.get(model);
-    return worksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, async (own) =>
-      cachedRouteView(kept, { model, file: open.file, target, phase }, async () =>
-        routeView({ model, route: await routeOf(open, target, phase, own), target, phase }),
-      ),
-    );
+    return worksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, (own) => {
+      const make = async (): Promise<RouteView> =>
+        routeView({ model, route: await routeOf(open, target, phase, own), target, phase });
+      return kept === undefined ? make() : kept.get({ model, file: open.file, target, phase }, make);
+    });
   };
   return {
     "targets.list": () => ({

@@ -10,8 +10,15 @@ import { opTable } from "../../ops/index.ts";
 import { pipelineFor } from "../../compiler/pipelines.ts";
 import { runPipeline } from "../../passes/pipeline.ts";
 import { seededRandom } from "../../testing/random.ts";
-import type { Harness } from "../engineHarness.ts";
-import { engineHarness } from "../engineHarness.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
+import { modelFiles } from "../../node/files/modelFiles.ts";
+import { createRecents } from "../../node/files/recents.ts";
+import { createUploads } from "../../node/files/uploads.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import { createModelStore } from "../models/modelStore.ts";
+import { createOffers } from "../models/offers.ts";
+import type { OpenModel } from "../models/openModel.ts";
 import { bindingsFor, templateOf } from "../models/graphs.ts";
 import { coremlEntry, planTarget } from "../models/routes.ts";
 import { routeView } from "../views/routeView.ts";
@@ -20,17 +27,30 @@ const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "cpu-ane", profil
 const PROFILES = ["auto", "ane", "gpu", "exact"] as const;
 
 let harness: Harness;
+/** The same models, opened beside the engine. */
+let store: ModelStore;
+const beside = new Map<string, OpenModel>();
 beforeAll(async () => {
   harness = await engineHarness();
+  const { folder } = harness;
+  const parts = { recents: createRecents(folder), uploads: createUploads() };
+  store = createModelStore({ files: modelFiles, offers: createOffers(modelFiles), ...parts });
 });
-afterAll(() => harness.done());
+afterAll(async () => {
+  await store.dispose();
+  await harness.done();
+});
 
-const open = async (id: string): Promise<string> =>
-  (await harness.client.call("model.open", { source: { kind: "offer", id } })).model;
+const open = async (id: string): Promise<string> => {
+  const source = { kind: "offer", id } as const;
+  const { model } = await harness.client.call("model.open", { source });
+  beside.set(model, await store.open(source));
+  return model;
+};
 
 /** Nothing kept, nothing shared, nothing sliced. */
 async function fresh(model: string, target: TargetSpec, phase: Phase): Promise<unknown> {
-  const opened = harness.engine.store.get(model);
+  const opened = beside.get(model)!;
   const plan = planTarget(opened, target, phase);
   const bound = specialize(
     opTable,

@@ -1,5 +1,4 @@
 /** Running a model: chat and completion as a stream of tokens with live statistics. */
-import { randomInt } from "node:crypto";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { View } from "../../contract/define.ts";
 import type { PhaseItem } from "../../contract/views/common.ts";
@@ -12,6 +11,7 @@ import type { Decoders } from "../models/decoders.ts";
 import { leaseInPhases } from "../models/decoders.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
+import { randomSeed } from "../random.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 type RunInput = View<typeof runInput>;
@@ -53,7 +53,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
       try {
         const { ids } = prompt;
         const { truth } = lease.device.facts(lease.session.threads);
-        const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
+        const seed = input.sampling.seed ?? randomSeed();
         yield {
           kind: "start",
           device: input.device,

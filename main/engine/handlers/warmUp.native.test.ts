@@ -1,8 +1,8 @@
 // Warming up: it ends by itself, lets others have their turn, ends for whoever opens a model, and leaves nothing behind.
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { toWireError } from "../../diagnostics/errors.ts";
-import type { Harness } from "../engineHarness.ts";
-import { engineHarness } from "../engineHarness.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
 
 let harness: Harness;
 beforeEach(async () => {

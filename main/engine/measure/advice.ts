@@ -10,26 +10,23 @@ import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibrat
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
 import type { Device } from "../../runtime/device.ts";
-import { calibrations, keptCalibration } from "../../node/cache/calibrations.ts";
-import type { DiskStore } from "../../node/cache/diskStore.ts";
 import type { EngineDevices } from "../devices.ts";
 import { bytesFigure, figure } from "./forecast.ts";
-import { chipTitle } from "../../node/machine/machineInfo.ts";
+import type { CalibrationStore, KnownCalibration } from "../services.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { modelShape } from "../views/overviewView.ts";
 
 export interface CalibrationAccess {
   /** What is known now, nothing measured. */
   readonly known: () => Promise<readonly Calibration[]>;
-  /** Measures what is not known; all of it, when that is asked for. */
-  readonly measure: (signal: AbortSignal, again: boolean) => Promise<void>;
+  /** Measures what is not known; all of it with `again`. */
+  readonly measure: (signal: AbortSignal, again: boolean) => Promise<readonly KnownCalibration[]>;
 }
 
 export interface CalibrationSettings {
   readonly devices: EngineDevices;
   readonly threads: number;
-  readonly store: DiskStore | undefined;
-  readonly build: string | undefined;
+  readonly store: CalibrationStore;
 }
 
 type MakeDevice = (weights?: WeightFiles) => Device;
@@ -46,14 +43,13 @@ export const calibratedDevices = ({
   });
 
 export function calibrationAccess(settings: CalibrationSettings): CalibrationAccess {
-  const { store, build, threads } = settings;
-  const kept = { machine: `${chipTitle()} ${threads}`, store, build };
+  const { store } = settings;
   let own: readonly Calibration[] = [];
   const known = async (): Promise<readonly Calibration[]> => {
     const found: Calibration[] = [];
     for (const make of calibratedDevices(settings)) {
       const device = make();
-      const one = own.find((each) => each.device === device.id) ?? (await keptCalibration(device, kept));
+      const one = own.find((each) => each.device === device.id) ?? (await store.kept(device));
       if (one !== undefined) found.push(one);
     }
     return found;
@@ -62,9 +58,11 @@ export function calibrationAccess(settings: CalibrationSettings): CalibrationAcc
     known,
     measure: async (signal, again) => {
       const devices = calibratedDevices(settings);
-      if (!again && (await known()).length === devices.length) return;
-      const made = await calibrations({ ...kept, devices, signal, again });
+      const before = again ? [] : await known();
+      if (before.length === devices.length) return before.map((calibration) => ({ calibration, how: "kept" }));
+      const made = await store.measure(devices, { signal, again });
       own = made.map(({ calibration }) => calibration);
+      return made;
     },
   };
 }

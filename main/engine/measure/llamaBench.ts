@@ -1,7 +1,7 @@
 /** Benchmark results in llama-bench's own JSON fields, so that existing scripts can read them. */
 import type { BenchTest } from "../../runtime/bench.ts";
 import { deviation, mean } from "../../runtime/statistics.ts";
-import { VERSION } from "../../node/version.ts";
+import { VERSION } from "../../contract/version.ts";
 import type { OpenModel } from "../models/openModel.ts";
 
 export interface LlamaBenchInput {

@@ -5,6 +5,7 @@ import type { MeasureRows } from "../../backends/coreml/weights/measure.ts";
 import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import type { ExportProgress, ExportReport, ExportRequest } from "../../backends/coreml/export.ts";
 import { exportPackage, flexibleVariants } from "../../backends/coreml/export.ts";
+import type { DirectoryWriter } from "../../backends/coreml/package.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { prepareInSteps } from "../../compiler/prepare.ts";
@@ -13,9 +14,7 @@ import { TEMPLATE } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { CpuEngine, StoredRows } from "../../backends/cpu/engine.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
-import type { Note } from "../../node/files/leftovers.ts";
-import { packageWriter } from "../../node/files/packageDirectory.ts";
-import { VERSION } from "../../node/version.ts";
+import { VERSION } from "../../contract/version.ts";
 import { templateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { coremlEntry } from "./routes.ts";
@@ -98,13 +97,13 @@ const weightWork = (engine: CpuEngine | undefined): Omit<WeightBytes, "read"> =>
   engine === undefined ? { dequantize } : { dequantize: nativeDequantize(engine), measure: nativeMeasure(engine) };
 
 export interface ExportOptions {
-  readonly path: string;
+  /** Where the package goes: asked for when everything else is known to be right. */
+  readonly directory: () => Promise<DirectoryWriter>;
   /** Undefined where none was built. */
   readonly engine: CpuEngine | undefined;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
   readonly flexibility?: ShapeFlexibility;
-  readonly note?: Note;
 }
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
@@ -116,7 +115,7 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
   const request = await exportRequest(model, target, options.signal, options.flexibility);
   const own = { ...request, prepare: preparation(model, "the package") };
   return exportPackage(own, {
-    directory: await packageWriter(options.path, options.note),
+    directory: await options.directory(),
     weights: {
       read: (tensor, offset, length, signal) => file.readTensor(file.requireTensor(tensor), { offset, length, signal }),
       ...weightWork(options.engine),

@@ -3,11 +3,11 @@
  * the window and waits for the bytes. Done when the header has parsed, some ranges of its weights are known and the file was looked
  * for on this disk; the parsed file has a header but no data.
  */
-import { randomBytes } from "node:crypto";
 import type { HeaderNeed } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../../formats/byteSource.ts";
 import { checkRange } from "../../formats/byteSource.ts";
+import { randomId } from "../random.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 
@@ -73,7 +73,7 @@ export function createHeaders(findWhole: FindWhole): Headers {
         feed.request?.fail(new WorkbenchError("CANCELLED", "Another file was dropped."));
         feeds.delete(old);
       }
-      const id = randomBytes(12).toString("hex");
+      const id = randomId();
       const feed = startFeed(name, size, findWhole);
       feeds.set(id, feed);
       return answer(id, feed);

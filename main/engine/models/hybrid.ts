@@ -2,14 +2,12 @@
  * One run of a demo graph through its parts: the Core ML parts are written as a package, read back and run by the simulator or by
  * Core ML; host parts run on the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { PartTiming, HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
 import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import type { DirectoryWriter } from "../../backends/coreml/package.ts";
 import { writePackage } from "../../backends/coreml/package.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
@@ -22,8 +20,8 @@ import { coremlKernel } from "../../ops/signal/customKernels.ts";
 import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
 import type { GraphSession } from "../../ir/session.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
-import { packageWriter } from "../../node/files/packageDirectory.ts";
-import { VERSION } from "../../node/version.ts";
+import type { PackageFiles } from "../services.ts";
+import { VERSION } from "../../contract/version.ts";
 import { nativeDequantize } from "./exporting.ts";
 
 export interface HybridRun {
@@ -48,12 +46,12 @@ export async function runHybrid(
   seed: number,
   signal: AbortSignal,
   open: RunnerOpener,
+  packages: Pick<PackageFiles, "temporary" | "writer">,
 ): Promise<HybridRun> {
-  const folder = await mkdtemp(join(tmpdir(), "rlx-hybrid-"));
+  const place = await packages.temporary("segments.mlpackage");
   try {
-    const path = join(folder, "segments.mlpackage");
-    await packageRoute(route, engine, path, signal);
-    const opened = await open(path);
+    await packageRoute(route, engine, () => packages.writer(place.path), signal);
+    const opened = await open(place.path);
     try {
       const inputs = seededInputs(graph, seed);
       const runner = new HybridRunner({
@@ -69,12 +67,17 @@ export async function runHybrid(
       await opened.close();
     }
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await place.remove();
   }
 }
 
 /** The Core ML parts of a route as one package: one function each. */
-export async function packageRoute(route: Route, engine: CpuEngine, path: string, signal: AbortSignal): Promise<void> {
+export async function packageRoute(
+  route: Route,
+  engine: CpuEngine,
+  directory: () => Promise<DirectoryWriter>,
+  signal: AbortSignal,
+): Promise<void> {
   const { lowered } = route;
   if (!lowered) throw new WorkbenchError("UNSUPPORTED_OP", "[hybrid] Core ML can run no part of this graph");
   const noFile = (tensor: string): Promise<Uint8Array> =>
@@ -82,7 +85,7 @@ export async function packageRoute(route: Route, engine: CpuEngine, path: string
       new WorkbenchError("INPUT_MISSING_TENSOR", `[hybrid] a demo graph has no weight file: "${tensor}" is needed`),
     );
   await writePackage(
-    await packageWriter(path),
+    await directory(),
     lowered.plan.blob,
     async (sink) => {
       await writeWeights(lowered.plan, { read: noFile, dequantize: nativeDequantize(engine) }, sink, { signal });

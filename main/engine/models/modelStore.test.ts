@@ -6,9 +6,10 @@ import type { GgufTensor } from "../../formats/gguf/file.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { ModelStore } from "./modelStore.ts";
 import { createModelStore } from "./modelStore.ts";
-import { createOffers } from "../../node/files/offers.ts";
+import { createOffers } from "../../engine/models/offers.ts";
+import { modelFiles } from "../../node/files/modelFiles.ts";
 import { createRecents } from "../../node/files/recents.ts";
-import type { Uploads } from "../../node/files/uploads.ts";
+import type { Uploads } from "../services.ts";
 import { createUploads } from "../../node/files/uploads.ts";
 
 let folder: string;
@@ -20,7 +21,12 @@ beforeAll(async () => {
   await writeTinyGguf(join(folder, "tiny.gguf"), { layers: 1 });
   bytes = new Uint8Array(await readFile(join(folder, "tiny.gguf")));
   uploads = createUploads();
-  store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
+  store = createModelStore({
+    files: modelFiles,
+    offers: createOffers(modelFiles),
+    recents: createRecents(folder),
+    uploads,
+  });
 });
 afterAll(async () => {
   await store.dispose();
@@ -85,7 +91,7 @@ it("a failed attempt leaves what another model was made of", async () => {
 });
 
 it("an upload that cannot be begun leaves no folder", async () => {
-  await expect(uploads.begin("x".repeat(1000), 1)).rejects.toMatchObject({ code: "ENAMETOOLONG" });
+  await expect(uploads.begin("x".repeat(1000), 1)).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
 });
 
 it("eight files may be on their way; one that was left for a minute makes room", async () => {

@@ -1,21 +1,16 @@
 /** Opens models from wherever they come and keeps them by handle. */
-import { readdir, stat } from "node:fs/promises";
-import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
 import type { CompileWatch } from "../../compiler/prepare.ts";
 import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { fewRanges, hashOfRanges } from "../../formats/gguf/samples.ts";
-import { openFileSource, siblingOpener } from "../../node/files/fileByteSource.ts";
 import type { Headers } from "./headers.ts";
 import { createHeaders } from "./headers.ts";
-import type { Offers } from "../../node/files/offers.ts";
+import type { Offers } from "./offers.ts";
 import type { ModelInit } from "./openModel.ts";
 import { OpenModel } from "./openModel.ts";
-import type { Recents } from "../../node/files/recents.ts";
-import type { Uploads } from "../../node/files/uploads.ts";
+import type { ModelFiles, Recents, Uploads } from "../services.ts";
 
 export interface ModelStore {
   readonly headers: Headers;
@@ -31,18 +26,19 @@ export interface ModelStore {
 
 type Release = () => Promise<void>;
 
-/** How deep folders are searched for a dropped file. */
-const SEARCH_DEPTH = 4;
-const SEARCH_ENTRIES = 20_000;
 /** Of a dropped file, to know its like by: each is a question to the window. */
 const DROPPED_RANGES = 16;
 
-export function createModelStore(parts: {
+export interface ModelStoreParts {
+  readonly files: ModelFiles;
   readonly offers: Offers;
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly watch?: CompileWatch;
-}): ModelStore {
+}
+
+export function createModelStore(parts: ModelStoreParts): ModelStore {
+  const { files } = parts;
   const models = new Map<string, OpenModel>();
   /** How many models, and attempts at one, each upload is for. */
   const users = new Map<string, number>();
@@ -58,14 +54,12 @@ export function createModelStore(parts: {
     signal: AbortSignal | undefined,
   ): Promise<ModelInit> => {
     const started = performance.now();
-    const full = resolve(path);
-    const source = await openFileSource(full);
-    const file = await openGguf(source, { openSibling: siblingOpener(full), signal });
-    const folder = dirname(full);
+    const { source, openSibling, beside } = await files.open(path);
+    const file = await openGguf(source, { openSibling, signal });
     return {
       kind: "model",
       file,
-      data: { kind: "paths", paths: file.parts.map((part) => join(folder, part.name)) },
+      data: { kind: "paths", paths: file.parts.map((part) => beside(part.name)) },
       offer: undefined,
       argument: argument ?? quotePath(path),
       openedInSeconds: (performance.now() - started) / 1000,
@@ -76,7 +70,7 @@ export function createModelStore(parts: {
     switch (source.kind) {
       case "path": {
         const init = await openPath(source.path, null, signal);
-        await parts.recents.add(resolve(source.path)).catch(() => undefined);
+        await parts.recents.add(files.absolute(source.path)).catch(() => undefined);
         return init;
       }
       case "upload":
@@ -139,16 +133,9 @@ export function createModelStore(parts: {
   const locateFile = async (file: GgufFile, folder: string | null): Promise<LocateResult> => {
     const recents = await parts.recents.list();
     const known = [...new Set(recents.map((recent) => recent.folder))];
-    const home = homedir();
-    const usual = [
-      join(home, "Downloads"),
-      join(home, ".lmstudio", "models"),
-      join(home, ".cache", "huggingface", "hub"),
-      join(home, "models"),
-    ];
-    const folders = folder === null ? [...known, ...usual] : [folder];
+    const folders = folder === null ? [...known, ...files.usualFolders()] : [folder];
     for (const start of folders) {
-      const path = await findFile(start, file, (other) => sameWeights(file, other));
+      const path = await findFile(start, file);
       if (path !== undefined) return { path, searched: folders, sentence: `Found as ${path}.` };
     }
     return {
@@ -156,6 +143,27 @@ export function createModelStore(parts: {
       searched: folders,
       sentence: `Not found in ${folders.length === 1 ? (folders[0] ?? "") : `${folders.length} folders`}. Name its folder, or send the file here.`,
     };
+  };
+
+  /** The file with this name, size and header, and the same weights, below a folder. */
+  const findFile = async (start: string, wanted: GgufFile): Promise<string | undefined> => {
+    for await (const path of files.find(start, wanted.name, wanted.parts[0]?.byteLength))
+      if (await isSameFile(path, wanted)) return path;
+    return undefined;
+  };
+  const isSameFile = async (path: string, wanted: GgufFile): Promise<boolean> => {
+    try {
+      const { source, openSibling } = await files.open(path);
+      const file = await openGguf(source, { openSibling });
+      try {
+        return file.headerHash === wanted.headerHash && (await sameWeights(wanted, file));
+      } finally {
+        await file.close();
+      }
+    } catch {
+      // A file that cannot be read is not the one we look for; nor is it known to be where the window does not answer.
+      return false;
+    }
   };
 
   const headers = createHeaders(async (file) => {
@@ -213,45 +221,3 @@ export function createModelStore(parts: {
 }
 
 const quotePath = (path: string): string => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
-
-type Compare = (other: GgufFile) => Promise<boolean>;
-
-/** The file with this name, size and header, and the same weights, below a folder. */
-async function findFile(start: string, wanted: GgufFile, sameWeights: Compare): Promise<string | undefined> {
-  const size = wanted.parts[0]?.byteLength;
-  let left = SEARCH_ENTRIES;
-  let level = [start];
-  for (let depth = 0; depth <= SEARCH_DEPTH && level.length > 0; depth++) {
-    const deeper: string[] = [];
-    for (const folder of level) {
-      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-      for (const entry of entries) {
-        if (left-- <= 0) return undefined;
-        const path = join(folder, entry.name);
-        if (entry.isDirectory()) deeper.push(path);
-        else if (
-          entry.name === wanted.name &&
-          (await stat(path).catch(() => undefined))?.size === size &&
-          (await isSameFile(path, wanted, sameWeights))
-        )
-          return path;
-      }
-    }
-    level = deeper;
-  }
-  return undefined;
-}
-
-async function isSameFile(path: string, wanted: GgufFile, sameWeights: Compare): Promise<boolean> {
-  try {
-    const file = await openGguf(await openFileSource(path), { openSibling: siblingOpener(path) });
-    try {
-      return file.headerHash === wanted.headerHash && (await sameWeights(file));
-    } finally {
-      await file.close();
-    }
-  } catch {
-    // A file that cannot be read is not the one we look for; nor is it known to be where the window does not answer.
-    return false;
-  }
-}

@@ -11,8 +11,8 @@ import type { MlxEngine } from "../../backends/mlx/engine.ts";
 import { writeRandomModel } from "../../testing/randomModel.ts";
 import { openFileSource } from "../../node/files/fileByteSource.ts";
 import { findMlxEngine } from "../../node/native/mlxAddon.ts";
-import type { Harness } from "../engineHarness.ts";
-import { engineHarness } from "../engineHarness.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 
 const found = findMlxEngine();

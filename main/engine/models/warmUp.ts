@@ -11,10 +11,9 @@ import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
 import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
 import { createModelStore } from "./modelStore.ts";
-import type { Offers } from "../../node/files/offers.ts";
-import type { Recents } from "../../node/files/recents.ts";
+import type { Offers } from "./offers.ts";
+import type { ModelFiles, Recents, Uploads } from "../services.ts";
 import { routeHandlers } from "../handlers/routeHandlers.ts";
-import type { Uploads } from "../../node/files/uploads.ts";
 
 /**
  * Measured: more blocks or rounds make the first real graph no faster, fewer leave it slow. A route takes three times as long
@@ -36,6 +35,7 @@ const offers: Offers = {
 };
 
 export interface WarmUpParts {
+  readonly files: ModelFiles;
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly target: TargetSpec;
@@ -43,8 +43,11 @@ export interface WarmUpParts {
 }
 
 /** Rejects with CANCELLED when the signal fires; others have their turn meanwhile. */
-export async function warmUp({ recents, uploads, target, devices }: WarmUpParts, signal: AbortSignal): Promise<void> {
-  const store = createModelStore({ offers, recents, uploads });
+export async function warmUp(
+  { files, recents, uploads, target, devices }: WarmUpParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const store = createModelStore({ files, offers, recents, uploads });
   const calls = {
     ...inspectHandlers({
       store,

@@ -9,7 +9,10 @@ import type { OpenModel } from "./openModel.ts";
 /** Milliseconds that work may hold the engine at a time. */
 const SLICE_MS = 8;
 
-const othersFirst = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Where there is `setImmediate`: a timer waits a millisecond at least. */
+const system = globalThis as { readonly setImmediate?: (callback: () => void) => unknown };
+const othersFirst = (): Promise<void> =>
+  new Promise((resolve) => void (system.setImmediate ?? setTimeout)(() => resolve()));
 
 /** Runs work to its end, letting others have a turn between slices. */
 export async function inSlices<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {

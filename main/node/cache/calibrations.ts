@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { CompileStore } from "../../compiler/compileCache.ts";
 import { hashText } from "../../ir/hash.ts";
 import { byteLength } from "../../ir/type.ts";
+import type { CalibrationStore, KnownCalibration } from "../../engine/services.ts";
 import type { Calibration } from "../../runtime/calibration.ts";
 import { CALIBRATION_WEIGHT, calibrateDevice } from "../../runtime/calibration.ts";
 import type { Device } from "../../runtime/device.ts";
@@ -37,11 +38,6 @@ export interface CalibrationParts {
   readonly signal?: AbortSignal;
   /** Measures again what is kept. */
   readonly again?: boolean;
-}
-
-export interface KnownCalibration {
-  readonly calibration: Calibration;
-  readonly how: "kept" | "measured";
 }
 
 export async function calibrations(parts: CalibrationParts): Promise<readonly KnownCalibration[]> {
@@ -99,3 +95,9 @@ function readKept(bytes: Uint8Array | undefined): Calibration | undefined {
     return undefined;
   }
 }
+
+/** Calibrations of this machine, as the engine is given them. */
+export const calibrationStore = (parts: Kept): CalibrationStore => ({
+  kept: (device) => keptCalibration(device, parts),
+  measure: (devices, options) => calibrations({ ...parts, ...options, devices }),
+});

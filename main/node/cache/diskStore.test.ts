@@ -5,7 +5,8 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cached } from "../../compiler/compileCache.ts";
-import { cacheFolder, diskStore } from "./diskStore.ts";
+import { cacheFolder, dataFolder } from "../files/folders.ts";
+import { diskStore } from "./diskStore.ts";
 
 const keyOf = (n: number): string => n.toString(16).padStart(64, "0");
 const filled = (size: number, value: number): Uint8Array => new Uint8Array(size).fill(value);
@@ -28,6 +29,11 @@ describe("where it is", () => {
     expect(cacheFolder(none, { XDG_CACHE_HOME: "/x" }, "linux")).toBe(join("/x", "rlx-workbench"));
     for (const environment of [{}, { XDG_CACHE_HOME: "not/absolute" }])
       expect(cacheFolder(none, environment, "linux")).toBe(join(homedir(), ".cache", "rlx-workbench"));
+    for (const path of [undefined, "", "relative"])
+      expect(dataFolder(null, { XDG_DATA_HOME: path }, "linux")).toBe(
+        join(homedir(), ".local", "share", "rlx-workbench"),
+      );
+    expect(dataFolder(null, { XDG_DATA_HOME: "/x" }, "linux")).toBe(join("/x", "rlx-workbench"));
   });
 });
 

@@ -10,8 +10,6 @@ import { lstat, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CompileStore } from "../../compiler/compileCache.ts";
 import { invariant } from "../../diagnostics/errors.ts";
-import type { Settings } from "../settings.ts";
-import { userHome, xdgFolder } from "../files/folders.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 
 /** Some hundred plans; that of a model with 30 blocks takes 0.1 MB. */
@@ -32,19 +30,6 @@ export interface DiskStore extends CompileStore {
   facts(): Promise<DiskStoreFacts>;
   /** Removes every entry; answers what was really removed. */
   clear(): Promise<DiskStoreFacts>;
-}
-
-/** Where this user's compile cache is; undefined when it is switched off. */
-export function cacheFolder(
-  settings: Pick<Settings, "cache" | "home">,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-  platform: NodeJS.Platform = process.platform,
-): string | undefined {
-  if (settings.cache === "off") return undefined;
-  if (settings.cache !== null) return settings.cache;
-  if (settings.home !== null) return join(settings.home, "cache");
-  if (platform === "darwin") return join(userHome(), "Library", "Caches", "RLX Workbench");
-  return join(xdgFolder("XDG_CACHE_HOME", ".cache", environment), "rlx-workbench");
 }
 
 interface Entry {

@@ -9,6 +9,9 @@ import type { PlanHandle } from "../../backends/cpu/engine.ts";
 import type { TokenSession } from "../../ir/session.ts";
 import { compile } from "../../compiler/compile.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
+import { createClient } from "../../contract/client.ts";
+import { contract } from "../../contract/contract.ts";
+import { createPortPair } from "../../contract/port.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
@@ -240,22 +243,35 @@ describe("the key", () => {
 });
 
 describe("the engine", () => {
-  const entries = async (environment: Record<string, string>, build?: string): Promise<number> => {
-    const home = mkdtempSync(join(folder, "home-"));
+  const engineAt = (home: string, environment: Record<string, string>, build?: string) => {
     const settings = readSettings({ RLX_HOME: home, ...environment });
     const engine = nodeEngine(build === undefined ? { settings } : { settings, build });
+    const [near, far] = createPortPair();
+    engine.connect(far);
+    const client = createClient(contract, near);
+    const open = async (file: string) =>
+      (await client.call("model.open", { source: { kind: "path", path: file } })).model;
+    /** A session for so many tokens. */
+    const score = async (model: string, count: number): Promise<number> => {
+      const source = { kind: "tokens", tokens: Int32Array.from({ length: count }, (_, at) => at + 1) } as const;
+      for await (const item of client.stream("score.run", { model, source }))
+        if (item.kind === "done") return item.perplexity;
+      throw new Error("no score");
+    };
+    return { engine, client, open, score };
+  };
+  const entries = async (environment: Record<string, string>, build?: string): Promise<number> => {
+    const home = mkdtempSync(join(folder, "home-"));
     const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    const { engine, open, score } = engineAt(home, environment, build);
     try {
-      const model = await engine.store.open({ kind: "path", path });
-      const [one, two] = await Promise.all([
-        engine.decoders.lease(model, { context: 32 }),
-        engine.decoders.lease(model, { context: 48 }),
-      ]);
-      expect(one.decoder).toBe(two.decoder);
+      const model = await open(path);
+      await Promise.all([score(model, 8), score(model, 16)]);
+      expect(native.counts()).toMatchObject({ plans: 1, sessions: 2 });
       return readdirSync(home, { recursive: true }).filter((name) => String(name).endsWith(".plan")).length;
     } finally {
-      write.mockRestore();
       await engine.dispose();
+      write.mockRestore();
     }
   };
   it("keeps plans of a built program only, and not when it is asked to report or to keep none", async () => {
@@ -268,20 +284,18 @@ describe("the engine", () => {
   });
 
   it("tries again after a failure, and leaves nothing of a model that was closed meanwhile", async () => {
-    const settings = readSettings({ RLX_HOME: mkdtempSync(join(folder, "home-")) });
-    const engine = nodeEngine({ settings, build: "b" });
+    const { engine, client, open, score } = engineAt(mkdtempSync(join(folder, "home-")), {}, "b");
     const moved = join(folder, "moved.gguf");
     writeFileSync(moved, readFileSync(path));
-    const model = await engine.store.open({ kind: "path", path: moved });
+    const model = await open(moved);
     rmSync(moved);
-    for (let i = 0; i < 2; i++)
-      await expect(engine.decoders.lease(model, {})).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
+    for (let i = 0; i < 2; i++) await expect(score(model, 4)).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
     writeFileSync(moved, readFileSync(path));
-    await (await engine.decoders.lease(model, {})).release();
-    const closing = await engine.store.open({ kind: "path", path });
-    const lease = engine.decoders.lease(closing, {});
-    await engine.store.close(closing.id);
-    await expect(lease).rejects.toMatchObject({ code: "HANDLE_UNKNOWN" });
+    expect(await score(model, 4)).toBeGreaterThan(1);
+    const closing = await open(path);
+    const scoring = score(closing, 4);
+    await client.call("model.close", { model: closing });
+    await expect(scoring).rejects.toMatchObject({ code: "HANDLE_UNKNOWN" });
     await engine.dispose();
     expect(native.counts()).toMatchObject({ weights: 0, plans: 0, sessions: 0 });
   });

@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeEach, expect, it, vi } from "vitest";
 import type { CompileStore } from "../../compiler/compileCache.ts";
 import { cached, memoryStore } from "../../compiler/compileCache.ts";
+import { createClient } from "../../contract/client.ts";
+import { contract } from "../../contract/contract.ts";
+import { createPortPair } from "../../contract/port.ts";
 import { encodeFrame } from "../../contract/codec.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { RouteView } from "../../contract/views/route.ts";
@@ -35,11 +38,13 @@ async function ask(build: string | undefined, phase: Phase, target = TARGET, mod
     settings: readSettings({ RLX_HOME: join(folder, "home"), RLX_CACHE: place }),
     ...(build === undefined ? {} : { build }),
   });
-  const at = { signal: new AbortController().signal, onLeave: () => undefined };
+  const [near, far] = createPortPair();
+  engine.connect(far);
+  const client = createClient(contract, near);
   const source = { kind: "path", path } as const;
-  for (let i = 0; i < models; i++) await engine.handlers.calls["model.open"]({ source }, at);
-  const { model } = await engine.handlers.calls["model.open"]({ source }, at);
-  const view = await engine.handlers.calls["route.get"]({ model, target, phase }, at);
+  for (let i = 0; i < models; i++) await client.call("model.open", { source });
+  const { model } = await client.call("model.open", { source });
+  const view = await client.call("route.get", { model, target, phase });
   expect(view.key.model).toBe(model);
   await engine.dispose();
   return { ...view, key: { ...view.key, model: "any" } };

@@ -5,20 +5,15 @@
 import { createHash } from "node:crypto";
 import { cached } from "../../compiler/compileCache.ts";
 import { decodeFrame, encodeFrame } from "../../contract/codec.ts";
-import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { routeView } from "../../contract/views/route.ts";
+import type { RouteCache } from "../../engine/services.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { PlanCache } from "./planCache.ts";
 import { headerFacts } from "./planCache.ts";
 
-export interface RouteRequest {
-  readonly model: string;
-  /** A graph without a file has no key: it is small, and routed each time. */
-  readonly file: GgufFile | undefined;
-  readonly target: TargetSpec;
-  readonly phase: Phase;
-}
+/** A graph without a file has no key: it is small, and routed each time. */
+export type RouteRequest = Parameters<RouteCache["get"]>[0];
 
 export function routeKey({ file, target, phase }: RouteRequest & { readonly file: GgufFile }, build: string): string {
   const { chip, os, units, profile, context } = target;

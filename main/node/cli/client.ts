@@ -6,29 +6,30 @@ import { createPortPair } from "../../contract/port.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Capability, DeviceInfo } from "../../contract/views/engine.ts";
-import { DEFAULT_DEVICE } from "../../contract/views/engine.ts";
+import { DEFAULT_DEVICE, DEMO_OFFER } from "../../contract/views/engine.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { NodeEngine } from "../nodeEngine.ts";
 import { nodeEngine } from "../nodeEngine.ts";
-import { DEMO } from "../files/offers.ts";
-import { readSettings } from "../settings.ts";
+import type { Settings } from "../settings.ts";
 import type { Output } from "./output.ts";
 
 /** What every command gets. */
 export interface Command {
-  readonly engine: NodeEngine;
+  /** As the environment has them. */
+  readonly settings: Settings;
+  /** Ends the engine of this process. */
+  readonly dispose: () => Promise<void>;
   readonly client: EngineClient;
   readonly output: Output;
   /** Fires on the first ^C, SIGTERM or SIGHUP, and when nobody reads on; a second ^C ends the process. */
   readonly signal: AbortSignal;
 }
 
-export function connect(output: Output, signal: AbortSignal): Command {
-  const engine = nodeEngine({ settings: readSettings(process.env) });
+export function connect(settings: Settings, output: Output, signal: AbortSignal): Command {
+  const engine = nodeEngine({ settings });
   const [near, far] = createPortPair();
   engine.connect(far);
-  return { engine, client: createClient(contract, near), output, signal };
+  return { settings, dispose: () => engine.dispose(), client: createClient(contract, near), output, signal };
 }
 
 /** A stream that ended without its last item: because it was stopped, or through a fault of ours. */
@@ -48,7 +49,7 @@ const OFFERS = [
   { option: "sample", flag: "--sample", id: "sample" },
   { option: "headerOnly", flag: "--header-only", id: "header-only-1b" },
   { option: "deep", flag: "--deep", id: "header-only-400" },
-  { option: "demo", flag: "--demo", id: DEMO },
+  { option: "demo", flag: "--demo", id: DEMO_OFFER },
 ] as const;
 
 /** Of several answers to one question, nobody could say which one counts. `given`: flags with what they were given. */

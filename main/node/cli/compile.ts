@@ -4,9 +4,6 @@ import { dirname, extname, resolve } from "node:path";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { dataFolder } from "../nodeEngine.ts";
-import { removeLeftovers } from "../files/leftovers.ts";
-import { readSettings } from "../settings.ts";
 import { openForTarget, unfinished } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
 
@@ -46,8 +43,6 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     return 0;
   }
   if (!plan.can.ok) throw refusal(plan.can);
-  // Of one that was killed: where nobody opens the window, no engine's start would ever remove it.
-  void removeLeftovers(dataFolder(readSettings(process.env)));
   if (!overwrite) await refuseTaken(path);
   for await (const item of client.stream(
     "export.start",

@@ -1,9 +1,7 @@
 /** `rlx doctor`: what this machine has, what is missing and how to get it. */
-import type { NodeEngine } from "../nodeEngine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { oneOf } from "./client.ts";
-import type { Output } from "./output.ts";
 
 const MARKS = { ok: "✓", info: "·", warning: "!", missing: "✗" } as const;
 
@@ -15,7 +13,7 @@ interface DoctorOptions extends CommonOptions {
 }
 
 export async function doctor(command: Command, _model: ModelChoice, options: DoctorOptions): Promise<number> {
-  const { client, engine, output } = command;
+  const { client, output } = command;
   oneOf("what to do", {
     "--clear-cache": options.clearCache,
     "--calibrate": options.calibrate,
@@ -25,7 +23,7 @@ export async function doctor(command: Command, _model: ModelChoice, options: Doc
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --output: expected together with --verify, which writes there");
   if (options.verify === true) return (await import("./verify.ts")).verifyMac(command, options.output);
   if (options.calibrate === true) return (await import("./calibrate.ts")).calibrate(command);
-  if (options.clearCache === true) return clearCache(engine, output);
+  if (options.clearCache === true) return clearCache(command);
   const report = await client.call("doctor.run", {});
   output.value(report);
   for (const check of report.checks) {
@@ -36,22 +34,18 @@ export async function doctor(command: Command, _model: ModelChoice, options: Doc
   return report.checks.some((check) => check.state === "missing") ? 1 : 0;
 }
 
-async function clearCache(engine: NodeEngine, output: Output): Promise<number> {
-  const removed = await engine.plans?.clear();
-  const models = await engine.coreml.models.clear();
-  const left = ((await engine.plans?.facts())?.entries ?? 0) + (await engine.coreml.models.facts()).entries;
-  const inUse = await engine.coreml.models.usedByOthers();
-  const coreml = { removed: models.entries, bytes: models.bytes, folder: models.folder };
+async function clearCache({ client, output }: Command): Promise<number> {
+  const { plans, models, left, inUse } = await client.call("cache.clear", {});
   output.value({
-    removed: removed?.entries ?? 0,
-    bytes: removed?.bytes ?? 0,
+    removed: plans?.entries ?? 0,
+    bytes: plans?.bytes ?? 0,
     left,
     inUse,
-    folder: removed?.folder ?? null,
-    coreml,
+    folder: plans?.folder ?? null,
+    coreml: { removed: models?.entries ?? 0, bytes: models?.bytes ?? 0, folder: models?.folder ?? null },
   });
-  output.line(removed === undefined ? "The compile cache is switched off." : removedText(removed));
-  if (models.entries > 0) output.line(`Core ML models: ${removedText(models)}`);
+  output.line(plans === null ? "The compile cache is switched off." : removedText(plans));
+  if (models !== null && models.entries > 0) output.line(`Core ML models: ${removedText(models)}`);
   if (inUse > 0) output.line(`Core ML models: another process has ${inUse} open, which stay. End it and clear again.`);
   if (left > inUse) output.line(`${entriesText(left - inUse)} could not be removed.`);
   return left > 0 ? 1 : 0;

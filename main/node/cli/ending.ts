@@ -4,7 +4,6 @@ import { constants } from "node:os";
 import type { ErrorCode } from "../../diagnostics/codes.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
-import { readSettings } from "../settings.ts";
 import { errorText, exitCode, harmless, jsonText, INTERRUPTED, isMisuse } from "./output.ts";
 
 const stopped = new AbortController();
@@ -82,25 +81,15 @@ function sayLast(text: string): void {
   }
 }
 
-/** Says what went wrong: to people on stderr; with --json to programs on stdout as well. */
-export function fail(error: unknown, command: string, json: boolean): void {
+/** Says what went wrong: to people on stderr; with --json to programs on stdout as well. `stack`: of a fault of ours, too. */
+export function fail(error: unknown, command: string, { json, stack }: { json: boolean; stack: boolean }): void {
   const wire = withHint(toWireError(error), command);
   process.exitCode = endingCode(exitCode(wire));
   if (wire.code === "CANCELLED" && hasReaderLeft()) return;
   if (json) process.stdout.write(`${jsonText({ error: wire }, process.stdout)}\n`);
   const said = errorText(wire);
   process.stderr.write(`${process.stderr.isTTY ? harmless(said) : said}\n`);
-  if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && wantsStack())
-    process.stderr.write(`${error.stack ?? ""}\n`);
-}
-
-function wantsStack(): boolean {
-  try {
-    return readSettings(process.env).verbose;
-  } catch {
-    // Of another variable that is not understood; it is no reason to hide where the fault is.
-    return true;
-  }
+  if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && stack) process.stderr.write(`${error.stack ?? ""}\n`);
 }
 
 /** Whoever wrote the command wrongly is told where it says how. */

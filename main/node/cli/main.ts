@@ -4,7 +4,9 @@
  */
 import { CommanderError, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { VERSION } from "../version.ts";
+import type { Settings } from "../settings.ts";
+import { readSettings } from "../settings.ts";
+import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {
@@ -28,23 +30,41 @@ import { createOutput } from "./output.ts";
 
 type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
 
+/** The environment is read once; what is wrong with it is the error of the command that runs. */
+function settingsOrError(): Settings | Error {
+  try {
+    return readSettings(process.env);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function orThrow(settings: Settings | Error): Settings {
+  if (settings instanceof Error) throw settings;
+  return settings;
+}
+
+/** Another variable that is not understood is no reason to hide where a fault is. */
+const showsStack = (settings: Settings | Error): boolean => settings instanceof Error || settings.verbose;
+
 /** Runs a command's work; errors end as one message and an exit code. */
 function run<O extends CommonOptions>(
   load: () => Promise<Work<O>>,
 ): (file: string | undefined, options: O, program: Program) => Promise<void> {
   return async (file, options, program) => {
     const output = createOutput(options.json === true);
+    const settings = settingsOrError();
     try {
       const [{ choiceOf, connect }, work] = await Promise.all([import("./client.ts"), load()]);
-      const command = connect(output, interrupted);
+      const command = connect(orThrow(settings), output, interrupted);
       try {
         process.exitCode = endingCode((await work(command, choiceOf(file, options), options)) ?? 0);
       } finally {
-        await command.engine.dispose();
+        await command.dispose();
       }
     } catch (error) {
       output.endProgress();
-      fail(error, `rlx ${program.name()}`, output.json);
+      fail(error, `rlx ${program.name()}`, { json: output.json, stack: showsStack(settings) });
     }
   };
 }
@@ -283,7 +303,7 @@ program
       try {
         process.exitCode = endingCode(await (await import("./serve.ts")).serveCommand(file, options, interrupted));
       } catch (error) {
-        fail(error, "rlx serve", options.json === true);
+        fail(error, "rlx serve", { json: options.json === true, stack: showsStack(settingsOrError()) });
       }
     },
   );
@@ -298,19 +318,22 @@ function parsed(words: readonly string[]): readonly string[] {
   return name === undefined || name === "help" || name.startsWith("-") || commandNamed(name) ? words : [name];
 }
 
+/** Of an error before any command runs. */
+const wanted = () => ({ json: process.argv.includes("--json"), stack: showsStack(settingsOrError()) });
+
 /** A wrong command line, in the words of the parser and the form of our errors. */
 function misuse(error: CommanderError): void {
   const named = commandNamed(process.argv[2] ?? "");
   const name = named === undefined ? "rlx" : `rlx ${named.name()}`;
   const [said = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const hint = `${more.join(" ").replace(/^\(|\)$/g, "")} \`${name} --help\` shows what there is.`.trimStart();
-  fail(new WorkbenchError("INPUT_ARGUMENT", `[${name}] ${said}`, { hint }), name, process.argv.includes("--json"));
+  fail(new WorkbenchError("INPUT_ARGUMENT", `[${name}] ${said}`, { hint }), name, wanted());
 }
 
 watchInterrupts();
 endWithReader();
 program.parseAsync(parsed(process.argv.slice(2)), { from: "user" }).catch((error: unknown) => {
-  if (!(error instanceof CommanderError)) fail(error, "rlx", process.argv.includes("--json"));
+  if (!(error instanceof CommanderError)) fail(error, "rlx", wanted());
   // Help and version have been printed; help that nobody asked for means that the command was missing.
   else if (error.code.startsWith("commander.help") || error.code === "commander.version")
     process.exitCode = error.exitCode === 0 ? 0 : 2;

@@ -7,8 +7,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { oneOf, openForTarget } from "./client.ts";
 import { phaseOf } from "./graph.ts";
-import { readSettings, VARIABLES } from "../settings.ts";
-import type { Output } from "./output.ts";
+import { VARIABLES } from "../settings.ts";
 import { bytesText, figureText } from "./output.ts";
 import { planned } from "./planned.ts";
 import { routeOnMlx } from "./routeOnMlx.ts";
@@ -45,7 +44,7 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
     row.note ?? "",
   ]);
   output.table(["device", "ops", "work", "time", "note"], rows, { right: [1, 2, 3], yields: 4, by: "wrap" });
-  noteDispatch(output);
+  noteDispatch(command);
   if (options.ops === true) {
     output.line();
     const graph = await command.client.call("graph.get", view.key, { signal: command.signal });
@@ -60,9 +59,8 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
   return 0;
 }
 
-/** Nobody should look for the effect of a setting where it has none. */
-function noteDispatch(output: Output): void {
-  const { dispatch } = readSettings(process.env);
+/** Says that a setting has no effect here. */
+function noteDispatch({ output, settings: { dispatch } }: Command): void {
   if (dispatch === VARIABLES.dispatch.initial) return;
   output.line(
     `\n${VARIABLES.dispatch.name}=${dispatch} is for the devices cpu and mlx; this route and packages are Core ML's.`,

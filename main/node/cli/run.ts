@@ -4,6 +4,7 @@ import { access } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
+import { DEMO_OFFER } from "../../contract/views/engine.ts";
 import type { ChatMessage, RunStats, TemplateView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice, TargetOptions } from "./client.ts";
@@ -11,10 +12,7 @@ import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
-import { cacheFolder } from "../cache/diskStore.ts";
-import { DEMO } from "../files/offers.ts";
 import { makeFolder } from "../files/makeFolder.ts";
-import { readSettings } from "../settings.ts";
 import { counted } from "../../engine/words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
@@ -138,9 +136,8 @@ interface PromptOptions extends SamplingOptions, TargetOptions {
 }
 
 /** A folder that cannot be made is no reason not to answer, but one to be slow: the model is compiled at every start. */
-async function noteCache({ output }: Command): Promise<void> {
-  const settings = readSettings(process.env);
-  const folder = cacheFolder(settings);
+async function noteCache({ output, settings }: Command): Promise<void> {
+  const folder = settings.cacheFolder;
   if (folder === undefined) return;
   const isKept = await makeFolder(folder, 0o700)
     .then(() => access(folder, constants.W_OK))
@@ -174,7 +171,7 @@ function refuseTarget(options: TargetOptions): void {
 
 export async function complete(command: Command, choice: ModelChoice, options: PromptOptions): Promise<number> {
   // A graph of its own: it has no text to go on from.
-  if (choice.offer === DEMO) return runDemo(command, choice, options);
+  if (choice.offer === DEMO_OFFER) return runDemo(command, choice, options);
   refuseTarget(options);
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = await promptOf(command, options);

@@ -1,13 +1,12 @@
 /** `rlx score` and `rlx tokenize`. */
-import { availableParallelism } from "node:os";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { OpenModel } from "../../engine/models/openModel.ts";
-import { inSlices } from "../../engine/models/works.ts";
+import type { ReferenceNotice } from "../../contract/views/common.ts";
+import type { ScoreItem } from "../../contract/views/score.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { deviceOption, oneOf, openModel, wholeNumber } from "./client.ts";
+import { deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { noteReference } from "./output.ts";
 import { counted } from "../../engine/words.ts";
-import { readText, textOrBytes } from "./text.ts";
+import { readText } from "./text.ts";
 
 interface TextOptions extends CommonOptions {
   readonly text?: string;
@@ -30,16 +29,13 @@ async function textOf(options: TextOptions, signal: AbortSignal, flags = "--text
   throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no text", { hint: `Give ${flags}.` });
 }
 
-async function opened(command: Command, choice: ModelChoice): Promise<OpenModel> {
-  return command.engine.store.get((await openModel(command, choice)).model);
-}
-
 export async function tokenize(command: Command, choice: ModelChoice, options: TextOptions): Promise<undefined> {
   oneOf("the text", { "--text": options.text, "--text-file": options.textFile });
   const text = await textOf(options, command.signal);
-  const { tokenizer } = await opened(command, choice);
-  const tokens = [...(await inSlices(tokenizer.encodeSteps(text, { addSpecial: options.special }), command.signal))];
-  const pieces = tokens.map((id) => textOrBytes(tokenizer.pieceBytes(id, true)));
+  const { model } = await openModel(command, choice);
+  const { signal } = command;
+  const said = await command.client.call("tokens.encode", { model, text, addSpecial: options.special }, { signal });
+  const [tokens, pieces] = [[...said.tokens], said.pieces];
   command.output.value({ tokens, pieces });
   command.output.table(
     ["id", "piece"],
@@ -49,82 +45,59 @@ export async function tokenize(command: Command, choice: ModelChoice, options: T
   return undefined;
 }
 
-/** What a token says. Ids are scored without words too: of a tokenizer that is not known, or behind the end of the vocabulary. */
-function pieceOf(model: OpenModel): (id: number) => string {
-  try {
-    const { tokenizer } = model;
-    return (id) => (id < tokenizer.size ? JSON.stringify(textOrBytes(tokenizer.pieceBytes(id, true))) : "");
-  } catch (error) {
-    if (error instanceof WorkbenchError) return () => "";
-    throw error;
-  }
-}
-
-function parseIds(list: string): number[] {
-  return list.split(",").map((part) => wholeNumber("ids", part.trim(), 0, 2 ** 31 - 1));
+function parseIds(list: string): Int32Array {
+  return Int32Array.from(list.split(","), (part) => wholeNumber("ids", part.trim(), 0, 2 ** 31 - 1));
 }
 
 /** {tokens, logprobs, perplexity}; the first token has no log-probability. */
 export async function score(command: Command, choice: ModelChoice, options: ScoreOptions): Promise<number> {
   const { output, signal } = command;
   oneOf("the text", { "--ids": options.ids, "--text": options.text, "--text-file": options.textFile });
-  const model = await opened(command, choice);
-  const tokens =
+  const { model } = await openModel(command, choice);
+  const source =
     options.ids === undefined
-      ? [
-          ...(await inSlices(
-            model.tokenizer.encodeSteps(await textOf(options, signal, "--text, --text-file or --ids"), {
-              addSpecial: options.special,
-            }),
-            signal,
-          )),
-        ]
-      : parseIds(options.ids);
-  if (tokens.length < 2)
-    throw new WorkbenchError(
-      "INPUT_ARGUMENT",
-      `[rlx score] got ${counted(tokens.length, "token")}, expected at least 2`,
-      {
-        hint: "Give more.",
-      },
-    );
-  const { context } = model.description;
-  if (context !== undefined && tokens.length > context)
-    throw new WorkbenchError(
-      "RUN_CONTEXT_FULL",
-      `[rlx score] got ${tokens.length} tokens, expected at most ${context}: the model knows no further positions`,
-      { hint: "Score the text in parts." },
-    );
-  if (options.cache !== "f16" && options.cache !== "f32")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${options.cache}, expected f16 or f32`);
-  // The type of the cache is asked for, so the device compiles the graph itself.
-  const device = await deviceOption(command, options.device, "graphs");
-  const lease = await command.engine.decoders.lease(model, {
-    device,
-    context: tokens.length + 1,
-    threads: options.threads === undefined ? availableParallelism() : wholeNumber("threads", options.threads, 1, 1024),
-    cacheType: options.cache,
-    standIn: true,
-    chunk: wholeNumber("chunk", options.chunk, 1, 65_536),
-  });
-  try {
-    noteReference(output, lease.reference);
-    const all = await lease.session.score(tokens, {
-      signal,
-      onProgress: (done, total) => output.progress(`${done} of ${total} tokens`, "score"),
-    });
-    const known = [...all].slice(1);
-    const perplexity = Math.exp(-known.reduce((sum, value) => sum + value, 0) / known.length);
-    output.value({ tokens, logprobs: [null, ...known], perplexity, reference: lease.reference });
-    const piece = pieceOf(model);
-    output.table(
-      ["id", "piece", "log-probability"],
-      tokens.map((id, i) => [String(id), piece(id), i === 0 ? "" : (all[i] ?? NaN).toFixed(5)]),
-      { right: [0, 2], yields: 1 },
-    );
-    output.line(`\nperplexity ${perplexity.toFixed(4)} over ${counted(known.length, "token")}`);
-    return 0;
-  } finally {
-    await lease.release();
+      ? {
+          kind: "text" as const,
+          text: await textOf(options, signal, "--text, --text-file or --ids"),
+          addSpecial: options.special,
+        }
+      : { kind: "tokens" as const, tokens: parseIds(options.ids) };
+  const input = { model, source, ...(await howToScore(command, options)) };
+  let reference: ReferenceNotice | null = null;
+  for await (const item of command.client.stream("score.run", input, { signal })) {
+    if (item.kind === "start") noteReference(output, (reference = item.reference));
+    else if (item.kind === "progress") output.progress(`${item.done} of ${item.total} tokens`, "score");
+    else return printScore(command, item, reference);
   }
+  throw unfinished(signal);
+}
+
+async function howToScore(command: Command, { cache, device, threads, chunk }: ScoreOptions) {
+  if (cache !== "f16" && cache !== "f32")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${cache}, expected f16 or f32`);
+  return {
+    cache,
+    // The type of the cache is asked for, so the device compiles the graph itself.
+    device: await deviceOption(command, device, "graphs"),
+    threads: threads === undefined ? null : wholeNumber("threads", threads, 1, 1024),
+    chunk: wholeNumber("chunk", chunk, 1, 65_536),
+  } as const;
+}
+
+function printScore(
+  { output }: Command,
+  { tokens, pieces, logprobs, perplexity }: Extract<ScoreItem, { readonly kind: "done" }>,
+  reference: ReferenceNotice | null,
+): number {
+  const known = [...logprobs].slice(1);
+  output.value({ tokens: [...tokens], logprobs: [null, ...known], perplexity, reference });
+  const pieceText = (piece: string | null | undefined): string =>
+    piece === null || piece === undefined ? "" : JSON.stringify(piece);
+  output.table(
+    ["id", "piece", "log-probability"],
+    Array.from(tokens, (id, i) => [String(id), pieceText(pieces[i]), i === 0 ? "" : (logprobs[i] ?? NaN).toFixed(5)]),
+    { right: [0, 2], yields: 1 },
+  );
+  output.line(`\nperplexity ${perplexity.toFixed(4)} over ${counted(known.length, "token")}`);
+  return 0;
 }

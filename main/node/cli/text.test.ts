@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toWireError } from "../../diagnostics/errors.ts";
-import { readText, textOrBytes } from "./text.ts";
+import { textOrBytes } from "../../diagnostics/utf8.ts";
+import { readText } from "./text.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import type { Readable } from "node:stream";
 import { addAbortSignal } from "node:stream";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
+import { byteText, firstIllFormed } from "../../diagnostics/utf8.ts";
 import { bytesText } from "./output.ts";
 
 /** More than any context holds; a string of it fits into memory. */
@@ -110,7 +111,7 @@ function unreadable(name: string, cause: unknown): WorkbenchError {
 function textOf(name: string, bytes: Buffer): string {
   const text = bytes.toString("utf8");
   if (isUtf8(bytes)) return text;
-  const offset = firstIllFormed(bytes, Buffer.from(text));
+  const offset = firstIllFormed(bytes, text) ?? 0;
   const byte = byteText(bytes[offset] ?? 0);
   throw new WorkbenchError(
     "INPUT_MALFORMED",
@@ -120,23 +121,4 @@ function textOf(name: string, bytes: Buffer): string {
       details: { offset },
     },
   );
-}
-
-/** A text, in which bytes that are no character by themselves stand as <0xE3>: of a token that is a part of one. */
-export function textOrBytes(bytes: Uint8Array): string {
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-  if (isUtf8(bytes)) return text;
-  const at = firstIllFormed(bytes, Buffer.from(text));
-  return `${textOrBytes(bytes.subarray(0, at))}<${byteText(bytes[at] ?? 0)}>${textOrBytes(bytes.subarray(at + 1))}`;
-}
-
-const byteText = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-
-/** Where the bytes differ from what their text is written as: there stands the mark of replacement, EF BF BD. */
-export function firstIllFormed(bytes: Uint8Array, written: Uint8Array): number {
-  let at = 0;
-  while (at < bytes.length && bytes[at] === written[at]) at++;
-  // An ill-formed sequence may begin as the mark does.
-  if (at >= 2 && bytes[at - 2] === 0xef && bytes[at - 1] === 0xbf) return at - 2;
-  return at >= 1 && bytes[at - 1] === 0xef ? at - 1 : at;
 }

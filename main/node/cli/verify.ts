@@ -2,23 +2,21 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { MacAnswer, VerifyItem } from "../../contract/views/mac.ts";
 import type { PlannedRoute } from "../../contract/views/route.ts";
-import type { Answer } from "../devices/coreml/verify.ts";
-import { verify } from "../devices/coreml/verify.ts";
 import type { Command } from "./client.ts";
-import { openModel, targetOf } from "./client.ts";
+import { openModel, targetOf, unfinished } from "./client.ts";
 import { makeFolder } from "../files/makeFolder.ts";
+
+type Verification = Omit<Extract<VerifyItem, { readonly kind: "done" }>, "kind"> & {
+  readonly answers: readonly MacAnswer[];
+};
 
 const UNITS = ["cpu-ane", "all", "cpu-gpu", "cpu"] as const;
 
 export async function verifyMac(command: Command, folder: string | undefined): Promise<number> {
-  const { engine, output, signal } = command;
-  const verification = await verify(engine.coreml, { signal, onAnswer: (answer) => show(command, answer) }).catch(
-    (error: unknown) => {
-      if (!(error instanceof WorkbenchError && error.code === "ENV_NO_DEVICE")) throw error;
-      throw new WorkbenchError(error.code, error.message, { hint: "Run it on a Mac.", cause: error });
-    },
-  );
+  const { output } = command;
+  const verification = await verified(command);
   output.line("\nPlan and prediction of the sample model:");
   const plans: PlannedRoute[] = [];
   const { model } = await openModel(command, { file: undefined, offer: "sample" });
@@ -31,7 +29,23 @@ export async function verifyMac(command: Command, folder: string | undefined): P
   return 0;
 }
 
-function show({ output }: Command, answer: Answer): void {
+async function verified(command: Command): Promise<Verification> {
+  const { client, signal } = command;
+  const answers: MacAnswer[] = [];
+  try {
+    for await (const item of client.stream("doctor.verify", {}, { signal })) {
+      if (item.kind === "done") return { truth: item.truth, machine: item.machine, answers };
+      show(command, item.answer);
+      answers.push(item.answer);
+    }
+  } catch (error) {
+    if (!(error instanceof WorkbenchError && error.code === "ENV_NO_DEVICE")) throw error;
+    throw new WorkbenchError(error.code, error.message, { hint: "Run it on a Mac.", cause: error });
+  }
+  throw unfinished(signal);
+}
+
+function show({ output }: Command, answer: MacAnswer): void {
   output.line(`${answer.question}\n  ${answer.answer.toUpperCase()}. Until now: ${answer.until}`);
   for (const finding of answer.findings) {
     const name = finding.function === "main" ? "" : ` ${finding.function}`;

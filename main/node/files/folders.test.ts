@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
-import { dataFolder } from "../nodeEngine.ts";
+
 import { readSettings } from "../settings.ts";
 import { userHome, xdgFolder } from "./folders.ts";
 
@@ -11,7 +11,7 @@ it.each(["", "relative/home"])("HOME=%j names no folder below the current one", 
   vi.stubEnv("HOME", home);
   vi.stubEnv("XDG_DATA_HOME", "");
   expect(isAbsolute(userHome())).toBe(true);
-  expect(isAbsolute(dataFolder(readSettings({})))).toBe(true);
+  expect(isAbsolute(readSettings({}).dataFolder)).toBe(true);
 });
 
 it("an empty or relative XDG variable counts as unset", () => {

@@ -25,7 +25,31 @@ function listedHome(): string {
 }
 
 /** A folder of the XDG specification, which says that relative paths are to be ignored. */
-export function xdgFolder(name: string, usual: string, environment: Environment = process.env): string {
+export function xdgFolder(name: string, usual: string, environment: Environment): string {
   const given = environment[name];
   return given !== undefined && isAbsolute(given) ? given : join(userHome(), usual);
+}
+
+/** Where recents, compiled Core ML models and notes are kept. `home`: RLX_HOME. */
+export function dataFolder(
+  home: string | null,
+  environment: Environment,
+  platform: NodeJS.Platform = process.platform,
+): string {
+  if (home !== null) return home;
+  if (platform === "darwin") return join(userHome(), "Library", "Application Support", "RLX Workbench");
+  return join(xdgFolder("XDG_DATA_HOME", ".local/share", environment), "rlx-workbench");
+}
+
+/** Where compiled plans are kept; undefined when they are not. `cache`: RLX_CACHE. */
+export function cacheFolder(
+  { cache, home }: { readonly cache: string | null; readonly home: string | null },
+  environment: Environment,
+  platform: NodeJS.Platform = process.platform,
+): string | undefined {
+  if (cache === "off") return undefined;
+  if (cache !== null) return cache;
+  if (home !== null) return join(home, "cache");
+  if (platform === "darwin") return join(userHome(), "Library", "Caches", "RLX Workbench");
+  return join(xdgFolder("XDG_CACHE_HOME", ".cache", environment), "rlx-workbench");
 }

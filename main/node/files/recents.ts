@@ -5,7 +5,7 @@
 import { open, readFile, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
-import type { Recent } from "../../contract/views/model.ts";
+import type { Recents } from "../../engine/services.ts";
 import { makeFolder } from "./makeFolder.ts";
 
 const schema = z.object({
@@ -13,12 +13,6 @@ const schema = z.object({
   recents: z.array(z.object({ path: z.string(), openedAt: z.number() })),
 });
 const MOST = 50;
-
-export interface Recents {
-  list(): Promise<readonly Recent[]>;
-  add(path: string): Promise<void>;
-  remove(path: string): Promise<void>;
-}
 
 export function createRecents(folder: string): Recents {
   const file = join(folder, "recents.json");

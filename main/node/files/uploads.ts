@@ -9,6 +9,7 @@ import type { FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Uploads } from "../../engine/services.ts";
 import { uploadPrefix } from "./leftovers.ts";
 
 /** Bytes of one piece: the window asks for the next when this one is written. */
@@ -28,18 +29,6 @@ interface Open {
   /** When its latest piece came. */
   latest: number;
   finished: boolean;
-}
-
-export interface Uploads {
-  begin(name: string, size: number): Promise<{ readonly upload: string; readonly chunkBytes: number }>;
-  chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
-  finish(upload: string): Promise<void>;
-  cancel(upload: string): Promise<void>;
-  /** The window that sent it is gone: drops what has not arrived whole. What has belongs to its model. */
-  abandon(upload: string): Promise<void>;
-  /** The finished file. */
-  pathOf(upload: string): { readonly path: string; readonly name: string };
-  dispose(): Promise<void>;
 }
 
 /** Longest name of a file on the usual file systems, in bytes. */

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import type { MachineState } from "../../contract/views/machine.ts";
 import type { MachineSource } from "./machineState.ts";
-import { loadReading, memoryReading, powerReading, stateNotes, thermalReading } from "./machineState.ts";
+import { stateNotes } from "../../engine/measure/machineState.ts";
+import { loadReading, memoryReading, powerReading, thermalReading } from "./machineState.ts";
 
 function machine(
   platform: string,

@@ -6,9 +6,8 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, loadavg, platform } from "node:os";
 import { join } from "node:path";
-import type { MachineState, Reading } from "../../contract/views/machine.ts";
-import type { EngineDevice, EngineDevices } from "../../engine/devices.ts";
-import { macOf } from "../../engine/devices.ts";
+import type { MacFacts } from "../../contract/views/mac.ts";
+import type { Reading } from "../../contract/views/machine.ts";
 import { bytesFigure } from "../../engine/measure/forecast.ts";
 import { freeBytes, totalBytes } from "./machineInfo.ts";
 
@@ -58,26 +57,17 @@ const unknown = (id: Reading["id"], title: string, why: string): Reading => ({
   state: "unknown",
 });
 
-export interface StateParts {
-  readonly devices: EngineDevices;
-  readonly machine?: MachineSource;
-}
-
-export async function machineState({ devices, machine = thisMachine }: StateParts): Promise<MachineState> {
-  const mac = macOf(devices);
-  const told = mac?.truth === "measured" ? mac : undefined;
-  return {
-    at: Date.now(),
-    readings: [
-      thermalReading(machine, told?.thermal),
-      await powerReading(machine, told?.lowPower),
-      await memoryReading(machine),
-      ...swapReading(machine),
-      loadReading(machine),
-      ...devices.listed.flatMap(memoryReadings),
-    ],
-  };
-}
+/** `mac`: what Core ML's bridge tells. */
+export const machineReadings = async (
+  mac: Pick<MacFacts, "thermal" | "lowPower"> | undefined,
+  machine: MachineSource = thisMachine,
+): Promise<readonly Reading[]> => [
+  thermalReading(machine, mac?.thermal),
+  await powerReading(machine, mac?.lowPower),
+  await memoryReading(machine),
+  ...swapReading(machine),
+  loadReading(machine),
+];
 
 export function thermalReading(machine: MachineSource, told: string | undefined): Reading {
   const named = { id: "thermal", title: "Thermal state" } as const;
@@ -225,36 +215,4 @@ export function loadReading(machine: MachineSource, load = loadavg()[0] ?? 0): R
     source: "the system's load average",
     state: load > processors * 1.5 ? "warning" : "ok",
   };
-}
-
-/** Of a device with a memory of its own. */
-function memoryReadings(device: EngineDevice): Reading[] {
-  if (device.memory === undefined) return [];
-  const { id, title } = device;
-  if (!device.probe().ok)
-    return [{ ...unknown(`${id}-memory`, `${title} memory`, `${title} is not here`), device: id }];
-  return device
-    .memory()
-    .map(({ bytes, ...reading }): Reading => ({ ...reading, value: bytesFigure(bytes), state: "ok", device: id }));
-}
-
-/** Heat, power and memory that make a result hard to compare; load is not among them, because a benchmark is one. */
-export function stateNotes({
-  before,
-  after,
-}: {
-  readonly before: MachineState;
-  readonly after: MachineState;
-}): string[] {
-  const found: string[] = [];
-  for (const id of ["thermal", "power", "memory"] as const) {
-    const [first, last] = [before, after].map((state) => state.readings.find((each) => each.id === id));
-    const bad = [first, last].find((each) => each?.state === "warning");
-    if (bad !== undefined) found.push(`${bad.title}: ${bad.value ?? bad.source}; the run is flagged.`);
-    else if (id === "power" && first?.value !== last?.value)
-      found.push(`Power changed from ${first?.value ?? "unknown"} to ${last?.value ?? "unknown"} while it ran.`);
-  }
-  const load = before.readings.find((each) => each.id === "load");
-  if (load?.state === "warning") found.push(`Other programs kept this machine busy: load ${load.value ?? ""}.`);
-  return found;
 }

@@ -462,6 +462,8 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         sentence: "1.19 × this file. Every weight stays packed.",
         can: { ok: true },
       }),
+      "cache.clear": () => ({ plans: null, models: null, left: 0, inUse: 0 }),
+      "tokens.encode": ({ text }) => ({ tokens: Int32Array.from(text, (_, i) => i), pieces: Array.from(text) }),
       ...calls,
     },
     streams: { ...fakeStreams, ...streams },

@@ -32,6 +32,11 @@ function stats(generated: number): RunStats {
   };
 }
 
+/** Streams that the window does not use. */
+function notFaked(name: string): never {
+  throw new Error(`the fake engine has no ${name}`);
+}
+
 export const fakeStreams: Handlers<Contract>["streams"] = {
   async *"run.start"(input, { signal }) {
     const t0 = performance.now();
@@ -126,6 +131,8 @@ export const fakeStreams: Handlers<Contract>["streams"] = {
     };
   },
   "devices.calibrate": fakeCalibrate,
+  "score.run": () => notFaked("score.run"),
+  "doctor.verify": () => notFaked("doctor.verify"),
   async *"profile.run"(input) {
     for (let i = 0; i < 4; i++) {
       yield {

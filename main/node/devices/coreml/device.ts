@@ -7,7 +7,7 @@ import type { ShapeFlexibility } from "../../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import { BUILD_HASH } from "../../buildHash.ts";
-import { VERSION } from "../../version.ts";
+import { VERSION } from "../../../contract/version.ts";
 import { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import { CompiledModels, exportKey } from "./compiledModels.ts";

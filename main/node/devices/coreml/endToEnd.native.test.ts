@@ -13,7 +13,11 @@ import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
 import { createModelStore } from "../../../engine/models/modelStore.ts";
-import { createOffers, DEMO } from "../../files/offers.ts";
+import { createOffers } from "../../../engine/models/offers.ts";
+import { DEMO_OFFER as DEMO } from "../../../contract/views/engine.ts";
+import { modelFiles } from "../../../node/files/modelFiles.ts";
+import { packageFiles } from "../../files/packageFiles.ts";
+import { packageWriter } from "../../files/packageDirectory.ts";
 import { createRecents } from "../../files/recents.ts";
 import { createUploads } from "../../files/uploads.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
@@ -36,7 +40,12 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
   const folder = mkdtempSync(join(tmpdir(), "rlx-coreml-device-"));
   const access = coremlAccess(folder, doubleModule());
   const uploads = createUploads();
-  const store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
+  const store = createModelStore({
+    files: modelFiles,
+    offers: createOffers(modelFiles),
+    recents: createRecents(folder),
+    uploads,
+  });
   const engine = loadAddon();
   const signal = new AbortController().signal;
   afterAll(async () => {
@@ -72,7 +81,8 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
         const request = {
           units: unitsOf(target),
           facts: [file.identity, JSON.stringify(target)],
-          write: async (path: string) => void (await exportModel(model, target, { path, engine, signal })),
+          write: async (path: string) =>
+            void (await exportModel(model, target, { directory: () => packageWriter(path), engine, signal })),
           onProgress: ({ stage }: TrialProgress) => void stages.add(stage),
         };
         const compiled = await prepareModel(access, request);
@@ -150,13 +160,21 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
     const open = await store.open({ kind: "offer", id: DEMO }, signal);
     const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1 } as const;
     const route = await routeOf(open, target, "decode", signal);
-    const simulated = await runHybrid(route.graph, route, engine, 7, signal, openSimulator);
-    const run = await runHybrid(route.graph, route, engine, 7, signal, async (path) => {
-      const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
-      const compiled = await prepareModel(access, { units: "all", facts: [path], write });
-      const runner = openRunner(access, compiled, "all");
-      return { runner, close: () => runner.dispose() };
-    });
+    const simulated = await runHybrid(route.graph, route, engine, 7, signal, openSimulator, packageFiles(folder));
+    const run = await runHybrid(
+      route.graph,
+      route,
+      engine,
+      7,
+      signal,
+      async (path) => {
+        const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
+        const compiled = await prepareModel(access, { units: "all", facts: [path], write });
+        const runner = openRunner(access, compiled, "all");
+        return { runner, close: () => runner.dispose() };
+      },
+      packageFiles(folder),
+    );
     expect(run.outputs).toEqual(simulated.outputs);
     expect(run.relativeRms).toBeLessThan(1e-2);
     expect(run.timings.filter((timing) => timing.side === "coreml").length).toBeGreaterThan(1);

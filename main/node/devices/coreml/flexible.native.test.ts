@@ -14,7 +14,8 @@ import { GREEDY } from "../../../runtime/generate.ts";
 import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { loadAddon } from "../../native/addon.ts";
 import { createModelStore } from "../../../engine/models/modelStore.ts";
-import { createOffers } from "../../files/offers.ts";
+import { createOffers } from "../../../engine/models/offers.ts";
+import { modelFiles } from "../../../node/files/modelFiles.ts";
 import { createRecents } from "../../files/recents.ts";
 import { createUploads } from "../../files/uploads.ts";
 import { packageReader } from "../../files/packageDirectory.ts";
@@ -30,7 +31,12 @@ const LENGTHS = [1, 2, 5, 12, 33, 64, 90];
 describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "rlx-coreml-flexible-"));
   const uploads = createUploads();
-  const store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
+  const store = createModelStore({
+    files: modelFiles,
+    offers: createOffers(modelFiles),
+    recents: createRecents(folder),
+    uploads,
+  });
   const engine = loadAddon();
   const signal = new AbortController().signal;
   afterAll(async () => {

@@ -10,6 +10,7 @@ import type { OpenModel } from "../../../engine/models/openModel.ts";
 import { planTarget, routeOf } from "../../../engine/models/routes.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import { graphHash } from "../../../ir/hash.ts";
+import { packageWriter } from "../../files/packageDirectory.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
 import { prepareModel, unitsOf } from "./device.ts";
@@ -38,7 +39,7 @@ async function compiledFor(
   return prepareModel(coreml, {
     units: unitsOf(route.target),
     facts: ["route", graphHash(route.graph), JSON.stringify(route.target)],
-    write: (path) => packageRoute(route, engine(), path, signal),
+    write: (path) => packageRoute(route, engine(), () => packageWriter(path), signal),
     signal,
   });
 }

@@ -21,6 +21,7 @@ import { profileCoreml } from "./profile.ts";
 import { openCoremlSession } from "./session.ts";
 import { SIMULATOR } from "./simulatorProvider.ts";
 import { TRIAL_SENTENCES } from "./trial.ts";
+import { verify } from "./verify.ts";
 
 export interface CoremlParts {
   readonly access: CoremlAccess;
@@ -95,6 +96,8 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
     checks: () => checks(access),
     here: () => hereOf(access),
     mac: () => macFacts(access),
+    models: access.models,
+    verify: (request) => verify(access, request),
     planned: (request) => plannedRoute({ coreml: access, engine }, request),
     segments: (route, signal) => async (path) => {
       const units = unitsOf(route.target);

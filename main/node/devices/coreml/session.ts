@@ -8,6 +8,7 @@ import { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { packageSession } from "../../../runtime/packageSession.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
+import { packageWriter } from "../../files/packageDirectory.ts";
 import type { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
@@ -48,7 +49,8 @@ export async function compiledDecoder(access: CoremlAccess, request: SessionRequ
     units: unitsOf(target),
     facts: [...(await weightFacts(model, signal)), JSON.stringify(facts), flexibility],
     flexible: flexibility === "native",
-    write: async (path) => void (await exportModel(model, target, { path, engine, flexibility, signal })),
+    write: async (path) =>
+      void (await exportModel(model, target, { directory: () => packageWriter(path), engine, flexibility, signal })),
     signal,
     ...(onProgress === undefined ? {} : { onProgress }),
   });

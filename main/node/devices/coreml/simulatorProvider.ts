@@ -20,7 +20,7 @@ import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
 import { packageSession } from "../../../runtime/packageSession.ts";
-import { packageReader } from "../../files/packageDirectory.ts";
+import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
 import { packageCache } from "./packageFacts.ts";
 
 export const SIMULATOR = "coreml-sim";
@@ -85,7 +85,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
       };
       try {
         const path = join(folder, "model.mlpackage");
-        await exportModel(model, own, { path, engine: engine(), signal });
+        await exportModel(model, own, { directory: () => packageWriter(path), engine: engine(), signal });
         const reader = packageReader(path);
         closers.push(() => reader.close());
         const opened = await openPackage(reader);

@@ -9,15 +9,17 @@ import type { EngineClient, StreamItemOf } from "../../../contract/contract.ts";
 import { contract } from "../../../contract/contract.ts";
 import { createPortPair } from "../../../contract/port.ts";
 import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import type { NodeEngine } from "../../nodeEngine.ts";
+import type { Engine } from "../../../engine/engine.ts";
 import { nodeEngine } from "../../nodeEngine.ts";
+import { TrialBook } from "./trial.ts";
 import { readSettings } from "../../settings.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-coreml-survive-"));
-  let engine: NodeEngine;
+  const book = new TrialBook(home);
+  let engine: Engine;
   let client: EngineClient;
   let sample: string;
   beforeAll(async () => {
@@ -77,7 +79,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
     expect((elapsed.at(-1) ?? 0) - (elapsed[0] ?? 0)).toBeGreaterThan(0.4);
     await expect.poll(() => children().length, { timeout: 2000 }).toBe(0);
     // A cancel is no verdict: the next one tries again.
-    expect(existsSync(engine.coreml.book.path)).toBe(false);
+    expect(existsSync(book.path)).toBe(false);
   });
 
   it("survives kill -9 of the child, reports it, and remembers", { timeout: 60_000 }, async () => {
@@ -93,13 +95,13 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
       code: "COREML_UNSAFE",
       message: "[coreml] not loaded: killed by signal 9 during first prediction on Apple M3 Pro, macOS 15.5.0",
     });
-    const book = JSON.parse(readFileSync(engine.coreml.book.path, "utf8")) as Record<string, { kind: string }>;
-    expect(Object.values(book).map(({ kind }) => kind)).toEqual(["unsafe"]);
-    expect(Object.keys(book)[0]).toMatch(/^[0-9a-f]{32}\|15\.5\.0\|Apple M3 Pro\|all\|decode$/);
+    const verdicts = JSON.parse(readFileSync(book.path, "utf8")) as Record<string, { kind: string }>;
+    expect(Object.values(verdicts).map(({ kind }) => kind)).toEqual(["unsafe"]);
+    expect(Object.keys(verdicts)[0]).toMatch(/^[0-9a-f]{32}\|15\.5\.0\|Apple M3 Pro\|all\|decode$/);
   });
 
   it("tells an error of the system with its code, and no verdict", { timeout: 60_000 }, async () => {
-    rmSync(engine.coreml.book.path);
+    rmSync(book.path);
     await expect(generate("coreml", { settings: "load=fail" })).rejects.toMatchObject({ code: "COREML_LOAD" });
     await expect(generate("coreml", { settings: "load=throw" })).rejects.toMatchObject({ code: "COREML_EXCEPTION" });
     expect(await generate("coreml")).toBe(3);
@@ -132,7 +134,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
         sentence: expect.stringMatching(/^1, \d+\.\d of at most 32000 MB, in /),
         hint: expect.stringContaining("rlx doctor --clear-cache"),
       });
-      expect(await engine.coreml.models.clear()).toMatchObject({ entries: 1 });
+      expect(await client.call("cache.clear", {})).toMatchObject({ models: { entries: 1 }, left: 0 });
     } finally {
       doubleControls().configure("");
     }

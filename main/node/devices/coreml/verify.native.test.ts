@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { coremlAccess } from "./device.ts";
-import type { Answer } from "./verify.ts";
+import type { MacAnswer } from "../../../contract/views/mac.ts";
 import { relativeError, verify } from "./verify.ts";
 
 describe("relativeError", () => {
@@ -26,7 +26,7 @@ describe.skipIf(noDouble)(`doctor --verify ${noDouble ?? ""}`, () => {
     delete process.env["RLX_COREML_DOUBLE"];
     rmSync(home, { recursive: true, force: true });
   });
-  const byId = (answers: readonly Answer[], id: string): Answer | undefined =>
+  const byId = (answers: readonly MacAnswer[], id: string): MacAnswer | undefined =>
     answers.find((answer) => answer.id === id);
 
   it("answers every question on every choice of units", { timeout: 120_000 }, async () => {

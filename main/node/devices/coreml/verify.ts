@@ -9,53 +9,36 @@ import { dirname, join } from "node:path";
 import { openPackage } from "../../../backends/coreml/package.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
 import { packageTensor } from "../../../backends/coreml/package/packageTensor.ts";
+import type { MacAnswer } from "../../../contract/views/mac.ts";
 import { toWireError } from "../../../diagnostics/errors.ts";
 import { packageReader } from "../../files/packageDirectory.ts";
 import type { CoremlAccess } from "./device.ts";
 import type { Experiment } from "./experiments.ts";
 import { experimentInput, EXPERIMENTS } from "./experiments.ts";
-import type { CoremlBridge, CoremlMachine, CoremlPlannedOp, CoremlUnit } from "./native.ts";
+import type { BridgeTruth, CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
 import { runTrial } from "./trial.ts";
 
 const UNITS: readonly CoremlUnit[] = ["cpu", "cpu-gpu", "cpu-ane", "all"];
 /** Halves with sums of 64: what a right answer differs by, and a wrong one does not. */
 const CLOSE = 1e-2;
 
-export interface Finding {
-  readonly units: CoremlUnit;
-  readonly function: string;
-  readonly held: boolean;
-  /** "relative error 3e-4", or the code and sentence of what went wrong. */
-  readonly sentence: string;
-  readonly relativeError: number | null;
-  readonly loadSeconds: number | null;
-  /** After a child process has loaded it already: shows whether the system's cache is shared. */
-  readonly trialLoadSeconds: number | null;
-  readonly plan: readonly CoremlPlannedOp[] | null;
-}
-export interface Answer {
-  readonly id: string;
-  readonly question: string;
-  readonly until: string;
-  readonly answer: "yes" | "no" | "depends on the units";
-  readonly findings: readonly Finding[];
-}
+type Finding = MacAnswer["findings"][number];
 export interface Verification {
-  readonly truth: "measured" | "simulated";
+  readonly truth: BridgeTruth;
   readonly machine: CoremlMachine;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly MacAnswer[];
 }
 
 export interface VerifyOptions {
   readonly signal: AbortSignal;
-  readonly onAnswer?: (answer: Answer) => void;
+  readonly onAnswer?: (answer: MacAnswer) => void;
 }
 
 export async function verify(access: CoremlAccess, options: VerifyOptions): Promise<Verification> {
   const bridge = access.bridge();
   const folder = await mkdtemp(join(tmpdir(), "rlx-verify-"));
   try {
-    const answers: Answer[] = [];
+    const answers: MacAnswer[] = [];
     for (const experiment of EXPERIMENTS) {
       const answer = await answerTo(bridge, experiment, folder, options.signal);
       options.onAnswer?.(answer);
@@ -72,7 +55,7 @@ async function answerTo(
   experiment: Experiment,
   folder: string,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<MacAnswer> {
   const packagePath = join(folder, `${experiment.id}.mlpackage`);
   await experiment.write(packagePath);
   const referencePath = join(folder, `${experiment.id}.reference.mlpackage`);

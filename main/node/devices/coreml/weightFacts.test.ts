@@ -8,7 +8,8 @@ import { sampledRanges } from "../../../formats/gguf/samples.ts";
 import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
 import type { ModelStore } from "../../../engine/models/modelStore.ts";
 import { createModelStore } from "../../../engine/models/modelStore.ts";
-import { createOffers } from "../../files/offers.ts";
+import { createOffers } from "../../../engine/models/offers.ts";
+import { modelFiles } from "../../../node/files/modelFiles.ts";
 import { createRecents } from "../../files/recents.ts";
 import { createUploads } from "../../files/uploads.ts";
 import { weightFacts } from "./weightFacts.ts";
@@ -20,7 +21,12 @@ let store: ModelStore;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "rlx-weight-facts-"));
   path = join(folder, "tiny.gguf");
-  store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads: createUploads() });
+  store = createModelStore({
+    files: modelFiles,
+    offers: createOffers(modelFiles),
+    recents: createRecents(folder),
+    uploads: createUploads(),
+  });
 });
 afterAll(async () => {
   await store.dispose();

@@ -1,15 +1,13 @@
 /** What the first screen offers besides files: the sample model, header-only models, the demo graph. */
-import { existsSync, statSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Offer } from "../../contract/views/engine.ts";
+import { DEMO_OFFER as DEMO } from "../../contract/views/engine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { HeaderOnlyShape } from "../../models/headerOnly.ts";
 import { DEEP, headerOnlyModel, LLAMA_1B } from "../../models/headerOnly.ts";
-import type { ModelInit } from "../../engine/models/openModel.ts";
+import type { ModelFiles } from "../services.ts";
+import type { ModelInit } from "./openModel.ts";
 
 export const SAMPLE = "sample";
-export const DEMO = "demo-hybrid";
-const SAMPLE_FILE = "assets/models/rlx-sample.gguf";
 const HEADER_ONLY: Readonly<
   Record<string, { readonly shape: HeaderOnlyShape; readonly flag: string; readonly sentence: string }>
 > = {
@@ -30,19 +28,7 @@ export interface Offers {
   open(id: string, openPath: (path: string, argument: string) => Promise<ModelInit>): Promise<ModelInit>;
 }
 
-/** The sample, seen from the source tree, from out/cli or out/engine, and from a packaged app's resources. */
-function samplePath(): string | undefined {
-  const resources =
-    "resourcesPath" in process && typeof process.resourcesPath === "string"
-      ? [`${process.resourcesPath}/models/rlx-sample.gguf`]
-      : [];
-  const near = ["../../../", "../../", "../../../../"].map((up) =>
-    fileURLToPath(new URL(up + SAMPLE_FILE, import.meta.url)),
-  );
-  return [...resources, ...near].find((path) => existsSync(path));
-}
-
-export function createOffers(): Offers {
+export function createOffers({ sample: samplePath }: Pick<ModelFiles, "sample">): Offers {
   return {
     list() {
       const sample = samplePath();
@@ -55,7 +41,7 @@ export function createOffers(): Offers {
                 kind: "sample",
                 title: "The sample model",
                 sentence: "A small Qwen3 that tells short stories and does small sums. It answers at once.",
-                bytes: statSync(sample).size,
+                bytes: sample.bytes,
               },
             ];
       for (const [id, { shape, sentence }] of Object.entries(HEADER_ONLY))
@@ -72,12 +58,12 @@ export function createOffers(): Offers {
     },
     async open(id, openPath) {
       if (id === SAMPLE) {
-        const path = samplePath();
-        if (path === undefined)
+        const sample = samplePath();
+        if (sample === undefined)
           throw new WorkbenchError("INPUT_NOT_FOUND", "[sample] the sample model is not part of this installation", {
             hint: "Open a .gguf file of your own.",
           });
-        return { ...(await openPath(path, "--sample")), offer: SAMPLE };
+        return { ...(await openPath(sample.path, "--sample")), offer: SAMPLE };
       }
       const started = performance.now();
       const header = Object.hasOwn(HEADER_ONLY, id) ? HEADER_ONLY[id] : undefined;

@@ -9,12 +9,12 @@ import { contract } from "../contract/contract.ts";
 import type { RequestOptions, StreamName } from "../contract/define.ts";
 import { createPortPair } from "../contract/port.ts";
 import { readSettings } from "../node/settings.ts";
-import type { NodeEngine } from "../node/nodeEngine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { nodeEngine } from "../node/nodeEngine.ts";
 
 export interface Harness {
   readonly client: EngineClient;
-  readonly engine: NodeEngine;
+  readonly engine: Engine;
   readonly folder: string;
   /** Every item of a stream. */
   all<K extends StreamName<Contract>>(

@@ -1,0 +1,143 @@
+/**
+ * What the engine needs of the place it runs in: files, folders, the machine, what is kept on disk. main/node implements these for
+ * Node; a browser would bring its own. Nothing in main/engine reaches a system by any other way.
+ */
+import type { DirectoryWriter } from "../backends/coreml/package.ts";
+import type { EngineInfo } from "../contract/views/engine.ts";
+import type { MacFacts } from "../contract/views/mac.ts";
+import type { Reading } from "../contract/views/machine.ts";
+import type { Recent } from "../contract/views/model.ts";
+import type { RouteView } from "../contract/views/route.ts";
+import type { Phase, TargetSpec } from "../contract/views/common.ts";
+import type { ByteSource, SiblingOpener } from "../formats/byteSource.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
+import type { WeightFiles } from "../ir/weightPlace.ts";
+import type { Calibration } from "../runtime/calibration.ts";
+import type { Device } from "../runtime/device.ts";
+
+export interface Recents {
+  list(): Promise<readonly Recent[]>;
+  add(path: string): Promise<void>;
+  remove(path: string): Promise<void>;
+}
+
+/** Files that a window sends because they have no path here. */
+export interface Uploads {
+  begin(name: string, size: number): Promise<{ readonly upload: string; readonly chunkBytes: number }>;
+  chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
+  finish(upload: string): Promise<void>;
+  cancel(upload: string): Promise<void>;
+  /** The window that sent it is gone: drops what has not arrived whole. What has belongs to its model. */
+  abandon(upload: string): Promise<void>;
+  /** The finished file. */
+  pathOf(upload: string): { readonly path: string; readonly name: string };
+  dispose(): Promise<void>;
+}
+
+/** A file that was opened by its path. */
+export interface PathSource {
+  /** Absolute. */
+  readonly path: string;
+  readonly source: ByteSource;
+  readonly openSibling: SiblingOpener;
+  /** The path of a file in the same folder. */
+  readonly beside: (name: string) => string;
+}
+
+export interface ModelFiles {
+  open(path: string): Promise<PathSource>;
+  absolute(path: string): string;
+  /** Folders in which models usually lie. */
+  usualFolders(): readonly string[];
+  /** Paths of files with this name and size, below a folder and not too deep. */
+  find(folder: string, name: string, size: number | undefined): AsyncIterable<string>;
+  /** The model that comes with the workbench; undefined where it is not part of the installation. */
+  sample(): { readonly path: string; readonly bytes: number } | undefined;
+}
+
+export interface PackageFiles {
+  /** Replaces what is there, when everything is written. `noted`: the next engine removes it if this process dies. */
+  writer(path: string, options?: { readonly noted: boolean }): Promise<DirectoryWriter>;
+  /** The absolute path for a new package; throws INPUT_ARGUMENT where none can be written. */
+  place(path: string, overwrite: boolean): Promise<string>;
+  /** Where a package would go: beside the model, or in the user's folder; and the bytes that are free there. */
+  suggest(model: string | null, name: string): Promise<{ readonly path: string; readonly freeBytes: number | null }>;
+  /** Removes what engines that were killed have left half written. */
+  removeLeftovers(): Promise<void>;
+  /** A place for a package that goes when `remove` is called. */
+  temporary(name: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
+}
+
+/** The machine: facts that a system always tells, and readings of its state. */
+export interface Machine {
+  readonly platform: EngineInfo["platform"];
+  readonly osTitle: string;
+  readonly chip: string;
+  readonly cores: number;
+  /** How many threads run at once. */
+  readonly threads: number;
+  readonly totalBytes: number;
+  readonly freeBytes: () => number;
+  /** Memory of the engine's own process. */
+  readonly engineBytes: () => number;
+  /** Heat, power, memory and load. `mac`: what Core ML's bridge tells, where it measures. */
+  readonly readings: (mac: MacFacts | undefined) => Promise<readonly Reading[]>;
+}
+
+export interface FolderFacts {
+  readonly folder: string;
+  readonly entries: number;
+  readonly bytes: number;
+  readonly limit: number;
+}
+
+/** A folder of things that can be made again. */
+export interface KeptFolder {
+  facts(): Promise<FolderFacts>;
+  /** Removes every entry; answers what was really removed. */
+  clear(): Promise<FolderFacts>;
+}
+
+/** Predicted routes that are kept; `make` is asked for one that is not. */
+export interface RouteCache {
+  get(
+    request: {
+      readonly model: string;
+      readonly file: GgufFile | undefined;
+      readonly target: TargetSpec;
+      readonly phase: Phase;
+    },
+    make: () => Promise<RouteView>,
+  ): Promise<RouteView>;
+}
+
+export interface KnownCalibration {
+  readonly calibration: Calibration;
+  readonly how: "kept" | "measured";
+}
+
+/** What devices measured here, kept for the next process. */
+export interface CalibrationStore {
+  kept(device: Pick<Device, "id" | "title">): Promise<Calibration | undefined>;
+  /** Devices are made over the weight that the quantised product reads. `again`: measures what is kept, too. */
+  measure(
+    devices: readonly ((weights: WeightFiles) => Device)[],
+    options: { readonly signal: AbortSignal; readonly again: boolean },
+  ): Promise<readonly KnownCalibration[]>;
+}
+
+export interface EngineServices {
+  readonly files: ModelFiles;
+  readonly packages: PackageFiles;
+  readonly recents: Recents;
+  readonly uploads: Uploads;
+  readonly machine: Machine;
+  /** Where this user's own files are kept, and why nothing can be written there. */
+  readonly data: { readonly folder: string; problem(): Promise<string | undefined> };
+  /** The compile cache; undefined when it is switched off. */
+  readonly plans: KeptFolder | undefined;
+  readonly routes: RouteCache;
+  readonly calibrations: CalibrationStore;
+  /** A line for the person who runs the engine. */
+  readonly log: (line: string) => void;
+}

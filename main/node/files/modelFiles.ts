@@ -1,0 +1,67 @@
+/** Model files of this machine: opened by path, looked for in folders, and the sample that comes with the workbench. */
+import { existsSync, statSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ModelFiles } from "../../engine/services.ts";
+import { userHome } from "./folders.ts";
+import { openFileSource, siblingOpener } from "./fileByteSource.ts";
+
+const SAMPLE_FILE = "assets/models/rlx-sample.gguf";
+/** How deep folders are searched for a dropped file. */
+const SEARCH_DEPTH = 4;
+const SEARCH_ENTRIES = 20_000;
+
+/** The sample, seen from the source tree, from out/cli or out/engine, and from a packaged app's resources. */
+function samplePath(): string | undefined {
+  const resources =
+    "resourcesPath" in process && typeof process.resourcesPath === "string"
+      ? [`${process.resourcesPath}/models/rlx-sample.gguf`]
+      : [];
+  const near = ["../../../", "../../", "../../../../"].map((up) =>
+    fileURLToPath(new URL(up + SAMPLE_FILE, import.meta.url)),
+  );
+  return [...resources, ...near].find((path) => existsSync(path));
+}
+
+async function* find(start: string, name: string, size: number | undefined): AsyncGenerator<string> {
+  let left = SEARCH_ENTRIES;
+  let level = [start];
+  for (let depth = 0; depth <= SEARCH_DEPTH && level.length > 0; depth++) {
+    const deeper: string[] = [];
+    for (const folder of level) {
+      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+      for (const entry of entries) {
+        if (left-- <= 0) return;
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) deeper.push(path);
+        else if (entry.name === name && (await stat(path).catch(() => undefined))?.size === size) yield path;
+      }
+    }
+    level = deeper;
+  }
+}
+
+export const modelFiles: ModelFiles = {
+  async open(path) {
+    const full = resolve(path);
+    const folder = dirname(full);
+    const source = await openFileSource(full);
+    return { path: full, source, openSibling: siblingOpener(full), beside: (name) => join(folder, name) };
+  },
+  absolute: (path) => resolve(path),
+  usualFolders: () => {
+    const home = userHome();
+    return [
+      join(home, "Downloads"),
+      join(home, ".lmstudio", "models"),
+      join(home, ".cache", "huggingface", "hub"),
+      join(home, "models"),
+    ];
+  },
+  find,
+  sample: () => {
+    const path = samplePath();
+    return path === undefined ? undefined : { path, bytes: statSync(path).size };
+  },
+};
