@@ -16,7 +16,7 @@ import type { Recents } from "../../node/files/recents.ts";
 import { referenceAbility, referenceNotice } from "../models/reference.ts";
 import type { Uploads } from "../../node/files/uploads.ts";
 import { demoOverview } from "../views/demoView.ts";
-import { metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
+import { fileBlocks, metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
 import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
 import { weightErrorsOf } from "../models/weightErrors.ts";
 import { profileChoices } from "../views/profileView.ts";
@@ -32,6 +32,7 @@ type InspectCalls =
   | "model.metadata"
   | "model.metadataValue"
   | "model.tensors"
+  | "model.blocks"
   | "header.begin"
   | "header.feed"
   | "model.locate"
@@ -82,6 +83,7 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
     "model.metadataValue": ({ model, key, offset, limit }) =>
       metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
     "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
+    "model.blocks": ({ model }) => fileBlocks(store.get(model).requireFile("blocks")),
     "header.begin": ({ name, size }) => store.headers.begin(name, size),
     "header.feed": ({ header, offset, bytes }) => store.headers.feed(header, offset, bytes),
     "model.locate": ({ model, folder }) => store.locate(model, folder),

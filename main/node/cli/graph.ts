@@ -4,6 +4,7 @@ import type { Precision, Stage, TextPage } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { pipelineFor } from "../../passes/pipeline.ts";
+import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, wholeNumber } from "./client.ts";
 import { figureText } from "./output.ts";
@@ -49,7 +50,14 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --mil: got --stage ${options.stage}, expected none`, {
       hint: "MIL is made of the legal graph.",
     });
-  const { model, target } = await openForTarget(command, choice, options);
+  const { model, target, canGraph } = await openForTarget(command, choice, options);
+  if (!canGraph.ok && options.mil !== true && hasOnlyBlocks(canGraph)) {
+    const blocks = await blocksOf(command, model);
+    output.note(canGraph.sentence);
+    output.value(blocks);
+    printBlocks(command, blocks);
+    return undefined;
+  }
   const key = { model, stage: stageOf(options.stage, target, precision), phase: phaseOf(options) };
   if (options.mil === true) {
     const pages = [];
@@ -61,6 +69,10 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
   else for await (const { text } of textPages(command, { key, target, language: "rlx-ir" })) output.line(text);
   return undefined;
 }
+
+/** Files that are whole but cannot be built here; a broken one is an error. */
+const hasOnlyBlocks = ({ code }: { readonly code: string }): boolean =>
+  code === "UNSUPPORTED_ARCHITECTURE" || code === "UNSUPPORTED_TENSOR_TYPE";
 
 /** A program, page by page. */
 async function* textPages(
