@@ -16,7 +16,7 @@ const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
 const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
 const compilerLayers = [...graphLayers, ...everyBackend, "main/formats", "main/models", "main/compiler"];
-const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/runtime"];
+const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 const engine = [...runtimeLayers, "main/training", "main/contract"];
 
 /**
@@ -31,7 +31,8 @@ export const walls = [
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
-  { folder: "main/tokenizer", may: [...base, "main/formats"], packages: ["@huggingface/jinja"] },
+  { folder: "main/tokenizer", may: [...base, "main/formats"] },
+  { folder: "main/chatTemplate", may: [...base, "main/tokenizer"], packages: ["@huggingface/jinja"] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
   { folder: "main/compiler", may: compilerLayers },
@@ -70,7 +71,7 @@ export const walls = [
     folder: "app",
     may: ["main/contract", "main/node", ...base],
     node: true,
-    packages: ["electron"],
+    packages: ["electron", "electron-updater"],
   },
   {
     folder: "app/preload",

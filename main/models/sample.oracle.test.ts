@@ -12,7 +12,7 @@ import { logprobsOf, withDecoder } from "../testing/decoderRuns.ts";
 import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import { repositoryRoot } from "../testing/oracleProcess.ts";
 import { writeRandomModel } from "../testing/randomModel.ts";
-import { chatSupport, encodeRendered } from "../tokenizer/chatTemplate.ts";
+import { chatSupport, encodeRendered } from "../chatTemplate/chatTemplate.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { loadAddon } from "../node/native/addon.ts";

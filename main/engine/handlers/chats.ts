@@ -2,8 +2,8 @@
 import type { TemplateView } from "../../contract/views/run.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import { requireArchitecture } from "../../models/architecture.ts";
-import type { ChatMessage, ChatSupport } from "../../tokenizer/chatTemplate.ts";
-import { chatSupport, encodeRendered } from "../../tokenizer/chatTemplate.ts";
+import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
+import { chatSupport, encodeRendered } from "../../chatTemplate/chatTemplate.ts";
 import type { OpenModel } from "../models/openModel.ts";
 
 export type Prompt =

@@ -6,7 +6,7 @@ import type { Architecture } from "../../models/family.ts";
 import type { ModelDescription } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { quote } from "../../formats/gguf/header.ts";
-import { templateRefusal } from "../../tokenizer/chatTemplate.ts";
+import { templateRefusal } from "../../chatTemplate/chatTemplate.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import type { ModelShape } from "../measure/forecast.ts";
 import { figure, fitForecast, grouped, speedForecast } from "../measure/forecast.ts";

@@ -68,7 +68,7 @@ export interface AddonOptions {
 const OFF = "off";
 
 const builtAddon = (): string | undefined =>
-  addonPlaces("native/build/rlx.node", "native/rlx.node").find((place) => existsSync(place));
+  addonPlaces("native/build/rlx.node", "rlx.node").find((place) => existsSync(place));
 
 /** Nothing to load: none was built and none is named. One that is broken or too old is there, and an error. */
 export const addonAbsent = (path: string | null): boolean =>

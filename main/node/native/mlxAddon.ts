@@ -69,7 +69,7 @@ export function findMlxEngine(): MlxEngine | string {
 
 function openMlx(given: string | undefined): MlxEngine {
   const path =
-    given ?? addonPlaces("native/build/rlx_mlx.node", "native/rlx_mlx.node").find((place) => existsSync(place));
+    given ?? addonPlaces("native/build/rlx_mlx.node", "rlx_mlx.node").find((place) => existsSync(place));
   if (path === undefined)
     throw new WorkbenchError("ENV_NO_ADDON", "[mlx] the MLX engine is not built on this machine.", { hint: HINT });
   const native = requireAddon(path, HINT) as NativeMlx;

@@ -1,12 +1,12 @@
 /** Python's two ways to put values into a text: `'%s' % x` and `'{}'.format(x)`, in their simple forms. */
-import type { Arguments } from "./templateArguments.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
-import { kindOf, numberOf, textOf, written } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
+import { kindOf, numberOf, textOf, written } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 /** A text in parts, each asked for before the next is made. */
-class Parts {
+export class Parts {
   readonly #budget: TemplateBudget;
   #length = 0;
   text = "";

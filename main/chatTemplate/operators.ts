@@ -1,10 +1,10 @@
 /** The operators that the library lacks or does otherwise than Python: equality, order, texts, remainders. */
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
-import { formatPercent } from "./templateFormat.ts";
-import { areEqual, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./templateValues.ts";
-import { textOf, textValue, truthValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
+import { formatPercent } from "./format.ts";
+import { areEqual, elements, isSafe, isUndefined, keyOf, kindOf, listValue, numberOf, numberValue } from "./values.ts";
+import { order, partsOf, safeValue, textLike, textOf, textValue, truthValue } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 /** Undefined for what is left to the library. */
 export function binaryValue(
@@ -34,9 +34,9 @@ export function binaryValue(
     case "*":
       return typeof left.value === "number" ? repeated(right, left, budget) : repeated(left, right, budget);
     case "%":
-      return typeof left.value === "string"
-        ? textValue(formatPercent(left.value, right, budget))
-        : remainder(left, right);
+      if (typeof left.value !== "string") return remainder(left, right);
+      if (isSafe(left)) throw templateError("a text marked as safe is filled with %, which is not supported");
+      return textValue(formatPercent(left.value, right, budget));
     case "/":
     case "//":
       if (numberOf(right) === 0) throw templateError("it divides by zero");
@@ -46,13 +46,33 @@ export function binaryValue(
   }
 }
 
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "'": "&#39;",
+  '"': "&#34;",
+};
+/** For HTML. */
+export function escaped(text: string, budget: TemplateBudget): string {
+  budget.spend(text.length / 4);
+  return text.replace(/[&<>'"]/gu, (character) => ENTITIES[character] ?? character);
+}
+
 function joined(left: string, right: string, budget: TemplateBudget): RuntimeValue {
   budget.text(left.length + right.length);
   return textValue(left + right);
 }
 
 function sum(left: RuntimeValue, right: RuntimeValue, budget: TemplateBudget): RuntimeValue | undefined {
-  if (typeof left.value === "string" && typeof right.value === "string") return joined(left.value, right.value, budget);
+  if (typeof left.value === "string" && typeof right.value === "string") {
+    if (!isSafe(left) && !isSafe(right)) return joined(left.value, right.value, budget);
+    const text = [left, right]
+      .map((side) => (isSafe(side) ? side.value : escaped(String(side.value), budget)))
+      .join("");
+    budget.text(text.length);
+    return safeValue(text);
+  }
   // The library would write the other side out.
   if (typeof left.value === "string" || typeof right.value === "string")
     throw templateError(`it adds ${kindOf(left)} and ${kindOf(right)}`);
@@ -65,7 +85,7 @@ function repeated(what: RuntimeValue, times: RuntimeValue, budget: TemplateBudge
   const count = Math.max(0, numberOf(times) ?? 0);
   if (typeof what.value === "string") {
     budget.text(what.value.length * count);
-    return textValue(what.value === "" ? "" : what.value.repeat(count));
+    return textLike(what, what.value === "" ? "" : what.value.repeat(count));
   }
   const items = elements(what);
   budget.items(items.length * count);
@@ -91,8 +111,11 @@ export function isIn(left: RuntimeValue, right: RuntimeValue, budget: TemplateBu
     return right.value.includes(left.value);
   }
   if (isUndefined(right)) return false;
-  if (right.value instanceof Map && right.type !== "NamespaceValue")
-    return typeof left.value === "string" && right.value.has(left.value);
+  const parts = partsOf(right);
+  if (parts !== undefined) {
+    const key = keyOf(left);
+    return key !== undefined && parts.has(key);
+  }
   return elements(right).some((item) => areEqual(item, left, budget));
 }
 

@@ -1,39 +1,44 @@
 /**
  * The interpreter of @huggingface/jinja under guard: every step of it passes through `evaluate` here, which counts it,
  * limits sizes before anything large is made, and stops. What the library lacks or does otherwise than Jinja2 is
- * computed here instead (templateFilters.ts, templateTexts.ts, templateOperators.ts), under the same counts.
+ * computed here instead (filters.ts, textMethods.ts, operators.ts), under the same counts.
  * Values are Maps and own classes, so a template cannot reach JavaScript objects or their prototypes.
  */
 import { Interpreter } from "@huggingface/jinja";
 import type { Environment } from "@huggingface/jinja";
-import { Arguments } from "./templateArguments.ts";
-import { templateError } from "./templateBudget.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { SINGLE_CHECKS, pairCheck } from "./templateChecks.ts";
-import { FILTERS, TEXT_FILTERS } from "./templateFilters.ts";
-import type { FilterContext } from "./templateFilters.ts";
-import { CAN_GROW, grownLength } from "./templateGrowth.ts";
-import { Evaluated, asNode, asStatement, filterNode, known, nameOf, outputsOf, valueOf } from "./templateNodes.ts";
-import type { Node, Statement, TemplateProgram } from "./templateNodes.ts";
-import { binaryValue } from "./templateOperators.ts";
-import { ValueSizes, isContainer } from "./templateSizes.ts";
-import type { Value } from "./templateSizes.ts";
-import { TEXT_METHODS } from "./templateTexts.ts";
-import { EMPTY_LIST, EMPTY_TEXT, emptyFor } from "./templateUndefined.ts";
-import type { LiteralNode } from "./templateUndefined.ts";
-import { UNDEFINED, elements, isUndefined, listValue, textOf, textValue, truthValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import { Arguments } from "./arguments.ts";
+import { templateError } from "./budget.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { SINGLE_CHECKS, pairCheck } from "./checks.ts";
+import { FILTERS, TEXT_FILTERS, pairs } from "./filters.ts";
+import type { FilterContext } from "./filters.ts";
+import { CAN_GROW, grownLength } from "./growth.ts";
+import { Evaluated, asNode, asStatement, filterNode, known, nameOf, outputsOf, valueOf } from "./nodes.ts";
+import type { Node, Statement, TemplateProgram } from "./nodes.ts";
+import { binaryValue } from "./operators.ts";
+import { ValueSizes, isContainer } from "./sizes.ts";
+import type { Value } from "./sizes.ts";
+import { capture, closeMacro, runStatement } from "./statements.ts";
+import type { Runner } from "./statements.ts";
+import { TEXT_METHODS } from "./textMethods.ts";
+import { EMPTY_TEXT, emptyFor } from "./undefinedValues.ts";
+import type { LiteralNode } from "./undefinedValues.ts";
+import { NONE, UNDEFINED, dictionary, elements, isSafe, isUndefined, keyOf, kindOf, listValue } from "./values.ts";
+import { partsOf, textLike, textOf, textValue, truthValue } from "./values.ts";
+import type { DictionaryKey, RuntimeValue } from "./values.ts";
 
 export class GuardedInterpreter extends Interpreter {
   readonly #budget: TemplateBudget;
   readonly #outputs: ReadonlySet<unknown>;
   readonly #sizes: ValueSizes;
+  readonly #runner: Runner;
   #depth = 0;
 
   constructor(environment: Environment, program: TemplateProgram, budget: TemplateBudget) {
     super(environment);
     this.#budget = budget;
     this.#outputs = outputsOf(program);
+    this.#runner = { budget, evaluate: (node, scope) => this.evaluate(asStatement(node), scope) };
     this.#sizes = new ValueSizes(budget.limits.work / 8, () =>
       templateError("its values are too large or nested too deep"),
     );
@@ -46,14 +51,23 @@ export class GuardedInterpreter extends Interpreter {
       throw templateError("it is nested too deep, or calls itself without end");
     try {
       this.#budget.spend(1);
-      const prepared = this.#prepared(statement, environment);
-      const result = prepared instanceof Evaluated ? prepared.result : super.evaluate(prepared, environment);
+      const result =
+        runStatement(statement as unknown as Node, environment, this.#runner) ?? this.#value(statement, environment);
       this.#charge(statement, result);
       return this.#outputs.has(statement) ? this.#written(result) : result;
     } finally {
       // Also when a loop is broken off, which is an exception inside the interpreter.
       this.#depth -= 1;
     }
+  }
+
+  #value(statement: Statement, environment: Environment): RuntimeValue {
+    const prepared = this.#prepared(statement, environment);
+    if (prepared instanceof Evaluated) return prepared.result;
+    const result = super.evaluate(prepared, environment);
+    if (statement.type === "Macro")
+      closeMacro(environment.lookupVariable(nameOf(asNode((statement as unknown as Node)["name"]))), environment);
+    return result;
   }
 
   /** What a step made: texts and lists have a largest size, and making them is work. */
@@ -78,7 +92,11 @@ export class GuardedInterpreter extends Interpreter {
     switch (statement.type) {
       case "FilterStatement":
         return this.#filter(
-          { ...node, type: "FilterExpression", operand: { type: "Program", body: node["body"] } },
+          {
+            ...node,
+            type: "FilterExpression",
+            operand: new Evaluated(textValue(capture(node["body"], environment, this.#runner))),
+          },
           environment,
         );
       case "FilterExpression":
@@ -87,8 +105,8 @@ export class GuardedInterpreter extends Interpreter {
         return this.#call(node, environment);
       case "BinaryExpression":
         return this.#binary(node, environment);
-      case "For":
-        return this.#loop(node, environment);
+      case "ObjectLiteral":
+        return known(this.#dictionary(node, environment));
       case "TestExpression":
         return this.#test(node, environment);
       case "MemberExpression":
@@ -106,7 +124,6 @@ export class GuardedInterpreter extends Interpreter {
     if (WRITING_FILTERS.has(name) || (TEXT_FILTERS.has(name) && isContainer(operand.result.type)))
       this.#payDeep(operand.result, SORTING_FILTERS.has(name) ? 20 : 1);
     else if (!CHEAP_FILTERS.has(name)) this.#budget.spend(shallowWork(operand.result));
-    if (name === "tojson" && isUndefined(operand.result)) throw templateError("something undefined is written as JSON");
     const own = FILTERS.get(name);
     if (own !== undefined) {
       const args = isCall ? this.#given(name, filter, environment) : new Arguments(name, [], new Map());
@@ -158,11 +175,16 @@ export class GuardedInterpreter extends Interpreter {
     else this.#budget.spend(shallowWork(object.result));
     const { value } = object.result;
     const method = typeof value === "string" ? TEXT_METHODS.get(name) : undefined;
-    if (typeof value === "string" && method !== undefined)
-      return known(method(value, this.#given(name, node, environment), this.#budget));
+    if (isSafe(object.result) && UNSAFE_METHODS.has(name))
+      throw templateError(`${name} of a text marked as safe is not supported`);
+    if (typeof value === "string" && method !== undefined) {
+      const made = method(value, this.#given(name, node, environment), this.#budget);
+      return known(typeof made.value === "string" ? textLike(object.result, made.value) : made);
+    }
     // In a call a dictionary's method goes before its key: a JSON schema has keys named "items".
-    const builtin = object.result.type === "ObjectValue" ? object.result.builtins.get(name) : undefined;
-    if (builtin !== undefined) return asStatement({ ...node, callee: new Evaluated(builtin) });
+    const ofDictionary = partsOf(object.result) === undefined ? undefined : DICTIONARY_METHODS.get(name);
+    if (ofDictionary !== undefined)
+      return known(ofDictionary(object.result, this.#given(name, node, environment), this.#budget));
     if (!CAN_GROW.has(name)) return asStatement({ ...node, callee: { ...callee, object } });
     const args = this.#arguments(node, environment);
     this.#checkGrowth(
@@ -208,36 +230,27 @@ export class GuardedInterpreter extends Interpreter {
     }
     if (node["computed"] !== true) return asStatement({ ...node, object });
     const property = this.#evaluated(node["property"], environment);
+    const parts = partsOf(object.result);
+    const part = keyOf(property.result);
+    if (parts !== undefined && typeof part !== "string")
+      return known((part === undefined ? undefined : parts.get(part)) ?? UNDEFINED);
     const text = object.result.value;
     const at = property.result.type === "IntegerValue" ? property.result.value : undefined;
     if (typeof text !== "string" || typeof at !== "number") return asStatement({ ...node, object, property });
     this.#budget.spend(shallowWork(object.result) * 4);
     const character = /[\ud800-\udfff]/.test(text) ? Array.from(text).at(at) : text.at(at);
-    return known(character === undefined ? UNDEFINED : textValue(character));
+    return known(character === undefined ? UNDEFINED : textLike(object.result, character));
   }
 
-  #loop(node: Node, environment: Environment): Statement {
-    const iterable = asNode(node["iterable"]);
-    const isSelect = iterable.type === "SelectExpression";
-    const list = this.#defined(
-      this.#evaluated(isSelect ? iterable["lhs"] : iterable, environment),
-      EMPTY_LIST,
-      environment,
-    );
-    // Every turn makes a scope, even when the body is empty.
-    this.#budget.spend(shallowWork(list.result) * 5);
-    const items = this.#turns(list, asNode(node["loopvar"]).type === "TupleLiteral");
-    return asStatement({ ...node, iterable: isSelect ? { ...iterable, lhs: items } : items });
-  }
-
-  /** The library walks over lists and dictionaries, and takes only lists apart. */
-  #turns(list: Evaluated, takesApart: boolean): Evaluated {
-    const { value } = list.result;
-    if (typeof value === "string") return new Evaluated(listValue(elements(list.result, this.#budget)));
-    if (!takesApart || !Array.isArray(value)) return list;
-    const asList = (item: RuntimeValue): RuntimeValue =>
-      item.type === "TupleValue" ? listValue(elements(item)) : item;
-    return new Evaluated(listValue(value.map(asList)));
+  #dictionary(node: Node, environment: Environment): RuntimeValue {
+    const entries: [DictionaryKey, RuntimeValue][] = [];
+    for (const [key, value] of node["value"] as ReadonlyMap<unknown, unknown>) {
+      const evaluated = this.#evaluated(key, environment).result;
+      const name = evaluated.type === "BooleanValue" ? undefined : keyOf(evaluated);
+      if (name === undefined) throw templateError(`a dictionary has ${kindOf(evaluated)} as a key`);
+      entries.push([name, this.#evaluated(value, environment).result]);
+    }
+    return dictionary(entries);
   }
 
   #defined(operand: Evaluated, empty: LiteralNode | undefined, environment: Environment): Evaluated {
@@ -284,11 +297,29 @@ export class GuardedInterpreter extends Interpreter {
     if (name === "replace" && typeof operand.value === "string") this.#budget.spend(operand.value.length / 8);
     if (typeof operand.value === "string" && typeof sought === "string") this.#budget.search(operand.value, sought);
     const { limits } = this.#budget;
-    const grown = grownLength(name, operand, args, this.#sizes);
+    const grown = grownLength(name, operand, args);
     if (grown.pieces > limits.items) throw templateError("a text in too many pieces");
     if (grown.characters > limits.textCharacters) this.#budget.text(grown.characters);
   }
 }
+
+/** Those of which Jinja2 escapes the arguments, or marks each part of the result. */
+const UNSAFE_METHODS: ReadonlySet<string> = new Set(["replace", "format", "join", "split", "rsplit", "splitlines"]);
+
+type DictionaryMethod = (value: RuntimeValue, args: Arguments, budget: TemplateBudget) => RuntimeValue;
+const DICTIONARY_METHODS: ReadonlyMap<string, DictionaryMethod> = new Map<string, DictionaryMethod>([
+  [
+    "get",
+    (value, args) => {
+      const { key, default: otherwise } = args.matched("key", "default");
+      const name = key === undefined ? undefined : keyOf(key);
+      return (name === undefined ? undefined : partsOf(value)?.get(name)) ?? otherwise ?? NONE;
+    },
+  ],
+  ["keys", (value, args, budget) => (args.matched(), listValue(elements(value, budget)))],
+  ["values", (value, args) => (args.matched(), listValue([...(partsOf(value)?.values() ?? [])]))],
+  ["items", (value, args, budget) => (args.matched(), listValue(pairs(value, budget)))],
+]);
 
 /** Steps that hand on a text instead of making one. */
 const REFERENCES: ReadonlySet<string> = new Set(["Identifier", "MemberExpression", "StringLiteral"]);

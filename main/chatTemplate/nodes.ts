@@ -1,9 +1,9 @@
 /** The syntax tree of the template language, as far as we look into it. */
 import type { Interpreter } from "@huggingface/jinja";
-import type { Arguments } from "./templateArguments.ts";
-import { templateError } from "./templateBudget.ts";
-import type { Value } from "./templateSizes.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import { templateError } from "./budget.ts";
+import type { Value } from "./sizes.ts";
+import type { RuntimeValue } from "./values.ts";
 
 export type TemplateProgram = Parameters<Interpreter["run"]>[0];
 export type Statement = NonNullable<Parameters<Interpreter["evaluate"]>[0]>;
@@ -26,6 +26,11 @@ export function asNode(value: unknown): Node {
   if (typeof value === "object" && value !== null && "type" in value && typeof value.type === "string")
     return value as Node;
   throw templateError("it has a form that is not known");
+}
+/** The nodes in a list, such as the body of a block. */
+export function nodesOf(value: unknown): readonly Node[] {
+  if (!Array.isArray(value)) throw templateError("it has a form that is not known");
+  return value as readonly Node[];
 }
 export const asStatement = (node: Node): Statement => node;
 /** A step whose value is known already. */

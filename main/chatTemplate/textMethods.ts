@@ -1,24 +1,24 @@
 /** The methods of texts that the library lacks or does otherwise than Python. */
-import type { Arguments } from "./templateArguments.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
-import { formatBraces } from "./templateFormat.ts";
-import { elements, listValue, numberValue, textLength, textValue, truthValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
+import { formatBraces } from "./format.ts";
+import { elements, listValue, numberValue, textLength, textValue, truthValue } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 type TextMethod = (text: string, args: Arguments, budget: TemplateBudget) => RuntimeValue;
 
 /** What Python takes for white space, which is not quite what JavaScript does. */
 const BLANK = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const BLANKS = new RegExp(`[${BLANK}]`, "u");
+export const isBlank = (character: string): boolean => BLANKS.test(character);
 const WORDS = new RegExp(`[^${BLANK}]+`, "gu");
 const LINE = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/gu; // eslint-disable-line no-control-regex -- Python's line ends
 
 /** Takes a set of characters off the ends; white space where none is given. */
 export function stripped(text: string, characters: string | undefined, ends: "left" | "right" | "both"): string {
   const set = new Set(characters ?? "");
-  const takes = (character: string): boolean =>
-    characters === undefined ? BLANKS.test(character) : set.has(character);
+  const takes = (character: string): boolean => (characters === undefined ? isBlank(character) : set.has(character));
   let start = 0;
   let end = text.length;
   while (ends !== "right" && start < end) {
@@ -73,7 +73,7 @@ function splitWordsRight(text: string, most: number): string[] {
   return [...rest, ...words.slice(words.length - most).map(([word]) => word)];
 }
 
-function lines(text: string, keepEnds: boolean): string[] {
+export function lines(text: string, keepEnds: boolean): string[] {
   const found: string[] = [];
   let start = 0;
   for (const { 0: end, index } of text.matchAll(LINE)) {
@@ -175,5 +175,7 @@ export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, Tex
       return textValue(text.endsWith(suffix) ? text.slice(0, text.length - suffix.length) : text);
     },
   ],
+  ["upper", (text) => textValue(text.toUpperCase())],
+  ["lower", (text) => textValue(text.toLowerCase())],
   ["isdigit", (text) => truthValue(/^[\p{Nd}²³¹⁰⁴-⁹₀-₉]+$/u.test(text))],
 ]);

@@ -5,9 +5,9 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Json } from "../diagnostics/errors.ts";
 import { strftime } from "./strftime.ts";
-import type { TemplateLimits } from "./templateBudget.ts";
-import { parseTemplate, runTemplate } from "./templateSandbox.ts";
-import type { Tokenizer, TokenizerSource } from "./tokenizer.ts";
+import type { TemplateLimits } from "./budget.ts";
+import { parseTemplate, runTemplate } from "./sandbox.ts";
+import type { Tokenizer, TokenizerSource } from "../tokenizer/tokenizer.ts";
 
 export interface ChatMessage {
   readonly role: string;

@@ -7,7 +7,7 @@ import { chatSupport, chatTemplate, encodeRendered } from "./chatTemplate.ts";
 import type { ChatMessage, RenderOptions } from "./chatTemplate.ts";
 import { peakGrowth } from "../testing/peakMemory.ts";
 import { strftime } from "./strftime.ts";
-import { createTokenizer } from "./tokenizer.ts";
+import { createTokenizer } from "../tokenizer/tokenizer.ts";
 
 const words = { bos: 0, eos: 1, tokenText: (id: number) => ["<s>", "</s>"][id] ?? "" };
 const hello: readonly ChatMessage[] = [{ role: "user", content: "Hello" }];
@@ -87,7 +87,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "a list that doubles, joined": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|join('') }}`,
   "a dictionary that doubles": DOUBLING("{%- set ns.x = {'a': ns.x, 'b': ns.x} -%}"),
   "namespaces that double":
-    "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns = namespace(a=ns, b=ns) %}{% set o = namespace(x=ns) %}{{ o }}{% endfor %}",
+    "{% set ns = namespace(x=namespace()) %}{% for i in range(60) %}{% set ns.x = namespace(a=ns.x, b=ns.x) %}{{ ns.x }}{% endfor %}",
   "a namespace in itself": "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
   "a namespace in itself, as JSON": "{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x|tojson }}",
   "replacement that multiplies": DOUBLING("{%- set ns.x = ns.x.replace('a', ns.x) -%}"),

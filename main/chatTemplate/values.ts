@@ -1,8 +1,7 @@
 /** Values of the template language, made, written out, compared and walked over as Python does it. */
-import type { Interpreter } from "@huggingface/jinja";
-import { Environment } from "@huggingface/jinja";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
+import { Environment, Interpreter, parse, tokenize } from "@huggingface/jinja";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
 
 export type RuntimeValue = ReturnType<Interpreter["evaluate"]>;
 
@@ -14,18 +13,56 @@ const StringValue = classOf<string>(sample(""));
 const IntegerValue = classOf<number>(sample(0));
 const FloatValue = classOf<number>(sample(0.5));
 const ListValue = classOf<readonly RuntimeValue[]>(sample([]));
+const TupleValue = classOf<readonly RuntimeValue[]>(
+  new Interpreter(new Environment()).evaluate(parse(tokenize("{{ (1, 2) }}")).body[0], new Environment()),
+);
+const DictionaryValue = classOf<ReadonlyMap<DictionaryKey, RuntimeValue>>(sample({}));
+const FunctionValue = classOf<FunctionBody>(sample(() => null));
+
+type FunctionBody = (args: readonly RuntimeValue[], scope: Environment) => RuntimeValue;
+/** Whole numbers and texts that look like them are different keys. */
+export type DictionaryKey = string | number;
 
 export const TRUE = sample(true);
 export const FALSE = sample(false);
 export const UNDEFINED = sample(undefined);
+export const NONE = sample(null);
 export const textValue = (text: string): RuntimeValue => new StringValue(text);
 export const truthValue = (truth: boolean): RuntimeValue => (truth ? TRUE : FALSE);
 export const listValue = (items: readonly RuntimeValue[]): RuntimeValue => new ListValue(items);
+export const tupleValue = (items: readonly RuntimeValue[]): RuntimeValue => new TupleValue(items);
+export const dictionary = (entries: Iterable<readonly [DictionaryKey, RuntimeValue]>): RuntimeValue =>
+  new DictionaryValue(new Map(entries));
+export const functionValue = (body: FunctionBody): RuntimeValue => new FunctionValue(body);
 export const numberValue = (number: number, isFloat: boolean): RuntimeValue =>
   isFloat ? new FloatValue(number) : new IntegerValue(number);
 
 export const isUndefined = ({ type }: RuntimeValue): boolean => type === "UndefinedValue";
-const isDictionary = ({ type }: RuntimeValue): boolean => type === "ObjectValue" || type === "KeywordArgumentsValue";
+
+/** The parts of a dictionary by their keys; undefined for every other value. */
+export function partsOf({ type, value }: RuntimeValue): ReadonlyMap<DictionaryKey, RuntimeValue> | undefined {
+  const isDictionary = type === "ObjectValue" || type === "KeywordArgumentsValue";
+  return isDictionary && value instanceof Map ? value : undefined;
+}
+
+/** The key that a value is; undefined for one that is none here. */
+export const keyOf = (value: RuntimeValue): DictionaryKey | undefined =>
+  typeof value.value === "string" ? value.value : numberOf(value);
+
+const keyValue = (key: DictionaryKey): RuntimeValue =>
+  typeof key === "string" ? textValue(key) : numberValue(key, !Number.isInteger(key));
+
+/** Texts that a template marked as safe: what is added to them is escaped. */
+const safeTexts = new WeakSet<RuntimeValue>();
+export const isSafe = (value: RuntimeValue): boolean => safeTexts.has(value);
+export function safeValue(text: string): RuntimeValue {
+  const value = textValue(text);
+  safeTexts.add(value);
+  return value;
+}
+/** A text made of another one, and marked as that one is. */
+export const textLike = (original: RuntimeValue, text: string): RuntimeValue =>
+  isSafe(original) ? safeValue(text) : textValue(text);
 
 /** Numbers, and truth values as the numbers they are in Python. */
 export const numberOf = ({ value }: RuntimeValue): number | undefined =>
@@ -44,10 +81,8 @@ export function written(value: RuntimeValue, budget: TemplateBudget): string {
     case "StringValue":
       return quoted(String(inner));
     case "IntegerValue":
-      if (!Number.isSafeInteger(inner)) throw templateError("a whole number beyond 2^53");
-      return String(inner);
     case "FloatValue":
-      return floatText(Number(inner));
+      return numberText(value);
     case "BooleanValue":
       return inner === true ? "True" : "False";
     case "NullValue":
@@ -71,11 +106,8 @@ export function written(value: RuntimeValue, budget: TemplateBudget): string {
 }
 
 function dictionaryText({ value }: RuntimeValue, budget: TemplateBudget): string {
-  if (!(value instanceof Map)) return "{}";
-  const pairs = [...value].map(([key, item]) => {
-    budget.spend(key.length / 16);
-    return `${quoted(key)}: ${written(item, budget)}`;
-  });
+  const parts: ReadonlyMap<DictionaryKey, RuntimeValue> = value instanceof Map ? value : new Map();
+  const pairs = Array.from(parts, ([key, item]) => `${written(keyValue(key), budget)}: ${written(item, budget)}`);
   return `{${pairs.join(", ")}}`;
 }
 
@@ -91,6 +123,13 @@ const SHORT: Readonly<Record<string, string>> = { "\\": "\\\\", "'": "\\'", "\n"
 function numericEscape(code: number): string {
   const [letter, digits] = code < 0x100 ? ["x", 2] : code < 0x1_0000 ? ["u", 4] : ["U", 8];
   return `\\${letter}${code.toString(16).padStart(digits, "0")}`;
+}
+
+export function numberText({ type, value }: RuntimeValue): string {
+  const number = Number(value);
+  if (type === "FloatValue") return floatText(number);
+  if (!Number.isSafeInteger(number)) throw templateError("a whole number beyond 2^53");
+  return String(number);
 }
 
 function floatText(number: number): string {
@@ -115,22 +154,19 @@ export function areEqual(a: RuntimeValue, b: RuntimeValue, budget: TemplateBudge
     budget.spend(Math.min(left.length, right.length) / 32);
     return left === right;
   }
-  if (isDictionary(a) && isDictionary(b) && a.value instanceof Map && b.value instanceof Map) {
-    const others = b.value;
+  const [own, others] = [partsOf(a), partsOf(b)];
+  if (own !== undefined && others !== undefined)
     return (
-      a.value.size === others.size &&
-      [...a.value].every(([key, item]) => {
+      own.size === others.size &&
+      [...own].every(([key, item]) => {
         const other = others.get(key);
         return other !== undefined && areEqual(item, other, budget);
       })
     );
-  }
   if (a.type !== b.type) return false;
   if (Array.isArray(a.value) && Array.isArray(b.value)) {
-    const others: readonly RuntimeValue[] = b.value;
-    return (
-      a.value.length === others.length && a.value.every((item, i) => areEqual(item, others[i] ?? UNDEFINED, budget))
-    );
+    const items: readonly RuntimeValue[] = b.value;
+    return a.value.length === items.length && a.value.every((item, i) => areEqual(item, items[i] ?? UNDEFINED, budget));
   }
   return left === right;
 }
@@ -145,7 +181,7 @@ export function order(a: RuntimeValue, b: RuntimeValue): number | undefined {
 }
 
 /** By code points, where JavaScript compares the halves of a pair. */
-function textOrder(a: string, b: string): number {
+export function textOrder(a: string, b: string): number {
   const rank = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit);
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
@@ -163,7 +199,8 @@ export function elements(value: RuntimeValue, budget?: TemplateBudget): readonly
     budget?.items(textLength(value.value));
     return Array.from(value.value, textValue);
   }
-  if (isDictionary(value) && value.value instanceof Map) return Array.from(value.value.keys(), textValue);
+  const parts = partsOf(value);
+  if (parts !== undefined) return Array.from(parts.keys(), keyValue);
   throw templateError(`${kindOf(value)} is taken for a list`);
 }
 
@@ -190,3 +227,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 /** What a value is, for messages. */
 export const kindOf = ({ type }: RuntimeValue): string => KINDS[type] ?? "a value";
+
+/** What a function does, to be read and replaced; undefined for every other value. */
+export const functionOf = (value: RuntimeValue): { value: FunctionBody } | undefined =>
+  value.type === "FunctionValue" ? (value as unknown as { value: FunctionBody }) : undefined;

@@ -1,12 +1,24 @@
 /** The filters that the library lacks or does otherwise than Jinja2. Each pays for what it walks over and makes. */
-import type { Arguments } from "./templateArguments.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { templateError } from "./templateBudget.ts";
-import { fixed } from "./templateFormat.ts";
-import { capitalized, stripped, WORD_WORK } from "./templateTexts.ts";
-import { UNDEFINED, elements, isUndefined, kindOf, listValue, numberOf, numberValue, order } from "./templateValues.ts";
-import { textLength, textOf, textValue } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { templateError } from "./budget.ts";
+import { fixed } from "./format.ts";
+import { jsonOf } from "./json.ts";
+import { escaped } from "./operators.ts";
+import { WORD_WORK, capitalized, lines, stripped } from "./textMethods.ts";
+import { UNDEFINED, areEqual, elements, isSafe, isUndefined, keyOf, kindOf, listValue, numberOf } from "./values.ts";
+import {
+  numberValue,
+  order,
+  partsOf,
+  safeValue,
+  textLength,
+  textLike,
+  textOf,
+  textValue,
+  tupleValue,
+} from "./values.ts";
+import type { DictionaryKey, RuntimeValue } from "./values.ts";
 
 /** What a filter needs of the interpreter. */
 export interface FilterContext {
@@ -35,8 +47,11 @@ export const TEXT_FILTERS: ReadonlySet<string> = new Set([
 function attributeOf(item: RuntimeValue, path: string): RuntimeValue {
   return path.split(".").reduce((value, part) => {
     if (isUndefined(value)) throw templateError(`it asks for ${part.slice(0, 50)} of something undefined`);
-    if (value.value instanceof Map) return value.value.get(part) ?? UNDEFINED;
-    return Array.isArray(value.value) && /^\d+$/u.test(part) ? (value.value[Number(part)] ?? UNDEFINED) : UNDEFINED;
+    const key = /^\d+$/u.test(part) ? Number(part) : part;
+    if (Array.isArray(value.value)) return typeof key === "number" ? (value.value[key] ?? UNDEFINED) : UNDEFINED;
+    const parts: ReadonlyMap<DictionaryKey, RuntimeValue> | undefined =
+      value.value instanceof Map ? value.value : undefined;
+    return parts?.get(key) ?? UNDEFINED;
   }, item);
 }
 
@@ -130,17 +145,9 @@ const round: Filter = (operand, args) => {
   return numberValue((how === "ceil" ? Math.ceil(number * scale) : Math.floor(number * scale)) / scale, true);
 };
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  "'": "&#39;",
-  '"': "&#34;",
-};
 const escape: Filter = (operand, _, { budget }) => {
   const text = textOf(operand, budget);
-  budget.spend(text.length / 4);
-  return textValue(text.replace(/[&<>'"]/gu, (character) => ENTITIES[character] ?? character));
+  return safeValue(isSafe(operand) ? text : escaped(text, budget));
 };
 
 const join: Filter = (operand, args, { budget }) => {
@@ -151,8 +158,12 @@ const join: Filter = (operand, args, { budget }) => {
   return textValue(parts.join(between));
 };
 
+/** What `map` and `select` walk over: nothing where the value is false, as Jinja2 has it. */
+const walked = (operand: RuntimeValue, budget: TemplateBudget): readonly RuntimeValue[] =>
+  operand.__bool__().value ? elements(operand, budget) : [];
+
 const map: Filter = (operand, args, { budget, apply }) => {
-  const items = elements(operand, budget);
+  const items = walked(operand, budget);
   if (args.named.has("attribute")) {
     const { attribute, default: otherwise } = args.matched("attribute", "default");
     const values = withAttribute(items, attribute, budget);
@@ -171,13 +182,75 @@ const select =
     const skipped = byAttribute ? 1 : 0;
     const test = args.text(args.positional[skipped]);
     const rest = args.after(skipped + 1, test ?? "");
-    const kept = elements(operand, budget).filter((item) => {
+    const kept = walked(operand, budget).filter((item) => {
       budget.spend(2 + path.length / 16);
       const value = byAttribute ? attributeOf(item, path) : item;
       return (test === undefined ? value.__bool__().value : passes(test, value, rest)) === keeps;
     });
     return listValue(kept);
   };
+
+const sort: Filter = (operand, args, { budget }) => {
+  const { reverse, case_sensitive, attribute } = args.matched("reverse", "case_sensitive", "attribute");
+  const items = elements(operand, budget);
+  const paths =
+    attribute === undefined || attribute.type === "NullValue"
+      ? []
+      : textOf(attribute, budget).split(",").map(textValue);
+  const exact = args.flag(case_sensitive);
+  const keys = paths.length === 0 ? [items] : paths.map((path) => withAttribute(items, path, budget));
+  const places = items.map((_, i) => i);
+  const sign = args.flag(reverse) ? -1 : 1;
+  places.sort((a, b) => {
+    for (const key of keys) {
+      const difference = inOrder(folded(key[a] ?? UNDEFINED, exact), folded(key[b] ?? UNDEFINED, exact), budget);
+      if (difference !== 0) return sign * difference;
+    }
+    return 0;
+  });
+  return listValue(places.map((place) => items[place] ?? UNDEFINED));
+};
+
+const dictsort: Filter = (operand, args, { budget }) => {
+  const { case_sensitive, by, reverse } = args.matched("case_sensitive", "by", "reverse");
+  const part = ["key", "value"].indexOf(args.text(by) ?? "key");
+  if (part < 0) throw templateError("dictsort is by key or by value");
+  const exact = args.flag(case_sensitive);
+  const sign = args.flag(reverse) ? -1 : 1;
+  const keyed = pairs(operand, budget).map((pair) => ({ pair, key: folded(elements(pair)[part] ?? UNDEFINED, exact) }));
+  return listValue(keyed.toSorted((a, b) => sign * inOrder(a.key, b.key, budget)).map(({ pair }) => pair));
+};
+
+function inOrder(a: RuntimeValue, b: RuntimeValue, budget: TemplateBudget): number {
+  const difference = order(a, b) ?? (areEqual(a, b, budget) ? 0 : undefined);
+  if (difference === undefined) throw templateError(`it sorts ${kindOf(a)} and ${kindOf(b)}, which have no order`);
+  return difference;
+}
+
+/** The keys of a dictionary with their values. */
+export function pairs(operand: RuntimeValue, budget: TemplateBudget): readonly RuntimeValue[] {
+  const parts = partsOf(operand);
+  if (parts === undefined) throw templateError(`it takes the items of ${kindOf(operand)}`);
+  budget.items(parts.size);
+  return elements(operand).map((key) => tupleValue([key, parts.get(keyOf(key) ?? "") ?? UNDEFINED]));
+}
+
+const indent: Filter = (operand, args, { budget }) => {
+  const { width, first, blank } = args.matched("width", "first", "blank");
+  const text = args.requiredText(operand);
+  budget.spend(text.length / 8);
+  const columns = typeof width?.value === "string" ? 0 : Math.max(0, args.whole(width, 4));
+  budget.text(columns);
+  const step = typeof width?.value === "string" ? width.value : " ".repeat(columns);
+  const parts = lines(`${text}\n`, false);
+  budget.spend(parts.length);
+  budget.text(text.length + parts.length * (step.length + 1));
+  const indented = parts.map((line, i) => {
+    const isIndented = i === 0 ? args.flag(first) : args.flag(blank) || line !== "";
+    return isIndented ? step + line : line;
+  });
+  return textLike(operand, indented.join("\n"));
+};
 
 /** A text that is a number becomes one; what is none becomes the default. */
 const number =
@@ -226,23 +299,32 @@ export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["float", number(true)],
   ["escape", escape],
   ["e", escape],
-  ["string", (operand, _, { budget }) => textValue(textOf(operand, budget))],
+  ["safe", (operand, _, { budget }) => safeValue(textOf(operand, budget))],
+  ["string", (operand, _, { budget }) => textLike(operand, textOf(operand, budget))],
+  ["indent", indent],
+  ["sort", sort],
+  ["dictsort", dictsort],
+  ["items", (operand, _, { budget }) => listValue(isUndefined(operand) ? [] : pairs(operand, budget))],
+  ["tojson", (operand, args, { budget }) => textValue(jsonOf(operand, args, budget))],
   [
     "trim",
     (operand, args, { budget }) => {
       const text = textOf(operand, budget);
       const characters = args.text(args.matched("chars").chars);
       budget.spend(text.length / 8 + (characters?.length ?? 0) / 4);
-      return textValue(stripped(text, characters, "both"));
+      return textLike(operand, stripped(text, characters, "both"));
     },
   ],
-  ["capitalize", (operand, _, { budget }) => textValue(capitalized(textOf(operand, budget)))],
+  ["upper", (operand, _, { budget }) => textLike(operand, textOf(operand, budget).toUpperCase())],
+  ["lower", (operand, _, { budget }) => textLike(operand, textOf(operand, budget).toLowerCase())],
+  ["capitalize", (operand, _, { budget }) => textLike(operand, capitalized(textOf(operand, budget)))],
   [
     "title",
     (operand, _, { budget }) => {
       const text = textOf(operand, budget);
       budget.spend(text.length / WORD_WORK);
-      return textValue(
+      return textLike(
+        operand,
         text
           .split(/([-\s({[<]+)/u)
           .map(capitalized)

@@ -1,9 +1,9 @@
 /** The tests of the language (`is`, select, selectattr) that the library lacks or does otherwise than Jinja2. */
-import type { Arguments } from "./templateArguments.ts";
-import type { TemplateBudget } from "./templateBudget.ts";
-import { compares, isIn } from "./templateOperators.ts";
-import { areEqual } from "./templateValues.ts";
-import type { RuntimeValue } from "./templateValues.ts";
+import type { Arguments } from "./arguments.ts";
+import type { TemplateBudget } from "./budget.ts";
+import { compares, isIn } from "./operators.ts";
+import { areEqual } from "./values.ts";
+import type { RuntimeValue } from "./values.ts";
 
 const WALKED = ["ArrayValue", "TupleValue", "StringValue", "ObjectValue", "UndefinedValue"];
 

@@ -1,24 +1,25 @@
 /**
  * Runs a chat template as what it is: a program from a stranger's file. The interpreter is @huggingface/jinja's, under
- * the guard of templateInterpreter.ts: work is counted, and sizes are limited before anything large is made.
+ * the guard of interpreter.ts: work is counted, and sizes are limited before anything large is made.
  */
-import { Environment, parse, tokenize } from "@huggingface/jinja";
+import { Environment, parse } from "@huggingface/jinja";
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import { TEMPLATE_LIMITS, TemplateBudget, templateError } from "./templateBudget.ts";
-import type { TemplateLimits } from "./templateBudget.ts";
-import { GuardedInterpreter } from "./templateInterpreter.ts";
-import type { TemplateProgram } from "./templateNodes.ts";
-import type { Value } from "./templateSizes.ts";
-
-/** The preprocessing of the language takes time quadratic in a run of white space. */
-const LONGEST_WHITE_SPACE = 500;
-const SPACE_RUN = new RegExp(`\\s{${LONGEST_WHITE_SPACE + 1}}`, "u");
+import { TEMPLATE_LIMITS, TemplateBudget, templateError } from "./budget.ts";
+import type { TemplateLimits } from "./budget.ts";
+import { GuardedInterpreter } from "./interpreter.ts";
+import { templateTokens } from "./lexer.ts";
+import type { TemplateProgram } from "./nodes.ts";
+import type { Value } from "./sizes.ts";
+import { checkLoopControls } from "./statements.ts";
 
 export function parseTemplate(source: string, limits: TemplateLimits = TEMPLATE_LIMITS): TemplateProgram {
   if (source.length > limits.templateCharacters)
     throw templateError(`it is ${source.length} characters long, expected at most ${limits.templateCharacters}`);
-  if (SPACE_RUN.test(source)) throw templateError(`it has more than ${LONGEST_WHITE_SPACE} blanks in a row`);
-  return guarded(() => parse(tokenize(source, { lstrip_blocks: true, trim_blocks: true })));
+  return guarded(() => {
+    const program = parse(templateTokens(source));
+    checkLoopControls(program);
+    return program;
+  });
 }
 
 export function runTemplate(
@@ -69,6 +70,6 @@ function guarded<T>(action: () => T): T {
     if (error instanceof WorkbenchError) throw error;
     if (error instanceof RangeError) throw templateError("it is nested too deep, or makes something too large", error);
     const message = error instanceof Error ? error.message.slice(0, 300) : "";
-    throw templateError(message === "" ? "it breaks off where there is nothing to break" : message, error);
+    throw templateError(message, error);
   }
 }
