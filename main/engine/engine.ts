@@ -10,9 +10,9 @@ import type { Port } from "../contract/port.ts";
 import type { Serving } from "../contract/serve.ts";
 import { serve } from "../contract/serve.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { formatReport } from "../compiler/legalise.ts";
-import type { CompileWatch } from "../compiler/prepare.ts";
+import type { CompileObserver } from "../compiler/compile.ts";
 import type { Graph } from "../ir/graph.ts";
 import { addonAbsent, loadAddon } from "../node/native/addon.ts";
 import { BUILD_HASH } from "../node/buildHash.ts";
@@ -105,29 +105,24 @@ async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
   while (performance.now() < end && closed.some((connection) => connection.open() > 0)) await wait(5);
 }
 
-/** What a compile did, verified and told on stderr as far as that was asked for. */
-function compileWatch(settings: Settings): CompileWatch {
-  const tell: CompileWatch["tell"] = ({ backend, what, records, legal }) => {
+/** Logs compiles to stderr when RLX_VERBOSE or RLX_DISPATCH_REPORT is set. */
+function compileObserver(settings: Settings): CompileObserver {
+  const onCompiled: CompileObserver["onCompiled"] = ({ what, compiled }) => {
     const say = (text: string): void => void process.stderr.write(`${text}\n`);
-    if (settings.verbose || settings.dispatchReport) say(`compile for ${backend}: ${what}`);
-    // `verify` below: what is told of is verified.
+    if (settings.verbose || settings.dispatchReport) say(`compile for ${compiled.backend}: ${what}`);
     if (settings.verbose)
-      for (const pass of records)
+      for (const pass of compiled.records)
         say(
           `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms, verified`,
         );
-    if (settings.dispatchReport) say(formatReport(legal.report));
+    if (settings.dispatchReport) say(formatReport(compiled.report));
   };
-  return { verify: settings.verbose, tell };
+  return { verify: settings.verbose, onCompiled };
 }
 
 /** Passes and legalisation for the CPU engine. */
-function prepareForCpu({ dispatch }: Settings, { verify, tell }: CompileWatch): (graph: Graph) => Graph {
-  return (graph) => {
-    const compiled = compile(graph, { backend: "cpu", dispatch, verify });
-    tell({ backend: "cpu", what: "decoder", records: compiled.records, legal: compiled });
-    return compiled.graph;
-  };
+function prepareForCpu({ dispatch }: Settings, observer: CompileObserver): (graph: Graph) => Graph {
+  return (graph) => compileNow(graph, { ...observer, backend: "cpu", dispatch, what: "decoder" }).graph;
 }
 
 /** No build hash, no key. Whoever wants to see the passes or the dispatch report wants them to run. */
@@ -149,7 +144,7 @@ export function createEngine({ settings, build = BUILD_HASH }: EngineOptions): E
     () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),
     () => addonAbsent(settings.addon),
   );
-  const watch = compileWatch(settings);
+  const watch = compileObserver(settings);
   const mlx = mlxAccess({ mode: settings.mlxMode, dispatch: settings.dispatch, watch });
   const flexibility = shapeFlexibility(settings);
   const coreml = coremlAccess(folder, settings.coremlAddon, flexibility, build);

@@ -1,7 +1,7 @@
 /** The MLX engine of this machine, or why there is none, looked for once; and how the workbench opens decoders on it. */
 import type { MlxMode } from "../backends/mlx/engine.ts";
-import { compile } from "../compiler/compile.ts";
-import type { CompileWatch } from "../compiler/prepare.ts";
+import { compileNow } from "../compiler/compile.ts";
+import type { CompileObserver } from "../compiler/compile.ts";
 import type { DispatchPolicy } from "../compiler/support.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
@@ -30,7 +30,7 @@ export interface MlxAccess {
 export interface MlxSettings {
   readonly mode: MlxMode;
   readonly dispatch: DispatchPolicy;
-  readonly watch?: CompileWatch;
+  readonly watch?: CompileObserver;
 }
 
 const CPU_CHUNK = 64;
@@ -61,11 +61,7 @@ export function mlxAccess(
         ...(engine().device === "cpu" ? { chunk: CPU_CHUNK } : {}),
         ...options,
         mode,
-        prepare: (graph) => {
-          const compiled = compile(graph, { backend: "mlx", dispatch, verify: watch?.verify ?? false });
-          watch?.tell({ backend: "mlx", what: "decoder", records: compiled.records, legal: compiled });
-          return compiled.graph;
-        },
+        prepare: (graph) => compileNow(graph, { ...watch, backend: "mlx", dispatch, what: "decoder" }).graph,
       }),
   };
 }

@@ -8,7 +8,7 @@ import { bindDim, dimSymbols } from "../ir/dim.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
-import { specializeInSteps } from "../ir/specialize.ts";
+import { specialize } from "../ir/specialize.ts";
 import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
@@ -61,13 +61,11 @@ function checkShape(type: TensorType, value: HostTensor, bindings: Bindings): vo
     });
 }
 
-export const evaluate = (graph: Graph, given: EvaluationInput): Evaluation => finish(evaluateInSteps(graph, given));
-
 /** With a pause before each node: of a large model one takes long enough. */
-export function* evaluateInSteps(graph: Graph, given: EvaluationInput): Steps<Evaluation> {
+export function* evaluate(graph: Graph, given: EvaluationInput): Steps<Evaluation> {
   const bindings = bindingsOf(graph, given);
   const isBound = Object.keys(bindings).length === 0;
-  const bound = isBound ? graph : yield* specializeInSteps(opTable, graph, bindings);
+  const bound = isBound ? graph : yield* specialize(opTable, graph, bindings);
   const values: (readonly HostTensor[] | undefined)[] = [];
   const lastUse = lastUses(bound);
   const read = (value: Value): HostTensor => {
@@ -101,10 +99,12 @@ export function applyNode(node: Node, inputs: readonly HostTensor[], signal?: Ab
 function runOf(region: Graph, signal: AbortSignal | undefined): RegionRun {
   const names = region.inputs.map((id) => String(region.nodes[id]?.attrs["name"]));
   return (inputs) => {
-    const { outputs } = evaluate(region, {
-      inputs: Object.fromEntries(names.map((name, i) => [name, inputs[i]])) as Record<string, HostTensor>,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const { outputs } = finish(
+      evaluate(region, {
+        inputs: Object.fromEntries(names.map((name, i) => [name, inputs[i]])) as Record<string, HostTensor>,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
     return region.outputs.map(({ name }) => {
       const value = outputs[name];
       invariant(value, `[reference] ${region.name} gives no ${name}`);

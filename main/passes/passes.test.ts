@@ -1,3 +1,4 @@
+import { finish } from "../ir/steps.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -148,7 +149,7 @@ describe("fusions on a decoder", () => {
     (family) => {
       const layers = 2;
       const graph = tinyModel(family, layers);
-      const { graph: after, records } = runPipeline(graph, { passes: PASSES, verify: true });
+      const { graph: after, records } = finish(runPipeline(graph, { passes: PASSES, verify: true }));
       expect(countOps(after)).toMatchObject({
         rope_append: layers,
         attention_cached: layers,
@@ -163,14 +164,16 @@ describe("fusions on a decoder", () => {
       expect(records.flatMap((record) => record.misses)).toEqual([]);
       expect(records.every((record) => record.reason.length > 30)).toBe(true);
       const run = (g: Graph) =>
-        evaluate(g, {
-          inputs: {
-            tokens: hostTensor("i32", [3], [5, 17, 40]),
-            past: hostScalar("i32", 2),
-            logit_rows: hostTensor("i32", [2], [0, 2]),
-          },
-          param: tinyParam,
-        });
+        finish(
+          evaluate(g, {
+            inputs: {
+              tokens: hostTensor("i32", [3], [5, 17, 40]),
+              past: hostScalar("i32", 2),
+              logit_rows: hostTensor("i32", [2], [0, 2]),
+            },
+            param: tinyParam,
+          }),
+        );
       const [want, got] = [run(graph), run(after)];
       expect(Object.keys(got.states)).toEqual(Object.keys(want.states));
       for (const kind of ["outputs", "states"] as const)
@@ -180,7 +183,7 @@ describe("fusions on a decoder", () => {
   );
 
   it("keeps origins: each fused node knows its parts and nothing else", () => {
-    const { graph } = runPipeline(tinyModel("qwen3", 1), { passes: PASSES });
+    const { graph } = finish(runPipeline(tinyModel("qwen3", 1), { passes: PASSES }));
     const labels = Object.fromEntries(
       graph.nodes.map((node) => [node.op, node.origins.map((origin) => `${origin.scope} ${origin.label}`)]),
     );
@@ -198,7 +201,7 @@ describe("fusions on a decoder", () => {
   });
 
   it("leaves the graph to Core ML unfused", () => {
-    const { graph } = runPipeline(tinyModel("llama", 1), { passes: pipelineFor("coreml") });
+    const { graph } = finish(runPipeline(tinyModel("llama", 1), { passes: pipelineFor("coreml") }));
     expect(graph.nodes.some((node) => opTable.get(node.op)?.traits.includes("fused"))).toBe(false);
   });
 });
@@ -353,7 +356,7 @@ describe("the verifier between passes", () => {
   });
   const bad: Pass = { name: "bad", reason: "", run: (old) => ({ ...unchanged(old), graph: retyped(old) }) };
   const run = (from: Graph, passes: readonly Pass[], verified: boolean) => () =>
-    runPipeline(from, { passes, verify: verified });
+    finish(runPipeline(from, { passes, verify: verified }));
   const fault = "[sin] stored type f32[9], inferred f32[3]";
 
   it("names the pass that broke the graph, or says that it came broken", () => {
@@ -373,7 +376,7 @@ describe("random graphs", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1 << 30 }), (seed) => {
         const { graph, inputs } = randomCase(seed);
-        const want = evaluate(graph, inputs);
+        const want = finish(evaluate(graph, inputs));
         let current = graph;
         for (const pass of PASSES) {
           const { graph: after, moved, hits } = pass.run(current);
@@ -383,7 +386,7 @@ describe("random graphs", () => {
           expect(after.inputs.map((id) => after.nodes[id]!.attrs["name"])).toEqual(
             graph.inputs.map((id) => graph.nodes[id]!.attrs["name"]),
           );
-          const got = evaluate(after, inputs);
+          const got = finish(evaluate(after, inputs));
           for (const [name, value] of Object.entries(want.outputs))
             value.data.forEach((x, i) => {
               const y = got.outputs[name]!.data[i]!;

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { seededRandom } from "../testing/random.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
 import { decodeArtifact, encodeArtifact } from "./cpuArtifact.ts";
 import { compileArtifact } from "./cpuDevice.ts";
 
-const artifact = compileArtifact(compile(tinyModel("llama"), { backend: "cpu" }).graph, {
+const artifact = compileArtifact(compileNow(tinyModel("llama"), { backend: "cpu" }).graph, {
   weights: { paths: [], locate: () => ({ file: 0, offset: 0, bytes: 1 }) },
 });
 const bytes = encodeArtifact(artifact);

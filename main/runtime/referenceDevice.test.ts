@@ -1,4 +1,5 @@
 // The reference device: a decoder on it in steps, its states, what it refuses, and that it never hides how slow it is.
+import { finish } from "../ir/steps.ts";
 import { beforeAll, describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph } from "../ir/graph.ts";
@@ -30,7 +31,7 @@ function lastLogits(tokens: readonly number[]): Float64Array {
     [INPUTS.past]: hostScalar("i32", 0),
     [INPUTS.rows]: hostTensor("i32", [1], [tokens.length - 1]),
   };
-  return evaluate(graph, { inputs, param: tinyParam }).outputs[LOGITS]!.data;
+  return finish(evaluate(graph, { inputs, param: tinyParam })).outputs[LOGITS]!.data;
 }
 const best = (row: Float64Array): number => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
 const logprob = (row: Float64Array, id: number): number =>

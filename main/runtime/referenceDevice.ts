@@ -14,7 +14,7 @@ import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import type { TensorType } from "../ir/type.ts";
 import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
-import { evaluateInSteps } from "../ops/evaluate.ts";
+import { evaluate } from "../ops/evaluate.ts";
 import type { CompiledGraph, Device, GraphRun, GraphSession, OpenOptions } from "./device.ts";
 import { inputsOf, symbolsOf } from "./device.ts";
 import { stepsOf } from "./planSteps.ts";
@@ -120,7 +120,7 @@ class ReferenceSession implements GraphSession {
       );
     }
     const { param, pace } = this.#options;
-    const steps = evaluateInSteps(this.#graph, {
+    const steps = evaluate(this.#graph, {
       inputs,
       states: this.#states,
       bindings,

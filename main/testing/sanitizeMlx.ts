@@ -9,7 +9,7 @@ import type { PackedType } from "../ir/dtype.ts";
 import type { TensorType } from "../ir/type.ts";
 import { tensor } from "../ir/type.ts";
 import { loadMlx } from "../node/native/mlxAddon.ts";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import { sampleRun, sampleTensors } from "../ops/sampleData.ts";
@@ -162,7 +162,7 @@ async function sampled(): Promise<number> {
   let runs = 0;
   for (const op of Object.keys(OPS).flatMap((name) => opOf(name) ?? []))
     for (const sample of op.samples) {
-      const { graph: legal, blocked } = compile(storedGraph(op, sample), {
+      const { graph: legal, blocked } = compileNow(storedGraph(op, sample), {
         backend: "mlx",
         passes: [],
         blocked: "keep",

@@ -2,22 +2,20 @@
  * The graphs of an open model: as it is built, after each pass, and legal for a target; for a phase, which fixes how many tokens
  * a step has. What is made is kept with the model, the large ones as long as they are among the last.
  */
-import type { Legalised } from "../../compiler/legalise.ts";
 import type { PrecisionPolicy } from "../../ir/precision.ts";
-import { applyPrecisionInSteps } from "../../compiler/precision.ts";
-import { legalInSteps } from "../../compiler/prepare.ts";
+import { applyPrecision } from "../../compiler/precision.ts";
+import type { Compiled } from "../../compiler/compile.ts";
+import { compile } from "../../compiler/compile.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, Stage } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { specializeInSteps } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { demoGraph } from "../../models/demo.ts";
 import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
-import { opTable } from "../../ops/index.ts";
 import type { PipelineResult } from "../../passes/pipeline.ts";
-import { PASSES, runPipelineInSteps } from "../../passes/pipeline.ts";
+import { PASSES, runPipeline } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
@@ -50,11 +48,11 @@ const typedTemplate = (model: OpenModel, precision: PrecisionPolicy, signal: Abo
   precision === "f32"
     ? templateOf(model, signal)
     : worksOf(model).get(TYPED, precision, signal, async (own) =>
-        inSlices(applyPrecisionInSteps(await templateOf(model, own), precision), own),
+        inSlices(applyPrecision(await templateOf(model, own), precision), own),
       );
 
 const PASS_RECORDS: Kind<PipelineResult> = { name: "passes", keep: 1 };
-const LEGAL: Kind<Legalised> = { name: "legal", keep: 4 };
+const LEGAL: Kind<Compiled> = { name: "legal", keep: 4 };
 
 /** Every pass in order over the template: what the pipeline tab shows. */
 export const passRecords = (
@@ -63,22 +61,23 @@ export const passRecords = (
   precision: PrecisionPolicy = "f32",
 ): Promise<PipelineResult> =>
   worksOf(model).get(PASS_RECORDS, precision, signal, async (own) =>
-    inSlices(runPipelineInSteps(await typedTemplate(model, precision, own), { passes: PASSES }), own),
+    inSlices(runPipeline(await typedTemplate(model, precision, own), { passes: PASSES }), own),
   );
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
-export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
+export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Compiled> =>
   worksOf(model).get(LEGAL, `${phase} ${context}`, signal, async (own) =>
-    inSlices(boundLegalInSteps(model, await templateOf(model, own), phase, context), own),
+    inSlices(
+      compile(await templateOf(model, own), {
+        ...model.watch,
+        backend: "coreml",
+        bindings: bindingsFor(phase, context),
+        blocked: "keep",
+        what: `${phase} with a context of ${context}`,
+      }),
+      own,
+    ),
   );
-
-function* boundLegalInSteps(model: OpenModel, template: Graph, phase: Phase, context: number): Steps<Legalised> {
-  const bound = yield* specializeInSteps(opTable, template, bindingsFor(phase, context));
-  return yield* legalInSteps(bound, "coreml", {
-    ...model.watch,
-    what: `${phase} with a context of ${context}`,
-  });
-}
 
 export interface StagedGraph {
   readonly graph: Graph;

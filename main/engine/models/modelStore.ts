@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { CompileWatch } from "../../compiler/prepare.ts";
+import type { CompileObserver } from "../../compiler/compile.ts";
 import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -39,7 +39,7 @@ export function createModelStore(parts: {
   readonly offers: Offers;
   readonly recents: Recents;
   readonly uploads: Uploads;
-  readonly watch?: CompileWatch;
+  readonly watch?: CompileObserver;
 }): ModelStore {
   const models = new Map<string, OpenModel>();
   /** How many models, and attempts at one, each upload is for. */

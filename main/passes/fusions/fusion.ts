@@ -1,4 +1,5 @@
 /** A fusion is a rule over nodes and a pattern that counts uses and notes misses. */
+import { finish } from "../../ir/steps.ts";
 import type { Node, Value } from "../../ir/graph.ts";
 import { rewrite } from "../../ir/rewrite.ts";
 import type { Replacement } from "../../ir/rewrite.ts";
@@ -26,7 +27,7 @@ export const fusion = (name: string, reason: string, rules: (pattern: Pattern) =
       graph: next,
       moved,
       changed,
-    } = rewrite(opTable, graph, name, (node, map, replace) => rule(node, { pattern, map, replace }));
+    } = finish(rewrite(opTable, graph, name, (node, map, replace) => rule(node, { pattern, map, replace })));
     if (changed === 0) return unchanged(graph, pattern.misses);
     return { graph: next, moved, hits: changed, misses: pattern.misses };
   },
