@@ -161,7 +161,7 @@ test("the graph is walked, opened, searched and fitted by keys alone", async ({ 
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+/");
   for (const title of [
-    "To what it reads",
+    "Go to the producer",
     "Open the selected group",
     "Up one level",
     "Search the graph",

@@ -20,9 +20,9 @@ export interface UpdaterParts {
   /** False in the repository: there is nothing to replace. */
   readonly installed: boolean;
   readonly version: string;
-  load(): Promise<Updates>;
+  readonly load: () => Promise<Updates>;
   /** Shows a message and gives the number of the button that was pressed. */
-  ask(options: MessageBoxOptions): Promise<number>;
+  readonly ask: (options: MessageBoxOptions) => Promise<number>;
 }
 
 /** Gives the function behind "Check for updates…". A second call while one is at work does nothing. */

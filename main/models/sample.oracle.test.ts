@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { DecoderModel } from "../runtime/decoderModel.ts";
-import { openDecoder } from "../runtime/decoderModel.ts";
+import { openDecoder } from "../runtime/devices/cpu.ts";
 import { generate, GREEDY } from "../runtime/generate.ts";
 import { logprobsOf, withDecoder } from "../testing/decoderRuns.ts";
 import { llamaForget, llamaGenerate, llamaLogprobs, llamaMissing } from "../testing/llama.ts";

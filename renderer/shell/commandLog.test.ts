@@ -60,6 +60,7 @@ it("has the demo's run, with its device and target", async () => {
 it("has the seed that was drawn, and the one that was given", async () => {
   const { get, written } = await opened();
   const seeds: (string | undefined)[] = [];
+  await get().loadTemplate();
   for (const seed of [null, null, 7]) {
     get().setParameters({ seed, maxTokens: 2 });
     get().setDraft("Why?");

@@ -3,7 +3,7 @@
 import { finish } from "../../ir/steps.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { MlxDraft } from "./draft.ts";
-import type { MlxMode } from "./engine.ts";
+import type { MlxMode, MlxEngine } from "./engine.ts";
 import { MLX_MODES } from "./engine.ts";
 import { writePlan } from "./planWriter.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -14,8 +14,7 @@ import { damagedPlan } from "../../testing/mutatePlan.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { caches, endless, nest } from "../../testing/controlGraphs.ts";
 import { seededRandom } from "../../testing/random.ts";
-import type { MlxEngine } from "../../runtime/mlxDevice.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import { findMlxEngine } from "../../node/native/mlxAddon.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 

@@ -20,6 +20,7 @@ import { during } from "../during.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
 import { llamaBenchJson } from "../measure/llamaBench.ts";
+import { profileSentence } from "../measure/profileSentence.ts";
 import { chipTitle, freeBytes } from "../../node/machine/machineInfo.ts";
 import { machineState, stateNotes } from "../../node/machine/machineState.ts";
 import type { MlxAccess } from "../mlxAccess.ts";
@@ -198,7 +199,7 @@ function kernelsOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): strin
   return device === "mlx" ? parts.mlx.title() : "Core ML";
 }
 
-/** As llama-bench would name it; what only a test double answered says so. */
+/** As llama-bench would name it; a simulated Core ML says so. */
 function backendOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
   if (device === "coreml") return coremlTruth(parts.coreml) === "measured" ? "Core ML" : "Core ML (simulated)";
   return device === "mlx" ? "MLX" : "CPU";
@@ -289,7 +290,7 @@ function profileView(report: ProfileReport, { roof, threads, device, lane }: Pla
     device,
     truth: "measured",
     machine: chipTitle(),
-    sentence: `${profileSentence(report.decode, roof)}${device === "mlx" ? " MLX evaluated each call on its own to time it: a plain run joins them and is faster." : ""}`,
+    sentence: `${profileSentence(report, roof)}${device === "mlx" ? " MLX evaluated each call on its own to time it: a plain run joins them and is faster." : ""}`,
     roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
     strings: strings.strings,
     lanes: [lane],
@@ -313,16 +314,4 @@ function profileView(report: ProfileReport, { roof, threads, device, lane }: Pla
     prefill: phase(report.prefill),
     decode: phase(report.decode),
   };
-}
-
-/** Of the typical token that the table shows. */
-export function profileSentence({ rows, seconds }: ProfilePhase, roof: number): string {
-  const [top] = rows;
-  if (top === undefined || seconds <= 0) return "Nothing was recorded.";
-  const share = rows.reduce((sum, { bytes }) => sum + bytes, 0) / seconds / roof;
-  const reads =
-    share > 1
-      ? "reads its weights from the processor\u2019s cache, faster than memory gives them"
-      : `reads memory at ${Math.round(share * 100)} % of what this machine can`;
-  return `A typical token spends ${Math.round(top.share * 100)} % of its time in ${top.op}, and ${reads}.`;
 }

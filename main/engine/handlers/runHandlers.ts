@@ -132,7 +132,7 @@ async function* itemsOf(
     if (event.kind === "prompt") {
       yield phaseItem(
         "read",
-        `Reading the prompt, ${event.done} of ${event.total} tokens`,
+        `Prefill, ${event.done} of ${event.total} tokens`,
         started,
         event.total === 0 ? null : event.done / event.total,
       );

@@ -8,10 +8,10 @@ import type { Fact } from "../../contract/views/common.ts";
 import { requireArchitecture } from "../../models/architecture.ts";
 import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibration.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
-import type { WeightFiles } from "../../runtime/cpuDevice.ts";
-import { cpuDevice } from "../../runtime/cpuDevice.ts";
+import type { WeightFiles } from "../../ir/weightPlace.ts";
+import { cpuDevice } from "../../runtime/devices/cpu.ts";
 import type { Device } from "../../runtime/device.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import type { MlxMode } from "../../backends/mlx/engine.ts";
 import { calibrations, keptCalibration } from "../../node/cache/calibrations.ts";
 import type { DiskStore } from "../../node/cache/diskStore.ts";
@@ -102,7 +102,7 @@ const count = (n: number): string =>
 export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceRank): readonly Fact[] {
   return [
     {
-      label: `reading ${need.promptTokens} tokens`,
+      label: `prefill of ${need.promptTokens} tokens`,
       value: `2 × ${count(need.parameters)} × ${need.promptTokens} ÷ ${rateText(rank.flops, "FLOP")} = ${secondsText(rank.promptSeconds)}`,
     },
     {
@@ -110,7 +110,7 @@ export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceR
       value: `${bytesFigure(need.weightBytes)} ÷ ${rateText(known.quantised, "B")} + ${need.layers} × ${secondsText(known.attention)} + ${secondsText(known.roundTrip)} = ${secondsText(rank.perToken)}`,
     },
     {
-      label: `writing ${need.generateTokens} tokens`,
+      label: `decode of ${need.generateTokens} tokens`,
       value: `${need.generateTokens} × ${secondsText(rank.perToken)} = ${secondsText(rank.generateSeconds)}`,
     },
   ];
@@ -179,13 +179,13 @@ function adviceSentence(ranks: readonly DeviceRank[], rows: DeviceAdvice["device
   const title = (rank: DeviceRank): string => rows.find(({ device }) => device === rank.device)?.title ?? rank.device;
   const whole = (rank: DeviceRank): number => rank.promptSeconds + rank.generateSeconds;
   if (second === undefined)
-    return `Only ${title(best)} was measured: ${secondsText(whole(best))} for reading and writing.`;
+    return `Only ${title(best)} was measured: ${secondsText(whole(best))} for prefill and decode.`;
   // The part that makes the larger difference is the reason.
   const reading = second.promptSeconds - best.promptSeconds;
   const writing = second.generateSeconds - best.generateSeconds;
   const [what, mine, other] =
     reading > writing
-      ? ["reading the prompt takes", best.promptSeconds, second.promptSeconds]
-      : ["writing takes", best.generateSeconds, second.generateSeconds];
+      ? ["prefill takes", best.promptSeconds, second.promptSeconds]
+      : ["decode takes", best.generateSeconds, second.generateSeconds];
   return `Fastest here: ${title(best)}, because ${what} ${secondsText(mine)} against ${secondsText(other)} on ${title(second)} (together ${secondsText(whole(best))} against ${secondsText(whole(second))}).`;
 }

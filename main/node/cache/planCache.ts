@@ -8,8 +8,9 @@ import type { CompileStore } from "../../compiler/compileCache.ts";
 import { cached } from "../../compiler/compileCache.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { CHUNK } from "../../models/template.ts";
-import type { DecoderModel, DecoderOptions } from "../../runtime/decoderModel.ts";
-import { decoderArtifact, openDecoder } from "../../runtime/decoderModel.ts";
+import type { DecoderModel } from "../../runtime/decoderModel.ts";
+import type { DecoderOptions } from "../../runtime/devices/cpu.ts";
+import { decoderArtifact, openDecoder } from "../../runtime/devices/cpu.ts";
 import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
 import type { DispatchPolicy } from "../settings.ts";
 

@@ -158,8 +158,8 @@ function refuseRequest(request: IncomingMessage, port: number, path: string | un
   if (request.method === "GET" || request.method === "HEAD") return undefined;
   if (request.method !== "POST" || (path !== SESSION_PATH && path !== ADDRESS_PATH)) return 405;
   // A page says where it comes from; a program that asks for an address has the token.
-  const { origin, host } = request.headers;
-  return path === ADDRESS_PATH || origin === `http://${host}` ? undefined : 403;
+  const ours = `http://${request.headers.host ?? ""}`;
+  return path === ADDRESS_PATH || request.headers.origin === ours ? undefined : 403;
 }
 
 function answer(response: ServerResponse, status: number, text?: string): void {

@@ -9,6 +9,13 @@ export interface ConditionRow {
   readonly flagged: boolean;
 }
 
+/** What was wrong while it was measured: "other load 9.8 on 2 processors"; "" when nothing was. */
+export const redConditions = (result: Pick<BenchResult, "conditions" | "device">): string =>
+  conditionRows(result)
+    .filter(({ flagged }) => flagged)
+    .map(({ title, text }) => `${title} ${text}`)
+    .join(", ");
+
 /** A benchmark makes load itself: only what was there before it is the others'. */
 const BEFORE_ONLY: readonly Reading["id"][] = ["load"];
 

@@ -105,7 +105,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
           if (item.kind === "phase")
             set({ benchRunning: running === null ? null : { ...running, sentence: item.sentence } });
           else if (item.kind === "sample") {
-            const sentence = item.warmup ? "Warming up" : item.test === "pp" ? "Reading prompts" : "Writing tokens";
+            const sentence = item.warmup ? "Warming up" : item.test === "pp" ? "Measuring prefill" : "Measuring decode";
             set({
               benchSamples: [...get().benchSamples, item],
               benchRunning: running === null ? null : { ...running, sentence },

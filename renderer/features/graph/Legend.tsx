@@ -105,10 +105,20 @@ function OnlyNote({ lit }: { readonly lit: Lit | null }): ReactNode {
 const STOPS = [0, 0.25, 0.5, 0.75, 1].map(heatColor).join(", ");
 
 function Scale({ paint, overlay }: { readonly paint: Paint; readonly overlay: OverlayView | null }): ReactNode {
+  const failed = useGraph((s) => s.overlay.kind === "failed");
   const text = paint.mode === "time" ? fineShare : bytes;
+  if (overlay?.kind !== paint.mode)
+    return (
+      <>
+        <i className={cx(styles["scale"], styles["waiting"])} aria-hidden="true" />
+        <span role="status">
+          {failed ? `The ${paint.mode} of each op could not be estimated` : `Estimating the ${paint.mode} of each op …`}
+        </span>
+      </>
+    );
   return (
     <>
-      {overlay === null ? null : <TruthMark truth={overlay.truth} />}
+      <TruthMark truth={overlay.truth} />
       <span className={styles["number"]}>{text(paint.low)}</span>
       <i className={styles["scale"]} style={{ background: `linear-gradient(90deg, ${STOPS})` }} aria-hidden="true" />
       <span className={styles["number"]}>{text(paint.high)}</span>

@@ -96,7 +96,7 @@ export function SpeedCard({ speed, measured, runs }: SpeedCardProps): ReactNode 
       <div className={styles["big"]}>
         <div>
           <strong>{withoutUnit(rangeText(speed.generate))}</strong>
-          <span>tokens per second, writing</span>
+          <span>tokens per second, decode</span>
         </div>
         <div>
           <strong>{rangeText(speed.prompt)}</strong>
@@ -130,11 +130,11 @@ function Measured({
       </p>
       <dl>
         <div>
-          <dt>writing</dt>
+          <dt>decode</dt>
           <dd>{generate === null ? "–" : rate(generate)}</dd>
         </div>
         <div>
-          <dt>reading</dt>
+          <dt>prefill</dt>
           <dd>
             {prompt === null ? (
               "–"

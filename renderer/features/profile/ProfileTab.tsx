@@ -125,7 +125,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
 /** What the shares are shares of: ops are not all of a token. */
 function baseOf(profile: ProfileView): string {
   const { parts } = tokenParts(profile);
-  const outside = parts.filter(({ part }) => part === "drawing" || part === "between");
+  const outside = parts.filter(({ part }) => part === "sampling" || part === "between");
   if (parts.length === 0) return "";
   return `Shares are of its operations, ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
 }
@@ -146,8 +146,8 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             label="Phase"
             value={phase}
             options={[
-              { id: "decode", text: "Writing one token" },
-              { id: "prefill", text: "Reading the prompt" },
+              { id: "decode", text: "Decode, one token" },
+              { id: "prefill", text: "Prefill, the prompt" },
             ]}
             onChange={setPhase}
           />

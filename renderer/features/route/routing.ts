@@ -25,7 +25,7 @@ export interface TruthRow {
   readonly sentence: string;
   /** The same in a few words, where a single op is spoken of. */
   readonly brief: string;
-  /** A test double played the system. */
+  /** The system was simulated. */
   readonly simulated: boolean;
 }
 
@@ -75,7 +75,7 @@ export function truthRows(
 
 function plannedSentence(planned: PlannedRoute | null, asked: boolean, coreml: DeviceInfo | undefined): string {
   if (planned !== null)
-    return planned.truth === "simulated" ? `${planned.sentence} A test double played the system.` : planned.sentence;
+    return planned.truth === "simulated" ? `${planned.sentence} The system was simulated.` : planned.sentence;
   if (coreml === undefined) return PLAN_NEEDS;
   if (!coreml.available) return `None here: ${coreml.sentence} ${PLAN_NEEDS}`;
   const cost = "the package is compiled first, which can take minutes for a large model.";
@@ -88,7 +88,7 @@ const observedOn = (profile: ProfileView | null): boolean => profile?.device ===
 function observedSentence(profile: ProfileView | null): string {
   if (profile === null || !observedOn(profile))
     return "No recording on Core ML yet. Profile makes one: times of whole predictions are measured, those of operators shared out.";
-  return `Writing took ${seconds(profile.decode.seconds.value)} a token on Core ML. Core ML does not say where an operator ran: this is evidence for the whole, none for an op.`;
+  return `Decode took ${seconds(profile.decode.seconds.value)} a token on Core ML. Core ML does not say where an operator ran: this is evidence for the whole, none for an op.`;
 }
 
 /** Devices of one segment by the plan, most operators first. */

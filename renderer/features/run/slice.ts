@@ -66,6 +66,8 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
   let stopping: AbortController | null = null;
   let stoppingHybrid: AbortController | null = null;
   let runIds = 0;
+  /** The question for the chat template that is under way, and of which model. */
+  let asking: { readonly model: string; readonly done: Promise<void> } | null = null;
 
   /** An answer about a model that was closed meanwhile is dropped. */
   const isOpen = ({ model }: Overview): boolean => current(get().model)?.model === model;
@@ -115,6 +117,30 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     keep(id, { mode: runMode, prompt, messages, parameters, pair: null });
   };
 
+  const askTemplate = async (open: Overview): Promise<void> => {
+    set({ template: loading(get().template) });
+    try {
+      const template = await engine.call("chat.template", { model: open.model });
+      if (!isOpen(open)) return;
+      set({ template: ready(template), ...(template.origin !== null ? {} : { runMode: "completion" as const }) });
+    } catch (error) {
+      if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
+    }
+  };
+
+  /** Whether the file has a template decides how it is asked. False: stopped before that was known. */
+  const waitForTemplate = async (): Promise<boolean> => {
+    const mine = new AbortController();
+    stopping = mine;
+    set({ running: { sentence: "Reading the chat template", stopping: false } });
+    const stopped = new Promise((resolve) => mine.signal.addEventListener("abort", resolve));
+    await Promise.race([get().loadTemplate(), stopped]);
+    if (stopping !== mine) return false;
+    stopping = null;
+    set({ running: null });
+    return !mine.signal.aborted;
+  };
+
   return {
     runMode: "chat",
     draft: "",
@@ -157,9 +183,18 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       return runIds;
     },
     async send() {
-      const { draft, running, model } = get();
-      if (current(model) === null || running !== null || draft.trim() === "") return;
+      const { draft, running, model, template } = get();
+      const open = current(model);
+      if (open === null || running !== null || draft.trim() === "") return;
       set({ draft: "" });
+      if (template.kind === "idle" || template.kind === "loading") {
+        const isKnown = await waitForTemplate();
+        if (!isOpen(open)) return;
+        if (!isKnown) {
+          set({ draft });
+          return;
+        }
+      }
       await (get().beside === null ? ask(draft) : get().askPair(draft));
     },
     async resend(id) {
@@ -183,13 +218,10 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     async loadTemplate() {
       const open = current(get().model);
       if (open === null || open.kind === "demo-graph") return;
-      try {
-        const template = await engine.call("chat.template", { model: open.model });
-        if (!isOpen(open)) return;
-        set({ template: ready(template), ...(template.origin !== null ? {} : { runMode: "completion" as const }) });
-      } catch (error) {
-        if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
-      }
+      asking = asking?.model === open.model ? asking : { model: open.model, done: askTemplate(open) };
+      const mine = asking;
+      await mine.done;
+      if (asking === mine) asking = null;
     },
     async runHybrid() {
       const open = current(get().model);

@@ -1,12 +1,12 @@
 // What a package must say of its functions to be a decoder: its metadata is a file's, and files lie.
 import { expect, it } from "vitest";
 import type { FeatureBinding } from "../lowering/lower.ts";
-import type { PackageRunner } from "../packageRunner.ts";
-import { SimulatedDecoder } from "./decoder.ts";
+import type { PackageRunner } from "./packageRunner.ts";
+import { PackageDecoder } from "./packageDecoder.ts";
 
 const NAMES = { tokens: "tokens", past: "past", rows: "rows", logits: "logits" };
 
-function opened(shape: readonly number[], free?: readonly number[]): SimulatedDecoder {
+function opened(shape: readonly number[], free?: readonly number[]): PackageDecoder {
   const tokens: FeatureBinding = {
     feature: "tokens",
     kind: "input",
@@ -15,8 +15,8 @@ function opened(shape: readonly number[], free?: readonly number[]): SimulatedDe
     shape,
     ...(free === undefined ? {} : { free }),
   };
-  const runner = { label: "simulated", newState: () => ({}) };
-  return new SimulatedDecoder(runner as unknown as PackageRunner, { main: [tokens] }, NAMES);
+  const runner = { label: "coreml", truth: "simulated", newState: () => ({}) };
+  return new PackageDecoder(runner as unknown as PackageRunner, { main: [tokens] }, NAMES);
 }
 
 it.each([
@@ -28,7 +28,7 @@ it.each([
   expect(() => opened(shape, free)).toThrow(
     expect.objectContaining({
       code: "INPUT_ARGUMENT",
-      message: expect.stringContaining("no function that takes one token"),
+      message: expect.stringContaining("[coreml] the package has no function that takes one token"),
     }),
   );
 });

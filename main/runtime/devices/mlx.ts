@@ -1,61 +1,29 @@
 /** MLX as a device: op rules from the op table, weights mapped from their files and held in MLX's own forms. */
-import type { Disposable, EngineCounts, RunRequest, RunResult, SessionHandle } from "../backends/cpu/engine.ts";
-import { compileMlx } from "../backends/mlx/compile.ts";
-import type { MlxRules } from "../backends/mlx/emitter.ts";
-import type { HeldWeight, MlxMemory, MlxMode } from "../backends/mlx/engine.ts";
-import type { LocateWeight } from "../backends/mlx/lower.ts";
-import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Bindings } from "../ir/dim.ts";
-import type { Graph } from "../ir/graph.ts";
-import { opOf } from "../ops/index.ts";
-import type { CompiledGraph, Device, GraphInput, GraphRun, GraphSession, OpenOptions } from "./device.ts";
-import { inputsOf, symbolReader } from "./device.ts";
-import { stepsOf } from "./planSteps.ts";
-
-export interface MlxSessionHandle extends SessionHandle {
-  fork(positions: number): Promise<MlxSessionHandle>;
-  runSlots(request: RunRequest, signal?: AbortSignal): Promise<RunResult>;
-  readSlot(name: string, target: Uint8Array): void;
-  commit(request: RunRequest, signal?: AbortSignal): Promise<RunResult>;
-  sync(signal?: AbortSignal): Promise<RunResult>;
-}
+import { compileMlx } from "../../backends/mlx/compile.ts";
+import type { MlxRules } from "../../backends/mlx/emitter.ts";
+import type { MlxEngine, MlxMode, MlxPlanHandle, MlxSessionHandle } from "../../backends/mlx/engine.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { GraphRun, RunResult, TokenResult, TokenRun, TokenSession } from "../../ir/session.ts";
+import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
+import { opOf } from "../../ops/index.ts";
+import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
+import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderModel.ts";
+import type { CompiledGraph, Device, GraphInput, OpenOptions } from "../device.ts";
+import { inputsOf, symbolReader } from "../device.ts";
+import { stepsOf } from "../planSteps.ts";
 
 /** What a session on MLX can do beside what every session can. */
-export interface MlxSession extends GraphSession {
+export interface MlxSession extends TokenSession {
   fork(positions: number): Promise<MlxSession>;
   /** Runs and fills the caller's own arrays with outputs: nothing is allocated for them from run to run. The answer has the rest. */
   runSlots(request: GraphRun, slots: Readonly<Record<string, Uint8Array>>, signal?: AbortSignal): Promise<RunResult>;
   /** Hands a run to the device without waiting for its end; it may fetch and score, but not draw. */
-  commitNoWait(request: GraphRun, signal?: AbortSignal): Promise<void>;
+  commitNoWait(request: TokenRun, signal?: AbortSignal): Promise<void>;
   /** Waits for all that was handed over; answers what the last of it fetched. */
-  syncPending(signal?: AbortSignal): Promise<RunResult>;
-}
-
-export interface MlxPlanHandle extends Disposable {
-  openSession(options: { readonly mode: MlxMode; readonly symbols: Bindings }): MlxSessionHandle;
-  /** Bytes of weights in MLX's memory (0 before the first run), and how many traces were made. */
-  facts(): { readonly weightBytes: number; readonly traces: number };
-  /** Reads the weights, and says how each is held and how exact that is. */
-  weights(signal?: AbortSignal): Promise<readonly HeldWeight[]>;
-}
-
-/** The native MLX engine; main/node/native/mlxAddon.ts implements it over the addon. */
-export interface MlxEngine {
-  readonly version: string;
-  readonly device: "gpu" | "cpu";
-  readonly functions: readonly string[];
-  counts(): EngineCounts;
-  memory(): MlxMemory;
-  setMemory(options: {
-    readonly limit?: number;
-    readonly cacheLimit?: number;
-    readonly clearCache?: boolean;
-    readonly resetPeak?: boolean;
-  }): void;
-  /** Whether compiled traces join element-wise calls into kernels; on a CPU each kernel costs a run of a C++ compiler. */
-  setFusion(on: boolean): void;
-  openWeights(paths: readonly string[]): Disposable;
-  loadPlan(bytes: Uint8Array, weights: Disposable | null): MlxPlanHandle;
+  syncPending(signal?: AbortSignal): Promise<TokenResult>;
 }
 
 export const mlxRules: MlxRules = (name) => {
@@ -70,7 +38,7 @@ export const mlxRules: MlxRules = (name) => {
 export interface MlxDeviceOptions {
   readonly mode: MlxMode;
   /** Absent for graphs without weights from files. */
-  readonly weights?: { readonly paths: readonly string[]; readonly locate: LocateWeight };
+  readonly weights?: WeightFiles;
   readonly limits?: Bindings;
   /** By default on a GPU only. */
   readonly fastRope?: boolean;
@@ -129,16 +97,16 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
 
 function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): MlxSession {
   const symbolsOf = symbolReader(inputs);
-  const bound = (request: GraphRun): RunRequest => ({ ...request, symbols: symbolsOf(request) });
+  const bound = <R extends TokenRun>(request: R): R => ({ ...request, symbols: symbolsOf(request) });
+  // async, so that a bad request is a rejection and never a throw
+  const run: MlxSession["tokens"]["run"] = async (request, signal) => {
+    const result = await handle.tokens.run(bound(request), signal);
+    return result;
+  };
   return {
-    // MLX decides over its own threads.
-    threads: 1,
-    follows: true,
-    // async, so that a bad request is a rejection and never a throw
-    run: async (request, signal) => {
-      const result = await handle.run(bound(request), signal);
-      return result;
-    },
+    threads: handle.threads,
+    tokens: { follows: handle.tokens.follows, series: handle.tokens.series, run },
+    run,
     runSlots: async (request, slots, signal) => {
       const result = await handle.runSlots({ ...bound(request), fetch: Object.keys(slots) }, signal);
       for (const [name, slot] of Object.entries(slots)) handle.readSlot(name, slot);
@@ -155,4 +123,31 @@ function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): M
     bytes: (positions) => handle.bytes(positions),
     dispose: () => handle.dispose(),
   };
+}
+
+// --------------------------------------------------------------------------------------- decoders
+
+export interface MlxDecoderOptions extends DecoderPlanOptions {
+  readonly mode: MlxMode;
+  readonly fastRope?: boolean;
+}
+
+export interface MlxDecoderModel extends DecoderModel {
+  readonly compiled: MlxCompiled;
+}
+
+export function openMlxDecoder(
+  engine: MlxEngine,
+  file: GgufFile,
+  paths: readonly string[],
+  options: MlxDecoderOptions,
+): MlxDecoderModel {
+  const graph = decoderGraph(requireData(file), options);
+  const device = mlxDevice(engine, {
+    mode: options.mode,
+    weights: { paths, locate: locateIn(file) },
+    ...(options.fastRope === undefined ? {} : { fastRope: options.fastRope }),
+  });
+  const compiled = device.compile(graph);
+  return { ...decoderOver(file, options, compiled), compiled };
 }

@@ -1,14 +1,21 @@
 /** The native CPU engine as a device: op rules from the op table, weights mapped from their files. */
-import { compileCpu } from "../backends/cpu/compile.ts";
-import type { CpuEngine, SessionHandle } from "../backends/cpu/engine.ts";
-import type { CpuRules, LocateWeight } from "../backends/cpu/lower.ts";
-import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Bindings } from "../ir/dim.ts";
-import type { Graph } from "../ir/graph.ts";
-import { opOf } from "../ops/index.ts";
-import type { CompiledGraph, Device, GraphInput, GraphSession, OpenOptions, PlanStep } from "./device.ts";
-import { inputsOf, symbolReader } from "./device.ts";
-import { stepsOf } from "./planSteps.ts";
+import { compileCpu } from "../../backends/cpu/compile.ts";
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import type { CpuRules } from "../../backends/cpu/lower.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { otherTypes, typeShares } from "../../formats/gguf/describe.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { TokenSession } from "../../ir/session.ts";
+import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
+import { WEIGHTS } from "../../ops/families/cpu.ts";
+import { opOf } from "../../ops/index.ts";
+import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
+import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderModel.ts";
+import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
+import { inputsOf, symbolReader } from "../device.ts";
+import { stepsOf } from "../planSteps.ts";
 
 export const cpuRules: CpuRules = (name) => {
   const rule = opOf(name)?.backends.cpu;
@@ -18,12 +25,6 @@ export const cpuRules: CpuRules = (name) => {
   // Rules of an erased op take any operands: arity was checked when the node was built.
   return { emit: (emitter, inputs, attrs, node) => rule.emit(emitter, inputs, attrs, node) };
 };
-
-/** Where the weights of a graph are. */
-export interface WeightFiles {
-  readonly paths: readonly string[];
-  readonly locate: LocateWeight;
-}
 
 export interface CpuDeviceOptions {
   readonly threads: number;
@@ -95,7 +96,7 @@ export function loadArtifact(
       arenaBytes: artifact.arenaBytes,
       open: (open: OpenOptions = {}) => {
         const threads = open.threads ?? options.threads;
-        return sessionOver(artifact.inputs, threads, handle.openSession({ threads, symbols: open.symbols ?? {} }));
+        return sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));
       },
       dispose: () => {
         handle.dispose();
@@ -108,22 +109,58 @@ export function loadArtifact(
   }
 }
 
-function sessionOver(inputs: readonly GraphInput[], threads: number, handle: SessionHandle): GraphSession {
+function sessionOver(inputs: readonly GraphInput[], handle: TokenSession): TokenSession {
   const symbolsOf = symbolReader(inputs);
+  // async, so that a bad request is a rejection and never a throw
+  const run: TokenSession["tokens"]["run"] = async (request, signal) => {
+    const result = await handle.tokens.run({ ...request, symbols: symbolsOf(request) }, signal);
+    return result;
+  };
   return {
-    threads,
-    follows: true,
-    series: true,
-    // async, so that a bad request is a rejection and never a throw
-    run: async (request, signal) => {
-      const result = await handle.run({ ...request, symbols: symbolsOf(request) }, signal);
-      return result;
-    },
-    fork: async (positions) => sessionOver(inputs, threads, await handle.fork(positions)),
+    threads: handle.threads,
+    tokens: { follows: handle.tokens.follows, series: handle.tokens.series, run },
+    run,
+    fork: async (positions) => sessionOver(inputs, await handle.fork(positions)),
     save: (positions) => handle.save(positions),
     restore: (positions, state) => handle.restore(positions, state),
     reset: () => handle.reset(),
     bytes: (positions) => handle.bytes(positions),
     dispose: () => handle.dispose(),
   };
+}
+
+// --------------------------------------------------------------------------------------- decoders
+
+export interface DecoderOptions extends DecoderPlanOptions {
+  readonly threads: number;
+}
+
+/**
+ * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
+ * the options, and on nothing else: no weight is read, no path is in it.
+ */
+export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): CpuArtifact {
+  const other = otherTypes(typeShares(file.tensors), WEIGHTS);
+  if (other.length > 0)
+    throw new WorkbenchError(
+      "UNSUPPORTED_TENSOR_TYPE",
+      `[${file.name}] its weights: got ${other.join(", ")}, expected ${WEIGHTS.join(", ")}`,
+      { hint: "These can be inspected, but not run on the CPU: use a file of another type." },
+    );
+  return compileArtifact(decoderGraph(file, options), {
+    weights: { paths: [], locate: locateIn(file) },
+    asGgml: options.asGgml ?? options.cacheType === "f32",
+  });
+}
+
+/** `artifact` is one that decoderArtifact made from this very header and these options. */
+export function openDecoder(
+  engine: CpuEngine,
+  file: GgufFile,
+  paths: readonly string[],
+  options: DecoderOptions,
+  artifact: CpuArtifact = decoderArtifact(requireData(file), options),
+): DecoderModel {
+  requireData(file);
+  return decoderOver(file, options, loadArtifact(engine, artifact, { threads: options.threads, paths }));
 }

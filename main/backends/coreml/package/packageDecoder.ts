@@ -1,15 +1,15 @@
 /**
- * A language model in a package, step by step on the simulator or on Core ML: prompts through the prefill function in buckets, the rest and
- * new tokens through the decode function; caches in Core ML states or, for functional caches, in arrays that the host keeps
- * and writes the new keys into.
+ * A language model in a package, step by step over any package runner. Prompts go through the prefill function in buckets; the rest and
+ * new tokens go through the decode function. Caches are Core ML states or, if they are functional, arrays of the host, which writes the
+ * new keys into them.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import type { FunctionBindings } from "../export.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
 import { elementCount, isFloat } from "../mil/types.ts";
-import type { PackageRunner, PackageRunOptions, PackageState } from "../packageRunner.ts";
-import type { SimTensor } from "./tensor.ts";
-import { allocate, simTensor } from "./tensor.ts";
+import type { PackageRunner, PackageRunOptions, PackageState } from "./packageRunner.ts";
+import type { PackageTensor } from "./packageTensor.ts";
+import { allocate, packageTensor } from "./packageTensor.ts";
 
 /** Names of a decoder graph's inputs and result. */
 export interface DecoderNames {
@@ -35,8 +35,9 @@ interface StepFunction {
   readonly flexible: boolean;
 }
 
-export class SimulatedDecoder {
-  readonly label: PackageRunner["label"];
+export class PackageDecoder {
+  /** Of the runner; stands in the brackets of error messages. */
+  readonly label: string;
   readonly capacity: number;
   readonly vocabulary: number;
   /** Most tokens of one call. */
@@ -49,7 +50,7 @@ export class SimulatedDecoder {
   readonly #functions: readonly StepFunction[];
   #state: PackageState;
   /** Functional caches by graph name. */
-  #caches = new Map<string, SimTensor>();
+  #caches = new Map<string, PackageTensor>();
 
   constructor(runner: PackageRunner, bindings: FunctionBindings, names: DecoderNames) {
     this.#runner = runner;
@@ -63,7 +64,7 @@ export class SimulatedDecoder {
     const [decode] = functions;
     // One that takes none would never come to an end.
     if (decode === undefined || decode.tokens < 1 || (decode.tokens !== 1 && !decode.flexible))
-      throw new WorkbenchError("INPUT_ARGUMENT", "[coreml-sim] the package has no function that takes one token");
+      throw new WorkbenchError("INPUT_ARGUMENT", `[${this.label}] the package has no function that takes one token`);
     this.#decode = decode;
     this.#functions = functions;
     this.chunk = functions.at(-1)?.tokens ?? 1;
@@ -82,7 +83,7 @@ export class SimulatedDecoder {
     if (past + tokens.length > this.capacity)
       throw new WorkbenchError(
         "RUN_CONTEXT_FULL",
-        `[coreml-sim] ${past + tokens.length} tokens do not fit into ${this.capacity}`,
+        `[${this.label}] ${past + tokens.length} tokens do not fit into ${this.capacity}`,
       );
     const wanted = new Set(rows);
     const made = new Map<number, ArrayLike<number>>();
@@ -103,14 +104,14 @@ export class SimulatedDecoder {
   }
 
   /** A decoder of its own with the same caches. */
-  async fork(): Promise<SimulatedDecoder> {
-    const copy = new SimulatedDecoder(this.#runner, this.#bindings, this.#names);
+  async fork(): Promise<PackageDecoder> {
+    const copy = new PackageDecoder(this.#runner, this.#bindings, this.#names);
     copy.#state = await this.#state.copy();
     for (const [name, cache] of this.#caches) copy.#caches.set(name, { ...cache, data: cache.data.slice() });
     return copy;
   }
 
-  /** The first `positions` of every cache as bytes, four to a number, whoever keeps it: the package's state or the host. */
+  /** The first `positions` of every cache as bytes, four to a number, kept by the package's state or by the host. */
   async save(positions: number): Promise<Uint8Array<ArrayBuffer>> {
     const saved = new Uint8Array(this.#savedBytes(positions));
     let at = 0;
@@ -132,7 +133,7 @@ export class SimulatedDecoder {
     if (saved.byteLength !== expected)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
-        `[coreml-sim] saved state: got ${saved.byteLength} bytes, expected ${expected}`,
+        `[${this.label}] saved state: got ${saved.byteLength} bytes, expected ${expected}`,
       );
     this.reset();
     if (positions === 0) return;
@@ -148,7 +149,7 @@ export class SimulatedDecoder {
         );
         at += 4 * (end - start);
       }
-      const cache = simTensor(b.dtype, b.shape, data);
+      const cache = packageTensor(b.dtype, b.shape, data);
       if (b.kind === "state") this.#state.write(b.feature, cache);
       else this.#caches.set(b.name, cache);
     }
@@ -162,7 +163,7 @@ export class SimulatedDecoder {
     if (positions > this.capacity)
       throw new WorkbenchError(
         "RUN_CONTEXT_FULL",
-        `[coreml-sim] ${positions} positions: the cache holds ${this.capacity}`,
+        `[${this.label}] ${positions} positions: the cache holds ${this.capacity}`,
       );
     const rows = this.#cacheBindings().flatMap((b) => cacheRows(b, positions));
     return rows.reduce((sum, [start, end]) => sum + 4 * (end - start), 0);
@@ -192,7 +193,7 @@ export class SimulatedDecoder {
     past: number,
     row: number,
     options: StepOptions,
-  ): Promise<SimTensor> {
+  ): Promise<PackageTensor> {
     const padded = new Int32Array(f.flexible ? tokens.length : f.tokens);
     padded.set(tokens);
     const given: Readonly<Record<string, ArrayLike<number>>> = {
@@ -200,10 +201,10 @@ export class SimulatedDecoder {
       [this.#names.past]: [past],
       [this.#names.rows]: new Array<number>(f.rows).fill(row),
     };
-    const inputs: Record<string, SimTensor> = {};
+    const inputs: Record<string, PackageTensor> = {};
     for (const b of f.bindings) {
       const shape = b.shape.map((size, d) => (b.free?.includes(d) === true ? tokens.length : size));
-      if (b.kind === "input") inputs[b.feature] = simTensor(b.dtype, shape, given[b.name] ?? unknown(b.name));
+      if (b.kind === "input") inputs[b.feature] = packageTensor(b.dtype, shape, given[b.name] ?? this.#unknown(b.name));
       else if (b.kind === "stateIn") inputs[b.feature] = this.#cache(b);
     }
     const predict: PackageRunOptions = {
@@ -214,7 +215,7 @@ export class SimulatedDecoder {
         : { onOperation: (index, ms) => options.onOperation?.(f.name, index, ms) }),
     };
     const made = await this.#runner.function(f.name).predict(inputs, predict);
-    let logits: SimTensor | undefined;
+    let logits: PackageTensor | undefined;
     for (const b of f.bindings) {
       const value = made[b.feature];
       if (b.kind === "freshKeys" && value !== undefined) this.#store(b, value, past, tokens.length);
@@ -225,16 +226,23 @@ export class SimulatedDecoder {
     return logits;
   }
 
-  #cache(b: FeatureBinding): SimTensor {
+  #unknown(input: string): never {
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[${this.label}] the model wants an input ${input} that a decoder does not have`,
+    );
+  }
+
+  #cache(b: FeatureBinding): PackageTensor {
     const known = this.#caches.get(b.name);
     if (known !== undefined) return known;
-    const empty: SimTensor = { dtype: b.dtype, shape: b.shape, data: allocate(b.dtype, elementCount(b.shape)) };
+    const empty: PackageTensor = { dtype: b.dtype, shape: b.shape, data: allocate(b.dtype, elementCount(b.shape)) };
     this.#caches.set(b.name, empty);
     return empty;
   }
 
   /** Fresh keys [heads, T, size] of the first `count` tokens into the cache [heads, capacity, size] at `past`. */
-  #store(b: FeatureBinding, fresh: SimTensor, past: number, count: number): void {
+  #store(b: FeatureBinding, fresh: PackageTensor, past: number, count: number): void {
     const cache = this.#caches.get(b.name);
     invariant(cache, `no cache ${b.name}`);
     const [heads = 0, rows = 0, size = 0] = fresh.shape;
@@ -243,13 +251,6 @@ export class SimulatedDecoder {
       cache.data.set(fresh.data.subarray(h * rows * size, (h * rows + count) * size), (h * capacity + past) * size);
   }
 }
-
-const unknown = (name: string): never => {
-  throw new WorkbenchError(
-    "INPUT_ARGUMENT",
-    `[coreml-sim] the model wants an input ${name} that a decoder does not have`,
-  );
-};
 
 /** Where the first `positions` of a cache [heads, capacity, size] stand in it: from and to, of each head. */
 function cacheRows({ shape }: FeatureBinding, positions: number): readonly (readonly [number, number])[] {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindingsOf, exportPackage } from "../backends/coreml/export.ts";
 import { openPackage } from "../backends/coreml/package.ts";
-import { SimulatedDecoder } from "../backends/coreml/simulator/decoder.ts";
+import { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
 import { Simulator } from "../backends/coreml/simulator/simulator.ts";
 import type { WeightProfile } from "../backends/coreml/weights/forms.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
@@ -16,7 +16,7 @@ import { packageReader, packageWriter } from "../node/files/packageDirectory.ts"
 import { decoderExport, weightsOf } from "../testing/decoderExport.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import { DecoderSession } from "./decoderSession.ts";
-import { simulatedSession } from "./simulatedSession.ts";
+import { packageSession } from "./packageSession.ts";
 
 const CONTEXT = 64;
 const PROMPT = [5, 77, 31, 200, 14, 9, 150];
@@ -54,9 +54,9 @@ async function opened(profile: WeightProfile): Promise<Opened> {
   const names = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, logits: LOGITS };
   return {
     open: () => {
-      const decoder = new SimulatedDecoder(new Simulator(read), bindings, names);
+      const decoder = new PackageDecoder(new Simulator(read), bindings, names);
       const { capacity, vocabulary, chunk } = decoder;
-      return new DecoderSession(simulatedSession(decoder), { capacity, vocabulary, chunk });
+      return new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk });
     },
     bindingKinds: new Set(Object.values(bindings).flatMap((list) => list.map(({ kind }) => kind))),
     close: () => reader.close(),

@@ -2,23 +2,22 @@
  * The TypeScript reference as a device: the fallback where no native addon was built. It says so in its title, tells
  * beforehand how long it will take, and refuses models above 100 million parameters.
  */
-import type { RunResult } from "../backends/cpu/engine.ts";
-import { tensorBytes } from "../ir/hostBytes.ts";
-import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
-import { bindDim } from "../ir/dim.ts";
-import type { DType } from "../ir/dtype.ts";
-import { isPacked } from "../ir/dtype.ts";
-import type { Graph } from "../ir/graph.ts";
-import type { HostTensor } from "../ir/hostTensor.ts";
-import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
-import type { TensorType } from "../ir/type.ts";
-import type { Steps } from "../ir/steps.ts";
-import { finish } from "../ir/steps.ts";
-import { evaluate } from "../ops/evaluate.ts";
-import type { CompiledGraph, Device, GraphRun, GraphSession, OpenOptions } from "./device.ts";
-import { inputsOf, symbolsOf } from "./device.ts";
-import { stepsOf } from "./planSteps.ts";
-import { draw, scoreRows } from "./sampleRows.ts";
+import { tensorBytes } from "../../ir/hostBytes.ts";
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import { bindDim } from "../../ir/dim.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { isPacked } from "../../ir/dtype.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import type { GraphRun, GraphSession, RunResult } from "../../ir/session.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { Steps } from "../../ir/steps.ts";
+import { finish } from "../../ir/steps.ts";
+import { evaluate } from "../../ops/evaluate.ts";
+import type { CompiledGraph, Device, OpenOptions } from "../device.ts";
+import { inputsOf, symbolsOf } from "../device.ts";
+import { stepsOf } from "../planSteps.ts";
 
 export interface ReferenceOptions {
   /** The numbers of a weight. */
@@ -129,7 +128,6 @@ class ReferenceSession implements GraphSession {
     });
     const result = pace === undefined ? finish(steps) : await pace(steps, signal);
     this.#states = result.states;
-    const logits = request.logits === undefined ? undefined : result.outputs[request.logits];
     return {
       seconds: (performance.now() - start) / 1000,
       outputs: Object.fromEntries(
@@ -139,8 +137,6 @@ class ReferenceSession implements GraphSession {
           return [name, { dtype: tensor.dtype, shape: tensor.shape, bytes: tensorBytes(tensor).slice() }];
         }),
       ),
-      ...(request.sample !== undefined && logits !== undefined ? { sampled: draw(logits, request.sample) } : {}),
-      ...(request.score !== undefined && logits !== undefined ? { scored: scoreRows(logits, request.score) } : {}),
     };
   }
 
