@@ -12,6 +12,7 @@ import { hashTensor } from "./hash.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import { Numbering } from "./numbering.ts";
 import type { OpSpec, OpTable } from "./opTable.ts";
+import type { Rewind } from "./rewind.ts";
 import { regionFaults } from "./regions.ts";
 import type { TensorType } from "./type.ts";
 import { formatType, sameType } from "./type.ts";
@@ -22,6 +23,11 @@ export interface ApplyOptions {
   /** Given by the rewriter; the builder makes its own otherwise. */
   readonly origins?: readonly Origin[];
   readonly passes?: readonly string[];
+}
+
+export interface StateOptions extends ApplyOptions {
+  /** How sessions can take it back: "checkpoint" is right for every state, "positions" for caches. */
+  readonly rewind?: Rewind;
 }
 
 /** A param's place in its file. */
@@ -122,9 +128,10 @@ export class GraphBuilder {
   }
 
   /** A state read: its next value is `setState`, itself until then. */
-  state(name: string, type: TensorType, options: ApplyOptions = {}): Value {
+  state(name: string, type: TensorType, options: StateOptions = {}): Value {
     this.#claim(name);
-    const value = this.#leaf("state", { name }, type, { label: name, ...options });
+    const { rewind = "checkpoint" } = options;
+    const value = this.#leaf("state", { name, rewind }, type, { label: name, ...options });
     this.#states.set(name, { name, input: value.node, output: value });
     return value;
   }

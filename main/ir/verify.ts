@@ -7,6 +7,7 @@ import type { Graph, Node, Value } from "./graph.ts";
 import { isLeaf } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import { DEEPEST_NEST, regionFaults, regionPlace } from "./regions.ts";
+import { REWINDS, isRewind } from "./rewind.ts";
 import type { TensorType } from "./type.ts";
 import { byteLength, formatType, sameType } from "./type.ts";
 
@@ -121,6 +122,11 @@ function leafFindings(graph: Graph, node: Node): readonly Finding[] {
   if (node.inputs.length > 0 || node.outputs.length !== 1 || type === undefined)
     return found("IR_STRUCTURE", `${node.op} must have no inputs and one output`);
   const { name, data, file, tensor } = node.attrs;
+  if (node.op === "state" && !isRewind(node.attrs["rewind"]))
+    return found(
+      "IR_ATTRIBUTE",
+      `state ${node.id}: got rewind ${String(node.attrs["rewind"])}, expected ${REWINDS.join(", ")}`,
+    );
   if (node.op === "input" && !isName(name)) return found("IR_ATTRIBUTE", `input ${node.id} has no name`);
   // The parts of one op, looked at by themselves, have weights of no file; their file is the empty text.
   if (node.op === "param" && !(typeof file === "string" && isName(tensor)))

@@ -32,7 +32,8 @@ describe("a compiled graph in bytes", () => {
 
   it("is refused when any field is missing or of another kind", () => {
     const step = { kernel: "add", op: "add", label: "", nodes: [1], sources: [4] };
-    const good = { steps: [step], inputs: [{ name: "x", type: "f32[T,4]" }], weightBytes: 1, arenaBytes: 0 };
+    const inputs = [{ name: "x", type: "f32[T,4]" }];
+    const good = { steps: [step], inputs, weightBytes: 1, arenaBytes: 0, rewind: "checkpoint" };
     const read = (value: unknown): unknown => decodeArtifact(withText(JSON.stringify(value)));
     expect(read(good)).toMatchObject({
       steps: [step],

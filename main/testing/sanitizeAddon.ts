@@ -55,7 +55,7 @@ function layer(cacheType: "f16" | "f32", weights: "f16" | "f32"): Graph {
   const ones = builder.constant(hostTensor("f32", [WIDTH], new Float64Array(WIDTH).fill(1)));
   const norm = g.rms_norm([x, ones], { eps: 1e-6 });
   const cache = (name: string, y: typeof x): typeof x => {
-    const state = builder.state(name, tensor(cacheType, [6, 80, 16]));
+    const state = builder.state(name, tensor(cacheType, [6, 80, 16]), { rewind: "positions" });
     const next = g.kv_append([state, y, past]);
     builder.setState(name, next);
     return next;

@@ -51,7 +51,8 @@ function decoder(): Graph {
   const x = g.gather([table, tokens], { axis: 0 });
   const heads = (y: typeof x): typeof x => g.reshape([y], { shape: ["T", 4, 16] });
   const cache = (name: string, y: typeof x): typeof x => {
-    const next = g.kv_append([builder.state(name, tensor("f32", [4, "capacity", 16])), heads(y), past]);
+    const state = builder.state(name, tensor("f32", [4, "capacity", 16]), { rewind: "positions" });
+    const next = g.kv_append([state, heads(y), past]);
     builder.setState(name, next);
     return next;
   };

@@ -69,5 +69,6 @@ async function sessionOf(reader: ReturnType<typeof packageReader>): Promise<Deco
     capacity: decoder.capacity,
     vocabulary: decoder.vocabulary,
     chunk: CHUNK,
+    rewind: "positions",
   });
 }

@@ -7,6 +7,8 @@ import { otherTypes, typeShares } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
+import type { Rewind } from "../../ir/rewind.ts";
+import { graphRewind } from "../../ir/rewind.ts";
 import type { TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
 import { WEIGHTS } from "../../ops/families/cpu.ts";
@@ -63,6 +65,7 @@ export interface CpuArtifact {
   readonly inputs: readonly GraphInput[];
   readonly weightBytes: number;
   readonly arenaBytes: number;
+  readonly rewind: Rewind;
 }
 
 export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "threads">): CpuArtifact {
@@ -77,6 +80,7 @@ export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "t
     inputs: inputsOf(graph),
     weightBytes: plan.weightBytes,
     arenaBytes: plan.memory.arenaBytes,
+    rewind: graphRewind(graph),
   };
 }
 
@@ -94,6 +98,7 @@ export function loadArtifact(
       steps: artifact.steps,
       weightBytes: artifact.weightBytes,
       arenaBytes: artifact.arenaBytes,
+      rewind: artifact.rewind,
       open: (open: OpenOptions = {}) => {
         const threads = open.threads ?? options.threads;
         return sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));

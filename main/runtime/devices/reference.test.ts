@@ -16,7 +16,7 @@ import { generate, GREEDY } from "../generate.ts";
 import { parameterCount, REFERENCE_LIMIT, referenceDevice, referenceEstimate } from "./reference.ts";
 
 const architecture = tinyArchitecture("qwen3");
-const facts = { capacity: 16, vocabulary: architecture.vocabulary, chunk: 8 };
+const facts = { capacity: 16, vocabulary: architecture.vocabulary, chunk: 8, rewind: "positions" } as const;
 let graph: Graph;
 let compiled: CompiledGraph;
 beforeAll(() => {

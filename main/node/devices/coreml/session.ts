@@ -63,6 +63,7 @@ export async function openCoremlSession(access: CoremlAccess, request: SessionRe
     capacity,
     vocabulary,
     chunk,
+    rewind: "positions",
   });
   return {
     session,
