@@ -4,7 +4,8 @@ import { checkAttrs } from "./attributes.ts";
 import { canonicalDim } from "./dim.ts";
 import { isPacked } from "./dtype.ts";
 import type { Graph, Node, Value } from "./graph.ts";
-import { isLeaf } from "./graph.ts";
+import { isLeaf, isMemoryParam } from "./graph.ts";
+import { initialOf } from "./initial.ts";
 import type { OpTable } from "./opTable.ts";
 import { DEEPEST_NEST, regionFaults, regionPlace } from "./regions.ts";
 import { REWINDS, isRewind } from "./rewind.ts";
@@ -114,6 +115,9 @@ function typeFault(type: TensorType): string | undefined {
   }
 }
 
+const isPlainStatic = ({ dtype, shape }: TensorType): boolean =>
+  !isPacked(dtype) && shape.every((dim) => typeof dim === "number");
+
 const isName = (value: unknown): boolean => typeof value === "string" && value !== "";
 
 function leafFindings(graph: Graph, node: Node): readonly Finding[] {
@@ -129,6 +133,15 @@ function leafFindings(graph: Graph, node: Node): readonly Finding[] {
     );
   if (node.op === "input" && !isName(name)) return found("IR_ATTRIBUTE", `input ${node.id} has no name`);
   // The parts of one op, looked at by themselves, have weights of no file; their file is the empty text.
+  if (node.attrs["initial"] !== undefined && (initialOf(node.attrs) === undefined || !isPlainStatic(type)))
+    return found(
+      "IR_ATTRIBUTE",
+      `${node.op} ${node.id}: its initial value is not whole, or its type has no fixed size`,
+    );
+  if (isMemoryParam(node))
+    return isName(name) && isPlainStatic(type)
+      ? []
+      : found("IR_ATTRIBUTE", `param ${node.id} is held in memory: it needs a name and a plain type of fixed size`);
   if (node.op === "param" && !(typeof file === "string" && isName(tensor)))
     return found("IR_ATTRIBUTE", `param ${node.id} does not say which tensor of which file it is`);
   if (node.op !== "constant") return [];

@@ -5,6 +5,7 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
+import { isMemoryParam } from "../../ir/graph.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
 import { rewindOf } from "../../ir/rewind.ts";
 import { like, type TensorType } from "../../ir/type.ts";
@@ -96,6 +97,11 @@ function leafOf(draft: PlanDraft, node: Node, locate: LocateWeight): CpuValue | 
     case "state":
       return draft.newValue(type, draft.newBuffer({ kind: "state", name }));
     case "param": {
+      if (isMemoryParam(node)) {
+        const value = draft.newValue(type, draft.newBuffer({ kind: "input", name }));
+        draft.inputs.push({ name, value: value.id });
+        return value;
+      }
       const place = locate(String(node.attrs["file"]), String(node.attrs["tensor"]));
       return draft.newValue(type, draft.newBuffer({ kind: "weight", place }));
     }

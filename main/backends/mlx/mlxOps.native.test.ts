@@ -4,6 +4,7 @@
 import { finish } from "../../ir/steps.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { MLX_MODES } from "./engine.ts";
+import { mlxWeightForm } from "./weightForms.ts";
 import type { MlxMode } from "./engine.ts";
 import { MLX_FUNCTIONS } from "./functions.ts";
 import { compileNow } from "../../compiler/compile.ts";
@@ -34,10 +35,12 @@ const found = findMlxEngine();
 const missing = reasonNotFound(found);
 const cpu = loadAddon();
 
-/** Packed types without an affine form are held as f16. */
-const HALVED: readonly string[] = ["q2_k", "q3_k", "q6_k"];
+/** Weights without an affine form are held as f16: some packed types, and all that are no matrices. */
 const isHalved = (graph: Graph): boolean =>
-  graph.nodes.some((node) => node.op === "param" && HALVED.includes(node.outputs[0]?.dtype ?? ""));
+  graph.nodes.some(
+    ({ op, outputs: [type] }) =>
+      op === "param" && type !== undefined && mlxWeightForm(type.dtype, type.shape.length).kind === "f16",
+  );
 
 /** MLX computes the functions of float64 in float32, too. */
 const IN_F32 = 1e-5;

@@ -17,6 +17,8 @@ import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
+import type { MemoryFacts } from "../memoryLeaves.ts";
+import { holdsMemory, memoryOf, withMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 
 export const cpuRules: CpuRules = (name) => {
@@ -66,6 +68,7 @@ export interface CpuArtifact {
   readonly weightBytes: number;
   readonly arenaBytes: number;
   readonly rewind: Rewind;
+  readonly memory: MemoryFacts;
 }
 
 export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "threads">): CpuArtifact {
@@ -81,6 +84,7 @@ export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "t
     weightBytes: plan.weightBytes,
     arenaBytes: plan.memory.arenaBytes,
     rewind: graphRewind(graph),
+    memory: memoryOf(graph),
   };
 }
 
@@ -101,7 +105,8 @@ export function loadArtifact(
       rewind: artifact.rewind,
       open: (open: OpenOptions = {}) => {
         const threads = open.threads ?? options.threads;
-        return sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));
+        const session = sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));
+        return holdsMemory(artifact.memory) ? withMemory(session, artifact.memory) : session;
       },
       dispose: () => {
         handle.dispose();
