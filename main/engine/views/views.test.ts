@@ -86,7 +86,9 @@ describe("groups", () => {
 describe("the graph's view", () => {
   it("holds every node and edge of the demo graph", () => {
     const graph = demoGraph();
-    const view = finish(graphView({ model: "m1", stage: { kind: "initial" }, phase: "decode" }, graph, opTable, {}));
+    const view = finish(
+      graphView({ model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" }, graph, opTable, {}),
+    );
     expect(view.nodeCount).toBe(graph.nodes.length);
     graph.nodes.forEach((each, i) => {
       expect(view.strings[view.nodes.op[i] ?? 0]).toBe(each.op);
@@ -111,7 +113,7 @@ describe("nodes with sub-graphs", () => {
   ]);
   b.output("y", y!);
   const graph = b.finish();
-  const key = { model: "m1", stage: { kind: "initial" }, phase: "decode" } as const;
+  const key = { model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
   const at = graph.nodes.findIndex(({ op }) => op === "if");
 
   it("are one node of the flat graph, described with what they hold", () => {
@@ -130,7 +132,7 @@ describe("nodes with sub-graphs", () => {
     const lines = irLines(graph);
     expect(lines.find(({ text }) => text.includes("tanh"))!.node).toBe(at);
     const [record] = finish(runPipeline(graph, { passes: [deadCode] })).records;
-    const { before, after } = passDiff(record!, 0, true);
+    const { before, after } = passDiff(record!, { mark: record!.name, previous: undefined }, true);
     expect(before).toContain("exp(");
     expect(after).not.toContain("exp(");
   });

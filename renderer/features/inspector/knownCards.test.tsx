@@ -11,7 +11,7 @@ import { StoreProvider } from "../../session/context.tsx";
 import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
 import { Inspector } from "./Inspector.tsx";
 
-const key = { model: "m", stage: { kind: "legal", target: M4 }, phase: "decode" } as const;
+const key = { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" } as const;
 const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 2, oddLayers: [] }, key));
 const node = model.view.nodes.op.findIndex((_, n) => opName(model.view, n) === "linear");
 const none = (): null => null;
