@@ -124,7 +124,7 @@ describe("states", () => {
 });
 
 describe("requests", () => {
-  function typed(dtype: "f16" | "i32" | "bool" | "f64" | "u8"): GraphSession {
+  function typed(dtype: "bf16" | "i32" | "bool" | "f64" | "u8"): GraphSession {
     const builder = new GraphBuilder(opTable, "typed");
     const g = typedBuilder(builder);
     builder.output("y", g.cast([builder.input("x", tensor(dtype, ["T"]))], { to: "f32" }));
