@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { compile } from "../main/compiler/compile.ts";
+import { compileNow } from "../main/compiler/compile.ts";
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
 import { loadMlx } from "../main/node/native/mlxAddon.ts";
@@ -103,7 +103,7 @@ for (const mode of ["compiled", "lazy"] as const) {
   const model = openMlxDecoder(loadMlx(), file, [path], {
     mode,
     cacheType: "f32",
-    prepare: (graph) => compile(graph, { backend: "mlx" }).graph,
+    prepare: (graph) => compileNow(graph, { backend: "mlx" }).graph,
   });
   const ways = { byHand: () => byHand(mode), generation: () => generated(model), awaited: () => awaited(model) };
   const order = ["byHand", "generation", "awaited"] as const;

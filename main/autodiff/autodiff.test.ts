@@ -1,4 +1,5 @@
 /** Gradients and batches of whole graphs; single ops are in main/ops/conformance.test.ts. */
+import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph } from "../ir/graph.ts";
@@ -37,23 +38,27 @@ const cotangent = (like: HostTensor): HostTensor =>
 
 describe("the gradient of a model", () => {
   const model = tinyModel("qwen3");
-  const logits = evaluate(model, { inputs: inputs(TOKENS), param: tinyParam }).outputs["logits"]!;
+  const logits = finish(evaluate(model, { inputs: inputs(TOKENS), param: tinyParam })).outputs["logits"]!;
   const ct = cotangent(logits);
   const loss = (param: (name: string, type: HostTensor) => HostTensor): number => {
-    const shifted = evaluate(model, {
-      inputs: inputs(TOKENS),
-      param: (name, type) => param(name, tinyParam(name, type)),
-    });
+    const shifted = finish(
+      evaluate(model, {
+        inputs: inputs(TOKENS),
+        param: (name, type) => param(name, tinyParam(name, type)),
+      }),
+    );
     return shifted.outputs["logits"]!.data.reduce((sum, y, i) => sum + (y - logits.data[i]!) * ct.data[i]!, 0);
   };
 
   it.each([
     ["as built", model],
-    ["after the fusions", runPipeline(model, { passes: pipelineFor("cpu") }).graph],
+    ["after the fusions", finish(runPipeline(model, { passes: pipelineFor("cpu") })).graph],
   ] as const)("%s: equals central differences in random directions", (_, graph: Graph) => {
     const gradient = gradientGraph(graph, { of: ["logits"], wrt: WRT });
     expect(verify(opTable, gradient)).toEqual([]);
-    const { outputs } = evaluate(gradient, { inputs: { ...inputs(TOKENS), "cotangent.logits": ct }, param: tinyParam });
+    const { outputs } = finish(
+      evaluate(gradient, { inputs: { ...inputs(TOKENS), "cotangent.logits": ct }, param: tinyParam }),
+    );
     for (const name of WRT) {
       const analytic = outputs[`gradient.${name}`]!;
       const direction = analytic.data.map((_x, i) => Math.cos(3 * i + 1));
@@ -77,9 +82,11 @@ describe("gradients", () => {
     const first = gradientGraph(b.finish(), { of: ["y"], wrt: ["x"] });
     const second = gradientGraph(first, { of: ["gradient.x"], wrt: ["x"], prefix: "second" });
     const ones = hostTensor("f32", [3], [1, 1, 1]);
-    const { outputs } = evaluate(second, {
-      inputs: { x: hostTensor("f32", [3], [1, -2, 3]), "cotangent.y": ones, "cotangent.gradient.x": ones },
-    });
+    const { outputs } = finish(
+      evaluate(second, {
+        inputs: { x: hostTensor("f32", [3], [1, -2, 3]), "cotangent.y": ones, "cotangent.gradient.x": ones },
+      }),
+    );
     expect([...outputs["second.x"]!.data]).toEqual([6, -12, 18]);
   });
 
@@ -90,13 +97,15 @@ describe("gradients", () => {
     b.output("y", g.mul([x, g.stop_gradient([x])]));
     b.output("other", z);
     const graph = gradientGraph(b.finish(), { of: ["y"], wrt: ["x", "z"] });
-    const { outputs } = evaluate(graph, {
-      inputs: {
-        x: hostTensor("f32", [2], [3, 4]),
-        z: hostTensor("f32", [2], [0, 0]),
-        "cotangent.y": hostTensor("f32", [2], [1, 1]),
-      },
-    });
+    const { outputs } = finish(
+      evaluate(graph, {
+        inputs: {
+          x: hostTensor("f32", [2], [3, 4]),
+          z: hostTensor("f32", [2], [0, 0]),
+          "cotangent.y": hostTensor("f32", [2], [1, 1]),
+        },
+      }),
+    );
     expect([...outputs["gradient.x"]!.data]).toEqual([3, 4]);
     expect([...outputs["gradient.z"]!.data]).toEqual([0, 0]);
   });
@@ -121,11 +130,13 @@ describe("the batch of a model", () => {
     const states = model.states.map((state) => state.name);
     const graph = batchGraph(model, ["tokens", ...states], items.length);
     expect(verify(opTable, graph)).toEqual([]);
-    const together = evaluate(graph, {
-      inputs: { ...inputs(TOKENS), tokens: hostTensor("i32", [3, 3], items.flat()) },
-      param: tinyParam,
-    });
-    const apart = items.map((tokens) => evaluate(model, { inputs: inputs(tokens), param: tinyParam }));
+    const together = finish(
+      evaluate(graph, {
+        inputs: { ...inputs(TOKENS), tokens: hostTensor("i32", [3, 3], items.flat()) },
+        param: tinyParam,
+      }),
+    );
+    const apart = items.map((tokens) => finish(evaluate(model, { inputs: inputs(tokens), param: tinyParam })));
     for (const kind of ["outputs", "states"] as const)
       for (const [name, value] of Object.entries(together[kind])) {
         const size = value.data.length / items.length;

@@ -1,4 +1,5 @@
 /** Tangents of single ops and of loops, against central differences; and what a gradient does with branches and loops. */
+import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import type { AttrRecord } from "../ir/attributes.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -27,13 +28,13 @@ function tangents(op: AnyOp, sample: Sample<AttrRecord>): readonly (readonly [Ho
   const wrt = sample.inputs.flatMap(({ type }, i) =>
     isFloat(type.dtype) && !isPacked(type.dtype) ? [inputName(i)] : [],
   );
-  const primal = evaluate(graph, run).outputs;
+  const primal = finish(evaluate(graph, run)).outputs;
   const of = Object.keys(primal).filter((name) => isFloat(primal[name]!.dtype));
   const direction = Object.fromEntries(wrt.map((name, i) => [name, wave(run.inputs[name]!, i)]));
   const tangent = tangentGraph(graph, { of, wrt });
   expect(verify(opTable, tangent)).toEqual([]);
   const named = Object.fromEntries(wrt.map((name) => [`tangent.${name}`, direction[name]!]));
-  const made = evaluate(tangent, { ...run, inputs: { ...run.inputs, ...named } }).outputs;
+  const made = finish(evaluate(tangent, { ...run, inputs: { ...run.inputs, ...named } })).outputs;
   const step = 1e-5;
   const moved = (by: number): Readonly<Record<string, HostTensor>> => {
     const inputs = Object.fromEntries(
@@ -42,7 +43,7 @@ function tangents(op: AnyOp, sample: Sample<AttrRecord>): readonly (readonly [Ho
         name in direction ? { ...x, data: x.data.map((v, k) => v + by * direction[name]!.data[k]!) } : x,
       ]),
     );
-    return evaluate(graph, { ...run, inputs }).outputs;
+    return finish(evaluate(graph, { ...run, inputs })).outputs;
   };
   const [up, down] = [moved(step), moved(-step)];
   return of.map((name) => {
@@ -106,15 +107,19 @@ describe("gradients of loops", () => {
   });
 
   it("both ways agree with 2 · 3³: d/dx = 27, d/dw = 54", () => {
-    const backward = evaluate(gradientGraph(growth(20), { of: ["y"], wrt: ["x", "w"] }), {
-      inputs: { ...inputs, "cotangent.y": hostScalar("f32", 1) },
-    }).outputs;
+    const backward = finish(
+      evaluate(gradientGraph(growth(20), { of: ["y"], wrt: ["x", "w"] }), {
+        inputs: { ...inputs, "cotangent.y": hostScalar("f32", 1) },
+      }),
+    ).outputs;
     expect([backward["y"], backward["gradient.x"], backward["gradient.w"]].map((t) => t!.data[0])).toEqual([
       54, 27, 54,
     ]);
-    const forward = evaluate(tangentGraph(growth(), { of: ["y"], wrt: ["x", "w"] }), {
-      inputs: { ...inputs, "tangent.x": hostScalar("f32", 1), "tangent.w": hostScalar("f32", 10) },
-    }).outputs;
+    const forward = finish(
+      evaluate(tangentGraph(growth(), { of: ["y"], wrt: ["x", "w"] }), {
+        inputs: { ...inputs, "tangent.x": hostScalar("f32", 1), "tangent.w": hostScalar("f32", 10) },
+      }),
+    ).outputs;
     expect([forward["y"]!.data[0], forward["tangent.y"]!.data[0]]).toEqual([54, 27 + 540]);
   });
 
@@ -122,7 +127,9 @@ describe("gradients of loops", () => {
     const first = gradientGraph(growth(6), { of: ["y"], wrt: ["w"] });
     const second = gradientGraph(first, { of: ["gradient.w"], wrt: ["w"], prefix: "second" });
     const one = hostScalar("f32", 1);
-    const { outputs } = evaluate(second, { inputs: { ...inputs, "cotangent.y": one, "cotangent.gradient.w": one } });
+    const { outputs } = finish(
+      evaluate(second, { inputs: { ...inputs, "cotangent.y": one, "cotangent.gradient.w": one } }),
+    );
     expect(outputs["second.w"]!.data[0]).toBeCloseTo(36, 9);
   });
 
@@ -137,13 +144,15 @@ describe("gradients of loops", () => {
     ]);
     b.output("y", y!);
     const graph = gradientGraph(b.finish(), { of: ["y"], wrt: ["x"] });
-    const { outputs } = evaluate(graph, {
-      inputs: {
-        flag: hostScalar("bool", 0),
-        x: hostTensor("f32", [2], [0, -1]),
-        "cotangent.y": hostTensor("f32", [2], [1, 1]),
-      },
-    });
+    const { outputs } = finish(
+      evaluate(graph, {
+        inputs: {
+          flag: hostScalar("bool", 0),
+          x: hostTensor("f32", [2], [0, -1]),
+          "cotangent.y": hostTensor("f32", [2], [1, 1]),
+        },
+      }),
+    );
     // sqrt has no derivative at 0 and no value at -1: both branches with a choice would give NaN.
     expect([...outputs["gradient.x"]!.data]).toEqual([2, 2]);
   });

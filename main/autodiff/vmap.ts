@@ -6,6 +6,7 @@ import type { Dim } from "../ir/dim.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { regionInputs } from "../ir/regions.ts";
+import { rewindOf } from "../ir/rewind.ts";
 import type { NodeInfo } from "../ops/defineOp.ts";
 import { expandOps, typeAt } from "../ops/expand.ts";
 import { alignRank, asBatched } from "../ops/families/batching.ts";
@@ -30,7 +31,8 @@ export function batchGraph(graph: Graph, inputs: readonly string[], size: Dim): 
     const [type] = node.outputs;
     if ((node.op === "input" || node.op === "state") && typeof name === "string" && type && inputs.includes(name)) {
       const wide = { dtype: type.dtype, shape: [size, ...type.shape] };
-      const value = node.op === "input" ? builder.input(name, wide) : builder.state(name, wide);
+      const value =
+        node.op === "input" ? builder.input(name, wide) : builder.state(name, wide, { rewind: rewindOf(node) });
       return { value, batched: true };
     }
     const [value] = isLeaf(node) ? builder.adopt(node, [], source.constants) : [];

@@ -8,9 +8,8 @@ import { tensor } from "../ir/type.ts";
 import type { Decomposition } from "../ops/defineOp.ts";
 import { decomposed } from "../ops/defineOp.ts";
 import { opOf, opTable, typedBuilder } from "../ops/index.ts";
-import { compile } from "./compile.ts";
+import { compileNow } from "./compile.ts";
 import { dispatchReport, legalise } from "./legalise.ts";
-import { legalInSteps } from "./prepare.ts";
 
 const exp = opOf("exp")!;
 const lend = (via: Decomposition<AttrRecord, "variadic">): void =>
@@ -23,8 +22,8 @@ const graph = b.finish();
 
 describe("parts that hold the op itself", () => {
   it.each([
-    ["legalising", () => legalise(graph, "webgpu")],
-    ["reporting", () => dispatchReport(graph, "webgpu")],
+    ["legalising", () => finish(legalise(graph, "webgpu"))],
+    ["reporting", () => finish(dispatchReport(graph, "webgpu"))],
   ])("%s ends with an error that says so", (_what, work) => {
     let taken = 0;
     lend((g, [x]) => {
@@ -42,13 +41,9 @@ describe("parts that hold the op itself", () => {
 });
 
 describe("parts of another type than their op gives", () => {
-  const options = { backend: "webgpu", blocked: "keep" } as const;
-  const ways: readonly (readonly [string, (verify: boolean) => unknown])[] = [
-    ["compile", (verify) => compile(graph, { ...options, verify })],
-    ["prepare", (verify) => finish(legalInSteps(graph, "webgpu", { verify }))],
-  ];
+  const run = (verify: boolean) => compileNow(graph, { backend: "webgpu", blocked: "keep", verify });
 
-  it.each(ways)("%s finds them where it is asked to verify", (_what, run) => {
+  it("are found where a compile is asked to verify", () => {
     lend((g, [x]) => {
       const sum = g.reduce([x!], { kind: "sum", axes: [0] });
       (g.typeOf(sum).shape as Dim[]).push(7);

@@ -1,12 +1,15 @@
 /**
- * From a model's graph to one that a backend lowers: precision, specialisation, passes, legalisation. The result keeps
- * everything that the workbench shows of the way there. Lowering itself, and the plan of memory, belong to the backends.
+ * The one door from a model's graph to one that a backend lowers: precision, specialisation, passes, legalisation,
+ * and verification where it is asked for. The result keeps everything that the workbench shows of the way there.
+ * Lowering itself, and the plan of memory, belong to the backends.
  */
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { PrecisionPolicy } from "../ir/precision.ts";
 import { specialize } from "../ir/specialize.ts";
+import type { Steps } from "../ir/steps.ts";
+import { finish } from "../ir/steps.ts";
 import { requireVerified } from "../ir/verify.ts";
 import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
@@ -19,7 +22,21 @@ import { pipelineFor } from "./pipelines.ts";
 import type { DispatchPolicy } from "./support.ts";
 import { applyPrecision } from "./precision.ts";
 
-export interface CompileOptions {
+/** A compile that is done; its report is worked out when it is read. */
+export interface CompileEvent {
+  /** What was compiled: a function of a package, a phase, a decoder. */
+  readonly what: string;
+  readonly compiled: Compiled;
+}
+
+/** How a program watches its compiles. */
+export interface CompileObserver {
+  /** Verify after every step. */
+  readonly verify: boolean;
+  readonly onCompiled: (event: CompileEvent) => void;
+}
+
+export interface CompileOptions extends Partial<CompileObserver> {
   readonly backend: Backend;
   readonly precision?: PrecisionPolicy;
   /** Symbols to fix first; Core ML needs them all. */
@@ -30,46 +47,51 @@ export interface CompileOptions {
   readonly blocked?: "refuse" | "keep";
   /** Native rules where there are any (default), only common ones, or only native ones. */
   readonly dispatch?: DispatchPolicy;
-  /** Verify after every step. */
-  readonly verify?: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Of the event. */
+  readonly what?: string;
 }
 
 export interface Compiled {
   readonly backend: Backend;
   /** As given, after precision and specialisation. */
   readonly source: Graph;
+  /** After the passes, before legalisation. */
+  readonly optimised: Graph;
   /** What the backend lowers. */
   readonly graph: Graph;
   readonly records: readonly PassRecord[];
-  /** Per node of the graph after the passes; made when it is asked for. */
+  /** Per node of the graph after the passes; made when it is read. */
   readonly report: DispatchReport;
   /** Nodes of `graph` that the backend cannot run. */
   readonly blocked: ReadonlyMap<number, string>;
 }
 
-export function compile(graph: Graph, options: CompileOptions): Compiled {
-  const { backend, precision = "f32", bindings = {}, signal } = options;
-  const typed = applyPrecision(graph, precision);
-  const source = Object.keys(bindings).length === 0 ? typed : specialize(opTable, typed, bindings);
+export const compileNow = (graph: Graph, options: CompileOptions): Compiled => finish(compile(graph, options));
+
+export function* compile(graph: Graph, options: CompileOptions): Steps<Compiled> {
+  const { backend, precision = "f32", bindings = {}, verify = false, what = "graph", signal } = options;
+  const typed = yield* applyPrecision(graph, precision);
+  const source = Object.keys(bindings).length === 0 ? typed : yield* specialize(opTable, typed, bindings);
   throwIfCancelled(signal);
-  const checked = options.verify === true;
   const passes = options.passes ?? pipelineFor(backend);
-  const { graph: optimised, records } = runPipeline(source, { passes, verify: checked, signal });
-  const legalised = legalise(optimised, backend, signal, options.dispatch);
-  const { graph: legal, blocked } = legalised;
-  if (checked) requireVerified(opTable, legal, "after legalisation");
-  if (blocked.size > 0 && options.blocked !== "keep") throw refusal(legal, backend, blocked);
-  return {
+  const { graph: optimised, records } = yield* runPipeline(source, { passes, verify, signal });
+  const legal = yield* legalise(optimised, backend, signal, options.dispatch);
+  if (verify) requireVerified(opTable, legal.graph, "after legalisation");
+  const compiled: Compiled = {
     backend,
     source,
-    graph: legal,
+    optimised,
+    graph: legal.graph,
     records,
     get report() {
-      return legalised.report;
+      return legal.report;
     },
-    blocked,
+    blocked: legal.blocked,
   };
+  options.onCompiled?.({ what, compiled });
+  if (legal.blocked.size > 0 && options.blocked !== "keep") throw refusal(legal.graph, backend, legal.blocked);
+  return compiled;
 }
 
 function refusal(graph: Graph, backend: Backend, blocked: ReadonlyMap<number, string>): WorkbenchError {

@@ -1,3 +1,4 @@
+import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph } from "../ir/graph.ts";
@@ -15,21 +16,23 @@ import type { OpName } from "../ops/index.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
-import { compile } from "./compile.ts";
+import { compileNow } from "./compile.ts";
 import { dispatchReport, formatReport, legalise } from "./legalise.ts";
 import { applyPrecision } from "./precision.ts";
 import type { DispatchPolicy } from "./support.ts";
 import { supportOf } from "./support.ts";
 
 const step = (graph: Graph) =>
-  evaluate(graph, {
-    inputs: {
-      tokens: hostTensor("i32", [3], [5, 17, 40]),
-      past: hostScalar("i32", 2),
-      logit_rows: hostTensor("i32", [2], [0, 2]),
-    },
-    param: tinyParam,
-  });
+  finish(
+    evaluate(graph, {
+      inputs: {
+        tokens: hostTensor("i32", [3], [5, 17, 40]),
+        past: hostScalar("i32", 2),
+        logit_rows: hostTensor("i32", [2], [0, 2]),
+      },
+      param: tinyParam,
+    }),
+  );
 
 function farthest(want: Readonly<Record<string, HostTensor>>, got: Readonly<Record<string, HostTensor>>): number {
   return Object.entries(want).reduce(
@@ -42,7 +45,7 @@ function farthest(want: Readonly<Record<string, HostTensor>>, got: Readonly<Reco
 describe("legalise", () => {
   it("gives Core ML a graph of native ops with the same numbers, and says what became of each node", () => {
     const graph = tinyModel("qwen3", 2);
-    const { graph: legal, report, blocked } = legalise(graph, "coreml");
+    const { graph: legal, report, blocked } = finish(legalise(graph, "coreml"));
     expect(verify(opTable, legal)).toEqual([]);
     expect(blocked.size).toBe(0);
     expect(legal.nodes.some((node) => node.op === "rope")).toBe(false);
@@ -58,25 +61,25 @@ describe("legalise", () => {
   });
 
   it("refuses the CPU's own ops for other backends, and takes them apart where common rules are forced", () => {
-    const fused = compile(tinyModel("llama", 1), { backend: "cpu" }).graph;
+    const fused = compileNow(tinyModel("llama", 1), { backend: "cpu" }).graph;
     const own = fused.nodes.filter((node) => opTable.get(node.op)?.traits.includes("fused"));
     expect(own.length).toBeGreaterThan(4);
-    expect([...legalise(fused, "coreml").blocked.keys()].length).toBe(own.length);
-    const { graph: legal, blocked } = legalise(fused, "cpu", undefined, "force-common");
+    expect([...finish(legalise(fused, "coreml")).blocked.keys()].length).toBe(own.length);
+    const { graph: legal, blocked } = finish(legalise(fused, "cpu", undefined, "force-common"));
     expect(blocked.size).toBe(0);
     expect(legal.nodes.some((node) => opTable.get(node.op)?.traits.includes("fused"))).toBe(false);
     expect(farthest(step(fused).outputs, step(legal).outputs)).toBeLessThan(1e-9);
   });
 
   it("reports what cannot run, with the reason, and compiles it only when asked to", () => {
-    const { report, blocked, graph } = legalise(demoGraph(), "coreml");
+    const { report, blocked, graph } = finish(legalise(demoGraph(), "coreml"));
     expect(report.entries.filter((e) => e.state === "unsupported").map((e) => e.op)).toEqual(["fft", "custom", "lstm"]);
     expect([...blocked.keys()].map((id) => graph.nodes[id]!.op)).toEqual(["fft", "custom", "lstm"]);
     for (const reason of blocked.values()) expect(reason).toContain("host segment");
-    expect(() => compile(demoGraph(), { backend: "coreml" })).toThrow(
+    expect(() => compileNow(demoGraph(), { backend: "coreml" })).toThrow(
       expect.objectContaining({ code: "UNSUPPORTED_OP", message: expect.stringContaining("fft (and 2 more)") }),
     );
-    expect(compile(demoGraph(), { backend: "coreml", blocked: "keep" }).blocked.size).toBe(3);
+    expect(compileNow(demoGraph(), { backend: "coreml", blocked: "keep" }).blocked.size).toBe(3);
     expect(formatReport(report)).toMatchInlineSnapshot(`
       "dispatch for coreml: 18 native, 0 decomposed, 3 unsupported, 0 undeclared
              1 native      add: coreml runs add itself
@@ -106,14 +109,14 @@ describe("legalise", () => {
       state: "decomposed",
       reason: expect.stringContaining("takes f32; operand 0 is f16"),
     });
-    expect(dispatchReport(graph, "cpu").entries[0]!.parts).toContain("softmax");
+    expect(finish(dispatchReport(graph, "cpu")).entries[0]!.parts).toContain("softmax");
   });
 
   it("names the part that cannot run, and why", () => {
     const b = new GraphBuilder(opTable, "wide norm");
     const [x, gamma] = [b.input("x", tensor("f64", [2, 3, 1, 1])), b.input("gamma", tensor("f64", [3]))];
     typedBuilder(b).layer_norm2d([x, gamma, gamma], { eps: 1e-5 });
-    const [entry] = dispatchReport(b.finish(), "mlx").entries;
+    const [entry] = finish(dispatchReport(b.finish(), "mlx")).entries;
     expect(entry).toMatchObject({
       state: "unsupported",
       reason: "its part layer_norm: MLX's layer_norm computes in float32, this operand is f64",
@@ -127,9 +130,9 @@ describe("legalise", () => {
     b.output("y", typedBuilder(b).rope([x, angles, angles], { dims: 2, style: "neox" }));
     const graph = b.finish();
     const compiled = (backend: Backend, dispatch: DispatchPolicy) =>
-      compile(graph, { backend, dispatch, blocked: "keep" });
+      compileNow(graph, { backend, dispatch, blocked: "keep" });
     // MLX has the op, Core ML has its parts.
-    const parts = compile(graph, { backend: "coreml" }).graph.nodes.map(({ op }) => op);
+    const parts = compileNow(graph, { backend: "coreml" }).graph.nodes.map(({ op }) => op);
     expect(parts).toContain("concat");
     const whole = ["input", "input", "rope"];
     for (const [backend, dispatch, state, ops] of [
@@ -145,13 +148,13 @@ describe("legalise", () => {
     }
     const reason = "native rules are forced, and coreml runs rope as its parts";
     expect([...compiled("coreml", "force-native").blocked.values()]).toEqual([reason]);
-    expect(() => compile(graph, { backend: "coreml", dispatch: "force-native" })).toThrow(
+    expect(() => compileNow(graph, { backend: "coreml", dispatch: "force-native" })).toThrow(
       expect.objectContaining({ code: "UNSUPPORTED_OP", message: `[coreml] cannot run rope: ${reason}` }),
     );
   });
 
   it("answers for experimental backends too", () => {
-    const { counts } = dispatchReport(tinyModel("llama", 1), "webgpu");
+    const { counts } = finish(dispatchReport(tinyModel("llama", 1), "webgpu"));
     expect(counts.native).toBe(0);
     expect(counts.undeclared).toBeGreaterThan(10);
   });
@@ -162,8 +165,8 @@ describe("legalise", () => {
     ),
   );
   it.each(samples)("%s: native, decomposed or refused with a reason; the numbers stay", (_, name, sample, backend) => {
-    const graph = specialize(opTable, sampleGraph(opOf(name)!, sample), sample.bindings ?? {});
-    const { graph: legal, blocked, report } = legalise(graph, backend);
+    const graph = finish(specialize(opTable, sampleGraph(opOf(name)!, sample), sample.bindings ?? {}));
+    const { graph: legal, blocked, report } = finish(legalise(graph, backend));
     expect(report.entries.every((entry) => entry.reason.length > 10)).toBe(true);
     const refused = report.entries.filter((entry) => entry.state === "unsupported");
     expect(refused.length > 0).toBe(blocked.size > 0);
@@ -171,14 +174,14 @@ describe("legalise", () => {
     for (const { reason } of refused)
       expect([...blocked.values()].filter((why) => reason.endsWith(why))).not.toEqual([]);
     const run = sampleRun(sample, sampleTensors(sample));
-    expect(farthest(evaluate(graph, run).outputs, evaluate(legal, run).outputs)).toBeLessThan(1e-9);
+    expect(farthest(finish(evaluate(graph, run)).outputs, finish(evaluate(legal, run)).outputs)).toBeLessThan(1e-9);
   });
 });
 
 describe("compile", () => {
   it("is deterministic, verified at every step, and keeps the records", () => {
     const options = { backend: "cpu", verify: true } as const;
-    const [a, b] = [compile(tinyModel("qwen2"), options), compile(tinyModel("qwen2"), options)];
+    const [a, b] = [compileNow(tinyModel("qwen2"), options), compileNow(tinyModel("qwen2"), options)];
     expect(graphHash(b.graph)).toBe(graphHash(a.graph));
     expect(a.records.map((record) => record.name)).toContain("fuse attention");
     expect(a.report.counts).toMatchObject({ decomposed: 0, unsupported: 0, undeclared: 0 });
@@ -186,7 +189,7 @@ describe("compile", () => {
   });
 
   it("specialises for Core ML", () => {
-    const { graph, blocked } = compile(tinyModel("llama", 1), {
+    const { graph, blocked } = compileNow(tinyModel("llama", 1), {
       backend: "coreml",
       bindings: { T: 1, R: 1 },
       verify: true,
@@ -199,7 +202,7 @@ describe("compile", () => {
 
   it("stops when it is cancelled", () => {
     const signal = AbortSignal.abort();
-    expect(() => compile(tinyModel("llama", 1), { backend: "cpu", signal })).toThrow(
+    expect(() => compileNow(tinyModel("llama", 1), { backend: "cpu", signal })).toThrow(
       expect.objectContaining({ code: "CANCELLED" }),
     );
   });
@@ -213,7 +216,7 @@ describe("precision", () => {
       ["mixed", 0.02],
       ["f16", 0.05],
     ] as const) {
-      const typed = applyPrecision(graph, policy);
+      const typed = finish(applyPrecision(graph, policy));
       expect(verify(opTable, typed)).toEqual([]);
       const signature = (g: Graph) => [
         ...g.inputs.map((id) => g.nodes[id]!.outputs[0]),
@@ -230,7 +233,7 @@ describe("precision", () => {
       expect(far).toBeLessThan(limit);
       expect(far).toBeGreaterThan(0);
     }
-    expect(applyPrecision(graph, "f32")).toBe(graph);
+    expect(finish(applyPrecision(graph, "f32"))).toBe(graph);
   });
 
   it("keeps sums and every norm wide when it is mixed, and products and the rest in half", () => {
@@ -239,7 +242,7 @@ describe("precision", () => {
         names.map((name) => {
           const op = opOf(name)!;
           const sample = op.samples.find(({ inputs: [first] }) => first?.type.dtype === "f32")!;
-          const typed = applyPrecision(sampleGraph(op, sample), "mixed");
+          const typed = finish(applyPrecision(sampleGraph(op, sample), "mixed"));
           return typed.nodes.find((node) => node.op === name)!.outputs[0]!.dtype;
         }),
       );

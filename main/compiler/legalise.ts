@@ -11,7 +11,7 @@ import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
 import { mapRegions } from "../ir/nested.ts";
-import { rewriteInSteps } from "../ir/rewrite.ts";
+import { rewrite } from "../ir/rewrite.ts";
 import { finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
 import { formatType } from "../ir/type.ts";
@@ -62,17 +62,10 @@ function partsOf(g: OpBuilder, graph: Graph, node: Node, inputs: readonly Value[
   return isList(values) ? values : [values];
 }
 
-export const legalise = (
-  graph: Graph,
-  backend: Backend,
-  signal?: AbortSignal,
-  policy: DispatchPolicy = "prefer-native",
-): Legalised => finish(legaliseInSteps(graph, backend, signal, policy));
-
 /** Nodes between two pauses. */
 const SLICE = 512;
 
-export function* legaliseInSteps(
+export function* legalise(
   graph: Graph,
   backend: Backend,
   signal?: AbortSignal,
@@ -83,7 +76,7 @@ export function* legaliseInSteps(
   for (let depth = 0; ; depth++) {
     throwIfCancelled(signal);
     const before = current;
-    const walk = rewriteInSteps(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
+    const walk = rewrite(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
       if (isLeaf(node)) return undefined;
       const support = supports(before, node);
       if (support.state !== "decomposed") return undefined;
@@ -110,7 +103,7 @@ export function* legaliseInSteps(
     graph: current,
     blocked,
     get report() {
-      return (report ??= dispatchReport(graph, backend, policy));
+      return (report ??= finish(dispatchReport(graph, backend, policy)));
     },
   };
 }
@@ -124,7 +117,7 @@ function legalRegions(
 ): { readonly graph: Graph; readonly stuckIn: (node: Node) => string | undefined } {
   const stuck = new Map<Graph, string>();
   const { graph: legal } = mapRegions(opTable, graph, `legalise for ${backend}`, (region, node, index) => {
-    const { graph: inside, blocked } = legalise(region, backend, signal, policy);
+    const { graph: inside, blocked } = finish(legalise(region, backend, signal, policy));
     const [first] = blocked;
     if (first === undefined) return inside;
     const [id, reason] = first;
@@ -137,13 +130,7 @@ function legalRegions(
 }
 
 /** The report alone: what would become of each node, without making the legal graph. Works for any backend, anywhere. */
-export const dispatchReport = (
-  graph: Graph,
-  backend: Backend,
-  policy: DispatchPolicy = "prefer-native",
-): DispatchReport => finish(dispatchReportInSteps(graph, backend, policy));
-
-export function* dispatchReportInSteps(
+export function* dispatchReport(
   graph: Graph,
   backend: Backend,
   policy: DispatchPolicy = "prefer-native",
@@ -188,7 +175,7 @@ function fateOf(graph: Graph, node: Node, asked: Asked, depth: number): Fate {
 function ownFate(node: Node, { backend, policy }: Asked, { state, reason }: Support): Fate {
   const inside = node.regions.map((region, i) => ({
     region: regionName(node, i),
-    entries: dispatchReport(region, backend, policy).entries,
+    entries: finish(dispatchReport(region, backend, policy)).entries,
   }));
   const nested = inside.length === 0 ? {} : { inside };
   if (state !== "native") return { state, reason, parts: [], ...nested };

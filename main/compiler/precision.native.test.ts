@@ -1,8 +1,9 @@
 // Plans under each precision policy, on the CPU engine and on MLX: what the policy has typed anew is computed as the reference computes
 // it, and the sample model in half keeps the distribution of the one in f32.
+import { finish } from "../ir/steps.ts";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compile } from "./compile.ts";
+import { compileNow } from "./compile.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import type { Graph } from "../ir/graph.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
@@ -43,7 +44,7 @@ async function difference(graph: Graph, { inputs }: RandomCase, open: OpenDevice
   const compiled = open(weights).compile(graph);
   const session = compiled.open();
   try {
-    const expected = evaluate(graph, inputs).outputs;
+    const expected = finish(evaluate(graph, inputs)).outputs;
     const given = Object.fromEntries(Object.entries(inputs.inputs).map(([name, value]) => [name, tensorBytes(value)]));
     const result = await session.run({ inputs: given, fetch: Object.keys(expected) });
     let [square, size] = [0, 0];
@@ -74,7 +75,7 @@ async function compareAll(backend: "cpu" | "mlx", precision: PrecisionPolicy, op
   const differences: number[] = [];
   for (let seed = 1; seed <= CASES; seed++) {
     const each = randomCase(seed);
-    const { graph } = compile(each.graph, { backend, precision, verify: true });
+    const { graph } = compileNow(each.graph, { backend, precision, verify: true });
     if (hasHalf(graph)) differences.push(await difference(graph, each, open, `seed ${seed}`));
   }
   expect(differences.length).toBeGreaterThan(CASES * 0.75);
@@ -99,7 +100,7 @@ describe.each(HALF)("precision %s", (precision) => {
       withDecoder(
         cpu,
         SAMPLE,
-        { cacheType: "f32", prepare: (graph) => compile(graph, { backend: "cpu", precision: policy }).graph },
+        { cacheType: "f32", prepare: (graph) => compileNow(graph, { backend: "cpu", precision: policy }).graph },
         (decoder) => logprobsOf(decoder, tokensFor(decoder.architecture.vocabulary), 64),
       );
     const [exact, half] = [await logprobs("f32"), await logprobs(precision)];

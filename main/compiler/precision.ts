@@ -11,7 +11,7 @@ import type { Replacement } from "../ir/rewrite.ts";
 import { mapRegions } from "../ir/nested.ts";
 import type { OpSpec } from "../ir/opTable.ts";
 import type { PrecisionPolicy } from "../ir/precision.ts";
-import { rewriteInSteps } from "../ir/rewrite.ts";
+import { rewrite } from "../ir/rewrite.ts";
 import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
 import { isLeaf } from "../ir/graph.ts";
@@ -48,15 +48,14 @@ function isCache(graph: Graph, value: Value): boolean {
   return source?.op === "state" || source?.op === "kv_append";
 }
 
-export const applyPrecision = (source: Graph, policy: PrecisionPolicy): Graph =>
-  finish(applyPrecisionInSteps(source, policy));
-
-export function* applyPrecisionInSteps(source: Graph, policy: PrecisionPolicy): Steps<Graph> {
+export function* applyPrecision(source: Graph, policy: PrecisionPolicy): Steps<Graph> {
   if (policy === "f32") return source;
   // A sub-graph keeps the types of what it is handed and gives, as a graph does.
-  const { graph } = mapRegions(opTable, source, `precision ${policy}`, (region) => applyPrecision(region, policy));
+  const { graph } = mapRegions(opTable, source, `precision ${policy}`, (region) =>
+    finish(applyPrecision(region, policy)),
+  );
   const roots = new Set(rootsOf(graph).map(valueKey));
-  const { graph: typed } = yield* rewriteInSteps(opTable, graph, `precision ${policy}`, (node, map, replace) => {
+  const { graph: typed } = yield* rewrite(opTable, graph, `precision ${policy}`, (node, map, replace) => {
     const dtype = dtypeFor(node, policy);
     if (dtype === undefined || !node.outputs.some((type) => isFloat(type.dtype)))
       return alignOperands(graph, node, map, replace);

@@ -1,4 +1,5 @@
 /** Everything that walks a graph comes to its end with 100 000 nodes; how its time grows with them, bench/scale.ts says. */
+import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { graphHash } from "../ir/hash.ts";
 import { printGraph } from "../ir/print.ts";
@@ -22,15 +23,15 @@ describe("100 000 nodes", () => {
   it("have one hash, whoever built them", () => expect(graphHash(tinyModel("qwen3", LAYERS))).toBe(graphHash(graph)));
   it("are printed, each on a line", () => expect(printGraph(graph).split("\n").length).toBeGreaterThan(nodes));
   it("are specialised", () => {
-    const step = specialize(opTable, graph, { T: 1, R: 1 });
+    const step = finish(specialize(opTable, graph, { T: 1, R: 1 }));
     expect(step.nodes.length).toBeGreaterThan(nodes / 2);
   });
   it.each(["cpu", "coreml"] as const)("are made legal for %s", (backend) =>
-    expect(legalise(graph, backend).graph.nodes.length).toBeGreaterThan(nodes / 2),
+    expect(finish(legalise(graph, backend)).graph.nodes.length).toBeGreaterThan(nodes / 2),
   );
   it.each(PASSES)("go through $name", (pass) => expect(pass.run(graph).graph.nodes.length).toBeGreaterThan(nodes / 4));
   it("go through the pipeline", () => {
-    const { graph: passed } = runPipeline(graph, { passes: PASSES });
+    const { graph: passed } = finish(runPipeline(graph, { passes: PASSES }));
     expect(verify(opTable, passed)).toEqual([]);
     expect(passed.nodes.length).toBeLessThan(nodes);
   });

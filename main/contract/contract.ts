@@ -30,6 +30,7 @@ import {
   textPage,
 } from "./views/graph.ts";
 import {
+  fileBlocks,
   headerNeed,
   locateResult,
   metadataPage,
@@ -69,7 +70,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 13,
+  version: 14,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -108,6 +109,8 @@ export const contract = {
       }),
       tensorPage,
     ),
+
+    "model.blocks": call(ofModel, fileBlocks),
 
     /** A dropped file without a path: the engine asks for ranges until it has the header, then opens `{kind: "header"}`. */
     "header.begin": call(z.object({ name: z.string().min(1).max(1024), size: fileSize }), headerNeed),

@@ -455,6 +455,12 @@ describe.each([
     const { model } = overview;
     expect((await client.call("model.tensors", { model })).total).toBe(24);
     expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);
+    const { runs, more } = await client.call("model.blocks", { model });
+    expect(runs.map(({ name, blocks, roles }) => [name, blocks, roles.length])).toEqual([
+      ["", 1, 2],
+      ["blk.0 to blk.1", 2, 11],
+    ]);
+    expect(more).toBe(0);
     await expect(
       client.call("graph.get", { model, stage: { backend: "cpu", step: "built" }, phase: "decode" }),
     ).rejects.toMatchObject({ code: "UNSUPPORTED_ARCHITECTURE" });

@@ -6,7 +6,7 @@ import type { Port } from "../contract/port.ts";
 import type { Serving } from "../contract/serve.ts";
 import { serve } from "../contract/serve.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
-import type { CompileWatch } from "../compiler/prepare.ts";
+import type { CompileObserver } from "../compiler/compile.ts";
 import type { CpuAccess } from "../runtime/devices/cpu.ts";
 import type { MlxAccess } from "../runtime/devices/mlx.ts";
 import { deviceRegistry } from "../runtime/devices/registry.ts";
@@ -53,7 +53,7 @@ export interface EngineParts {
   readonly mlx: MlxAccess;
   readonly initialTarget: TargetSpec;
   readonly flexibility: ShapeFlexibility;
-  readonly watch: CompileWatch;
+  readonly watch: CompileObserver;
 }
 
 /** Positions of a session when nothing else was asked for. */

@@ -10,8 +10,11 @@ import type { Graph, GraphOutput, GraphState, LeafOp, Node, NodeId, Origin, Valu
 import { isLeaf, placed, sameValue } from "./graph.ts";
 import { hashTensor } from "./hash.ts";
 import type { HostTensor } from "./hostTensor.ts";
+import type { Initial } from "./initial.ts";
+import { initialAttrs } from "./initial.ts";
 import { Numbering } from "./numbering.ts";
 import type { OpSpec, OpTable } from "./opTable.ts";
+import type { Rewind } from "./rewind.ts";
 import { regionFaults } from "./regions.ts";
 import type { TensorType } from "./type.ts";
 import { formatType, sameType } from "./type.ts";
@@ -24,12 +27,30 @@ export interface ApplyOptions {
   readonly passes?: readonly string[];
 }
 
+export interface StateOptions extends ApplyOptions {
+  /** How sessions can take it back: "checkpoint" is right for every state, "positions" for caches. */
+  readonly rewind?: Rewind;
+  /** What it holds before the first run; zeros without one. */
+  readonly initial?: Initial;
+}
+
 /** A param's place in its file. */
-export interface ParamSource {
+interface FileSource {
   /** WeightSource identity. */
   readonly file: string;
   readonly tensor: string;
 }
+
+/** A param in memory: sessions are given it, or start with its initial value. */
+interface MemorySource {
+  readonly memory: true;
+  readonly initial?: Initial;
+}
+
+export type ParamSource = FileSource | MemorySource;
+
+const sourceAttrs = (source: ParamSource): AttrRecord =>
+  "memory" in source ? { memory: true, ...initialAttrs(source.initial) } : { file: source.file, tensor: source.tensor };
 
 /** What an op makes of its attributes and the types of its operands. */
 interface Inferred {
@@ -107,7 +128,7 @@ export class GraphBuilder {
         );
       return known;
     }
-    const value = this.#leaf("param", { name, file: source.file, tensor: source.tensor }, type, {
+    const value = this.#leaf("param", { name, ...sourceAttrs(source) }, type, {
       label: name,
       ...options,
     });
@@ -122,11 +143,17 @@ export class GraphBuilder {
   }
 
   /** A state read: its next value is `setState`, itself until then. */
-  state(name: string, type: TensorType, options: ApplyOptions = {}): Value {
+  state(name: string, type: TensorType, options: StateOptions = {}): Value {
     this.#claim(name);
-    const value = this.#leaf("state", { name }, type, { label: name, ...options });
+    const { rewind = "checkpoint", initial } = options;
+    const value = this.#leaf("state", { name, rewind, ...initialAttrs(initial) }, type, { label: name, ...options });
     this.#states.set(name, { name, input: value.node, output: value });
     return value;
+  }
+
+  /** A state with an initial value, for training: what an optimiser reads and writes. */
+  variable(name: string, type: TensorType, initial: Initial, options: ApplyOptions = {}): Value {
+    return this.state(name, type, { ...options, initial });
   }
 
   setState(name: string, value: Value): void {

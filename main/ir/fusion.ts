@@ -1,4 +1,5 @@
 /** A fusion is a rule over nodes and a pattern that counts uses and notes misses. Data: a table of ops makes it a pass. */
+import { finish } from "./steps.ts";
 import type { Node, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import type { Pass } from "./pass.ts";
@@ -28,7 +29,7 @@ export const fusionPass = (table: OpTable, { name, reason, rules }: Fusion): Pas
   run: (graph) => {
     const pattern = new Pattern(graph);
     const rule = rules(pattern);
-    const fused = rewrite(table, graph, name, (node, map, replace) => rule(node, { map, replace }));
+    const fused = finish(rewrite(table, graph, name, (node, map, replace) => rule(node, { map, replace })));
     if (fused.changed === 0) return unchanged(graph, pattern.misses);
     return { graph: fused.graph, moved: fused.moved, hits: fused.changed, misses: pattern.misses };
   },

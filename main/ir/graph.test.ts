@@ -1,3 +1,4 @@
+import { finish } from "./steps.ts";
 import { describe, expect, it } from "vitest";
 import { opTable } from "../ops/index.ts";
 import { GraphBuilder } from "./builder.ts";
@@ -149,7 +150,7 @@ describe("hash of what differs in one thing only", () => {
 describe("rewrite", () => {
   it("returns the same object when nothing changes", () => {
     const graph = sumGraph();
-    expect(rewrite(opTable, graph, "none", () => undefined).graph).toBe(graph);
+    expect(finish(rewrite(opTable, graph, "none", () => undefined)).graph).toBe(graph);
   });
 
   it("drops dead nodes and says where the others went", () => {
@@ -163,13 +164,15 @@ describe("rewrite", () => {
 
   it("carries origins and the names of passes", () => {
     const graph = sumGraph();
-    const result = rewrite(opTable, graph, "double", (node, map, replace) => {
-      const [a, b] = node.inputs;
-      if (node.op !== "add" || node.origins[0]?.label !== "xw" || !a || !b) return undefined;
-      const replacement = replace();
-      const [sum] = replacement.apply("add", [map(a), map(b)]);
-      return sum ? replacement.apply("add", [sum, map(b)]) : undefined;
-    });
+    const result = finish(
+      rewrite(opTable, graph, "double", (node, map, replace) => {
+        const [a, b] = node.inputs;
+        if (node.op !== "add" || node.origins[0]?.label !== "xw" || !a || !b) return undefined;
+        const replacement = replace();
+        const [sum] = replacement.apply("add", [map(a), map(b)]);
+        return sum ? replacement.apply("add", [sum, map(b)]) : undefined;
+      }),
+    );
     const made = result.graph.nodes.filter((node) => node.passes.includes("double"));
     expect(made).toHaveLength(2);
     for (const node of made) expect(node.origins).toEqual([{ scope: "block", label: "xw", source: 4 }]);
@@ -178,7 +181,7 @@ describe("rewrite", () => {
 
 describe("specialise", () => {
   it("binds symbols everywhere and re-types", () => {
-    const graph = specialize(opTable, sumGraph(), { T: 5 });
+    const graph = finish(specialize(opTable, sumGraph(), { T: 5 }));
     expect(verify(opTable, graph)).toEqual([]);
     expect(
       graph.nodes
@@ -189,8 +192,8 @@ describe("specialise", () => {
 
   it("keeps the limits of symbols that stay, and drops those of symbols that are bound", () => {
     const limited: Graph = { ...sumGraph(), symbolLimits: { T: 8, U: 9 } };
-    expect(specialize(opTable, limited, { T: 5 }).symbolLimits).toEqual({ U: 9 });
-    expect(specialize(opTable, limited, { U: 2 }).symbolLimits).toEqual({ T: 8 });
+    expect(finish(specialize(opTable, limited, { T: 5 })).symbolLimits).toEqual({ U: 9 });
+    expect(finish(specialize(opTable, limited, { U: 2 })).symbolLimits).toEqual({ T: 8 });
   });
 });
 
@@ -201,7 +204,7 @@ describe("print", () => {
         %0 = input() {name: "x"} : f32[T,3]  // input
         %1 = param() {name: "w", file: "f", tensor: "w"} : f32[3]  // w
         %2 = constant() {data: "df818ab7a80506c9f13373bc8169626c"} : f32[1]  // constant
-        %3 = state() {name: "s"} : f32[T,3]  // s
+        %3 = state() {name: "s", rewind: "checkpoint"} : f32[T,3]  // s
         %4 = add(%0, %1) : f32[T,3]  // block xw
         %5 = add(%4, %2) : f32[T,3]  // block add
         %6 = add(%3, %5) : f32[T,3]  // add

@@ -98,3 +98,6 @@ export const rootsOf = (graph: Graph): readonly Value[] => [
   ...graph.outputs.map((output) => output.value),
   ...graph.states.map((state) => state.output),
 ];
+
+/** A parameter that sessions hold; the others lie in a file. */
+export const isMemoryParam = ({ op, attrs }: Node): boolean => op === "param" && attrs["memory"] === true;

@@ -50,6 +50,12 @@ const WRITERS: { readonly [D in DType]: (data: Float64Array) => ArrayBufferView 
   c64: (data) => Float32Array.from(data),
 };
 
+/** Host numbers as a typed array of their element type, in memory of its own. */
+export function typedArrayOf(tensor: HostTensor): ArrayBufferView {
+  const array = WRITERS[tensor.dtype](tensor.data);
+  return array === tensor.data ? tensor.data.slice() : array;
+}
+
 /** Host numbers in the bytes of their element type. */
 export function tensorBytes(tensor: HostTensor): Uint8Array {
   const view = WRITERS[tensor.dtype](tensor.data);

@@ -1,4 +1,5 @@
 /** Rewriting with sub-graphs: their nodes put into another graph, and the sub-graphs of a graph changed one by one. */
+import { finish } from "./steps.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "./attributes.ts";
 import type { GraphBuilder } from "./builder.ts";
@@ -60,8 +61,10 @@ export function mapRegions(
     if (regions.some((region, i) => region !== node.regions[i])) made.set(node, regions);
   }
   if (made.size === 0) return { graph, moved: Int32Array.from(graph.nodes.keys()), changed: 0 };
-  return rewrite(table, graph, pass, (node, map, replace) => {
-    const regions = made.get(node);
-    return regions && replace().apply(node.op, node.inputs.map(map), node.attrs, { regions });
-  });
+  return finish(
+    rewrite(table, graph, pass, (node, map, replace) => {
+      const regions = made.get(node);
+      return regions && replace().apply(node.op, node.inputs.map(map), node.attrs, { regions });
+    }),
+  );
 }

@@ -1,4 +1,5 @@
 /** Sub-graphs in everything that the IR does: building, verifying, hashing, printing, specialising. */
+import { finish } from "./steps.ts";
 import { describe, expect, it } from "vitest";
 import { makeRegion, opTable, typedBuilder } from "../ops/index.ts";
 import { evaluate } from "../ops/evaluate.ts";
@@ -219,11 +220,11 @@ describe("hashing and printing", () => {
 
 describe("specialising", () => {
   it("binds symbols inside, types and attributes", () => {
-    const bound = specialize(opTable, nested(), { T: 2 });
+    const bound = finish(specialize(opTable, nested(), { T: 2 }));
     expect(verify(opTable, bound)).toEqual([]);
     expect(printGraph(bound)).not.toMatch(/\bT\b/);
     expect(printGraph(bound)).toContain("maxIterations: 2");
     const inputs = { flag: hostScalar("bool", 1), x: hostTensor("f32", [2, 3], [1, 2, 3, 4, 5, 6]) };
-    expect([...evaluate(bound, { inputs }).outputs["y"]!.data]).toEqual([4, 8, 12, 16, 20, 24]);
+    expect([...finish(evaluate(bound, { inputs })).outputs["y"]!.data]).toEqual([4, 8, 12, 16, 20, 24]);
   });
 });

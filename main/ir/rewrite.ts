@@ -10,7 +10,6 @@ import type { Graph, Node, NodeId, Origin, Value } from "./graph.ts";
 import { isLeaf, placed, rootsOf } from "./graph.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import type { OpTable } from "./opTable.ts";
-import { finish } from "./steps.ts";
 import type { Steps } from "./steps.ts";
 import type { TensorType } from "./type.ts";
 
@@ -63,14 +62,11 @@ export function liveNodes(graph: Graph): Uint8Array {
   return live;
 }
 
-/** One walk with `rule`; nodes nothing needs any more are dropped. Returns the same graph object if nothing changed. */
-export const rewrite = (table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Rewritten =>
-  finish(rewriteInSteps(table, graph, pass, rule));
-
 /** Nodes between two pauses. */
 const SLICE = 512;
 
-export function* rewriteInSteps(table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Steps<Rewritten> {
+/** One walk with `rule`; nodes nothing needs any more are dropped. Returns the same graph object if nothing changed. */
+export function* rewrite(table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Steps<Rewritten> {
   const copy = new Copy(table, graph, pass);
   for (const node of graph.nodes) {
     if (node.id % SLICE === 0) yield;

@@ -51,8 +51,18 @@ export interface SessionBytes {
   readonly used: number;
 }
 
+/** Parameters that a session holds itself; each set counts from the next run on. */
+export interface SessionParams {
+  /** Numbers, converted to the parameter's type. */
+  setParam(name: string, values: ArrayLike<number>): void;
+  /** An array of the parameter's own type, taken as it is. */
+  setParamTyped(name: string, dtype: DType, values: ArrayBufferView): void;
+}
+
 export interface GraphSession extends Disposable {
   readonly threads: number;
+  /** Where the engine takes parameters from memory. */
+  readonly params?: SessionParams;
   /** Drawing and scoring inside the engine. */
   readonly tokens?: TokenRunner;
   run(request: GraphRun, signal?: AbortSignal): Promise<RunResult>;

@@ -26,7 +26,7 @@ class Binder {
   /** The node itself where there is nothing to bind. */
   node(node: Node): Node {
     const [outputs, attrs] = [this.#boundOutputs(node.outputs), this.#boundAttrs(node)];
-    const regions = node.regions.map((region) => specialize(this.#table, region, this.#bindings));
+    const regions = node.regions.map((region) => finish(specialize(this.#table, region, this.#bindings)));
     const same = outputs === node.outputs && attrs === node.attrs && regions.length === 0;
     if (same) return node;
     const { id, op, inputs, origins, passes } = node;
@@ -69,13 +69,10 @@ function bindAttrs(schema: AnyAttrSchema, attrs: AttrRecord, bindings: Bindings)
   return bound;
 }
 
-export const specialize = (table: OpTable, graph: Graph, bindings: Bindings): Graph =>
-  finish(specializeInSteps(table, graph, bindings));
-
 /** Nodes between two pauses. */
 const SLICE = 512;
 
-export function* specializeInSteps(table: OpTable, graph: Graph, bindings: Bindings): Steps<Graph> {
+export function* specialize(table: OpTable, graph: Graph, bindings: Bindings): Steps<Graph> {
   const builder = new GraphBuilder(table, graph.name);
   const binder = new Binder(table, bindings);
   const values: (readonly Value[])[] = [];

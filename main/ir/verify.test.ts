@@ -115,6 +115,10 @@ const cases: Readonly<Record<string, readonly [Graph, ...Said[]]>> = {
     ["IR_TYPE", 2, "constant 2 is i32[1], its data is f32[1]"],
   ],
   "an input without a name": [changed(0, { attrs: {} }), ["IR_ATTRIBUTE", 0, "input 0 has no name"]],
+  "a state that does not say how it goes back": [
+    changed(3, { attrs: { name: "s" } }),
+    ["IR_ATTRIBUTE", 3, "state 3: got rewind undefined, expected positions, checkpoint, none"],
+  ],
   "an input whose name is empty": [changed(0, { attrs: { name: "" } }), ["IR_ATTRIBUTE", 0, "input 0 has no name"]],
   "a weight of no file": [
     changed(1, { attrs: { name: "w", tensor: "w" } }),

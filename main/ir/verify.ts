@@ -4,9 +4,11 @@ import { checkAttrs } from "./attributes.ts";
 import { canonicalDim } from "./dim.ts";
 import { isPacked } from "./dtype.ts";
 import type { Graph, Node, Value } from "./graph.ts";
-import { isLeaf } from "./graph.ts";
+import { isLeaf, isMemoryParam } from "./graph.ts";
+import { initialOf } from "./initial.ts";
 import type { OpTable } from "./opTable.ts";
 import { DEEPEST_NEST, regionFaults, regionPlace } from "./regions.ts";
+import { REWINDS, isRewind } from "./rewind.ts";
 import type { TensorType } from "./type.ts";
 import { byteLength, formatType, sameType } from "./type.ts";
 
@@ -113,6 +115,9 @@ function typeFault(type: TensorType): string | undefined {
   }
 }
 
+const isPlainStatic = ({ dtype, shape }: TensorType): boolean =>
+  !isPacked(dtype) && shape.every((dim) => typeof dim === "number");
+
 const isName = (value: unknown): boolean => typeof value === "string" && value !== "";
 
 function leafFindings(graph: Graph, node: Node): readonly Finding[] {
@@ -121,8 +126,22 @@ function leafFindings(graph: Graph, node: Node): readonly Finding[] {
   if (node.inputs.length > 0 || node.outputs.length !== 1 || type === undefined)
     return found("IR_STRUCTURE", `${node.op} must have no inputs and one output`);
   const { name, data, file, tensor } = node.attrs;
+  if (node.op === "state" && !isRewind(node.attrs["rewind"]))
+    return found(
+      "IR_ATTRIBUTE",
+      `state ${node.id}: got rewind ${String(node.attrs["rewind"])}, expected ${REWINDS.join(", ")}`,
+    );
   if (node.op === "input" && !isName(name)) return found("IR_ATTRIBUTE", `input ${node.id} has no name`);
   // The parts of one op, looked at by themselves, have weights of no file; their file is the empty text.
+  if (node.attrs["initial"] !== undefined && (initialOf(node.attrs) === undefined || !isPlainStatic(type)))
+    return found(
+      "IR_ATTRIBUTE",
+      `${node.op} ${node.id}: its initial value is not whole, or its type has no fixed size`,
+    );
+  if (isMemoryParam(node))
+    return isName(name) && isPlainStatic(type)
+      ? []
+      : found("IR_ATTRIBUTE", `param ${node.id} is held in memory: it needs a name and a plain type of fixed size`);
   if (node.op === "param" && !(typeof file === "string" && isName(tensor)))
     return found("IR_ATTRIBUTE", `param ${node.id} does not say which tensor of which file it is`);
   if (node.op !== "constant") return [];

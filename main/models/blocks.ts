@@ -7,6 +7,7 @@ import { GraphBuilder } from "../ir/builder.ts";
 import type { Shape } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
+import type { Rewind } from "../ir/rewind.ts";
 import type { Steps } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType, sameShape, scalar, tensor } from "../ir/type.ts";
@@ -45,6 +46,11 @@ export interface DecoderSizes {
   readonly context: number;
   readonly normEpsilon: number;
   readonly tiedEmbedding: boolean;
+}
+
+export interface DecoderState {
+  readonly label: string;
+  readonly rewind: Rewind;
 }
 
 export type RopeAngles = readonly [cos: Value, sin: Value];
@@ -144,9 +150,9 @@ export class Decoder {
     return this.g.linear(this.has(bias) ? [x, w, this.vector(bias, out)] : [x, w], {}, label);
   }
 
-  /** A value that stays from step to step, and what it becomes after this one. */
-  state(name: string, type: TensorType, label: string, next: (before: Value) => Value): Value {
-    const before = this.#builder.state(name, type, { label });
+  /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
+  state(name: string, type: TensorType, options: DecoderState, next: (before: Value) => Value): Value {
+    const before = this.#builder.state(name, type, options);
     const after = next(before);
     this.#builder.setState(name, after);
     return after;

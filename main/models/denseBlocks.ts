@@ -95,7 +95,9 @@ export class DenseLayer {
     const { kvHeads, headDim } = this.#hyper;
     const type = tensor(d.cache.cacheType, [kvHeads, d.cache.capacity, headDim]);
     const label = `${role}_cache`;
-    return d.state(`${role}.${this.#index}`, type, label, (cache) => d.g.kv_append([cache, fresh, d.past], {}, label));
+    return d.state(`${role}.${this.#index}`, type, { label, rewind: "positions" }, (cache) =>
+      d.g.kv_append([cache, fresh, d.past], {}, label),
+    );
   }
 
   #name(tensorName: string): string {

@@ -55,19 +55,21 @@ function run(
   let past = 0;
   for (const count of steps) {
     const now = tokens.slice(past, past + count);
-    const result = evaluate(graph, {
-      inputs: {
-        [INPUTS.tokens]: hostTensor("i32", [count], now),
-        [INPUTS.past]: hostScalar("i32", past),
-        [INPUTS.rows]: hostTensor(
-          "i32",
-          [count],
-          now.map((_, i) => i),
-        ),
-      },
-      states,
-      param: (name) => weights.get(name)!,
-    });
+    const result = finish(
+      evaluate(graph, {
+        inputs: {
+          [INPUTS.tokens]: hostTensor("i32", [count], now),
+          [INPUTS.past]: hostScalar("i32", past),
+          [INPUTS.rows]: hostTensor(
+            "i32",
+            [count],
+            now.map((_, i) => i),
+          ),
+        },
+        states,
+        param: (name) => weights.get(name)!,
+      }),
+    );
     const logits = result.outputs[LOGITS]!;
     const width = logits.shape[1]!;
     for (let r = 0; r < count; r++) rows.push(logProbabilities(logits.data.subarray(r * width, (r + 1) * width)));
@@ -88,15 +90,17 @@ const worst = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
 
 /** llama.cpp rounds what it multiplies half weights with to the dtype of the weights. */
 function roundOperands(graph: Graph): Graph {
-  return rewrite(opTable, graph, "round operands", (node, map, replace) => {
-    const [x, w] = node.inputs;
-    const dtype = w && graph.nodes[w.node]?.outputs[0]?.dtype;
-    if (node.op !== "linear" || !x || !w || (dtype !== "f16" && dtype !== "bf16")) return undefined;
-    const { apply } = replace();
-    const [rounded] = apply("cast", [map(x)], { to: dtype });
-    const [widened] = apply("cast", [rounded!], { to: "f32" });
-    return apply("linear", [widened!, ...node.inputs.slice(1).map(map)]);
-  }).graph;
+  return finish(
+    rewrite(opTable, graph, "round operands", (node, map, replace) => {
+      const [x, w] = node.inputs;
+      const dtype = w && graph.nodes[w.node]?.outputs[0]?.dtype;
+      if (node.op !== "linear" || !x || !w || (dtype !== "f16" && dtype !== "bf16")) return undefined;
+      const { apply } = replace();
+      const [rounded] = apply("cast", [map(x)], { to: dtype });
+      const [widened] = apply("cast", [rounded!], { to: "f32" });
+      return apply("linear", [widened!, ...node.inputs.slice(1).map(map)]);
+    }),
+  ).graph;
 }
 
 async function readModel(path: string): Promise<{ graph: Graph; weights: ReadonlyMap<string, HostTensor> }> {

@@ -126,7 +126,7 @@ describe("a toy family", () => {
       [INPUTS.past]: hostScalar("i32", 0),
       [INPUTS.rows]: hostTensor("i32", [1], [2]),
     };
-    expect(evaluate(graph, { inputs, param: tinyParam }).outputs[LOGITS]?.shape).toEqual([1, 20]);
+    expect(finish(evaluate(graph, { inputs, param: tinyParam })).outputs[LOGITS]?.shape).toEqual([1, 20]);
   });
 
   it("says which tensors it does not read, and which it misses, from its own list", async () => {

@@ -2,7 +2,7 @@
 import { access, constants } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { formatReport } from "../compiler/legalise.ts";
-import type { CompileWatch } from "../compiler/prepare.ts";
+import type { CompileObserver } from "../compiler/compile.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import type { EngineDevice } from "../engine/devices.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -59,17 +59,17 @@ const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): Tar
 });
 
 /** Logs compile steps when RLX_VERBOSE or RLX_DISPATCH_REPORT is set, and verifies graphs after each pass with the first. */
-function compileWatch(settings: Settings): CompileWatch {
-  const tell: CompileWatch["tell"] = ({ backend, what, records, legal }) => {
-    if (settings.verbose || settings.dispatchReport) log(`compile for ${backend}: ${what}`);
+function compileObserver(settings: Settings): CompileObserver {
+  const onCompiled: CompileObserver["onCompiled"] = ({ what, compiled }) => {
+    if (settings.verbose || settings.dispatchReport) log(`compile for ${compiled.backend}: ${what}`);
     if (settings.verbose)
-      for (const pass of records)
+      for (const pass of compiled.records)
         log(
           `pass ${pass.name}: ${pass.nodesBefore} -> ${pass.nodesAfter} nodes, ${pass.hits} hits, ${pass.milliseconds.toFixed(1)} ms, verified`,
         );
-    if (settings.dispatchReport) log(formatReport(legal.report));
+    if (settings.dispatchReport) log(formatReport(compiled.report));
   };
-  return { verify: settings.verbose, tell };
+  return { verify: settings.verbose, onCompiled };
 }
 
 /** No build hash, no key. A run that shows the passes or the dispatch report compiles anew. */
@@ -83,7 +83,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
   const { dataFolder: folder, cacheFolder } = settings;
   const plans = cacheFolder === undefined ? undefined : diskStore(cacheFolder);
   const kept = planCache(settings, plans, build);
-  const watch = compileWatch(settings);
+  const watch = compileObserver(settings);
   const flexibility = shapeFlexibility(settings);
   const cpu = cpuAccess(
     () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),

@@ -2,6 +2,7 @@
  * Loops over ops × samples: most tests of the op library are made here, from the samples alone. The references are
  * checked against NumPy, SciPy and JAX in conformance.oracle.test.ts.
  */
+import { finish } from "../ir/steps.ts";
 import { readdirSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -39,7 +40,7 @@ function distance(a: HostTensor, b: HostTensor): number {
 }
 
 const runSample = (graph: Graph, sample: AnySample, tensors: readonly HostTensor[]) =>
-  evaluate(graph, sampleRun(sample, tensors));
+  finish(evaluate(graph, sampleRun(sample, tensors)));
 
 describe("every op", () => {
   it("is listed under the name of its file", () => {
@@ -224,7 +225,7 @@ describe("gradient", () => {
     expect(verify(opTable, gradient)).toEqual([]);
     const run = sampleRun(sample, tensors);
     const inputs = { ...run.inputs, ...Object.fromEntries(of.map((n) => [`cotangent.${n}`, cotangents[n]!])) };
-    const analytic = evaluate(gradient, { ...run, inputs }).outputs;
+    const analytic = finish(evaluate(gradient, { ...run, inputs })).outputs;
     // Differences are taken element by element, so that what does not change cancels exactly.
     const change = (up: readonly HostTensor[], down: readonly HostTensor[]): number => {
       const [high, low] = [runSample(graph, sample, up).outputs, runSample(graph, sample, down).outputs];

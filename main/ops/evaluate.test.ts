@@ -1,3 +1,4 @@
+import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../testing/tinyModels.ts";
@@ -17,28 +18,30 @@ describe("the reference evaluator", () => {
   it("binds symbols from what it is given, those of states too", () => {
     const open = tinyModel("llama", 1, { ...TINY_OPTIONS, capacity: "capacity", largestCapacity: 32 });
     const cache = hostTensor("f32", [2, 5, 8], new Float64Array(80));
-    const grown = evaluate(open, { inputs, states: { "k.0": cache, "v.0": cache }, param: tinyParam });
-    const fixed = evaluate(model, { inputs, param: tinyParam });
+    const grown = finish(evaluate(open, { inputs, states: { "k.0": cache, "v.0": cache }, param: tinyParam }));
+    const fixed = finish(evaluate(model, { inputs, param: tinyParam }));
     expect(grown.states["k.0"]!.shape).toEqual([2, 5, 8]);
     expect([...grown.outputs["logits"]!.data]).toEqual([...fixed.outputs["logits"]!.data]);
-    expect(() => evaluate(open, { inputs, param: tinyParam })).toThrow(code("IR_SHAPE"));
+    expect(() => finish(evaluate(open, { inputs, param: tinyParam }))).toThrow(code("IR_SHAPE"));
   });
 
   it("says what is missing or does not fit", () => {
-    expect(() => evaluate(model, { inputs: { ...inputs, past: undefined as never }, param: tinyParam })).toThrow(
-      code("INPUT_ARGUMENT"),
-    );
-    expect(() => evaluate(model, { inputs })).toThrow(code("INPUT_MISSING_TENSOR"));
+    expect(() =>
+      finish(evaluate(model, { inputs: { ...inputs, past: undefined as never }, param: tinyParam })),
+    ).toThrow(code("INPUT_ARGUMENT"));
+    expect(() => finish(evaluate(model, { inputs }))).toThrow(code("INPUT_MISSING_TENSOR"));
     const wrong = { ...inputs, tokens: hostTensor("i32", [2, 1], [5, 17]) };
-    expect(() => evaluate(model, { inputs: wrong, param: tinyParam })).toThrow(code("IR_SHAPE"));
+    expect(() => finish(evaluate(model, { inputs: wrong, param: tinyParam }))).toThrow(code("IR_SHAPE"));
     const full = { ...inputs, past: hostScalar("i32", 15) };
-    expect(() => evaluate(model, { inputs: full, param: tinyParam })).toThrow(code("RUN_CONTEXT_FULL"));
+    expect(() => finish(evaluate(model, { inputs: full, param: tinyParam }))).toThrow(code("RUN_CONTEXT_FULL"));
     const outside = { ...inputs, tokens: hostTensor("i32", [2], [5, 4800]) };
-    expect(() => evaluate(model, { inputs: outside, param: tinyParam })).toThrow(code("RUN_FAILED"));
+    expect(() => finish(evaluate(model, { inputs: outside, param: tinyParam }))).toThrow(code("RUN_FAILED"));
   });
 
   it("stops when it is cancelled", () => {
-    expect(() => evaluate(model, { inputs, param: tinyParam, signal: AbortSignal.abort() })).toThrow(code("CANCELLED"));
+    expect(() => finish(evaluate(model, { inputs, param: tinyParam, signal: AbortSignal.abort() }))).toThrow(
+      code("CANCELLED"),
+    );
   });
 });
 

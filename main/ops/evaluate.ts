@@ -6,13 +6,14 @@ import { WorkbenchError, invariant, throwIfCancelled } from "../diagnostics/erro
 import type { Bindings, Dim } from "../ir/dim.ts";
 import { bindDim, dimSymbols } from "../ir/dim.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
-import { isLeaf } from "../ir/graph.ts";
+import { isLeaf, isMemoryParam } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
-import { specializeInSteps } from "../ir/specialize.ts";
+import { specialize } from "../ir/specialize.ts";
 import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
+import { initialOf, initialValues } from "../ir/initial.ts";
 import type { TensorType } from "../ir/type.ts";
-import { formatType } from "../ir/type.ts";
+import { formatType, staticShape } from "../ir/type.ts";
 import type { RegionRun } from "./defineOp.ts";
 import { opOf, opTable } from "./index.ts";
 
@@ -20,6 +21,8 @@ export interface EvaluationInput {
   readonly inputs: Readonly<Record<string, HostTensor>>;
   /** States by name; those not given start as zeros. */
   readonly states?: Readonly<Record<string, HostTensor>>;
+  /** Values of parameters in memory; those not given start with their initial value. */
+  readonly params?: Readonly<Record<string, HostTensor>>;
   /** The numbers of a weight; packed ones as what their blocks stand for. */
   readonly param?: (name: string, type: TensorType) => HostTensor;
   /** Sizes of symbols that no given tensor tells. */
@@ -61,13 +64,11 @@ function checkShape(type: TensorType, value: HostTensor, bindings: Bindings): vo
     });
 }
 
-export const evaluate = (graph: Graph, given: EvaluationInput): Evaluation => finish(evaluateInSteps(graph, given));
-
 /** With a pause before each node: of a large model one takes long enough. */
-export function* evaluateInSteps(graph: Graph, given: EvaluationInput): Steps<Evaluation> {
+export function* evaluate(graph: Graph, given: EvaluationInput): Steps<Evaluation> {
   const bindings = bindingsOf(graph, given);
   const isBound = Object.keys(bindings).length === 0;
-  const bound = isBound ? graph : yield* specializeInSteps(opTable, graph, bindings);
+  const bound = isBound ? graph : yield* specialize(opTable, graph, bindings);
   const values: (readonly HostTensor[] | undefined)[] = [];
   const lastUse = lastUses(bound);
   const read = (value: Value): HostTensor => {
@@ -101,10 +102,12 @@ export function applyNode(node: Node, inputs: readonly HostTensor[], signal?: Ab
 function runOf(region: Graph, signal: AbortSignal | undefined): RegionRun {
   const names = region.inputs.map((id) => String(region.nodes[id]?.attrs["name"]));
   return (inputs) => {
-    const { outputs } = evaluate(region, {
-      inputs: Object.fromEntries(names.map((name, i) => [name, inputs[i]])) as Record<string, HostTensor>,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const { outputs } = finish(
+      evaluate(region, {
+        inputs: Object.fromEntries(names.map((name, i) => [name, inputs[i]])) as Record<string, HostTensor>,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
     return region.outputs.map(({ name }) => {
       const value = outputs[name];
       invariant(value, `[reference] ${region.name} gives no ${name}`);
@@ -123,12 +126,15 @@ function leafValue(graph: Graph, node: Node, given: EvaluationInput): HostTensor
       invariant(data, `constant ${node.id} has no data`);
       return data;
     }
-    case "param":
+    case "param": {
+      const held = isMemoryParam(node) ? (given.params?.[name] ?? initialTensor(node, type)) : undefined;
+      if (held !== undefined) return held;
       if (!given.param)
         throw new WorkbenchError("INPUT_MISSING_TENSOR", `[reference] no weights were given: "${name}" is needed`);
       return given.param(name, type);
+    }
     case "state":
-      return given.states?.[name] ?? zeros(type);
+      return given.states?.[name] ?? initialTensor(node, type) ?? zeros(type);
     default: {
       const value = given.inputs[name];
       if (!value)
@@ -139,6 +145,12 @@ function leafValue(graph: Graph, node: Node, given: EvaluationInput): HostTensor
       return value;
     }
   }
+}
+
+function initialTensor(node: Node, type: TensorType): HostTensor | undefined {
+  const initial = initialOf(node.attrs);
+  if (initial === undefined) return undefined;
+  return initialValues(initial, { dtype: type.dtype, shape: staticShape(type, String(node.attrs["name"])) });
 }
 
 function zeros(type: TensorType): HostTensor {

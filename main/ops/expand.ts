@@ -1,4 +1,5 @@
 /** Replaces nodes by their decompositions, again and again until none is left. */
+import { finish } from "../ir/steps.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { rewrite } from "../ir/rewrite.ts";
@@ -13,20 +14,22 @@ type Via = Decomposition<AttrRecord, "variadic">;
 export function expandOps(graph: Graph, pass: string, viaOf: (op: AnyOp) => Via | undefined): Graph {
   let current = graph;
   for (;;) {
-    const { graph: next, changed } = rewrite(opTable, current, pass, (node, map, replace) => {
-      const op = opOf(node.op);
-      const via = op && viaOf(op);
-      if (!via) return undefined;
-      const replacement = replace();
-      const info: NodeInfo<AttrRecord> = {
-        inputs: node.inputs.map((v) => typeAt(current, v)),
-        outputs: node.outputs,
-        attrs: node.attrs,
-        regions: node.regions,
-      };
-      const values = via(opBuilder(replacement), node.inputs.map(map), node.attrs, info);
-      return isList(values) ? values : [values];
-    });
+    const { graph: next, changed } = finish(
+      rewrite(opTable, current, pass, (node, map, replace) => {
+        const op = opOf(node.op);
+        const via = op && viaOf(op);
+        if (!via) return undefined;
+        const replacement = replace();
+        const info: NodeInfo<AttrRecord> = {
+          inputs: node.inputs.map((v) => typeAt(current, v)),
+          outputs: node.outputs,
+          attrs: node.attrs,
+          regions: node.regions,
+        };
+        const values = via(opBuilder(replacement), node.inputs.map(map), node.attrs, info);
+        return isList(values) ? values : [values];
+      }),
+    );
     if (changed === 0) return current;
     current = next;
   }

@@ -2,6 +2,7 @@
  * Given: two pure nodes with the same op, attributes and operands (commutative operands in any order).
  * Result: the first stands for both and carries the origins of both.
  */
+import { finish } from "../ir/steps.ts";
 import { attrsText } from "../ir/attributes.ts";
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
@@ -62,17 +63,19 @@ export const commonSubexpressions: Pass = {
       else twins.set(representative, [node]);
     }
     if (twins.size === 0) return unchanged(graph);
-    const { graph: next, moved } = rewrite(opTable, graph, NAME, (node, map, replace) => {
-      const representative = first[node.id] ?? node.id;
-      if (representative !== node.id)
-        return node.outputs.map((_, output) => map({ node: representative as NodeId, output }));
-      const absorbed = twins.get(node.id);
-      if (!absorbed) return undefined;
-      const replacement = replace(absorbed);
-      const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
-      if (data) return [replacement.constant(data)];
-      return replacement.apply(node.op, node.inputs.map(map), node.attrs, { regions: node.regions });
-    });
+    const { graph: next, moved } = finish(
+      rewrite(opTable, graph, NAME, (node, map, replace) => {
+        const representative = first[node.id] ?? node.id;
+        if (representative !== node.id)
+          return node.outputs.map((_, output) => map({ node: representative as NodeId, output }));
+        const absorbed = twins.get(node.id);
+        if (!absorbed) return undefined;
+        const replacement = replace(absorbed);
+        const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
+        if (data) return [replacement.constant(data)];
+        return replacement.apply(node.op, node.inputs.map(map), node.attrs, { regions: node.regions });
+      }),
+    );
     const hits = [...twins.values()].reduce((sum, list) => sum + list.length, 0);
     return { graph: next, moved, hits, misses: [] };
   },

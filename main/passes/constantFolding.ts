@@ -3,6 +3,7 @@
  * Result: a constant, computed by the op's reference and rounded to the dtype. Weights are never folded: they are
  * gigabytes and stay where they are. Neither is anything large: a constant costs its bytes in every plan and package.
  */
+import { finish } from "../ir/steps.ts";
 import { toWireError } from "../diagnostics/errors.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
@@ -109,12 +110,14 @@ export const constantFolding: Pass = {
       graph: next,
       moved,
       changed,
-    } = rewrite(opTable, graph, NAME, (node, _map, replace) => {
-      const results = folded(node);
-      if (!results) return undefined;
-      const replacement = replace();
-      return results.map((value) => replacement.constant(value));
-    });
+    } = finish(
+      rewrite(opTable, graph, NAME, (node, _map, replace) => {
+        const results = folded(node);
+        if (!results) return undefined;
+        const replacement = replace();
+        return results.map((value) => replacement.constant(value));
+      }),
+    );
     return { graph: next, moved, hits: changed, misses };
   },
 };

@@ -1,7 +1,8 @@
 /** Passes in and around sub-graphs: what is folded, and what must stay where it is. */
+import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { gradientGraph } from "../autodiff/vjp.ts";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { dispatchReport, legalise } from "../compiler/legalise.ts";
 import { applyPrecision } from "../compiler/precision.ts";
 import { supportOf } from "../compiler/support.ts";
@@ -38,9 +39,9 @@ const count = (g: OpBuilder, value: number): Value => g.constant(hostScalar("i32
 
 /** After all passes, with the numbers that it had. */
 function passed(graph: Graph): Graph {
-  const { graph: after } = runPipeline(graph, { passes: GENERAL_PASSES, verify: true });
+  const { graph: after } = finish(runPipeline(graph, { passes: GENERAL_PASSES, verify: true }));
   expect(verify(opTable, after)).toEqual([]);
-  const [want, got] = [graph, after].map((each) => evaluate(each, { inputs }).outputs["out"]!);
+  const [want, got] = [graph, after].map((each) => finish(evaluate(each, { inputs })).outputs["out"]!);
   got!.data.forEach((value, i) => expect(value).toBeCloseTo(want!.data[i]!, 6));
   return after;
 }
@@ -101,7 +102,7 @@ describe("passes and sub-graphs", () => {
     expect(node.inputs).toHaveLength(2);
     expect(opsOf(node.regions[0]!)).toEqual(["tanh", "add", "mul"]);
     expect([...node.regions[0]!.constants.values()].map(({ data }) => [...data])).toEqual([[18]]);
-    const { records } = runPipeline(graph, { passes: GENERAL_PASSES });
+    const { records } = finish(runPipeline(graph, { passes: GENERAL_PASSES }));
     expect(records.find(({ name }) => name === "dead code")!.hits).toBe(1);
   });
 
@@ -115,7 +116,7 @@ describe("passes and sub-graphs", () => {
       return choose(g, otherwise, x, (h, a) => h.add([a, outside(h)]));
     });
     expect(opsOf(only(passed(graph), "if").regions[0]!)).toEqual(["gather", "add"]);
-    const { records } = runPipeline(graph, { passes: GENERAL_PASSES });
+    const { records } = finish(runPipeline(graph, { passes: GENERAL_PASSES }));
     expect(records.flatMap(({ misses }) => misses.map(({ why }) => why)).join()).toContain("index out of range: got 7");
   });
 
@@ -143,7 +144,7 @@ describe("passes and sub-graphs", () => {
     const custom = (h: OpBuilder, a: Value): Value =>
       h.custom([a], { name: "soft_threshold", outputs: ["f32[4]"] })[0]!;
     const host = twice(custom);
-    const { graph: after } = runPipeline(host, { passes: GENERAL_PASSES, verify: true });
+    const { graph: after } = finish(runPipeline(host, { passes: GENERAL_PASSES, verify: true }));
     expect(opsOf(after)).toEqual(["if", "if", "add"]);
   });
 
@@ -173,7 +174,7 @@ describe("the gradient of a loop in a loop", () => {
     expect(backwards).toHaveLength(turns);
     expect(new Set(backwards).size).toBe(1);
     expect(new Set(regionsOf(backwards[0]!).filter(({ name }) => name === "body gradient")).size).toBe(1);
-    const { graph: after } = runPipeline(gradient, { passes: [deadCode, commonSubexpressions] });
+    const { graph: after } = finish(runPipeline(gradient, { passes: [deadCode, commonSubexpressions] }));
     expect(new Set(regionsOf(after).filter(({ name }) => name === "body gradient")).size).toBe(1);
   });
 });
@@ -187,7 +188,7 @@ describe("the compiler and sub-graphs", () => {
     const node = only(graph, "if");
     const reason = expect.stringMatching(/^its sub-graph then holds fft: Core ML has no Fourier transform/);
     expect(supportOf(graph, node, "coreml")).toMatchObject({ state: "unsupported", reason });
-    const { graph: legal, blocked, report } = legalise(graph, "coreml");
+    const { graph: legal, blocked, report } = finish(legalise(graph, "coreml"));
     expect(legal).toBe(graph);
     expect([...blocked]).toEqual([[node.id, reason]]);
     expect(report.counts).toMatchObject({ native: 0, unsupported: 1 });
@@ -198,29 +199,29 @@ describe("the compiler and sub-graphs", () => {
       ["then", ["unsupported"]],
       ["else", []],
     ]);
-    expect(dispatchReport(graph, "cpu").entries[0]).toMatchObject({ state: "native", parts: ["if"] });
+    expect(finish(dispatchReport(graph, "cpu")).entries[0]).toMatchObject({ state: "native", parts: ["if"] });
   });
 
   it("makes sub-graphs legal", () => {
     const graph = build((g, x, flag) =>
       choose(g, flag, x, (h, a) => h.batch_norm_inference([a, a, a, a, a], { axis: 0, eps: 4 })),
     );
-    const { graph: legal, blocked } = legalise(graph, "coreml");
+    const { graph: legal, blocked } = finish(legalise(graph, "coreml"));
     expect(blocked.size).toBe(0);
     const parts = opsOf(only(legal, "if").regions[0]!);
     expect(parts).toContain("rsqrt");
     expect(parts).not.toContain("batch_norm_inference");
-    expect(legalise(legal, "coreml").graph).toBe(legal);
-    const want = evaluate(graph, { inputs }).outputs["out"]!;
-    expect([...evaluate(legal, { inputs }).outputs["out"]!.data]).toEqual([...want.data]);
+    expect(finish(legalise(legal, "coreml")).graph).toBe(legal);
+    const want = finish(evaluate(graph, { inputs })).outputs["out"]!;
+    expect([...finish(evaluate(legal, { inputs })).outputs["out"]!.data]).toEqual([...want.data]);
   });
 
   it("uses both branches and a choice where there are none", () => {
     const graph = build((g, x, flag) => choose(g, flag, x, (h, a) => h.tanh([a])));
-    const { graph: legal } = legalise(graph, "cpu", undefined, "force-common");
+    const { graph: legal } = finish(legalise(graph, "cpu", undefined, "force-common"));
     expect(opsOf(legal)).toEqual(["tanh", "where"]);
-    const want = evaluate(graph, { inputs }).outputs["out"]!;
-    expect([...evaluate(legal, { inputs }).outputs["out"]!.data]).toEqual([...want.data]);
+    const want = finish(evaluate(graph, { inputs })).outputs["out"]!;
+    expect([...finish(evaluate(legal, { inputs })).outputs["out"]!.data]).toEqual([...want.data]);
   });
 
   it("computes inside in the type that is asked for", () => {
@@ -230,10 +231,10 @@ describe("the compiler and sub-graphs", () => {
         return h.reduce([h.tanh([spread])], { kind: "max", axes: [1] });
       }),
     );
-    const half = applyPrecision(wide, "f16");
+    const half = finish(applyPrecision(wide, "f16"));
     expect(verify(opTable, half)).toEqual([]);
     expect(only(half, "if").outputs).toEqual([ROW]);
     expect(only(only(half, "if").regions[0]!, "tanh").outputs[0]!.dtype).toBe("f16");
-    expect(compile(wide, { backend: "cpu", precision: "f16", verify: true }).blocked.size).toBe(0);
+    expect(compileNow(wide, { backend: "cpu", precision: "f16", verify: true }).blocked.size).toBe(0);
   });
 });

@@ -3,6 +3,7 @@
  * is 0; operands of either that are small constants, or that no sub-graph reads.
  * Result: the branch in its place; the values at the start; the constants inside, the unread operands gone.
  */
+import { finish } from "../ir/steps.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { valueKey } from "../ir/graph.ts";
@@ -129,8 +130,8 @@ export const controlFlow: Pass = {
         return data ? [[valueKey({ node: node.id, output: 0 }), data] as const] : [];
       }),
     );
-    const result = rewrite(opTable, graph, NAME, (node, map, replace) =>
-      simpler(node, known, constants, map, () => replace()),
+    const result = finish(
+      rewrite(opTable, graph, NAME, (node, map, replace) => simpler(node, known, constants, map, () => replace())),
     );
     return { graph: result.graph, moved: result.moved, hits: result.changed, misses: [] };
   },

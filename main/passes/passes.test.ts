@@ -1,3 +1,4 @@
+import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph, Value } from "../ir/graph.ts";
@@ -139,7 +140,7 @@ describe("the verifier between passes", () => {
   });
   const bad: Pass = { name: "bad", reason: "", run: (old) => ({ ...unchanged(old), graph: retyped(old) }) };
   const run = (from: Graph, passes: readonly Pass[], verified: boolean) => () =>
-    runPipeline(from, { passes, verify: verified });
+    finish(runPipeline(from, { passes, verify: verified }));
   const fault = "[sin] stored type f32[9], inferred f32[3]";
 
   it("names the pass that broke the graph, or says that it came broken", () => {

@@ -4,7 +4,6 @@
  */
 import { throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Graph } from "../ir/graph.ts";
-import { finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
 import { requireVerified } from "../ir/verify.ts";
 import { opTable } from "../ops/index.ts";
@@ -53,11 +52,8 @@ export function countOps(graph: Graph): Readonly<Record<string, number>> {
   return counts;
 }
 
-export const runPipeline = (graph: Graph, options: PipelineOptions): PipelineResult =>
-  finish(runPipelineInSteps(graph, options));
-
 /** With a pause before each pass. */
-export function* runPipelineInSteps(graph: Graph, options: PipelineOptions): Steps<PipelineResult> {
+export function* runPipeline(graph: Graph, options: PipelineOptions): Steps<PipelineResult> {
   const { verify = false } = options;
   if (verify) requireVerified(opTable, graph, "before the passes");
   const records: PassRecord[] = [];

@@ -3,6 +3,7 @@
  * (reshape of reshape, transpose of transpose, cast back to what a widening cast came from).
  * Result: the operand, or one movement.
  */
+import { finish } from "../ir/steps.ts";
 import type { DType } from "../ir/dtype.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/graph.ts";
@@ -71,7 +72,7 @@ function once(graph: Parameters<Pass["run"]>[0]): PassOutcome {
     graph: next,
     moved,
     changed,
-  } = rewrite(opTable, graph, NAME, (node, map, replace) => simpler(pattern, node, map, replace));
+  } = finish(rewrite(opTable, graph, NAME, (node, map, replace) => simpler(pattern, node, map, replace)));
   return { graph: next, moved, hits: changed, misses: [] };
 }
 

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { seededRandom } from "../testing/random.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
 import { decodeArtifact, encodeArtifact } from "./cpuArtifact.ts";
 import { compileArtifact } from "./devices/cpu.ts";
 
-const artifact = compileArtifact(compile(tinyModel("llama"), { backend: "cpu" }).graph, {
+const artifact = compileArtifact(compileNow(tinyModel("llama"), { backend: "cpu" }).graph, {
   weights: { paths: [], locate: () => ({ file: 0, offset: 0, bytes: 1 }) },
 });
 const bytes = encodeArtifact(artifact);
@@ -32,7 +32,8 @@ describe("a compiled graph in bytes", () => {
 
   it("is refused when any field is missing or of another kind", () => {
     const step = { kernel: "add", op: "add", label: "", nodes: [1], sources: [4] };
-    const good = { steps: [step], inputs: [{ name: "x", type: "f32[T,4]" }], weightBytes: 1, arenaBytes: 0 };
+    const inputs = [{ name: "x", type: "f32[T,4]" }];
+    const good = { steps: [step], inputs, weightBytes: 1, arenaBytes: 0, rewind: "checkpoint" };
     const read = (value: unknown): unknown => decodeArtifact(withText(JSON.stringify(value)));
     expect(read(good)).toMatchObject({
       steps: [step],

@@ -2,8 +2,11 @@
  * A compiled graph as bytes and back: the length of a JSON text, the text (steps, inputs, sizes), the plan. What is read may be
  * anything: a text that is not exactly what is written here gives undefined, and the plan itself is checked by the engine.
  */
+import { invariant } from "../diagnostics/errors.ts";
+import { isRewind } from "../ir/rewind.ts";
 import { formatType, parseType } from "../ir/type.ts";
 import type { CpuArtifact } from "./devices/cpu.ts";
+import { holdsMemory, NO_MEMORY } from "./memoryLeaves.ts";
 import type { GraphInput, PlanStep } from "./device.ts";
 
 const encoder = new TextEncoder();
@@ -12,10 +15,12 @@ const HEAD = 4;
 /** More instructions than any plan has. */
 const MOST = 1 << 22;
 
+/** Decoders only: what a graph holds in memory is not written. */
 export function encodeArtifact(artifact: CpuArtifact): Uint8Array {
-  const { steps, weightBytes, arenaBytes, plan } = artifact;
+  invariant(!holdsMemory(artifact.memory), "a kept plan has no parameters in memory and no variables");
+  const { steps, weightBytes, arenaBytes, rewind, plan } = artifact;
   const inputs = artifact.inputs.map(({ name, type }) => ({ name, type: formatType(type) }));
-  const text = encoder.encode(JSON.stringify({ steps, inputs, weightBytes, arenaBytes }));
+  const text = encoder.encode(JSON.stringify({ steps, inputs, weightBytes, arenaBytes, rewind }));
   const bytes = new Uint8Array(HEAD + text.length + plan.length);
   new DataView(bytes.buffer).setUint32(0, text.length, true);
   bytes.set(text, HEAD);
@@ -31,9 +36,9 @@ export function decodeArtifact(bytes: Uint8Array): CpuArtifact | undefined {
   if (!isRecord(parsed)) return undefined;
   const steps = listOf(parsed["steps"], asStep);
   const inputs = listOf(parsed["inputs"], asInput);
-  const { weightBytes, arenaBytes } = parsed;
-  if (!steps || !inputs || !isCount(weightBytes) || !isCount(arenaBytes)) return undefined;
-  return { steps, inputs, weightBytes, arenaBytes, plan: bytes.subarray(HEAD + length) };
+  const { weightBytes, arenaBytes, rewind } = parsed;
+  if (!steps || !inputs || !isCount(weightBytes) || !isCount(arenaBytes) || !isRewind(rewind)) return undefined;
+  return { steps, inputs, weightBytes, arenaBytes, rewind, memory: NO_MEMORY, plan: bytes.subarray(HEAD + length) };
 }
 
 function parse(text: Uint8Array): unknown {

@@ -72,7 +72,12 @@ export function decoderOver(file: GgufFile, options: DecoderPlanOptions, compile
     open: ({ context, threads } = {}) => {
       const capacity = Math.max(1, Math.min(context ?? architecture.context, architecture.context));
       const session = compiled.open({ symbols: { capacity }, ...(threads === undefined ? {} : { threads }) });
-      return new DecoderSession(session, { capacity, vocabulary: architecture.vocabulary, chunk });
+      return new DecoderSession(session, {
+        capacity,
+        vocabulary: architecture.vocabulary,
+        chunk,
+        rewind: compiled.rewind,
+      });
     },
     dispose: () => compiled.dispose(),
   };

@@ -1,7 +1,8 @@
 /**
- * A decoder's session in tokens: which tokens its cache holds, feeding more (in chunks), one step with a sampled token,
- * scoring, and going back. The cache counts as holding only what a finished run has written: after a cancel or an error
- * it is as it was.
+ * A decoder's session in tokens: which tokens its states hold, feeding more (in chunks), one step with a sampled token,
+ * scoring, and going back. The session counts only what a finished run has written: after a cancel or an error it is as
+ * it was. How it goes back depends on the states (`Rewind`): caches simply forget; other states are put back from a
+ * checkpoint, or start over, and the tokens behind that run again before the next run.
  */
 import type {
   Disposable,
@@ -15,6 +16,7 @@ import type {
 } from "../ir/session.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
+import type { Rewind } from "../ir/rewind.ts";
 import type { DrawOptions, DrawSteps } from "./draws.ts";
 import { Draws } from "./draws.ts";
 import { tokensOf } from "./tokenRuns.ts";
@@ -24,7 +26,18 @@ export interface DecoderFacts {
   readonly vocabulary: number;
   /** Most tokens of one run. */
   readonly chunk: number;
+  /** How its states can be taken back. */
+  readonly rewind: Rewind;
 }
+
+/** A copy of the states as they were after so many tokens. */
+interface Checkpoint {
+  readonly past: number;
+  readonly states: Uint8Array<ArrayBuffer>;
+}
+
+/** Checkpoints that a session keeps: the latest turns of a conversation. */
+const MOST_CHECKPOINTS = 4;
 
 export interface FeedOptions {
   readonly signal?: AbortSignal | undefined;
@@ -55,12 +68,23 @@ export class DecoderSession implements Disposable {
   readonly #session: GraphSession;
   readonly #runner: TokenRunner;
   #tokens: number[] = [];
+  /** Tokens that the states have read, or undefined after a run that did not finish. Caches do not need it. */
+  #read: number | undefined;
+  /** Oldest first; each is of a beginning of the session's tokens. */
+  #checkpoints: readonly Checkpoint[];
 
-  constructor(session: GraphSession, facts: DecoderFacts, tokens: readonly number[] = []) {
+  constructor(
+    session: GraphSession,
+    facts: DecoderFacts,
+    tokens: readonly number[] = [],
+    checkpoints: readonly Checkpoint[] = [],
+  ) {
     this.#session = session;
     this.#runner = tokensOf(session);
     this.facts = facts;
     this.#tokens = [...tokens];
+    this.#read = tokens.length;
+    this.#checkpoints = checkpoints;
   }
 
   get threads(): number {
@@ -81,9 +105,14 @@ export class DecoderSession implements Disposable {
   /** Appends tokens; answers the token that was drawn after the last, when one was asked for. */
   async feed(tokens: ArrayLike<number>, options: FeedOptions = {}): Promise<SampledToken | undefined> {
     this.#check(tokens);
+    await this.#catchUp(options.signal);
+    // A checkpoint before the last token serves both the same prompt again and one that goes on from it.
+    const checkpointAt = this.facts.rewind === "checkpoint" && tokens.length > 1 ? tokens.length - 1 : undefined;
     let sampled: SampledToken | undefined;
     for (let at = 0; at < tokens.length;) {
-      const count = Math.min(this.facts.chunk, tokens.length - at);
+      if (at === checkpointAt) await this.#keepCheckpoint();
+      const end = checkpointAt !== undefined && at < checkpointAt ? checkpointAt : tokens.length;
+      const count = Math.min(this.facts.chunk, end - at);
       const part = Int32Array.from({ length: count }, (_, i) => tokens[at + i] ?? 0);
       at += count;
       const last = at === tokens.length;
@@ -107,12 +136,15 @@ export class DecoderSession implements Disposable {
     if (count > 0) this.#check([first]);
     const { past } = this;
     const endings = options.endings ?? NO_TOKENS;
+    // A run that was asked for ahead may be in vain: caches forget what it wrote, other states would have to run again.
+    const ahead = this.facts.rewind === "positions";
     const steps: DrawSteps = {
-      follows: this.#runner.follows,
-      series: this.#runner.series,
-      submit: ({ at, count: drawn, token, sample }, signal) => {
+      follows: ahead && this.#runner.follows,
+      series: ahead && this.#runner.series,
+      submit: async ({ at, count: drawn, token, sample }, signal) => {
+        if (!ahead && at === 0) await this.#catchUp(signal);
         const series = { count: drawn, token: INPUTS.tokens, position: INPUTS.past, endings };
-        const want = { rows: ONLY_ROW, sample, ...(this.#runner.series ? { series } : {}) };
+        const want = { rows: ONLY_ROW, sample, ...(ahead && this.#runner.series ? { series } : {}) };
         return this.#submit(token === "ahead" ? undefined : Int32Array.of(token), past + at, want, signal);
       },
       commit: (token) => this.#tokens.push(token),
@@ -126,6 +158,7 @@ export class DecoderSession implements Disposable {
    */
   async score(tokens: ArrayLike<number>, options: FeedOptions = {}): Promise<Float32Array> {
     this.#check(tokens);
+    await this.#catchUp(options.signal);
     const logprobs = new Float32Array(tokens.length).fill(NaN);
     const rows = Math.max(1, Math.min(this.facts.chunk, Math.floor(SCORE_BYTES / (4 * this.facts.vocabulary))));
     for (let at = 0; at < tokens.length;) {
@@ -150,6 +183,7 @@ export class DecoderSession implements Disposable {
         "INPUT_ARGUMENT",
         `[decoder] logits of ${tokens.length} tokens: at most ${this.facts.chunk} at once`,
       );
+    await this.#catchUp();
     const result = await this.#run(
       Int32Array.from({ length: tokens.length }, (_, i) => tokens[i] ?? 0),
       { rows: Int32Array.from(rows), fetch: [LOGITS] },
@@ -163,26 +197,30 @@ export class DecoderSession implements Disposable {
     if (!Number.isInteger(count) || count < 0 || count > this.past)
       throw new WorkbenchError("INPUT_ARGUMENT", `[decoder] truncate: got ${count}, expected 0 to ${this.past}`);
     this.#tokens.length = count;
+    this.#checkpoints = this.#checkpoints.filter(({ past }) => past <= count);
   }
 
   /**
-   * Keeps the longest beginning that the cache and `tokens` share, and forgets the rest. At least one token is always left
-   * to run, because only a run gives logits. Answers how many were kept.
+   * Keeps the longest beginning that the states can be taken back to and that `tokens` shares, and forgets the rest. At
+   * least one token is always left to run, because only a run gives logits. Answers how many were kept.
    */
   reuse(tokens: ArrayLike<number>): number {
     let common = 0;
     while (common < this.past && common < tokens.length && this.#tokens[common] === tokens[common]) common++;
-    const kept = Math.max(0, Math.min(common, tokens.length - 1));
+    const kept = this.#reachable(Math.max(0, Math.min(common, tokens.length - 1)));
     this.truncate(kept);
     return kept;
   }
 
   async fork(): Promise<DecoderSession> {
-    return new DecoderSession(await this.#session.fork(this.past), this.facts, this.#tokens);
+    await this.#current("fork");
+    const fork = await this.#session.fork(this.past);
+    return new DecoderSession(fork, this.facts, this.#tokens, this.#checkpoints);
   }
 
   /** Tokens and cache as bytes: a count, the tokens, the states. */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
+    await this.#current("save");
     const states = await this.#session.save(this.past);
     const head = Int32Array.from([this.past, ...this.#tokens]);
     const saved = new Uint8Array(head.byteLength + states.byteLength);
@@ -201,11 +239,50 @@ export class DecoderSession implements Disposable {
         `[decoder] saved state: ${saved.byteLength} bytes do not hold ${past} tokens of at most ${this.facts.capacity}`,
       );
     await this.#session.restore(past, aligned.subarray(states));
+    this.#read = past;
+    this.#checkpoints = [];
     this.#tokens = Array.from(new Int32Array(aligned.buffer, 4, past));
   }
 
   dispose(): void {
     this.#session.dispose();
+  }
+
+  /** The longest beginning of at most `count` tokens that needs no token to run again. */
+  #reachable(count: number): number {
+    if (this.facts.rewind === "positions" || count === this.#read) return count;
+    return this.#checkpoints.findLast(({ past }) => past <= count)?.past ?? 0;
+  }
+
+  /** The states as they are after the session's tokens, for what copies them. */
+  async #current(what: string): Promise<void> {
+    if (this.facts.rewind === "none")
+      throw new WorkbenchError(
+        "UNSUPPORTED_TARGET",
+        `[decoder] ${what}: got a model whose states cannot be copied, expected caches or states with checkpoints`,
+        { hint: "Run its tokens again in a new session." },
+      );
+    await this.#catchUp();
+  }
+
+  async #keepCheckpoint(): Promise<void> {
+    const { past } = this;
+    const others = this.#checkpoints.filter((checkpoint) => checkpoint.past !== past);
+    const states = await this.#session.save(past);
+    this.#checkpoints = [...others, { past, states }].slice(-MOST_CHECKPOINTS);
+  }
+
+  /** Brings states that are not caches to the session's tokens: from the last checkpoint, or from nothing. */
+  async #catchUp(signal?: AbortSignal): Promise<void> {
+    if (this.facts.rewind === "positions" || this.#read === this.past) return;
+    const checkpoint = this.facts.rewind === "checkpoint" ? this.#checkpoints.at(-1) : undefined;
+    this.#read = undefined;
+    if (checkpoint === undefined) await this.#session.reset();
+    else await this.#session.restore(checkpoint.past, checkpoint.states);
+    const from = checkpoint?.past ?? 0;
+    this.#read = from;
+    for (let at = from; at < this.past; at += this.facts.chunk)
+      await this.#submit(Int32Array.from(this.#tokens.slice(at, at + this.facts.chunk)), at, { rows: NO_ROWS }, signal);
   }
 
   #check(tokens: ArrayLike<number>): void {
@@ -252,7 +329,9 @@ export class DecoderSession implements Disposable {
       ...(want.fetch === undefined ? {} : { fetch: want.fetch }),
       profile,
     };
+    this.#read = undefined;
     const result = await this.#runner.run(request, signal);
+    this.#read = past + (tokens?.length ?? 1);
     if (!isNumber(result)) throw notNumbers();
     return result;
   }

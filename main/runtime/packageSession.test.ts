@@ -56,7 +56,7 @@ async function opened(profile: WeightProfile): Promise<Opened> {
     open: () => {
       const decoder = new PackageDecoder(new Simulator(read), bindings, names);
       const { capacity, vocabulary, chunk } = decoder;
-      return new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk });
+      return new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk, rewind: "positions" });
     },
     bindingKinds: new Set(Object.values(bindings).flatMap((list) => list.map(({ kind }) => kind))),
     close: () => reader.close(),

@@ -220,7 +220,7 @@ const letters = {
   detokenizer: () => ({ push: (id: number) => String.fromCharCode(33 + id), open: () => false, flush: () => "" }),
 };
 const sessionOver = (script: Script, capacity = 64): DecoderSession =>
-  new DecoderSession(script, { capacity, vocabulary: 100, chunk: 4 });
+  new DecoderSession(script, { capacity, vocabulary: 100, chunk: 4, rewind: "positions" });
 async function collect(session: DecoderSession, options: Partial<GenerateOptions>): Promise<GenerateEvent[]> {
   const events: GenerateEvent[] = [];
   for await (const event of generate(session, letters, {

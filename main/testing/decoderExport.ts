@@ -3,7 +3,7 @@ import type { ExportRequest, ExportRun } from "../backends/coreml/export.ts";
 import { flexibleVariants } from "../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { WeightProfile } from "../backends/coreml/weights/forms.ts";
-import { prepareInSteps } from "../compiler/prepare.ts";
+import { compile } from "../compiler/compile.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { dequantize } from "../formats/quant/dequantize.ts";
 import type { Graph } from "../ir/graph.ts";
@@ -37,7 +37,9 @@ export function decoderExport(file: GgufFile, choice: ExportChoice): ExportReque
   return {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
-    prepare: (graph) => prepareInSteps(graph, "coreml", { verify }),
+    *prepare(graph) {
+      return (yield* compile(graph, { backend: "coreml", blocked: "keep", verify })).graph;
+    },
     graph: decoderTemplate(file, choice),
     ...flexibleVariants(target, TEMPLATE, flexibility),
     target,

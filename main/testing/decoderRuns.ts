@@ -3,7 +3,7 @@
  * position to hold side by side.
  */
 import { join } from "node:path";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { Graph } from "../ir/graph.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
@@ -40,7 +40,7 @@ export function modelMaker(
   };
 }
 
-export const optimised = (graph: Graph): Graph => compile(graph, { backend: "cpu", verify: true }).graph;
+export const optimised = (graph: Graph): Graph => compileNow(graph, { backend: "cpu", verify: true }).graph;
 
 export async function withDecoder<T>(
   engine: CpuEngine,

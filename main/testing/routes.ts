@@ -1,4 +1,5 @@
 /** Routes for tests: a graph legalised for Core ML and placed on a Mac of which a test names only what matters to it. */
+import { finish } from "../ir/steps.ts";
 import type { Route } from "../backends/coreml/hybrid/route.ts";
 import { routeGraph } from "../backends/coreml/hybrid/route.ts";
 import type { PlanTarget } from "../backends/coreml/plan/target.ts";
@@ -10,7 +11,7 @@ import { opTable } from "../ops/index.ts";
 type Named = Pick<PlanTarget, "units" | "profile" | "context">;
 
 export const routeFor = (graph: Graph, target: Named): Route =>
-  routeGraph(legalise(graph, "coreml").graph, {
+  routeGraph(finish(legalise(graph, "coreml")).graph, {
     table: opTable,
     entries: coremlEntry,
     target: { chip: "m4", os: "macos15", phase: "decode", ...target },

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { compileCpu } from "../backends/cpu/compile.ts";
 import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { TokenRun } from "../ir/session.ts";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { PackedType } from "../ir/dtype.ts";
@@ -55,7 +55,7 @@ function layer(cacheType: "f16" | "f32", weights: "f16" | "f32"): Graph {
   const ones = builder.constant(hostTensor("f32", [WIDTH], new Float64Array(WIDTH).fill(1)));
   const norm = g.rms_norm([x, ones], { eps: 1e-6 });
   const cache = (name: string, y: typeof x): typeof x => {
-    const state = builder.state(name, tensor(cacheType, [6, 80, 16]));
+    const state = builder.state(name, tensor(cacheType, [6, 80, 16]), { rewind: "positions" });
     const next = g.kv_append([state, y, past]);
     builder.setState(name, next);
     return next;
@@ -102,7 +102,7 @@ let refused = 0;
 async function runWindows(engine: CpuEngine): Promise<void> {
   for (let seed = 1; seed <= 60; seed++) {
     const { graph, inputs } = randomWindowCase(seed);
-    const compiled = cpuDevice(engine, { threads: 2 }).compile(compile(graph, { backend: "cpu" }).graph);
+    const compiled = cpuDevice(engine, { threads: 2 }).compile(compileNow(graph, { backend: "cpu" }).graph);
     const session = compiled.open();
     const given = Object.entries(inputs.inputs).map(([name, value]) => [name, tensorBytes(value)] as const);
     await session.run({ inputs: Object.fromEntries(given), fetch: ["y"] });
@@ -203,7 +203,7 @@ function packedProducts(type: PackedType, width: number): Graph {
 /** Prompts of all the sizes that have kernels of their own, of every packed type. */
 async function runPacked(engine: CpuEngine): Promise<void> {
   for (const [type, width] of PACKED.flatMap((type) => [1024, 1280].map((width) => [type, width] as const))) {
-    const graph = compile(packedProducts(type, width), { backend: "cpu" }).graph;
+    const graph = compileNow(packedProducts(type, width), { backend: "cpu" }).graph;
     const file = weightFile(graph, (_, { shape }) => packedBytes(type, Number(shape[0]) * Number(shape[1]), width));
     const compiled = cpuDevice(engine, { threads: 2, weights: file }).compile(graph);
     const session = compiled.open();

@@ -9,7 +9,7 @@ import type { PackedType } from "../ir/dtype.ts";
 import type { TensorType } from "../ir/type.ts";
 import { tensor } from "../ir/type.ts";
 import { loadMlx } from "../node/native/mlxAddon.ts";
-import { compile } from "../compiler/compile.ts";
+import { compileNow } from "../compiler/compile.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import { sampleRun, sampleTensors } from "../ops/sampleData.ts";
@@ -51,7 +51,8 @@ function decoder(): Graph {
   const x = g.gather([table, tokens], { axis: 0 });
   const heads = (y: typeof x): typeof x => g.reshape([y], { shape: ["T", 4, 16] });
   const cache = (name: string, y: typeof x): typeof x => {
-    const next = g.kv_append([builder.state(name, tensor("f32", [4, "capacity", 16])), heads(y), past]);
+    const state = builder.state(name, tensor("f32", [4, "capacity", 16]), { rewind: "positions" });
+    const next = g.kv_append([state, heads(y), past]);
     builder.setState(name, next);
     return next;
   };
@@ -162,7 +163,7 @@ async function sampled(): Promise<number> {
   let runs = 0;
   for (const op of Object.keys(OPS).flatMap((name) => opOf(name) ?? []))
     for (const sample of op.samples) {
-      const { graph: legal, blocked } = compile(storedGraph(op, sample), {
+      const { graph: legal, blocked } = compileNow(storedGraph(op, sample), {
         backend: "mlx",
         passes: [],
         blocked: "keep",

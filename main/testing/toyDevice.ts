@@ -7,6 +7,8 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import { dequantize } from "../formats/quant/dequantize.ts";
 import { bindDim } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
+import { graphRewind } from "../ir/rewind.ts";
+import { finish } from "../ir/steps.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
@@ -42,7 +44,9 @@ class ToySession implements GraphSession {
       return [name, hostTensor(type.dtype === "i32" ? "i32" : "f32", shape, request.inputs[name] as Float32Array)];
     });
     const param = (name: string): HostTensor => this.#weights.get(name) as HostTensor;
-    const made = evaluate(this.#graph, { inputs: Object.fromEntries(given), states: this.#states, bindings, param });
+    const made = finish(
+      evaluate(this.#graph, { inputs: Object.fromEntries(given), states: this.#states, bindings, param }),
+    );
     this.#states = made.states;
     const outputs = (request.fetch ?? []).map((name) => {
       const tensor = made.outputs[name] as HostTensor;
@@ -73,7 +77,7 @@ const toy = (weights: Weights): Device => ({
   id: ID,
   title: "Toy",
   compile: (graph) => ({
-    ...{ device: ID, steps: [], weightBytes: 0, arenaBytes: 0 },
+    ...{ device: ID, steps: [], weightBytes: 0, arenaBytes: 0, rewind: graphRewind(graph) },
     open: (open = {}) => new ToySession(graph, weights, open),
     dispose: () => undefined,
   }),

@@ -1,4 +1,5 @@
 /** Weights of small test graphs in a file of their own, and random but sane blocks of packed types. */
+import { finish } from "../ir/steps.ts";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +28,7 @@ export interface WeightFile {
 export function storedGraph(op: AnyOp, sample: Sample<AttrRecord>): Graph {
   const stored = sample.inputs.filter(({ type }) => isPacked(type.dtype)).flatMap(({ type }) => type.shape);
   const bindings = Object.entries(sample.bindings ?? {}).filter(([symbol]) => stored.includes(symbol));
-  return specialize(opTable, sampleGraph(op, sample), Object.fromEntries(bindings));
+  return finish(specialize(opTable, sampleGraph(op, sample), Object.fromEntries(bindings)));
 }
 
 /** One file with the bytes of every param of the graph. */

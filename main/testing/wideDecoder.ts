@@ -1,4 +1,5 @@
 /** One token of a decoder that is wide enough to be worth a way to the Neural Engine: tiny models stay on the CPU. */
+import { finish } from "../ir/steps.ts";
 import type { Graph } from "../ir/graph.ts";
 import { specialize } from "../ir/specialize.ts";
 import { opTable } from "../ops/index.ts";
@@ -15,5 +16,5 @@ export function wideDecoder(): Graph {
     largestStep: 8,
     largestRows: 1,
   });
-  return specialize(opTable, template, { T: 1, R: 1 });
+  return finish(specialize(opTable, template, { T: 1, R: 1 }));
 }

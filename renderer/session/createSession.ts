@@ -339,6 +339,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
     askMetadata: (input) => engine.call("model.metadata", input),
     askMetadataValue: (input) => engine.call("model.metadataValue", input),
     askWeightErrors: (input) => engine.call("model.weightErrors", input),
+    askBlocks: (model) => engine.call("model.blocks", { model }),
     askTensors: (input) => engine.call("model.tensors", input),
     askComparison: (input) => engine.call("route.compare", input),
     askDoctor: () => engine.call("doctor.run", {}),

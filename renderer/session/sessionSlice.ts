@@ -88,6 +88,7 @@ export interface SessionActions {
   readonly askMetadata: (input: Input<"model.metadata">) => Promise<Output<"model.metadata">>;
   readonly askMetadataValue: (input: Input<"model.metadataValue">) => Promise<Output<"model.metadataValue">>;
   readonly askWeightErrors: (input: Input<"model.weightErrors">) => Promise<Output<"model.weightErrors">>;
+  readonly askBlocks: (model: string) => Promise<Output<"model.blocks">>;
   readonly askTensors: (input: Input<"model.tensors">) => Promise<Output<"model.tensors">>;
   readonly askComparison: (input: Input<"route.compare">) => Promise<Output<"route.compare">>;
   readonly askDoctor: () => Promise<Output<"doctor.run">>;

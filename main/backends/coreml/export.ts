@@ -6,11 +6,11 @@ import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { OpTable } from "../../ir/opTable.ts";
-import { specializeInSteps } from "../../ir/specialize.ts";
+import { specialize } from "../../ir/specialize.ts";
 import { finish } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
 import type { FunctionSource, FeatureBinding, LoweredProgram } from "./lowering/lower.ts";
-import { lowerProgramInSteps } from "./lowering/lower.ts";
+import { lowerProgram } from "./lowering/lower.ts";
 import { partition } from "./hybrid/partition.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
@@ -18,7 +18,7 @@ import type { ShapeFlexibility } from "./flexible.ts";
 import { flexibleSizes, mergeSizes } from "./flexible.ts";
 import type { ModelMetadata } from "./interface.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
-import { modelBytesInSteps, writePackage } from "./package.ts";
+import { modelBytes, writePackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";
 import { systemOf, targetTitle } from "./plan/target.ts";
 import { bitsPerWeight, formText } from "./weights/forms.ts";
@@ -147,7 +147,7 @@ export const BINDINGS_KEY = "rlx.bindings";
 function* functionSources(request: ExportRequest): Steps<readonly FunctionSource[]> {
   const sources: FunctionSource[] = [];
   for (const variant of request.variants) {
-    const bound = yield* specializeInSteps(request.table, request.graph, variant.bindings);
+    const bound = yield* specialize(request.table, request.graph, variant.bindings);
     const legal = yield* request.prepare(bound, variant.name);
     const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
     yield;
@@ -183,10 +183,10 @@ function* lower(
     small,
     buildInfo,
   };
-  const lowered = yield* lowerProgramInSteps(sources, options);
+  const lowered = yield* lowerProgram(sources, options);
   if (request.merge === undefined) return lowered;
   // Its weight file is that of the largest size alone: the smaller tables are only looked at.
-  const largest = yield* lowerProgramInSteps(sources.slice(0, 1), options);
+  const largest = yield* lowerProgram(sources.slice(0, 1), options);
   return merged(lowered, largest, request.merge);
 }
 
@@ -242,12 +242,12 @@ const isSettled = ({ form, parts }: PlannedWeight): boolean =>
   parts.every(({ record }) => record !== undefined);
 
 /** Sizes and forms, without reading a byte of data. */
-export function* previewInSteps(request: ExportRequest): Steps<ExportPreview> {
+export function* preview(request: ExportRequest): Steps<ExportPreview> {
   const lowered = yield* lower(request, yield* functionSources(request), new Map(), new Map());
   return {
     ...weightSummary(lowered),
     exact: lowered.plan.weights.every(isSettled),
-    modelBytes: lowered.functions.length === 0 ? 0 : (yield* modelBytesInSteps(contentsOf(request, lowered))).length,
+    modelBytes: lowered.functions.length === 0 ? 0 : (yield* modelBytes(contentsOf(request, lowered))).length,
   };
 }
 

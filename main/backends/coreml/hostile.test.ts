@@ -7,7 +7,7 @@ import { MilFunctionBuilder } from "./mil/builder.ts";
 import { NameTable } from "./mil/names.ts";
 import { tensorType } from "./mil/types.ts";
 import type { DirectoryReader } from "./package.ts";
-import { MANIFEST_PATH, MODEL_PATH, WEIGHTS_PATH, manifestText, modelBytesInSteps, openPackage } from "./package.ts";
+import { MANIFEST_PATH, MODEL_PATH, WEIGHTS_PATH, manifestText, modelBytes, openPackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import { packageTensor } from "./package/packageTensor.ts";
 
@@ -27,7 +27,7 @@ async function goodFiles(): Promise<Map<string, Uint8Array>> {
   const program = { functions: [builder.finish()], buildInfo: {} };
   return new Map([
     [MANIFEST_PATH, encode(manifestText("test"))],
-    [MODEL_PATH, finish(modelBytesInSteps({ program, opset: "CoreML8", defaultFunction: "main", metadata }))],
+    [MODEL_PATH, finish(modelBytes({ program, opset: "CoreML8", defaultFunction: "main", metadata }))],
     [WEIGHTS_PATH, sink.bytes.slice()],
   ]);
 }

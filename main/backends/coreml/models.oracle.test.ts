@@ -20,7 +20,7 @@ import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { repositoryRoot } from "../../testing/oracleProcess.ts";
 import { writeRandomModel } from "../../testing/randomModel.ts";
 import type { ExportReport, ExportRequest } from "./export.ts";
-import { bindingsOf, exportPackage, previewInSteps } from "./export.ts";
+import { bindingsOf, exportPackage, preview } from "./export.ts";
 import type { ShapeFlexibility } from "./flexible.ts";
 import type { MilConstant, MilFunction } from "./mil/types.ts";
 import { elementCount, nestedOperations } from "./mil/types.ts";
@@ -72,19 +72,21 @@ async function referenceRows(file: GgufFile, tokens: readonly number[]): Promise
         dequantize(tensor.type.element ?? "f32", await file.readTensor(tensor), tensor.elements),
       ),
     );
-  const result = evaluate(decoderTemplate(file, TEMPLATE), {
-    inputs: {
-      [INPUTS.tokens]: hostTensor("i32", [tokens.length], tokens),
-      [INPUTS.past]: hostScalar("i32", 0),
-      [INPUTS.rows]: hostTensor(
-        "i32",
-        [tokens.length],
-        tokens.map((_, i) => i),
-      ),
-    },
-    bindings: { capacity: CONTEXT },
-    param: (name) => weights.get(name) ?? hostScalar("f32", NaN),
-  });
+  const result = finish(
+    evaluate(decoderTemplate(file, TEMPLATE), {
+      inputs: {
+        [INPUTS.tokens]: hostTensor("i32", [tokens.length], tokens),
+        [INPUTS.past]: hostScalar("i32", 0),
+        [INPUTS.rows]: hostTensor(
+          "i32",
+          [tokens.length],
+          tokens.map((_, i) => i),
+        ),
+      },
+      bindings: { capacity: CONTEXT },
+      param: (name) => weights.get(name) ?? hostScalar("f32", NaN),
+    }),
+  );
   const logits = result.outputs[LOGITS];
   const width = logits?.shape[1] ?? 1;
   return tokens.map((_, i) => logProbabilities(logits?.data.subarray(i * width, (i + 1) * width) ?? []));
@@ -161,7 +163,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
           const findings = await validatePackage(path);
           expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
           expect(report.functions).toEqual(["decode", "prefill"]);
-          expect(finish(previewInSteps(request(file, profile))).weightBytes).toBe(report.weightBytes);
+          expect(finish(preview(request(file, profile))).weightBytes).toBe(report.weightBytes);
           const reader = packageReader(path);
           const opened = await openPackage(reader);
           const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);

@@ -1,5 +1,6 @@
 // Every op × sample through Core ML: lowered, written to disk, validated by coremltools, read back and simulated, against the
 // float64 reference. fp32 (exact weights) and fp16 (packed weights; the ane profile, where its program is another).
+import { finish } from "../../ir/steps.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,6 +24,7 @@ import { ggmlQuantize, oracleMissing, validatePackage } from "../../testing/orac
 import type { MilValue } from "./emitter.ts";
 import type { CoremlRule } from "./emitter.ts";
 import { roundToHalf } from "./half.ts";
+import type { LoweredProgram } from "./lowering/lower.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import { openPackage, writePackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
@@ -64,14 +66,14 @@ function refusal(graph: Graph): string | undefined {
 }
 
 const legalGraph = (op: AnyOp, sample: AnySample): Graph =>
-  legal(specialize(opTable, sampleGraph(op, sample), sample.bindings ?? {}));
+  legal(finish(specialize(opTable, sampleGraph(op, sample), sample.bindings ?? {})));
 
 const lower = (
   profile: WeightProfile,
   graph: Graph,
   small: ReadonlyMap<string, Uint8Array> = new Map(),
-): ReturnType<typeof lowerProgram> =>
-  lowerProgram([{ name: "main", graph }], { rules: nativeRule, profile, opset: "CoreML8", small });
+): LoweredProgram =>
+  finish(lowerProgram([{ name: "main", graph }], { rules: nativeRule, profile, opset: "CoreML8", small }));
 
 let packages = 0;
 
@@ -121,7 +123,7 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
   );
   const made = await simulator.function().predict(inputs);
   await reader.close();
-  const wanted = evaluate(sampleGraph(op, sample), run).outputs;
+  const wanted = finish(evaluate(sampleGraph(op, sample), run)).outputs;
   const single = op.name === "rope_table" ? singleTables(sample, tensors) : wanted;
   for (const b of bindings.filter((f) => f.kind === "output")) {
     const got = made[b.feature];

@@ -12,7 +12,7 @@ import { CoreML } from "./generated/proto.js";
 import type { Flexibility, FunctionInterface, ModelMetadata } from "./interface.ts";
 import { descriptionMessage, interfaceOf, interfacesFrom } from "./interface.ts";
 import { malformed, programFrom } from "./mil/fromProto.ts";
-import { programBytesInSteps } from "./mil/toProto.ts";
+import { programBytes } from "./mil/toProto.ts";
 import type { MilOpset, MilProgram } from "./mil/types.ts";
 import { MIL_OPSETS } from "./mil/types.ts";
 
@@ -82,8 +82,8 @@ function modelFrame(contents: PackageContents): CoreML.Specification.Model.$Prop
 const PROGRAM_TAG = 502 * 8 + 2;
 
 /** The serialised model. */
-export function* modelBytesInSteps(contents: PackageContents): Steps<Uint8Array> {
-  const program = yield* programBytesInSteps(contents.program);
+export function* modelBytes(contents: PackageContents): Steps<Uint8Array> {
+  const program = yield* programBytes(contents.program);
   const bytes = CoreML.Specification.Model.encode(modelFrame(contents)).uint32(PROGRAM_TAG).bytes(program).finish();
   if (bytes.length > MAX_MODEL_BYTES)
     throw new WorkbenchError(
@@ -119,7 +119,7 @@ export async function writePackage(
     throwIfCancelled(signal);
     await weights.close();
     throwIfCancelled(signal);
-    const steps = modelBytesInSteps(await contents());
+    const steps = modelBytes(await contents());
     const model = inSlices === undefined ? finish(steps) : await inSlices(steps);
     await writeWhole(directory, MODEL_PATH, model);
     await writeWhole(directory, MANIFEST_PATH, new TextEncoder().encode(manifestText(hashBytes(model))));

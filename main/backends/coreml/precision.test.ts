@@ -1,4 +1,5 @@
 // A program computes in what the policy of its profile says of each op, as the pass types the same graph for other readers.
+import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { legalise } from "../../compiler/legalise.ts";
 import { applyPrecision } from "../../compiler/precision.ts";
@@ -28,7 +29,7 @@ function gathered(pairs: Iterable<readonly [string, string]>): Types {
 }
 
 function byPolicy(graph: Graph, profile: WeightProfile): Types {
-  const typed = applyPrecision(graph, PROFILE_PRECISION[profile]);
+  const typed = finish(applyPrecision(graph, PROFILE_PRECISION[profile]));
   // A policy leaves weights and caches alone, and with them the rows of a table: in a program their types follow the profile.
   const isStored = ({ op, inputs }: Node): boolean =>
     op === "kv_append" || (op === "gather" && typed.nodes[inputs[0]?.node ?? -1]?.op === "param");
@@ -43,7 +44,9 @@ function byPolicy(graph: Graph, profile: WeightProfile): Types {
 }
 
 function byProgram(graph: Graph, profile: WeightProfile): Types {
-  const { program } = lowerProgram([{ name: "main", graph }], { rules: rulesFrom(entries), profile, opset: "CoreML8" });
+  const { program } = finish(
+    lowerProgram([{ name: "main", graph }], { rules: rulesFrom(entries), profile, opset: "CoreML8" }),
+  );
   const all = program.functions.flatMap(({ operations }) =>
     operations.flatMap((operation) => [operation, ...nestedOperations(operation)]),
   );
@@ -65,8 +68,8 @@ function byProgram(graph: Graph, profile: WeightProfile): Types {
 describe.each(WEIGHT_PROFILES)("a program of the profile %s", (profile) => {
   for (const family of ["llama", "qwen2", "qwen3"] as const)
     it(`computes each op of ${family} in the type of its policy`, () => {
-      const bound = specialize(opTable, tinyModel(family, 2), { T: 3, R: 1, C: 8 });
-      const { graph } = legalise(bound, "coreml");
+      const bound = finish(specialize(opTable, tinyModel(family, 2), { T: 3, R: 1, C: 8 }));
+      const { graph } = finish(legalise(bound, "coreml"));
       const [want, got] = [byPolicy(graph, profile), byProgram(graph, profile)];
       for (const [op, types] of want) expect([op, got.get(op)]).toEqual([op, types]);
       expect(want.get("linear")).toEqual(new Set([profile === "exact" ? "fp32" : "fp16"]));

@@ -13,7 +13,7 @@ import { packageWriter } from "../../node/files/packageDirectory.ts";
 import { opOf } from "../../ops/index.ts";
 import { decoderExport, weightsOf } from "../../testing/decoderExport.ts";
 import { randomCase } from "../../testing/randomGraphs.ts";
-import { exportPackage, previewInSteps } from "./export.ts";
+import { exportPackage, preview } from "./export.ts";
 import { CoreML } from "./generated/proto.js";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom } from "./hybrid/loweredGraph.ts";
@@ -22,7 +22,7 @@ import { MilFunctionBuilder } from "./mil/builder.ts";
 import { NameTable } from "./mil/names.ts";
 import { tensorType } from "./mil/types.ts";
 import type { PackageContents } from "./package.ts";
-import { MANIFEST_PATH, modelBytesInSteps } from "./package.ts";
+import { MANIFEST_PATH, modelBytes } from "./package.ts";
 
 const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
 const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
@@ -44,7 +44,7 @@ describe.skipIf(missing)(`an export of the sample model ${missing ?? ""}`, () =>
       ...{ profile, flexibility, context: 128, cacheType: "f16", largestStep: 128 },
       metadata: METADATA,
     });
-    const before = finish(previewInSteps(request));
+    const before = finish(preview(request));
     const path = join(folder, `${profile}-${flexibility}.mlpackage`);
     const report = await exportPackage(request, {
       directory: await packageWriter(path),
@@ -64,7 +64,7 @@ describe.skipIf(missing)(`an export of the sample model ${missing ?? ""}`, () =>
 describe("the bytes of a model, made operator by operator", () => {
   // What the generated code makes of the whole message. `expect` would take minutes to compare as many numbers.
   const agrees = (contents: PackageContents): void => {
-    const bytes = finish(modelBytesInSteps(contents));
+    const bytes = finish(modelBytes(contents));
     const { Model } = CoreML.Specification;
     const again = Model.encode(Model.decode(bytes)).finish();
     expect(Buffer.compare(bytes, again)).toBe(0);
@@ -73,7 +73,7 @@ describe("the bytes of a model, made operator by operator", () => {
   it("are those of the generated encoder, whatever graph they came from", () => {
     let tried = 0;
     for (let seed = 0; seed < 30; seed++) {
-      const { graph } = legalise(randomCase(seed).graph, "coreml");
+      const { graph } = finish(legalise(randomCase(seed).graph, "coreml"));
       const sources = ["main", `a_name_of_${"many".repeat(40)}_letters`].slice(0, 1 + (seed % 2));
       const options = {
         rules: rulesFrom(entries),
@@ -83,9 +83,11 @@ describe("the bytes of a model, made operator by operator", () => {
       } as const;
       let lowered;
       try {
-        lowered = lowerProgram(
-          sources.map((name) => ({ name, graph })),
-          options,
+        lowered = finish(
+          lowerProgram(
+            sources.map((name) => ({ name, graph })),
+            options,
+          ),
         );
       } catch (error) {
         // Some of these graphs have parts for the host.
@@ -109,6 +111,6 @@ describe("the bytes of a model, made operator by operator", () => {
     const program = { functions: [b.finish()], buildInfo: {} };
     const contents: PackageContents = { program, opset: "CoreML8", defaultFunction: "main", metadata: METADATA };
     agrees(contents);
-    expect([...modelBytesInSteps(contents)].length).toBeGreaterThan(3);
+    expect([...modelBytes(contents)].length).toBeGreaterThan(3);
   });
 });

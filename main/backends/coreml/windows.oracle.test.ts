@@ -1,5 +1,6 @@
 // Convolutions whose weights lie in a file: constants of the package, so dilations stay with the operator; written, validated by
 // coremltools, read back and simulated, against the float64 reference. (Computed weights are in the samples of the ops.)
+import { finish } from "../../ir/steps.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,10 +58,10 @@ describe.skipIf(missing)(`convolutions of a model's own weights ${missing ?? ""}
   const shapes: Readonly<Record<string, readonly number[]>> = { w: [6, 3, 3, 3], wd: [6, 1, 3, 2], wtt: [6, 2, 3, 3] };
   const param = (name: string) => hostTensor("f32", shapes[name]!, weightOf(name, shapes[name]!));
   const x = hostTensor("f32", [1, 3, 12, 10], numbers(360, 5));
-  const want = evaluate(images(), { inputs: { x }, param }).outputs["y"]!;
+  const want = finish(evaluate(images(), { inputs: { x }, param })).outputs["y"]!;
 
   it.each(["exact", "gpu", "ane"] as const)("%s profile", async (profile) => {
-    const { graph, blocked } = legalise(images(), "coreml");
+    const { graph, blocked } = finish(legalise(images(), "coreml"));
     expect([...blocked.values()]).toEqual([]);
     const rules = (op: string) => {
       const entry = opOf(op)?.backends.coreml;
@@ -72,7 +73,7 @@ describe.skipIf(missing)(`convolutions of a model's own weights ${missing ?? ""}
       dequantize,
     };
     const lower = (small: ReadonlyMap<string, Uint8Array>) =>
-      lowerProgram([{ name: "main", graph }], { rules, profile, opset: "CoreML8", small });
+      finish(lowerProgram([{ name: "main", graph }], { rules, profile, opset: "CoreML8", small }));
     const lowered = lower(await readSmallParts(lower(new Map()).plan, source));
     const types = lowered.program.functions[0]!.operations.map((op) => op.type);
     expect(types.filter((type) => type === "conv" || type === "conv_transpose")).toHaveLength(3);
@@ -100,10 +101,10 @@ describe.skipIf(missing)(`convolutions of a model's own weights ${missing ?? ""}
   });
 
   it("stays the same graph in half precision: weights keep their type", () => {
-    const half = applyPrecision(images(), "f16");
+    const half = finish(applyPrecision(images(), "f16"));
     const convolutions = half.nodes.filter((node) => node.op === "conv" || node.op === "conv_transpose");
     expect(convolutions.map((node) => node.outputs[0]!.dtype)).toEqual(["f16", "f16", "f16"]);
-    const y = evaluate(half, { inputs: { x }, param }).outputs["y"]!;
+    const y = finish(evaluate(half, { inputs: { x }, param })).outputs["y"]!;
     y.data.forEach((v, i) => expect(Math.abs(v - want.data[i]!)).toBeLessThan(1e-2 * (1 + Math.abs(want.data[i]!))));
   });
 });

@@ -1,8 +1,9 @@
 // Branches and loops in the plans of the CPU engine: real jumps, with several threads and memory that is used again, against the
 // reference; cancelled, profiled, and from plans that lie.
+import { finish } from "../../ir/steps.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { compileCpu } from "./compile.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
@@ -38,7 +39,7 @@ async function run(graph: Graph, inputs: Inputs, threads = 2, profile = false) {
 }
 
 async function compare(graph: Graph, inputs: Inputs, threads = 2, coarsest = 0): Promise<void> {
-  const expected = evaluate(graph, { inputs }).outputs;
+  const expected = finish(evaluate(graph, { inputs })).outputs;
   const { result } = await run(graph, inputs, threads);
   for (const { name } of graph.outputs) {
     const [want, got] = [expected[name]!, result.outputs[name]!];
@@ -60,7 +61,7 @@ describe("branches and loops", () => {
   test.each([1, 2, 3])("nested in each other, %i threads", async (threads) => {
     const inputs = { x: ramp(70, 96), w: ramp(96, 96) };
     await compare(nest(70, 96), inputs, threads, CHAIN);
-    const { graph } = compile(nest(70, 96), { backend: "cpu", verify: true });
+    const { graph } = compileNow(nest(70, 96), { backend: "cpu", verify: true });
     await compare(graph, inputs, threads, CHAIN);
   });
 
@@ -71,12 +72,12 @@ describe("branches and loops", () => {
       if (!graph.nodes.some((node) => node.regions.length > 0)) continue;
       loops++;
       for (const passes of [[], undefined]) {
-        const { graph: each } = compile(graph, { backend: "cpu", ...(passes === undefined ? {} : { passes }) });
+        const { graph: each } = compileNow(graph, { backend: "cpu", ...(passes === undefined ? {} : { passes }) });
         const weights = weightFile(each, (name, type) => tensorBytes(inputs.param!(name, type)));
         const compiled = cpuDevice(engine, { threads: 2, weights }).compile(each);
         const session = compiled.open();
         try {
-          const expected = evaluate(each, inputs).outputs;
+          const expected = finish(evaluate(each, inputs)).outputs;
           const given = Object.fromEntries(
             Object.entries(inputs.inputs).map(([name, value]) => [name, tensorBytes(value)]),
           );
@@ -118,7 +119,7 @@ describe("branches and loops", () => {
     const session = compiled.open();
     try {
       const { inputs } = sampleRun(sample, sampleTensors(sample));
-      const expected = evaluate(graph, { inputs, param: (_name, type) => exact(type) }).outputs;
+      const expected = finish(evaluate(graph, { inputs, param: (_name, type) => exact(type) })).outputs;
       const given = Object.fromEntries(Object.entries(inputs).map(([key, value]) => [key, tensorBytes(value)]));
       const result = await session.run({ inputs: given, fetch: Object.keys(expected) });
       for (const [key, want] of Object.entries(expected)) {
@@ -159,7 +160,7 @@ describe("branches and loops", () => {
           fresh: hostTensor("f32", [1, 1, 4], [step + 1, -step, 0.5, 2]),
           past: count(step + 1),
         };
-        const expected = evaluate(graph, { inputs, states });
+        const expected = finish(evaluate(graph, { inputs, states }));
         const given = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, tensorBytes(value)]));
         const { outputs } = await session.run({ inputs: given, fetch: ["before", "sum"] });
         for (const name of ["before", "sum"]) {

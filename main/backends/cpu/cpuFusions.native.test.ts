@@ -1,11 +1,12 @@
 // Whole graphs through the native engine with and without the fusions, against the reference evaluator: random ones with
 // planted near-patterns, and tiny models of every family, in several steps so that caches count.
+import { finish } from "../../ir/steps.ts";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph, Value } from "../../ir/graph.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
@@ -89,9 +90,9 @@ test("300 random graphs: with fusions, without, and the reference agree; the fus
   const met = new Map<string, number>();
   for (let seed = 1; seed <= 300; seed++) {
     const { graph, inputs } = randomCase(seed);
-    const want = evaluate(graph, inputs).outputs;
+    const want = finish(evaluate(graph, inputs)).outputs;
     for (const fused of [false, true]) {
-      const { graph: legal } = compile(graph, { backend: "cpu", ...(fused ? {} : { passes: [] }) });
+      const { graph: legal } = compileNow(graph, { backend: "cpu", ...(fused ? {} : { passes: [] }) });
       const { outputs, kernels } = await runPlan(legal, inputs.param!, [inputs.inputs]);
       for (const [name, { data }] of Object.entries(want))
         expectClose(outputs[0]![name]!, data, 2e-5, `${seed} ${fused}`);
@@ -122,8 +123,8 @@ test("100 of them in float64: what passes make of them runs, in float64 througho
     expect(verify(opTable, graph)).toEqual([]);
     const given = Object.fromEntries(Object.entries(inputs.inputs).map(([name, x]) => [name, wideTensor(x)]));
     const param: Param = (name, type) => wideTensor(inputs.param!(name, type));
-    const want = evaluate(graph, { inputs: given, param }).outputs;
-    const { graph: legal } = compile(graph, { backend: "cpu", verify: true });
+    const want = finish(evaluate(graph, { inputs: given, param })).outputs;
+    const { graph: legal } = compileNow(graph, { backend: "cpu", verify: true });
     expect(legal.nodes.some((node) => opOf(node.op)?.traits.includes("fused"))).toBe(false);
     const { outputs } = await runPlan(legal, param, [given]);
     for (const [name, { data }] of Object.entries(want))
@@ -144,14 +145,14 @@ describe.each(["llama", "qwen2", "qwen3"] as const)("tiny %s", (family) => {
       }));
       let states: Readonly<Record<string, HostTensor>> = {};
       const want = steps.map((inputs) => {
-        const result = evaluate(graph, { inputs, states, param: tinyParam, bindings: {} });
+        const result = finish(evaluate(graph, { inputs, states, param: tinyParam, bindings: {} }));
         states = result.states;
         return result.outputs["logits"]!.data;
       });
       const forms = [
-        compile(graph, { backend: "cpu", passes: [] }).graph,
-        compile(graph, { backend: "cpu" }).graph,
-        compile(graph, { backend: "cpu", passes: [], dispatch: "force-common" }).graph,
+        compileNow(graph, { backend: "cpu", passes: [] }).graph,
+        compileNow(graph, { backend: "cpu" }).graph,
+        compileNow(graph, { backend: "cpu", passes: [], dispatch: "force-common" }).graph,
       ];
       for (const [i, form] of forms.entries()) {
         const { outputs, kernels } = await runPlan(form, tinyParam, steps);
@@ -195,7 +196,7 @@ test("states that change places, are passed on, appended to and shown as they we
   }));
   let states: Readonly<Record<string, HostTensor>> = {};
   const want = steps.map((inputs) => {
-    const result = evaluate(graph, { inputs, states });
+    const result = finish(evaluate(graph, { inputs, states }));
     states = result.states;
     return Object.fromEntries(Object.entries(result.outputs).map(([name, { data }]) => [name, data]));
   });

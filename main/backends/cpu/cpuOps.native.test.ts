@@ -1,5 +1,6 @@
 // Every op's samples through the native engine, against the op's own reference: alone, as one native instruction, or as its parts.
 // Tolerances follow from f32 arithmetic; half floats round each result once.
+import { finish } from "../../ir/steps.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import type { CpuEngine } from "./engine.ts";
 import { CONTROL_KERNELS, CPU_KERNELS } from "./kernels.ts";
@@ -38,7 +39,7 @@ const engines: readonly CpuEngine[] = loadAddon().isas.map((isa) => loadAddon({ 
 async function runSample(engine: CpuEngine, op: AnyOp, sample: Sample<AttrRecord>): Promise<string | undefined> {
   const graph = storedGraph(op, sample);
   const node = graph.nodes.find((candidate) => candidate.op === op.name)!;
-  const { graph: legal, blocked } = legalise(graph, "cpu");
+  const { graph: legal, blocked } = finish(legalise(graph, "cpu"));
   const [reason] = blocked.values();
   if (reason !== undefined) return reason;
 
@@ -52,7 +53,7 @@ async function runSample(engine: CpuEngine, op: AnyOp, sample: Sample<AttrRecord
   // What only unpacks has nothing to round, and a cast has one right result.
   const isExact = op.name === "cast" || (hasPacked && (op.name === "dequantize" || op.name === "gather"));
   const run = sampleRun(sample, tensors);
-  const expected = evaluate(graph, run).outputs;
+  const expected = finish(evaluate(graph, run)).outputs;
   const bytesOf = (name: string, type: TensorType): Uint8Array =>
     packedBytes(type.dtype as PackedType, sizeOf(staticShape(type, "weight")), Number(name.slice(1)) + 1);
   const weights = hasPacked ? weightFile(graph, bytesOf) : undefined;

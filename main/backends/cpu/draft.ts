@@ -4,6 +4,7 @@
  */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
+import type { Rewind } from "../../ir/rewind.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { WeightPlace } from "../../ir/weightPlace.ts";
 import type { KernelParams } from "./emitter.ts";
@@ -48,7 +49,7 @@ export class PlanDraft {
   readonly buffers: BufferKind[] = [];
   instructions: DraftInstruction[] = [];
   readonly outputs: { readonly name: string; value: number }[] = [];
-  readonly states: { readonly name: string; readonly value: number; next: number }[] = [];
+  readonly states: { readonly name: string; readonly rewind: Rewind; readonly value: number; next: number }[] = [];
   readonly inputs: { readonly name: string; readonly value: number }[] = [];
   /** Of the flat list: instructions that run again and again, first and last. */
   readonly loops: { readonly from: number; readonly to: number }[] = [];

@@ -5,7 +5,9 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
+import { isMemoryParam } from "../../ir/graph.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
+import { rewindOf } from "../../ir/rewind.ts";
 import { like, type TensorType } from "../../ir/type.ts";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { LowerInto } from "./control.ts";
@@ -40,7 +42,14 @@ export function lower(graph: Graph, rules: CpuRules, locate: LocateWeight): Plan
   const valueOf = lowerAll(graph, scope, (node) => leafOf(draft, node, locate));
   for (const state of graph.states) {
     const value = valueOf({ node: state.input, output: 0 });
-    draft.states.push({ name: state.name, value: value.id, next: valueOf(state.output).id });
+    const leaf = graph.nodes[state.input];
+    invariant(leaf, `state ${state.name} has a leaf`);
+    draft.states.push({
+      name: state.name,
+      rewind: rewindOf(leaf),
+      value: value.id,
+      next: valueOf(state.output).id,
+    });
   }
   for (const output of graph.outputs) draft.outputs.push({ name: output.name, value: valueOf(output.value).id });
   return draft;
@@ -89,6 +98,11 @@ function leafOf(draft: PlanDraft, node: Node, locate: LocateWeight): CpuValue | 
     case "state":
       return draft.newValue(type, draft.newBuffer({ kind: "state", name }));
     case "param": {
+      if (isMemoryParam(node)) {
+        const value = draft.newValue(type, draft.newBuffer({ kind: "input", name }));
+        draft.inputs.push({ name, value: value.id });
+        return value;
+      }
       const place = locate(String(node.attrs["file"]), String(node.attrs["tensor"]));
       return draft.newValue(type, draft.newBuffer({ kind: "weight", place }));
     }

@@ -72,7 +72,7 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
   for (const state of draft.states) {
     fields.u32(name(state.name));
     fields.u32(tensor(state.value));
-    fields.u32(positionAxis(draft, state.value) ?? ABSENT);
+    fields.u32((state.rewind === "positions" ? positionAxis(draft, state.value) : undefined) ?? ABSENT);
   }
   for (const list of [draft.inputs, draft.outputs]) {
     fields.u32(list.length);
@@ -94,7 +94,7 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
   return out.finish();
 }
 
-/** The axis of a state that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
+/** The axis of a cache that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
 function positionAxis(draft: PlanDraft, state: number): number | undefined {
   const { type, buffer } = draft.valueAt(state);
   const symbolic = type.shape.findIndex((dim) => typeof dim === "string");

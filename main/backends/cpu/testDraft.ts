@@ -28,7 +28,7 @@ export class TestDraft {
   /** Its next value is the old one until `next` says otherwise. */
   state(name: string, shape: Shaped): number {
     const value = this.#leaf({ kind: "state", name }, shape);
-    this.draft.states.push({ name, value, next: value });
+    this.draft.states.push({ name, rewind: "positions", value, next: value });
     return value;
   }
   next(name: string, value: number): void {

@@ -2,6 +2,7 @@
 import { invariant } from "../../diagnostics/errors.ts";
 import type { Dim } from "../../ir/dim.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
+import type { Rewind } from "../../ir/rewind.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { WeightPlace } from "../../ir/weightPlace.ts";
 import type { MlxAttrs, MlxValue } from "./emitter.ts";
@@ -9,7 +10,7 @@ import type { MlxFunction } from "./functions.ts";
 
 export type Leaf =
   | { readonly kind: "input"; readonly name: string }
-  | { readonly kind: "state"; readonly name: string }
+  | { readonly kind: "state"; readonly name: string; readonly rewind: Rewind }
   | { readonly kind: "weight"; readonly name: string; readonly place: WeightPlace }
   | { readonly kind: "constant"; readonly data: HostTensor };
 

@@ -2,8 +2,11 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Dim } from "../../ir/dim.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
+import { isMemoryParam } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
+import { initialOf } from "../../ir/initial.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
+import { rewindOf } from "../../ir/rewind.ts";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { MlxEmitter, MlxRules, MlxValue } from "./emitter.ts";
 import { MlxDraft } from "./draft.ts";
@@ -54,8 +57,17 @@ function leafOf(draft: MlxDraft, node: Node, locate: LocateWeight): MlxValue | u
   const [type] = node.outputs;
   if (!type) return undefined;
   const name = String(node.attrs["name"]);
-  if (node.op === "input" || node.op === "state") return draft.addLeaf(type, { kind: node.op, name });
+  if (node.op === "input") return draft.addLeaf(type, { kind: "input", name });
+  if (node.op === "state" && initialOf(node.attrs) !== undefined)
+    throw new WorkbenchError("UNSUPPORTED_OP", `[mlx] ${name}: got a variable, expected a state that starts as zeros`, {
+      hint: "Run this graph on the CPU.",
+    });
+  if (node.op === "state") return draft.addLeaf(type, { kind: "state", name, rewind: rewindOf(node) });
   if (node.op !== "param") return undefined;
+  if (isMemoryParam(node))
+    throw new WorkbenchError("UNSUPPORTED_OP", `[mlx] ${name}: got a parameter in memory, expected one in a file`, {
+      hint: "Run this graph on the CPU.",
+    });
   const tensor = String(node.attrs["tensor"]);
   const place = locate(String(node.attrs["file"]), tensor);
   return draft.addLeaf(type, { kind: "weight", name: tensor, place });
@@ -176,7 +188,8 @@ export function growingSymbol(draft: MlxDraft): string | undefined {
   for (const { value, leaf } of draft.leaves) {
     if (!names(value.type.shape)) continue;
     const others = value.type.shape.filter((_, axis) => axis !== 1);
-    if (leaf.kind !== "state" || written.get(leaf.name) !== symbol || names(others)) return undefined;
+    if (leaf.kind !== "state" || leaf.rewind !== "positions" || written.get(leaf.name) !== symbol || names(others))
+      return undefined;
   }
   return symbol;
 }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { MLX_MODES } from "./engine.ts";
 import type { MlxMode, MlxEngine } from "./engine.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { memorySink } from "../../formats/byteSink.ts";
 import { ggmlTypeByName } from "../../formats/gguf/types.ts";
 import { writeGguf } from "../../formats/gguf/write.ts";
@@ -82,7 +82,7 @@ async function withMlx<T>(
     fastRope,
     cacheType: "f32",
     chunk: LENGTH,
-    prepare: (graph) => compile(graph, { backend: "mlx", verify: true }).graph,
+    prepare: (graph) => compileNow(graph, { backend: "mlx", verify: true }).graph,
   });
   try {
     return await work(model);
@@ -94,7 +94,7 @@ async function withMlx<T>(
 
 async function withCpu<T>(path: string, work: (model: DecoderModel) => Promise<T>): Promise<T> {
   const file = await openGguf(await openFileSource(path));
-  const prepare = { prepare: (graph: Parameters<typeof compile>[0]) => compile(graph, { backend: "cpu" }).graph };
+  const prepare = { prepare: (graph: Parameters<typeof compileNow>[0]) => compileNow(graph, { backend: "cpu" }).graph };
   const model = openDecoder(cpu, file, [path], { threads: 2, cacheType: "f32", chunk: LENGTH, ...prepare });
   try {
     return await work(model);

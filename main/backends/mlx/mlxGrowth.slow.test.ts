@@ -1,7 +1,7 @@
 // 10 000 decode steps, 100 sessions and 60 shapes on MLX leave the memory where it was: arrays, traces, process.
 import { afterAll, describe, expect, test } from "vitest";
 import type { MlxMode, MlxEngine } from "./engine.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import type { MlxCompiled } from "../../runtime/devices/mlx.ts";
 import { mlxDevice } from "../../runtime/devices/mlx.ts";
@@ -16,7 +16,7 @@ const missing = reasonNotFound(found);
 const mlx = found as MlxEngine;
 
 const graph = tinyModel("qwen3", 2, { ...TINY_OPTIONS, capacity: "capacity", largestCapacity: 1024, largestStep: 64 });
-const legal = compile(graph, { backend: "mlx" }).graph;
+const legal = compileNow(graph, { backend: "mlx" }).graph;
 let weights: WeightFile | undefined;
 const open = (mode: MlxMode): MlxCompiled => {
   weights ??= weightFile(legal, (name, type) => tensorBytes(tinyParam(name, type)));

@@ -1,11 +1,13 @@
 // Every op's samples and 300 random graphs through MLX, in all three modes, against the reference evaluator. Tolerances follow
 // from f32 arithmetic; half floats round each result once. Packed operands are random blocks; their exact values come from the
 // CPU engine's dequantisation, which is ggml's bit for bit.
+import { finish } from "../../ir/steps.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { MLX_MODES } from "./engine.ts";
+import { mlxWeightForm } from "./weightForms.ts";
 import type { MlxMode } from "./engine.ts";
 import { MLX_FUNCTIONS } from "./functions.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { PackedType } from "../../ir/dtype.ts";
@@ -33,10 +35,12 @@ const found = findMlxEngine();
 const missing = reasonNotFound(found);
 const cpu = loadAddon();
 
-/** Packed types without an affine form are held as f16. */
-const HALVED: readonly string[] = ["q2_k", "q3_k", "q6_k"];
+/** Weights without an affine form are held as f16: some packed types, and all that are no matrices. */
 const isHalved = (graph: Graph): boolean =>
-  graph.nodes.some((node) => node.op === "param" && HALVED.includes(node.outputs[0]?.dtype ?? ""));
+  graph.nodes.some(
+    ({ op, outputs: [type] }) =>
+      op === "param" && type !== undefined && mlxWeightForm(type.dtype, type.shape.length).kind === "f16",
+  );
 
 /** MLX computes the functions of float64 in float32, too. */
 const IN_F32 = 1e-5;
@@ -44,7 +48,7 @@ const IN_F32 = 1e-5;
 /** Runs a graph on MLX and compares all outputs; twice, because a trace that is replayed must give the same. */
 async function compare(graph: Graph, mode: MlxMode, given: EvaluationInput, weights: WeightFile): Promise<void> {
   if (typeof found === "string") throw new Error(found);
-  const expected = evaluate(graph, given).outputs;
+  const expected = finish(evaluate(graph, given)).outputs;
   const bindings: Bindings = given.bindings ?? {};
   const compiled = mlxDevice(found, { mode, weights, limits: bindings }).compile(graph);
   const session = compiled.open({ symbols: bindings });
@@ -71,7 +75,7 @@ async function compare(graph: Graph, mode: MlxMode, given: EvaluationInput, weig
 /** One sample; the reason when MLX cannot run it. */
 async function runSample(op: AnyOp, sample: Sample<AttrRecord>, mode: MlxMode): Promise<string | undefined> {
   const graph = storedGraph(op, sample);
-  const { graph: legal, blocked } = compile(graph, { backend: "mlx", passes: [], blocked: "keep", verify: true });
+  const { graph: legal, blocked } = compileNow(graph, { backend: "mlx", passes: [], blocked: "keep", verify: true });
   const [reason] = blocked.values();
   if (reason !== undefined) return reason;
   const tensors = sampleTensors(sample).map((tensor, i) => {
@@ -126,7 +130,7 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)(`random graphs, %s ${miss
   test("300 of them equal the reference", async () => {
     for (const seed of seeds) {
       const { graph, inputs } = randomCase(seed);
-      const { graph: legal } = compile(graph, { backend: "mlx" });
+      const { graph: legal } = compileNow(graph, { backend: "mlx" });
       const weights = weightFile(legal, (name, type) => tensorBytes(inputs.param!(name, type)));
       try {
         await compare(legal, mode, inputs, weights).catch((error: unknown) => {
@@ -148,7 +152,7 @@ test.skipIf(missing !== undefined)(
     try {
       for (const seed of [3, 11, 42]) {
         const { graph, inputs } = randomCase(seed);
-        const { graph: legal } = compile(graph, { backend: "mlx" });
+        const { graph: legal } = compileNow(graph, { backend: "mlx" });
         const weights = weightFile(legal, (name, type) => tensorBytes(inputs.param!(name, type)));
         await compare(legal, "compiled", inputs, weights).finally(() => weights.remove());
       }

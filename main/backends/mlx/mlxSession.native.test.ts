@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { MlxMode, MlxEngine } from "./engine.ts";
 import { MLX_MODES } from "./engine.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Shape } from "../../ir/dim.ts";
@@ -29,7 +29,7 @@ import { reasonNotFound } from "../../testing/skipping.ts";
 const found = findMlxEngine();
 const missing = reasonNotFound(found);
 const mlx = found as MlxEngine;
-const legal = compile(tinyModel("qwen3", 2, { ...TINY_OPTIONS, capacity: 64 }), { backend: "mlx" }).graph;
+const legal = compileNow(tinyModel("qwen3", 2, { ...TINY_OPTIONS, capacity: 64 }), { backend: "mlx" }).graph;
 const weights = weightFile(legal, (name, type) => tensorBytes(tinyParam(name, type)));
 afterAll(() => {
   weights.remove();
@@ -122,7 +122,7 @@ describe.skipIf(missing !== undefined)(`sessions on MLX ${missing ?? ""}`, () =>
 
   test.each(["lazy", "compiled"] as const)("%s: a step writes into the caches that it was given", async (mode) => {
     const options = { ...TINY_OPTIONS, capacity: "capacity" as const, largestCapacity: 16_384 };
-    const long = compile(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
+    const long = compileNow(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
     await withPlan(
       async (compiled) => {
         const session = compiled.open({ symbols: { capacity: 16_384 } });
@@ -220,7 +220,7 @@ describe.skipIf(missing !== undefined)(`sessions on MLX ${missing ?? ""}`, () =>
     }
     // Caches and weights likewise.
     const options = { ...TINY_OPTIONS, capacity: "capacity" as const, largestCapacity: 1 << 20 };
-    const long = compile(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
+    const long = compileNow(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
     await withPlan(
       async (compiled) => {
         const session = compiled.open({ symbols: { capacity: 1 << 20 } });

@@ -36,7 +36,7 @@ export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBu
   for (const { value, leaf } of states) {
     body.u32(tables.name(leaf.name));
     writeType(body, tables, value.type);
-    body.u32(positionAxis(draft, value.type, leaf.name));
+    body.u32(leaf.rewind === "positions" ? positionAxis(draft, value.type, leaf.name) : ABSENT);
   }
   const weights = leavesOf(draft, "weight");
   body.u32(weights.length);
@@ -103,7 +103,7 @@ function writeStatic(out: ByteWriter, type: TensorType): void {
   for (const size of staticShape(type, "mlx")) out.u64(size);
 }
 
-/** The axis of a state that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
+/** The axis of a cache that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
 function positionAxis(draft: MlxDraft, type: TensorType, name: string): number {
   const symbolic = type.shape.findIndex((dim) => typeof dim === "string");
   if (symbolic >= 0) return symbolic;

@@ -154,6 +154,23 @@ export const tensorPage = z.object({
 });
 export type TensorPage = View<typeof tensorPage>;
 
+/** The tensors of a file by block, for files of any architecture; a run stands for equal blocks. */
+export const blockRun = z.object({
+  /** "blk.0 to blk.27", or "" for tensors outside of blocks. */
+  name: z.string(),
+  blocks: z.number(),
+  /** Of one block. */
+  bytes: z.number(),
+  roles: z.array(z.object({ role: z.string(), shape: z.array(z.number()), type: z.string(), bytes: z.number() })),
+});
+export type BlockRun = View<typeof blockRun>;
+export const fileBlocks = z.object({
+  runs: z.array(blockRun),
+  /** Rows that are left out, because there are too many to look at. */
+  more: z.number(),
+});
+export type FileBlocks = View<typeof fileBlocks>;
+
 export const recent = z.object({
   path: z.string(),
   name: z.string(),

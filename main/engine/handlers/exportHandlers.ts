@@ -1,6 +1,6 @@
 /** The plan of an export, and the export itself as a stream of progress that ends in its report. */
 import type { ExportPreview, ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
-import { previewInSteps } from "../../backends/coreml/export.ts";
+import { preview } from "../../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
@@ -185,14 +185,14 @@ async function exportPlan(
       sentence: can.ok ? "" : can.sentence,
     };
   const plan = planTarget(model, target, "decode");
-  const preview = await worksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
-    inSlices(previewInSteps(await exportRequest(model, plan, own, flexibility)), own),
+  const planned = await worksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
+    inSlices(preview(await exportRequest(model, plan, own, flexibility)), own),
   );
-  const bytes = preview.weightBytes + preview.modelBytes;
-  const functions = preview.functions.length === 1 ? "one function" : `${preview.functions.join(" and ")} sharing them`;
+  const bytes = planned.weightBytes + planned.modelBytes;
+  const functions = planned.functions.length === 1 ? "one function" : `${planned.functions.join(" and ")} sharing them`;
   return {
     ...base,
-    bytes: preview.exact
+    bytes: planned.exact
       ? figure(bytes, "bytes", "exact", "weights and the program")
       : figure(
           bytes,
@@ -200,8 +200,8 @@ async function exportPlan(
           "predicted",
           "weights and the program, to which what the weights hold may add some bytes",
         ),
-    functions: [...preview.functions],
-    forms: preview.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
-    sentence: `${diskSize(bytes)}, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file: ${diskSize(preview.weightBytes)} of weights, ${functions}, and ${diskSize(preview.modelBytes)} of program.`,
+    functions: [...planned.functions],
+    forms: planned.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
+    sentence: `${diskSize(bytes)}, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file: ${diskSize(planned.weightBytes)} of weights, ${functions}, and ${diskSize(planned.modelBytes)} of program.`,
   };
 }

@@ -15,7 +15,7 @@ import { passRecords, recordNamed, stagedGraph } from "../models/graphs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { planTarget, routeOf } from "../models/routes.ts";
-import { graphViewInSteps, stableIds, valueBytes } from "../views/graphView.ts";
+import { graphView, stableIds, valueBytes } from "../views/graphView.ts";
 import { nodeView } from "../views/nodeView.ts";
 import type { Line } from "../views/textView.ts";
 import { irLines, milLines, passDiff, passView, textPage } from "../views/textView.ts";
@@ -43,7 +43,7 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
     const key = withinContext(model, asked);
     const made = await worksOf(model).get(GRAPH_VIEW, shared(model, key), signal, async (own) => {
       const { graph, bindings } = await staged(model, key, own);
-      return inSlices(graphViewInSteps(key, graph, opTable, bindings), own);
+      return inSlices(graphView(key, graph, opTable, bindings), own);
     });
     return { ...made, key };
   };

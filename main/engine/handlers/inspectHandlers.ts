@@ -14,7 +14,7 @@ import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import type { Recents, Uploads } from "../services.ts";
 import { demoOverview } from "../views/demoView.ts";
-import { metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
+import { fileBlocks, metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
 import { weightErrorsOf } from "../models/weightErrors.ts";
@@ -31,6 +31,7 @@ type InspectCalls =
   | "model.metadata"
   | "model.metadataValue"
   | "model.tensors"
+  | "model.blocks"
   | "header.begin"
   | "header.feed"
   | "model.locate"
@@ -82,6 +83,7 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
     "model.metadataValue": ({ model, key, offset, limit }) =>
       metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
     "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
+    "model.blocks": ({ model }) => fileBlocks(store.get(model).requireFile("blocks")),
     "header.begin": async ({ name, size }, { onLeave }) => {
       const need = await store.headers.begin(name, size);
       onLeave(() => store.headers.drop(need.header));

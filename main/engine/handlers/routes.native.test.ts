@@ -1,5 +1,6 @@
 // Routes as the engine keeps them: whatever was asked before and however often somebody changed their mind, the answer is the
 // one that a fresh computation gives, and nobody else waits for it.
+import { finish } from "../../ir/steps.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
 import { CHIPS, SYSTEMS, UNITS } from "../../backends/coreml/plan/target.ts";
@@ -52,12 +53,10 @@ const open = async (id: string): Promise<string> => {
 async function fresh(model: string, target: TargetSpec, phase: Phase): Promise<unknown> {
   const opened = beside.get(model)!;
   const plan = planTarget(opened, target, phase);
-  const bound = specialize(
-    opTable,
-    await templateOf(opened, new AbortController().signal),
-    bindingsFor(phase, plan.context),
+  const bound = finish(
+    specialize(opTable, await templateOf(opened, new AbortController().signal), bindingsFor(phase, plan.context)),
   );
-  const { graph } = legalise(runPipeline(bound, { passes: pipelineFor("coreml") }).graph, "coreml");
+  const { graph } = finish(legalise(finish(runPipeline(bound, { passes: pipelineFor("coreml") })).graph, "coreml"));
   const options = { table: opTable, entries: coremlEntry, target: plan, functionName: phase, share: false };
   return routeView({ model, route: routeGraph(graph, options), target, phase });
 }

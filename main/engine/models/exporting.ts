@@ -8,7 +8,7 @@ import { exportPackage, flexibleVariants } from "../../backends/coreml/export.ts
 import type { DirectoryWriter } from "../../backends/coreml/package.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
-import { prepareInSteps } from "../../compiler/prepare.ts";
+import { compile } from "../../compiler/compile.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { TEMPLATE } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
@@ -20,11 +20,12 @@ import type { OpenModel } from "./openModel.ts";
 import { coremlEntry } from "./routes.ts";
 import { inSlices } from "./works.ts";
 
-/** `whole`: what the functions belong to, for whoever is told of their compiles. */
-const preparation =
-  (model: OpenModel, whole: string): ExportRequest["prepare"] =>
-  (graph, name) =>
-    prepareInSteps(graph, "coreml", { ...model.watch, what: `function ${name} of ${whole}` });
+/** Passes and legalisation of each function; `packageName` is for logs. */
+const preparation = (model: OpenModel, packageName: string): ExportRequest["prepare"] =>
+  function* (graph, name) {
+    const what = `function ${name} of ${packageName}`;
+    return (yield* compile(graph, { ...model.watch, backend: "coreml", blocked: "keep", what })).graph;
+  };
 
 export async function exportRequest(
   model: OpenModel,

@@ -2,11 +2,11 @@
  * The graphs of an open model on the way to each backend: as it is built, after each pass, and legal; for a phase, which
  * fixes how many tokens a step has. What is made is kept with the model, the large ones as long as they are among the last.
  */
-import type { Legalised } from "../../compiler/legalise.ts";
-import { legaliseInSteps } from "../../compiler/legalise.ts";
+import type { Compiled } from "../../compiler/compile.ts";
+import { compile } from "../../compiler/compile.ts";
+import { legalise } from "../../compiler/legalise.ts";
 import { pipelineFor } from "../../compiler/pipelines.ts";
-import { applyPrecisionInSteps } from "../../compiler/precision.ts";
-import { legalInSteps } from "../../compiler/prepare.ts";
+import { applyPrecision } from "../../compiler/precision.ts";
 import { supportsOf } from "../../compiler/support.ts";
 import type { Phase } from "../../contract/views/common.ts";
 import type { Backend } from "../../contract/views/graph.ts";
@@ -17,13 +17,13 @@ import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { placeOf } from "../../ir/pass.ts";
 import type { PrecisionPolicy } from "../../ir/precision.ts";
-import { specializeInSteps } from "../../ir/specialize.ts";
+import { specialize } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { demoGraph } from "../../models/demo.ts";
 import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
-import { countOps, runPipelineInSteps } from "../../passes/pipeline.ts";
+import { countOps, runPipeline } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
@@ -56,7 +56,7 @@ const typedTemplate = (model: OpenModel, precision: PrecisionPolicy, signal: Abo
   precision === "f32"
     ? templateOf(model, signal)
     : worksOf(model).get(TYPED, precision, signal, async (own) =>
-        inSlices(applyPrecisionInSteps(await templateOf(model, own), precision), own),
+        inSlices(applyPrecision(await templateOf(model, own), precision), own),
       );
 
 const MLX_BUILT: Kind<Graph> = { name: "template for MLX", keep: 1 };
@@ -79,7 +79,7 @@ const pipelineKey = ({ backend, phase, context, precision }: Pipeline): string =
 
 const BOUND: Kind<Graph> = { name: "bound", keep: 1 };
 const PASSED: Kind<Passed> = { name: "passes", keep: 1 };
-const LEGAL_FOR_TARGET: Kind<Legalised> = { name: "legal", keep: 4 };
+const LEGAL_FOR_TARGET: Kind<Compiled> = { name: "legal", keep: 4 };
 
 /** What a backend's first pass is given. */
 async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Graph> {
@@ -91,7 +91,7 @@ async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSigna
       return mlxTemplateOf(model, signal);
     case "coreml":
       return worksOf(model).get(BOUND, pipelineKey(pipeline), signal, async (own) =>
-        inSlices(specializeInSteps(opTable, await templateOf(model, own), bindingsFor(phase, context)), own),
+        inSlices(specialize(opTable, await templateOf(model, own), bindingsFor(phase, context)), own),
       );
   }
 }
@@ -104,10 +104,10 @@ interface Passed {
   readonly records: readonly StepRecord[];
 }
 
-function* passInSteps(source: Graph, backend: Backend): Steps<Passed> {
-  const { graph: before, records } = yield* runPipelineInSteps(source, { passes: pipelineFor(backend) });
+function* passedBy(source: Graph, backend: Backend): Steps<Passed> {
+  const { graph: before, records } = yield* runPipeline(source, { passes: pipelineFor(backend) });
   const start = performance.now();
-  const { graph: after, blocked } = yield* legaliseInSteps(before, backend);
+  const { graph: after, blocked } = yield* legalise(before, backend);
   const supports = supportsOf(backend);
   const taken = before.nodes.filter((node) => !isLeaf(node) && supports(before, node).state === "decomposed");
   const legal: StepRecord = {
@@ -134,7 +134,7 @@ function* passInSteps(source: Graph, backend: Backend): Steps<Passed> {
 /** Every pass of a backend in order, and legalisation: what the pipeline tab shows. */
 export const passRecords = (model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Passed> =>
   worksOf(model).get(PASSED, pipelineKey(pipeline), signal, async (own) =>
-    inSlices(passInSteps(await sourceOf(model, pipeline, own), pipeline.backend), own),
+    inSlices(passedBy(await sourceOf(model, pipeline, own), pipeline.backend), own),
   );
 
 /** A pass by its name, with the one before it. */
@@ -150,18 +150,19 @@ export function recordNamed(
 }
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
-export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
+export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Compiled> =>
   worksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) =>
-    inSlices(boundLegalInSteps(model, await templateOf(model, own), phase, context), own),
+    inSlices(
+      compile(await templateOf(model, own), {
+        ...model.watch,
+        backend: "coreml",
+        bindings: bindingsFor(phase, context),
+        blocked: "keep",
+        what: `${phase} with a context of ${context}`,
+      }),
+      own,
+    ),
   );
-
-function* boundLegalInSteps(model: OpenModel, template: Graph, phase: Phase, context: number): Steps<Legalised> {
-  const bound = yield* specializeInSteps(opTable, template, bindingsFor(phase, context));
-  return yield* legalInSteps(bound, "coreml", {
-    ...model.watch,
-    what: `${phase} with a context of ${context}`,
-  });
-}
 
 export interface StagedGraph {
   readonly graph: Graph;

@@ -2,6 +2,7 @@
  * One run of a demo graph through its parts: the Core ML parts are written as a package, read back and run by the simulator or by
  * Core ML; host parts run on the CPU engine, custom functions through their own kernels. The result is laid beside the reference evaluator's.
  */
+import { finish } from "../../ir/steps.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { PartTiming, HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
@@ -62,7 +63,7 @@ export async function runHybrid(
         kernel: coremlKernel,
       });
       const { outputs, timings, truth } = await runner.run(inputs, signal);
-      return { outputs, timings, relativeRms: difference(outputs, evaluate(graph, { inputs }).outputs), truth };
+      return { outputs, timings, relativeRms: difference(outputs, finish(evaluate(graph, { inputs })).outputs), truth };
     } finally {
       await opened.close();
     }
@@ -112,7 +113,7 @@ function hostExecutor(engine: CpuEngine): HostExecutor {
   const sessions = new Map<Graph, GraphSession>();
   return async (graph, inputs, signal) => {
     if (graph.nodes.some((node) => node.inputs.length > 0 && typeof cpuRules(node.op) === "string"))
-      return evaluate(graph, { inputs }).outputs;
+      return finish(evaluate(graph, { inputs })).outputs;
     const session = sessions.get(graph) ?? device.compile(graph).open();
     sessions.set(graph, session);
     const given = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typed(tensor)]));

@@ -1,5 +1,5 @@
 /** Opens models from wherever they come and keeps them by handle. */
-import type { CompileWatch } from "../../compiler/prepare.ts";
+import type { CompileObserver } from "../../compiler/compile.ts";
 import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -34,7 +34,7 @@ export interface ModelStoreParts {
   readonly offers: Offers;
   readonly recents: Recents;
   readonly uploads: Uploads;
-  readonly watch?: CompileWatch;
+  readonly watch?: CompileObserver;
 }
 
 export function createModelStore(parts: ModelStoreParts): ModelStore {

@@ -2,7 +2,7 @@
  * One open model and everything that is made from it on demand: description, tokenizer, graphs. Handles are ids that are never
  * used twice; a closed model's id is unknown, not somebody else's.
  */
-import type { CompileWatch } from "../../compiler/prepare.ts";
+import type { CompileObserver } from "../../compiler/compile.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ModelDescription } from "../../models/describe.ts";
@@ -33,7 +33,7 @@ export class OpenModel {
   readonly kind: Overview["kind"];
   readonly offer: string | undefined;
   /** Of its compiles. */
-  readonly watch: CompileWatch | undefined;
+  readonly watch: CompileObserver | undefined;
   #init: ModelInit;
   #description: ModelDescription | undefined;
   #tokenizer: Tokenizer | undefined;
@@ -43,7 +43,7 @@ export class OpenModel {
   readonly #former: GgufFile[] = [];
   #disposed = false;
 
-  constructor(id: string, init: ModelInit, watch?: CompileWatch) {
+  constructor(id: string, init: ModelInit, watch?: CompileObserver) {
     this.id = id;
     this.kind = init.kind;
     this.offer = init.offer;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { mlxFormText, mlxHeldBytes, mlxWeightForm } from "../../backends/mlx/weightForms.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { openMlxDecoder } from "../../runtime/devices/mlx.ts";
 import type { MlxEngine } from "../../backends/mlx/engine.ts";
 import { writeRandomModel } from "../../testing/randomModel.ts";
@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)(`weights on MLX ${missing ?? ""}`, () => 
       const decoder = openMlxDecoder(found as MlxEngine, file, [path], {
         mode: "lazy",
         cacheType: "f32",
-        prepare: (graph) => compile(graph, { backend: "mlx" }).graph,
+        prepare: (graph) => compileNow(graph, { backend: "mlx" }).graph,
       });
       const held = await decoder.compiled.weights();
       decoder.dispose();

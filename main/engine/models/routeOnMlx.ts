@@ -4,8 +4,9 @@
  */
 import { mlxFormText, mlxHeldBytes, mlxWeightForm } from "../../backends/mlx/weightForms.ts";
 import type { MlxWeightForm } from "../../backends/mlx/weightForms.ts";
+import { compile } from "../../compiler/compile.ts";
 import type { DispatchEntry, DispatchReport } from "../../compiler/legalise.ts";
-import { dispatchReportInSteps } from "../../compiler/legalise.ts";
+import { dispatchReport } from "../../compiler/legalise.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { routedStage } from "../../contract/views/graph.ts";
@@ -16,11 +17,7 @@ import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
-import { specializeInSteps } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
-import { opTable } from "../../ops/index.ts";
-import { pipelineFor } from "../../compiler/pipelines.ts";
-import { runPipelineInSteps } from "../../passes/pipeline.ts";
 import { figure } from "../measure/forecast.ts";
 import { bindingsFor, mlxTemplateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
@@ -45,10 +42,9 @@ interface Dispatched {
   readonly report: DispatchReport;
 }
 
-function* dispatchInSteps(template: Graph, bindings: Bindings, policy: DispatchPolicy): Steps<Dispatched> {
-  const bound = yield* specializeInSteps(opTable, template, bindings);
-  const { graph } = yield* runPipelineInSteps(bound, { passes: pipelineFor("mlx") });
-  return { graph, report: yield* dispatchReportInSteps(graph, "mlx", policy) };
+function* dispatched(template: Graph, bindings: Bindings, dispatch: DispatchPolicy): Steps<Dispatched> {
+  const { optimised } = yield* compile(template, { backend: "mlx", bindings, dispatch, blocked: "keep" });
+  return { graph: optimised, report: yield* dispatchReport(optimised, "mlx", dispatch) };
 }
 
 export async function mlxMapping(
@@ -59,15 +55,15 @@ export async function mlxMapping(
   const { target, phase, dispatch } = asked;
   const shown = await legalGraph(model, target, phase, signal);
   return worksOf(model).get(MAPPING, `${phase} ${target.context} ${dispatch}`, signal, async (own) => {
-    const dispatched = await inSlices(
-      dispatchInSteps(await mlxTemplateOf(model, own), bindingsFor(phase, target.context), dispatch),
+    const onMlx = await inSlices(
+      dispatched(await mlxTemplateOf(model, own), bindingsFor(phase, target.context), dispatch),
       own,
     );
     const weights = await weightRows(model, own);
     return {
       key: { model: model.id, stage: routedStage(target), phase },
       phase,
-      ...columnsOf(shown, dispatched),
+      ...columnsOf(shown, onMlx),
       weights: [...weights],
       heldBytes:
         weights.length === 0

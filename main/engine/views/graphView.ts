@@ -5,12 +5,12 @@ import { isPacked } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { OpTable } from "../../ir/opTable.ts";
-import { each, finish } from "../../ir/steps.ts";
+import { each } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { bindType, byteLength, formatType } from "../../ir/type.ts";
 import type { Group, GroupTree } from "./groups.ts";
-import { groupTreeInSteps } from "./groups.ts";
+import { groupTree } from "./groups.ts";
 import { StringTable } from "./strings.ts";
 
 /** Bytes of a value under bindings; 0 when a symbol stays free. */
@@ -60,9 +60,6 @@ function flagsOf(graph: Graph, table: OpTable): Uint8Array {
   return flags;
 }
 
-export const graphView = (key: GraphKey, graph: Graph, table: OpTable, bindings: Bindings): GraphView =>
-  finish(graphViewInSteps(key, graph, table, bindings));
-
 /** Nodes between two pauses. */
 const SLICE = 2048;
 
@@ -86,11 +83,11 @@ class TypeTable {
   }
 }
 
-export function* graphViewInSteps(key: GraphKey, graph: Graph, table: OpTable, bindings: Bindings): Steps<GraphView> {
+export function* graphView(key: GraphKey, graph: Graph, table: OpTable, bindings: Bindings): Steps<GraphView> {
   const strings = new StringTable();
   const types = new TypeTable(strings, bindings);
   const nodes = graph.nodes;
-  const tree = yield* groupTreeInSteps(graph);
+  const tree = yield* groupTree(graph);
   const start = new Uint32Array(nodes.length + 1);
   const edgeCount = nodes.reduce((n, node) => n + node.inputs.length, 0);
   const source = new Uint32Array(edgeCount);

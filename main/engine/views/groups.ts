@@ -7,7 +7,7 @@ import type { AttrRecord } from "../../ir/attributes.ts";
 import { attrsText } from "../../ir/attributes.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { Numbering, Sequences } from "../../ir/numbering.ts";
-import { each, finish } from "../../ir/steps.ts";
+import { each } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { graphHash } from "../../ir/hash.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -47,13 +47,10 @@ export function scopeOf(node: Node): readonly string[] {
 
 const trees = new WeakMap<Graph, GroupTree>();
 
-/** Made once per graph. */
-export const groupTree = (graph: Graph): GroupTree => finish(groupTreeInSteps(graph));
-
 /** Nodes between two pauses. */
 const SLICE = 512;
 
-export function* groupTreeInSteps(graph: Graph): Steps<GroupTree> {
+export function* groupTree(graph: Graph): Steps<GroupTree> {
   const made = trees.get(graph);
   if (made !== undefined) return made;
   const groups: Group[] = [

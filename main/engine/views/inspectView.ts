@@ -1,14 +1,16 @@
 /** Pages of a file's keys and tensors: filtered and sorted here, so that the window never holds them all. */
 import type {
+  BlockRun,
+  FileBlocks,
   MetadataPage,
   MetadataValue as MetadataValueView,
   TensorPage,
   TensorRow,
 } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { blockRuns } from "../../formats/gguf/blocks.ts";
 import type { GgufFile, GgufTensor } from "../../formats/gguf/file.ts";
 import { arrayLength, describeKind, elementText, previewValue } from "../../formats/gguf/metadata.ts";
-import { bitsPerElement } from "../../formats/gguf/types.ts";
 
 interface Page {
   readonly offset: number;
@@ -74,12 +76,28 @@ export function tensorRow(tensor: GgufTensor): TensorRow {
     type: tensor.type.name.toUpperCase(),
     parameters: tensor.elements,
     bytes: tensor.byteLength,
-    bitsPerWeight: bitsPerElement(tensor.type),
+    bitsPerWeight: (tensor.byteLength * 8) / tensor.elements,
     layer: match ? Number(match[1]) : null,
     role: (match?.[2] ?? tensor.name).replace(/\.(weight|bias)$/, ""),
     part: tensor.part,
     offset: tensor.offset,
   };
+}
+
+/** Rows of the picture of a file: what a window can still show at once. */
+const MOST_ROWS = 2000;
+
+export function fileBlocks(file: GgufFile): FileBlocks {
+  let room = MOST_ROWS;
+  let more = 0;
+  const runs: BlockRun[] = [];
+  for (const { roles, ...run } of blockRuns(file.tensors)) {
+    const shown = roles.slice(0, room);
+    room -= shown.length;
+    more += roles.length - shown.length;
+    if (shown.length > 0) runs.push({ ...run, roles: shown.map((role) => ({ ...role, shape: [...role.shape] })) });
+  }
+  return { runs, more };
 }
 
 type Sort = "file" | "name" | "type" | "parameters" | "bytes" | "layer";

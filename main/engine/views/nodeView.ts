@@ -113,7 +113,7 @@ function leafSummary(op: string): string {
     case "input":
       return "A value given at each step.";
     case "param":
-      return "A weight, read in place from the file.";
+      return "A weight, read in place from its file or held in memory.";
     case "constant":
       return "Numbers that are part of the graph.";
     case "state":
@@ -244,7 +244,7 @@ function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): N
   return params.map((param) => {
     const [type] = param.outputs;
     invariant(type, "a param has a type");
-    const name = String(param.attrs["tensor"]);
+    const name = String(param.attrs["tensor"] ?? param.attrs["name"]);
     const profile = target ? route?.target.profile : undefined;
     let lowered: string | null = null;
     if (profile !== undefined && Number(elementCount(type)) > 64) {

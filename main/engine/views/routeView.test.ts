@@ -1,4 +1,5 @@
 // The words and sums of a route: what moves for a step is told apart into values between segments and caches of the call.
+import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { specialize } from "../../ir/specialize.ts";
@@ -7,7 +8,7 @@ import { routeFor } from "../../testing/routes.ts";
 import { tinyModel } from "../../testing/tinyModels.ts";
 import { bytesPerStep, sentenceOf } from "./routeView.ts";
 
-const oneToken = specialize(opTable, tinyModel("llama", 2), { T: 1, R: 1 });
+const oneToken = finish(specialize(opTable, tinyModel("llama", 2), { T: 1, R: 1 }));
 /** Keys and values of two layers, two heads of eight halves, for some positions. */
 const caches = (positions: number): number => 2 * 2 * 2 * 8 * positions * 2;
 

@@ -1,4 +1,5 @@
 /** A predicted route as the window draws it: columns over nodes, the ribbon's stretches, segments, hops, shares by device. */
+import { finish } from "../../ir/steps.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { RouteDevice, Verdict } from "../../backends/coreml/hybrid/segments.ts";
 import { ROUTE_DEVICES } from "../../backends/coreml/hybrid/segments.ts";
@@ -91,7 +92,7 @@ export const sameDeviceOrder = ROUTE_DEVICES.every((name, code) => deviceCode(na
 
 /** One stretch per segment, device and top-level group, in the order of the nodes. */
 function ribbon(route: Route, segmentOf: Int32Array): RouteView["runs"] {
-  const tree = groupTree(route.graph);
+  const tree = finish(groupTree(route.graph));
   const block = (node: number): number => {
     let at = tree.of[node] ?? 0;
     for (let group = tree.groups[at]; group && group.kind === "part" && group.parent > 0; group = tree.groups[at])

@@ -1,3 +1,4 @@
+import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph, Node, NodeId } from "../../ir/graph.ts";
@@ -34,14 +35,16 @@ const graphOf = (nodes: readonly Node[]): Graph => ({
 
 describe("groups", () => {
   it("give equal blocks one structure and an odd one another", () => {
-    const tree = groupTree(
-      graphOf([
-        node(0, "embedding", []),
-        node(1, "blk.0", [0, 0]),
-        node(2, "blk.1", [1, 1]),
-        node(3, "blk.2", [2, 2], "q8_0"),
-        node(4, "head", [3]),
-      ]),
+    const tree = finish(
+      groupTree(
+        graphOf([
+          node(0, "embedding", []),
+          node(1, "blk.0", [0, 0]),
+          node(2, "blk.1", [1, 1]),
+          node(3, "blk.2", [2, 2], "q8_0"),
+          node(4, "head", [3]),
+        ]),
+      ),
     );
     const blocks = tree.groups.filter((group) => group.kind === "block");
     expect(blocks.map((block) => block.name)).toEqual(["blk.0", "blk.1", "blk.2"]);
@@ -52,15 +55,17 @@ describe("groups", () => {
   });
 
   it("see wiring: a swapped operand is another structure", () => {
-    const tree = groupTree(
-      graphOf([
-        node(0, "", []),
-        node(1, "", []),
-        node(2, "blk.0", [0, 1]),
-        node(3, "blk.0", [2, 0]),
-        node(4, "blk.1", [0, 1]),
-        node(5, "blk.1", [4, 1]),
-      ]),
+    const tree = finish(
+      groupTree(
+        graphOf([
+          node(0, "", []),
+          node(1, "", []),
+          node(2, "blk.0", [0, 1]),
+          node(3, "blk.0", [2, 0]),
+          node(4, "blk.1", [0, 1]),
+          node(5, "blk.1", [4, 1]),
+        ]),
+      ),
     );
     const [first, second] = tree.groups.filter((group) => group.kind === "block");
     expect(first?.structure).not.toBe(second?.structure);
@@ -81,11 +86,8 @@ describe("groups", () => {
 describe("the graph's view", () => {
   it("holds every node and edge of the demo graph", () => {
     const graph = demoGraph();
-    const view = graphView(
-      { model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" },
-      graph,
-      opTable,
-      {},
+    const view = finish(
+      graphView({ model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" }, graph, opTable, {}),
     );
     expect(view.nodeCount).toBe(graph.nodes.length);
     graph.nodes.forEach((each, i) => {
@@ -115,7 +117,7 @@ describe("nodes with sub-graphs", () => {
   const at = graph.nodes.findIndex(({ op }) => op === "if");
 
   it("are one node of the flat graph, described with what they hold", () => {
-    const view = graphView(key, graph, opTable, {});
+    const view = finish(graphView(key, graph, opTable, {}));
     expect(view.nodeCount).toBe(3);
     const input = { key, graph, id: at, bindings: {}, file: undefined, route: undefined, target: null };
     const { subgraphs } = nodeView({ ...input, routed: undefined, became: [] });
@@ -129,7 +131,7 @@ describe("nodes with sub-graphs", () => {
   it("have their text below them, and a pass that changes only that shows so", () => {
     const lines = irLines(graph);
     expect(lines.find(({ text }) => text.includes("tanh"))!.node).toBe(at);
-    const [record] = runPipeline(graph, { passes: [deadCode] }).records;
+    const [record] = finish(runPipeline(graph, { passes: [deadCode] })).records;
     const { before, after } = passDiff(record!, { mark: record!.name, previous: undefined }, true);
     expect(before).toContain("exp(");
     expect(after).not.toContain("exp(");

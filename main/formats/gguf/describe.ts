@@ -3,7 +3,7 @@
  * Made from the header alone.
  */
 import type { GgufFile, GgufTensor } from "./file.ts";
-import { bitsPerElement, fileTypeName } from "./types.ts";
+import { fileTypeName } from "./types.ts";
 import type { GgmlType } from "./types.ts";
 
 export interface TypeShare {
@@ -59,22 +59,23 @@ export function describeFile(file: GgufFile): FileDescription {
 }
 
 export function typeShares(tensors: readonly GgufTensor[]): TypeShare[] {
-  const byType = new Map<GgmlType, GgufTensor[]>();
+  const byType = new Map<number, { readonly type: GgmlType; readonly members: GgufTensor[] }>();
   for (const tensor of tensors) {
-    const members = byType.get(tensor.type);
-    if (members === undefined) byType.set(tensor.type, [tensor]);
-    else members.push(tensor);
+    const known = byType.get(tensor.type.id);
+    if (known === undefined) byType.set(tensor.type.id, { type: tensor.type, members: [tensor] });
+    else known.members.push(tensor);
   }
   const total = tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
-  return [...byType]
-    .map(([type, members]) => {
+  return [...byType.values()]
+    .map(({ type, members }) => {
       const bytes = members.reduce((sum, tensor) => sum + tensor.byteLength, 0);
+      const parameters = members.reduce((sum, tensor) => sum + tensor.elements, 0);
       return {
         type: type.name,
         tensors: members.length,
-        parameters: members.reduce((sum, tensor) => sum + tensor.elements, 0),
+        parameters,
         bytes,
-        bitsPerWeight: bitsPerElement(type),
+        bitsPerWeight: (bytes * 8) / parameters,
         share: total === 0 ? 0 : bytes / total,
         runs: type.element !== undefined,
       };

@@ -6,7 +6,7 @@ import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../byteSource.ts";
 import { HEADER_LIMITS, HeaderCursor, NeedMore } from "./cursor.ts";
 import type { HeaderLimits } from "./cursor.ts";
-import { ggmlTypeById, packedBytes, removedGgmlType } from "./types.ts";
+import { ggmlTypeById, packedBytes, unknownGgmlType } from "./types.ts";
 import type { GgmlType } from "./types.ts";
 import { StringTable } from "./values.ts";
 import type { MetadataEntry } from "./values.ts";
@@ -112,11 +112,12 @@ function headerSteps(cursor: HeaderCursor, withoutData: boolean): Steps {
       }
       const end = cursor.position;
       const dataStart = alignUp(end, alignment);
-      if (!withoutData) checkLayout(cursor, infos, dataStart);
+      const tensors = withBytesFromOffsets(infos, cursor.fileBytes - dataStart);
+      if (!withoutData) checkLayout(cursor, tensors, dataStart);
       const bytes = cursor.slice(0, end);
       // The window may have moved since an entry was read: give all of them the final one.
       const entries = [...keys.values()].map((span) => finishEntry(cursor, span));
-      return { version: front.version, entries, tensors: infos, alignment, dataStart, bytes };
+      return { version: front.version, entries, tensors, alignment, dataStart, bytes };
     },
   };
 }
@@ -237,8 +238,7 @@ function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number):
     dims.push(dim);
   }
   const typeId = cursor.u32(`type of ${who}`);
-  const type = ggmlTypeById(typeId);
-  if (type === undefined) throw unknownType(cursor, who, typeId);
+  const type = ggmlTypeById(typeId) ?? unknownGgmlType(typeId);
   const columns = dims[0] ?? 1;
   if (columns % type.blockSize !== 0)
     throw cursor.malformed(
@@ -250,17 +250,15 @@ function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number):
   return { name, type, dims, elements, byteLength: packedBytes(type, elements), dataOffset };
 }
 
-function unknownType(cursor: HeaderCursor, who: string, id: number): WorkbenchError {
-  const old = removedGgmlType(id);
-  return new WorkbenchError(
-    "UNSUPPORTED_TENSOR_TYPE",
-    `[${cursor.name}] ${who} has tensor type ${id}${old === undefined ? "" : ` (${old}, which ggml removed)`}, which is not known here`,
-    {
-      hint:
-        old === undefined
-          ? "The file is newer than this program, or damaged."
-          : "Quantise the model again with a current tool.",
-    },
+/** Tensors of a type that is not known here reach to the next tensor, or to the end of the data. */
+function withBytesFromOffsets(tensors: readonly TensorInfo[], dataBytes: number): readonly TensorInfo[] {
+  if (tensors.every(({ type }) => type.blockBytes > 0)) return tensors;
+  const offsets = [...new Set(tensors.map(({ dataOffset }) => dataOffset)), dataBytes].sort((a, b) => a - b);
+  const next = new Map(offsets.map((offset, i) => [offset, offsets[i + 1] ?? offset]));
+  return tensors.map((tensor) =>
+    tensor.type.blockBytes > 0
+      ? tensor
+      : { ...tensor, byteLength: (next.get(tensor.dataOffset) ?? tensor.dataOffset) - tensor.dataOffset },
   );
 }
 

@@ -11,6 +11,7 @@ export interface GgmlType {
   readonly name: string;
   /** Elements of a block, along the first (fastest) dimension. */
   readonly blockSize: number;
+  /** 0 for a type that is not known here: the bytes of its tensors follow from their offsets. */
   readonly blockBytes: number;
   /** The element type the graph knows it by; undefined when a file with it can be inspected but not run. */
   readonly element: ElementType | undefined;
@@ -64,7 +65,7 @@ export const GGML_TYPES: readonly GgmlType[] = [
 const BY_ID: ReadonlyMap<number, GgmlType> = new Map(GGML_TYPES.map((t) => [t.id, t]));
 const BY_NAME: ReadonlyMap<string, GgmlType> = new Map(GGML_TYPES.map((t) => [t.name, t]));
 
-/** Types that ggml once had and took back, with what files of today use instead. */
+/** Types that ggml once had and took back. */
 const REMOVED: ReadonlyMap<number, string> = new Map([
   [4, "q4_2"],
   [5, "q4_3"],
@@ -78,12 +79,12 @@ const REMOVED: ReadonlyMap<number, string> = new Map([
 
 export const ggmlTypeById = (id: number): GgmlType | undefined => BY_ID.get(id);
 export const ggmlTypeByName = (name: string): GgmlType | undefined => BY_NAME.get(name.toLowerCase());
-export const removedGgmlType = (id: number): string | undefined => REMOVED.get(id);
+
+/** A type that this program cannot read: its number, or the name that ggml once gave it. */
+export const unknownGgmlType = (id: number): GgmlType => type(id, REMOVED.get(id) ?? `type ${id}`, 1, 0);
 
 /** Bytes of `elements` values laid out in whole blocks. */
 export const packedBytes = (type: GgmlType, elements: number): number => (elements / type.blockSize) * type.blockBytes;
-
-export const bitsPerElement = (type: GgmlType): number => (type.blockBytes * 8) / type.blockSize;
 
 /** `general.file_type` (llama.cpp's ftype): the name people give a whole file. */
 const FILE_TYPES: ReadonlyMap<number, string> = new Map([

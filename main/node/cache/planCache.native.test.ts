@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PlanHandle } from "../../backends/cpu/engine.ts";
 import type { TokenSession } from "../../ir/session.ts";
-import { compile } from "../../compiler/compile.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { createClient } from "../../contract/client.ts";
 import { contract } from "../../contract/contract.ts";
@@ -32,7 +32,7 @@ const native = loadAddon();
 const folder = mkdtempSync(join(tmpdir(), "rlx-plans-"));
 const path = join(folder, "tiny.gguf");
 const place = join(folder, "cache");
-const prepare = vi.fn((graph: Graph): Graph => compile(graph, { backend: "cpu" }).graph);
+const prepare = vi.fn((graph: Graph): Graph => compileNow(graph, { backend: "cpu" }).graph);
 const options = { threads: 2, cacheType: "f16", prepare } as const;
 const cache: PlanCache = { store: diskStore(place), build: "a build", dispatch: "prefer-native" };
 

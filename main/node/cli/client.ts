@@ -140,11 +140,11 @@ export async function openForTarget(
   command: Command,
   choice: ModelChoice,
   options: TargetOptions,
-): Promise<{ readonly model: string; readonly target: TargetSpec }> {
-  const { model, context } = await openModel(command, choice);
+): Promise<{ readonly model: string; readonly target: TargetSpec; readonly canGraph: Overview["canGraph"] }> {
+  const { model, context, canGraph } = await openModel(command, choice);
   const target = await targetOf(command, options);
   noteContext(command, context.trained, options);
-  return { model, target };
+  return { model, target, canGraph };
 }
 
 /** Nobody should take the numbers of a smaller context for those of the one that was asked for. */

@@ -374,6 +374,11 @@ describe("answers", () => {
       routing: null,
       whyNoRouting: expect.stringContaining("mixture of experts") as string,
     });
+    // Its blocks are shown in place of a graph.
+    expect(out).toMatch(/^blk\.0 to blk\.1 \(2 equal blocks\) .*\n {2}attn_norm\.weight +F32 +64 /m);
+    const graph = await command("graph DIR/experts.gguf");
+    expect(graph).toMatchObject({ code: 0, err: expect.stringContaining("mixture of experts") as string });
+    expect(graph.out).toMatch(/^ {2}ffn_down\.weight +F32 +64 × 128 /m);
     expect((await command("tokenize DIR/experts.gguf --text the")).out).toMatch(/256 +"th"/);
     // Also where there would be something else to say: more tokens than it has positions for.
     expect(await command("bench DIR/experts.gguf --pp 5000")).toMatchObject({

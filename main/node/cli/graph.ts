@@ -4,6 +4,7 @@ import type { Backend, Precision, Stage, TextPage } from "../../contract/views/g
 import { BACKENDS, isRouted, ROUTED, stageOn } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget } from "./client.ts";
 import { figureText } from "./output.ts";
@@ -56,7 +57,14 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
       `[rlx] --mil: got --backend ${at.backend} --stage ${at.step}, expected neither`,
       { hint: "MIL is made of the graph that is legal for Core ML." },
     );
-  const { model, target } = await openForTarget(command, choice, options);
+  const { model, target, canGraph } = await openForTarget(command, choice, options);
+  if (!canGraph.ok && options.mil !== true && hasOnlyBlocks(canGraph)) {
+    const blocks = await blocksOf(command, model);
+    output.note(canGraph.sentence);
+    output.value(blocks);
+    printBlocks(command, blocks);
+    return undefined;
+  }
   const key = { model, stage: stageOf(options, target), phase: phaseOf(options) };
   if (options.mil === true) {
     const pages = [];
@@ -68,6 +76,10 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
   else for await (const { text } of textPages(command, { key, target, language: "rlx-ir" })) output.line(text);
   return undefined;
 }
+
+/** Files that are whole but cannot be built here; a broken one is an error. */
+const hasOnlyBlocks = ({ code }: { readonly code: string }): boolean =>
+  code === "UNSUPPORTED_ARCHITECTURE" || code === "UNSUPPORTED_TENSOR_TYPE";
 
 /** A program, page by page. */
 async function* textPages(

@@ -1,6 +1,7 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
 import type { SumRow } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
+import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { noteContext, oneOf, openModel, targetOf } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
@@ -36,8 +37,13 @@ export async function inspect(command: Command, given: ModelChoice, options: Ins
   printOverview(command, overview);
   // Last, because it takes a while for a large graph.
   const routing = await routingOf(command, overview);
-  command.output.value({ ...overview, ...routing });
-  if (overview.canGraph.ok) printRouting(command, routing);
+  const blocks = overview.canGraph.ok ? null : await blocksOf(command, overview.model);
+  command.output.value({ ...overview, ...routing, ...(blocks === null ? {} : { blocks }) });
+  if (blocks === null) printRouting(command, routing);
+  else {
+    command.output.line();
+    printBlocks(command, blocks);
+  }
   for (const [reason, whats] of refusals(overview)) command.output.line(`\nNo ${whats.join(", ")}: ${reason}`);
   return undefined;
 }

@@ -1,5 +1,6 @@
 // Gradients of `if` and `while` against JAX: `lax.cond` both ways, `lax.while_loop` forwards, and against the flow what JAX itself
 // needs for that, a loop whose turns are counted.
+import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { tangentGraph } from "../../autodiff/jvp.ts";
 import { cotangentName, gradientGraph, gradientName } from "../../autodiff/vjp.ts";
@@ -100,10 +101,10 @@ const missing = oracleMissing();
 describe.skipIf(missing)(`gradients of control flow against JAX ${missing ?? ""}`, () => {
   it.each(BOTH_WAYS.map((one) => [`${one.op}: ${one.title}`, one] as const))("against the flow, %s", async (_, one) => {
     const { graph, run, names, expression, given } = prepare(one);
-    const primal = evaluate(graph, run).outputs;
+    const primal = finish(evaluate(graph, run)).outputs;
     const cotangents = names.of.map((name, i) => wave(primal[name]!, i));
     const named = Object.fromEntries(names.of.map((name, i) => [cotangentName(name), cotangents[i]!]));
-    const { outputs } = evaluate(gradientGraph(graph, names), { ...run, inputs: { ...run.inputs, ...named } });
+    const { outputs } = finish(evaluate(gradientGraph(graph, names), { ...run, inputs: { ...run.inputs, ...named } }));
     const operands = Object.fromEntries(Object.entries(given).map(([name, x]) => [name, wide(x)]));
     const { gradients } = await jaxVjp(expression, operands, cotangents.map(wide));
     for (const name of names.wrt) expectEqual(outputs[gradientName(name)], gradients[name]);
@@ -113,7 +114,7 @@ describe.skipIf(missing)(`gradients of control flow against JAX ${missing ?? ""}
     const { graph, run, names, expression, given } = prepare(one);
     const directions = Object.fromEntries(Object.entries(given).map(([name, x], i) => [name, wave(x, i)]));
     const named = Object.fromEntries(Object.entries(directions).map(([name, x]) => [`tangent.${name}`, x]));
-    const { outputs } = evaluate(tangentGraph(graph, names), { ...run, inputs: { ...run.inputs, ...named } });
+    const { outputs } = finish(evaluate(tangentGraph(graph, names), { ...run, inputs: { ...run.inputs, ...named } }));
     const sent = (all: Readonly<Record<string, HostTensor>>) =>
       Object.fromEntries(Object.entries(all).map(([name, x]) => [name, wide(x)]));
     const { tangent } = await jaxJvp(expression, sent(given), sent(directions));

@@ -25,10 +25,10 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     const along = normalizeAxis(axis, table.shape.length, "gather");
     if (!isInteger(indices.dtype))
       throw new WorkbenchError("IR_TYPE", `[gather] indices: got ${formatType(indices)}, expected i32`);
-    if (isPacked(table.dtype) && (along !== 0 || table.shape.length !== 2))
+    if (isPacked(table.dtype) && (along !== 0 || table.shape.length < 2))
       throw new WorkbenchError(
         "IR_TYPE",
-        `[gather] a packed table gives whole rows only: got axis ${along} of ${formatType(table)}, expected axis 0 of a matrix`,
+        `[gather] a packed table gives whole rows or matrices: got axis ${along} of ${formatType(table)}, expected axis 0`,
         { hint: "Insert dequantize first." },
       );
     const shape = [...table.shape.slice(0, along), ...indices.shape, ...table.shape.slice(along + 1)];
@@ -104,6 +104,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       bindings: { T: 3 },
     },
     { title: "last axis, one index", inputs: [normal(7, [3, 5]), integers(8, [], 0, 4)], attrs: { axis: -1 } },
+    { title: "packed experts", inputs: [weight(13, [4, 3, 32], "q8_0"), integers(14, [2], 0, 3)], attrs: { axis: 0 } },
     { title: "packed rows", inputs: [weight(9, [6, 32], "q8_0"), integers(10, [3], 0, 5)], attrs: { axis: 0 } },
     {
       title: "half table",

@@ -1,4 +1,5 @@
 // Gradients of convolutions, their transposes, pools and general products against JAX: every sample, ties too.
+import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { cotangentName, gradientGraph, gradientName } from "../../autodiff/vjp.ts";
 import { isFloat } from "../../ir/dtype.ts";
@@ -43,7 +44,7 @@ describe.skipIf(missing)(`gradients of windows against JAX ${missing ?? ""}`, ()
     const graph = sampleGraph(opOf(name)!, sample);
     const tensors = sampleTensors(sample);
     const run = sampleRun(sample, tensors);
-    const y = evaluate(graph, run).outputs[outputName(0)]!;
+    const y = finish(evaluate(graph, run)).outputs[outputName(0)]!;
     const cotangent = hostTensor(
       y.dtype,
       y.shape,
@@ -52,7 +53,7 @@ describe.skipIf(missing)(`gradients of windows against JAX ${missing ?? ""}`, ()
     const wrt = tensors.map((_t, i) => inputName(i));
     const gradient = gradientGraph(graph, { of: [outputName(0)], wrt });
     const given = { ...run, inputs: { ...run.inputs, [cotangentName(outputName(0))]: cotangent } };
-    const got = evaluate(gradient, given).outputs;
+    const got = finish(evaluate(gradient, given)).outputs;
     const preamble = `a = ${JSON.stringify(sample.attrs)}\ns = ${JSON.stringify(y.shape)}\n`;
     const wide = (x: typeof y) => tensor("f64", x.shape, x.data);
     const { gradients } = await jaxVjp(

@@ -10,6 +10,8 @@ import { otherTypes, typeShares } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
+import type { Rewind } from "../../ir/rewind.ts";
+import { graphRewind } from "../../ir/rewind.ts";
 import type { TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, MappedFiles, WeightFiles } from "../../ir/weightPlace.ts";
 import { WEIGHTS } from "../../ops/families/cpu.ts";
@@ -18,6 +20,8 @@ import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
+import type { MemoryFacts } from "../memoryLeaves.ts";
+import { holdsMemory, memoryOf, withMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DecoderCompile, DeviceProvider } from "./provider.ts";
 import { compiledDecoder, NO_TRAINING, prepareDecoder } from "./provider.ts";
@@ -70,6 +74,8 @@ export interface CpuArtifact {
   readonly inputs: readonly GraphInput[];
   readonly weightBytes: number;
   readonly arenaBytes: number;
+  readonly rewind: Rewind;
+  readonly memory: MemoryFacts;
 }
 
 export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "threads">): CpuArtifact {
@@ -83,6 +89,8 @@ export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "t
     inputs: inputsOf(graph),
     weightBytes: plan.weightBytes,
     arenaBytes: plan.memory.arenaBytes,
+    rewind: graphRewind(graph),
+    memory: memoryOf(graph),
   };
 }
 
@@ -100,9 +108,11 @@ export function loadArtifact(
       steps: artifact.steps,
       weightBytes: artifact.weightBytes,
       arenaBytes: artifact.arenaBytes,
+      rewind: artifact.rewind,
       open: (open: OpenOptions = {}) => {
         const threads = open.threads ?? options.threads;
-        return sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));
+        const session = sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));
+        return holdsMemory(artifact.memory) ? withMemory(session, artifact.memory) : session;
       },
       dispose: () => {
         handle.dispose();

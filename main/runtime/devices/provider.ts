@@ -9,8 +9,8 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
-import { compile } from "../../compiler/compile.ts";
-import type { CompileWatch } from "../../compiler/prepare.ts";
+import { compileNow } from "../../compiler/compile.ts";
+import type { CompileObserver } from "../../compiler/compile.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Backend } from "../../ops/defineOp.ts";
 import type { DecoderModel } from "../decoderModel.ts";
@@ -157,14 +157,11 @@ export const compiledDecoder = (model: DecoderModel, cacheType: CacheType): Devi
 /** How a device's decoders are compiled. */
 export interface DecoderCompile {
   readonly dispatch: DispatchPolicy;
-  readonly watch?: CompileWatch;
+  readonly watch?: CompileObserver;
 }
 
 /** Passes and legalisation of a decoder's graph for a backend. */
 export const prepareDecoder =
   (backend: Backend, { dispatch, watch }: DecoderCompile) =>
-  (graph: Graph): Graph => {
-    const compiled = compile(graph, { backend, dispatch, verify: watch?.verify ?? false });
-    watch?.tell({ backend, what: "decoder", records: compiled.records, legal: compiled });
-    return compiled.graph;
-  };
+  (graph: Graph): Graph =>
+    compileNow(graph, { ...watch, backend, dispatch, what: "decoder" }).graph;

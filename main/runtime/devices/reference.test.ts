@@ -1,4 +1,5 @@
 // The reference device: a decoder on it in steps, its states, what it refuses, and that it never hides how slow it is.
+import { finish } from "../../ir/steps.ts";
 import { beforeAll, describe, expect, it } from "vitest";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -15,7 +16,7 @@ import { generate, GREEDY } from "../generate.ts";
 import { parameterCount, REFERENCE_LIMIT, referenceDevice, referenceEstimate } from "./reference.ts";
 
 const architecture = tinyArchitecture("qwen3");
-const facts = { capacity: 16, vocabulary: architecture.vocabulary, chunk: 8 };
+const facts = { capacity: 16, vocabulary: architecture.vocabulary, chunk: 8, rewind: "positions" } as const;
 let graph: Graph;
 let compiled: CompiledGraph;
 beforeAll(() => {
@@ -31,7 +32,7 @@ function lastLogits(tokens: readonly number[]): Float64Array {
     [INPUTS.past]: hostScalar("i32", 0),
     [INPUTS.rows]: hostTensor("i32", [1], [tokens.length - 1]),
   };
-  return evaluate(graph, { inputs, param: tinyParam }).outputs[LOGITS]!.data;
+  return finish(evaluate(graph, { inputs, param: tinyParam })).outputs[LOGITS]!.data;
 }
 const best = (row: Float64Array): number => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
 const logprob = (row: Float64Array, id: number): number =>
@@ -123,7 +124,7 @@ describe("states", () => {
 });
 
 describe("requests", () => {
-  function typed(dtype: "f16" | "i32" | "bool" | "f64" | "u8"): GraphSession {
+  function typed(dtype: "bf16" | "i32" | "bool" | "f64" | "u8"): GraphSession {
     const builder = new GraphBuilder(opTable, "typed");
     const g = typedBuilder(builder);
     builder.output("y", g.cast([builder.input("x", tensor(dtype, ["T"]))], { to: "f32" }));
@@ -138,7 +139,7 @@ describe("requests", () => {
     expect(await read(typed("bool"), Uint8Array.of(0, 1, 1))).toEqual([0, 1, 1]);
     expect(await read(typed("u8"), Uint8Array.of(200))).toEqual([200]);
     expect(await read(typed("f64"), Float64Array.of(0.5))).toEqual([0.5]);
-    await expect(read(typed("f16"), new Uint16Array(2))).rejects.toMatchObject({ code: "UNSUPPORTED_OP" });
+    await expect(read(typed("bf16"), new Uint16Array(2))).rejects.toMatchObject({ code: "UNSUPPORTED_OP" });
   });
   it("without an input, and cancelled ones, end with their code", async () => {
     const session = typed("i32");

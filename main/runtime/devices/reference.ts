@@ -12,15 +12,18 @@ import { isPacked } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import { graphRewind } from "../../ir/rewind.ts";
 import type { GraphRun, GraphSession, RunResult } from "../../ir/session.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { finish } from "../../ir/steps.ts";
-import { evaluateInSteps } from "../../ops/evaluate.ts";
+import { f16ToF32 } from "../../quant/half.ts";
+import { evaluate } from "../../ops/evaluate.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, OpenOptions } from "../device.ts";
 import { inputsOf, symbolsOf } from "../device.ts";
+import { MemoryParams, memoryParamsOf } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DeviceProvider } from "./provider.ts";
 import { compiledDecoder, NO_TRAINING } from "./provider.ts";
@@ -84,6 +87,7 @@ function compile(graph: Graph, options: ReferenceOptions): CompiledGraph {
     ),
     weightBytes: parameters * 8,
     arenaBytes: 0,
+    rewind: graphRewind(graph),
     open: (open = {}) => new ReferenceSession(graph, options, open, {}),
     dispose: () => undefined,
   };
@@ -93,12 +97,20 @@ type States = Readonly<Record<string, HostTensor>>;
 
 class ReferenceSession implements GraphSession {
   readonly threads = 1;
+  readonly params: MemoryParams;
   readonly #graph: Graph;
   readonly #options: ReferenceOptions;
   readonly #open: OpenOptions;
   #states: States;
 
-  constructor(graph: Graph, options: ReferenceOptions, open: OpenOptions, states: States) {
+  constructor(
+    graph: Graph,
+    options: ReferenceOptions,
+    open: OpenOptions,
+    states: States,
+    params = new MemoryParams(memoryParamsOf(graph)),
+  ) {
+    this.params = params;
     this.#graph = graph;
     this.#options = options;
     this.#open = open;
@@ -127,9 +139,10 @@ class ReferenceSession implements GraphSession {
       );
     }
     const { param, pace } = this.#options;
-    const steps = evaluateInSteps(this.#graph, {
+    const steps = evaluate(this.#graph, {
       inputs,
       states: this.#states,
+      params: this.#paramTensors(),
       bindings,
       ...(param === undefined ? {} : { param }),
       ...(signal === undefined ? {} : { signal }),
@@ -148,8 +161,19 @@ class ReferenceSession implements GraphSession {
     };
   }
 
+  #paramTensors(): Readonly<Record<string, HostTensor>> {
+    const held = this.params.inputs();
+    return Object.fromEntries(
+      memoryParamsOf(this.#graph).flatMap(({ name, dtype, shape }) => {
+        const values = held[name];
+        return values === undefined ? [] : [[name, hostTensor(dtype, shape, numbersOf(dtype, values))] as const];
+      }),
+    );
+  }
+
   async fork(): Promise<GraphSession> {
-    return Promise.resolve(new ReferenceSession(this.#graph, this.#options, this.#open, this.#states));
+    const params = this.params.fork();
+    return Promise.resolve(new ReferenceSession(this.#graph, this.#options, this.#open, this.#states, params));
   }
   async save(): Promise<Uint8Array<ArrayBuffer>> {
     const held = this.#graph.states.flatMap(({ name }) => this.#states[name] ?? []);
@@ -203,6 +227,8 @@ function numbersOf(dtype: DType, data: ArrayBufferView): ArrayLike<number> {
       return new Float32Array(...view, data.byteLength / 4);
     case "f64":
       return new Float64Array(...view, data.byteLength / 8);
+    case "f16":
+      return Float64Array.from(new Uint16Array(...view, data.byteLength / 2), f16ToF32);
     case "i32":
       return new Int32Array(...view, data.byteLength / 4);
     case "u32":

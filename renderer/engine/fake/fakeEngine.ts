@@ -210,6 +210,17 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         offset,
         items: Array.from({ length: Math.min(limit, 151_936 - offset) }, (_, i) => `token ${offset + i}`),
       }),
+      "model.blocks": () => ({
+        runs: [
+          {
+            name: "blk.0 to blk.27",
+            blocks: 28,
+            bytes: 64,
+            roles: [{ role: "attn_norm.weight", shape: [16], type: "F32", bytes: 64 }],
+          },
+        ],
+        more: 0,
+      }),
       "model.tensors": ({ query, offset, limit, sort, descending }) => {
         const rows = Array.from({ length: 310 }, (_, i) => {
           const layer = Math.floor((i - 3) / 11);

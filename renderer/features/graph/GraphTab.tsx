@@ -5,6 +5,7 @@ import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import { mlxStateOf } from "../../../main/contract/views/mlx.ts";
 import { oddNote, stackNote } from "../../graph/fold.ts";
+import { FileBlocks } from "../../graph/FileBlocks.tsx";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
@@ -36,10 +37,15 @@ import styles from "./Graph.module.css";
 export function GraphTab(): ReactNode {
   const state = useGraph((s) => s.picture);
   const graph = useGraph((s) => (isRouted(s.graphStage) ? s.graph : s.stageGraph));
-  const canGraph = useGraph((s) => current(s.model)?.canGraph ?? null);
+  const model = useGraph((s) => current(s.model));
   const picture = current(state);
-  if (canGraph !== null && !canGraph.ok)
-    return <Empty title="No graph for this file">{`${canGraph.sentence} ${canGraph.hint ?? ""}`}</Empty>;
+  if (model !== null && !model.canGraph.ok)
+    return (
+      <div className={styles["blocks"]}>
+        <Empty title="No graph for this file">{`${model.canGraph.sentence} ${model.canGraph.hint ?? ""}`}</Empty>
+        <FileBlocks key={model.model} model={model.model} />
+      </div>
+    );
   const error = graph.kind === "failed" ? graph.error : state.kind === "failed" ? state.error : null;
   if (error !== null)
     return (

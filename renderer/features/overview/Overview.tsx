@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import type { Ability } from "../../../main/contract/views/common.ts";
 import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
+import { FileBlocks } from "../../graph/FileBlocks.tsx";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -38,6 +39,9 @@ export function Overview({ measured, children }: OverviewProps): ReactNode {
           <SpeedCard speed={overview.speed} measured={measured} runs={overview.canRun.ok} />
         )}
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
+        {overview.canGraph.ok || overview.file === null ? null : (
+          <FileBlocks key={`blocks ${overview.model}`} model={overview.model} className={styles["wide"]} />
+        )}
         {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
         {overview.canGraph.ok ? <CompareCard key={`compare ${overview.model}`} /> : null}
         {overview.canGraph.ok ? children : null}

@@ -1,4 +1,5 @@
 // Cuts, routes and the hybrid runner on the demo graph (Fourier transform, LSTM, custom function) and on small graphs.
+import { finish } from "../../../ir/steps.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,9 +46,9 @@ const target = (profile: "exact" | "gpu"): PlanTarget => ({
   context: 1,
   phase: "decode",
 });
-const host: HostExecutor = (graph, inputs) => Promise.resolve(evaluate(graph, { inputs }).outputs);
+const host: HostExecutor = (graph, inputs) => Promise.resolve(finish(evaluate(graph, { inputs })).outputs);
 
-const legal = (graph: Graph): Graph => legalise(graph, "coreml").graph;
+const legal = (graph: Graph): Graph => finish(legalise(graph, "coreml")).graph;
 const demoRoute = (profile: "exact" | "gpu"): Route =>
   routeGraph(legal(demoGraph()), { table: opTable, entries, target: target(profile) });
 
@@ -196,7 +197,7 @@ describe("route", () => {
 
 describe("hybrid runner", () => {
   it("gives what the reference gives: fp32 to 1e-5, fp16 to 1e-2 over the whole graph", async () => {
-    const want = evaluate(demoGraph(), { inputs: { signal } }).outputs;
+    const want = finish(evaluate(demoGraph(), { inputs: { signal } })).outputs;
     for (const [profile, tolerance] of [
       ["exact", 1e-5],
       ["gpu", 1e-2],
@@ -261,7 +262,7 @@ describe("custom functions", () => {
     expect(await results("registered")).toEqual(new Set([0]));
     expect(calls).toEqual([`f32[${STEPS},${WIDTH}]`]);
     // The evaluator knows the meaning alone.
-    expect(evaluate(clipped(), { inputs: { signal } }).outputs["y"]?.data[0]).toBe(Math.sin(1));
+    expect(finish(evaluate(clipped(), { inputs: { signal } })).outputs["y"]?.data[0]).toBe(Math.sin(1));
 
     undo();
     expect(await results("meaning")).toEqual(new Set([Math.fround(Math.sin(1))]));
@@ -279,7 +280,7 @@ describe("custom functions", () => {
   it("without a meaning run on a route, and nowhere else", async () => {
     const undo = registerCoremlKernel(CLIP, ([x]) => filled(x, 0));
     expect(await results("route-only")).toEqual(new Set([0]));
-    expect(() => evaluate(clipped(), { inputs: { signal } })).toThrow(
+    expect(() => finish(evaluate(clipped(), { inputs: { signal } }))).toThrow(
       expect.objectContaining({ code: "UNSUPPORTED_OP", hint: expect.stringContaining("registerCustomKernel") }),
     );
     undo();
@@ -370,7 +371,7 @@ describe("control flow", () => {
     expect(planned.findings.map(({ rule }) => rule)).toContain("ane-control-flow");
     const { outputs, sides } = await runOn(route, "control");
     expect(sides).toEqual(["coreml", "host", "coreml"]);
-    const want = evaluate(control(), { inputs: { signal } }).outputs["y"];
+    const want = finish(evaluate(control(), { inputs: { signal } })).outputs["y"];
     expect(relativeRms(outputs["y"], want)).toBeLessThan(1e-5);
   });
 });

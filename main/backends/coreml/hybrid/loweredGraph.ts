@@ -11,7 +11,7 @@ import type { TensorType } from "../../../ir/type.ts";
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { CoremlRule, MilValue } from "../emitter.ts";
 import type { FeatureBinding, LoweredProgram, RuleOf } from "../lowering/lower.ts";
-import { lowerProgramInSteps } from "../lowering/lower.ts";
+import { lowerProgram } from "../lowering/lower.ts";
 import type { MilFunction, MilOpset } from "../mil/types.ts";
 import type { FunctionFacts } from "../plan/facts.ts";
 import { functionFacts } from "../plan/facts.ts";
@@ -116,7 +116,7 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
   const lowered =
     coreml.length === 0
       ? undefined
-      : yield* lowerProgramInSteps(
+      : yield* lowerProgram(
           coreml.map((p) => ({ name: functionNames.get(p.index) ?? "main", graph: p.graph })),
           {
             rules: rulesFrom(request.entries),

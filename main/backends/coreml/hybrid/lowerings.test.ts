@@ -1,4 +1,5 @@
 // What each op became, against plain loops over the operations of the program, on models, the demo graph and random graphs.
+import { finish } from "../../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import type { Graph } from "../../../ir/graph.ts";
 import { isLeaf } from "../../../ir/graph.ts";
@@ -103,8 +104,8 @@ function compare(route: Route): { several: number; apart: number } {
 }
 
 const CASES: readonly (readonly [string, Graph])[] = [
-  ["llama", specialize(opTable, tinyModel("llama"), { T: 1, R: 1 })],
-  ["qwen3, four tokens", specialize(opTable, tinyModel("qwen3"), { T: 4, R: 1 })],
+  ["llama", finish(specialize(opTable, tinyModel("llama"), { T: 1, R: 1 }))],
+  ["qwen3, four tokens", finish(specialize(opTable, tinyModel("qwen3"), { T: 4, R: 1 }))],
   ["the demo graph, in several parts", demoGraph()],
 ];
 
@@ -149,7 +150,7 @@ describe("what ops become", () => {
 
   it("is said once for all that are alike", () => {
     const lowerings = (layers: number): readonly Lowering[] => {
-      const graph = specialize(opTable, tinyModel("llama", layers), { T: 1, R: 1 });
+      const graph = finish(specialize(opTable, tinyModel("llama", layers), { T: 1, R: 1 }));
       return routeFor(graph, { units: "all", profile: "ane", context: 16 }).lowerings;
     };
     const many = lowerings(9);

@@ -19,7 +19,7 @@ import type { Route } from "./route.ts";
 import { routeGraph, routeLowered } from "./route.ts";
 
 const entries: EntryOf = (op) => opOf(op)?.backends.coreml;
-const legal = (graph: Graph): Graph => legalise(graph, "coreml").graph;
+const legal = (graph: Graph): Graph => finish(legalise(graph, "coreml")).graph;
 /** How a plan says which of its operators are alike is the one thing that sharing may change. */
 const report = (route: Route) => ({
   ...route,
@@ -63,7 +63,7 @@ const MODELS: readonly (readonly [string, Graph])[] = [
   ...(["llama", "qwen2", "qwen3"] as const).flatMap((family) =>
     [1, 4].map((tokens): readonly [string, Graph] => [
       `${family}, ${tokens} tokens`,
-      specialize(opTable, tinyModel(family, 2), { T: tokens, R: 1 }),
+      finish(specialize(opTable, tinyModel(family, 2), { T: tokens, R: 1 })),
     ]),
   ),
 ];
@@ -93,7 +93,7 @@ describe("routes from shared parts", () => {
     });
 
   it("every op has a reason, also one that Core ML needs no operation for", () => {
-    const whole = legal(specialize(opTable, tinyModel("qwen3", 3), { T: 1, R: 1 }));
+    const whole = legal(finish(specialize(opTable, tinyModel("qwen3", 3), { T: 1, R: 1 })));
     const { graph, nodes, verdicts } = alone(whole, TARGETS[0]!);
     const reasonOf = (id: number): string => verdicts[nodes.verdict[id] ?? 0]?.reason ?? "";
     const working = graph.nodes.filter((node) => !isLeaf(node));
@@ -106,7 +106,7 @@ describe("routes from shared parts", () => {
 
   it("repeated blocks are few kinds", () => {
     const kinds = (layers: number): number => {
-      const graph = legal(specialize(opTable, tinyModel("llama", layers), { T: 1, R: 1 }));
+      const graph = legal(finish(specialize(opTable, tinyModel("llama", layers), { T: 1, R: 1 })));
       const made = finish(lowerGraph(graph, { table: opTable, entries, profile: "ane", opset: "CoreML8" }));
       return made.functions.get(0)?.facts.kinds.length ?? 0;
     };

@@ -6,7 +6,7 @@ import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import type { AttrRecord } from "../../../ir/attributes.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../../ir/graph.ts";
-import { finish } from "../../../ir/steps.ts";
+import { isMemoryParam } from "../../../ir/graph.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
@@ -68,13 +68,7 @@ export interface LoweredProgram {
   readonly float: "fp16" | "fp32";
 }
 
-export const lowerProgram = (sources: readonly FunctionSource[], options: LoweringOptions): LoweredProgram =>
-  finish(lowerProgramInSteps(sources, options));
-
-export function* lowerProgramInSteps(
-  sources: readonly FunctionSource[],
-  options: LoweringOptions,
-): Steps<LoweredProgram> {
+export function* lowerProgram(sources: readonly FunctionSource[], options: LoweringOptions): Steps<LoweredProgram> {
   const plan = new WeightPlan(options.profile, new BlobPlan(), weightsRead32(sources, options.rules));
   const float = floatOf(options.profile);
   const functions: LoweredFunction[] = [];
@@ -175,6 +169,14 @@ class FunctionLowering {
   #param(node: Node): MilValue {
     const [type] = node.outputs;
     invariant(type, "a param has a type");
+    if (isMemoryParam(node))
+      throw new WorkbenchError(
+        "UNSUPPORTED_OP",
+        `[coreml] ${tensorOf(node)}: got a parameter in memory, expected one in a file`,
+        {
+          hint: "A package holds its weights: run this graph on the CPU.",
+        },
+      );
     const shape = staticShape(type, "param");
     const whole = type.dtype === "i32" || type.dtype === "i64" || type.dtype === "bool";
     if (whole)

@@ -1,4 +1,5 @@
 // Factors of rotary angles stay fp32 in every profile: rounded to half, the angle at position 131072 is off by a hundredth.
+import { finish } from "../../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { legalise } from "../../../compiler/legalise.ts";
 import type { Graph } from "../../../ir/graph.ts";
@@ -17,15 +18,15 @@ const rules = rulesFrom((op) => opOf(op)?.backends.coreml);
 
 /** The stored form of each weight of the functions' one program. */
 function formsOf(graphs: readonly Graph[], profile: WeightProfile): ReadonlyMap<string, string> {
-  const sources = graphs.map((graph, i) => ({ name: `f${i}`, graph: legalise(graph, "coreml").graph }));
-  const { plan } = lowerProgram(sources, { rules, profile, opset: "CoreML8" });
+  const sources = graphs.map((graph, i) => ({ name: `f${i}`, graph: finish(legalise(graph, "coreml")).graph }));
+  const { plan } = finish(lowerProgram(sources, { rules, profile, opset: "CoreML8" }));
   return new Map(plan.weights.map(({ name, form }) => [name, formText(form)]));
 }
 
 function llama(count: number): Graph {
   const rope = { ...tinyHyper("llama").rope, factorsTensor: FACTORS };
   const graph = tinyGraph(tinyArchitecture("llama", { rope }));
-  return specialize(opTable, graph, { T: count, R: 1 });
+  return finish(specialize(opTable, graph, { T: count, R: 1 }));
 }
 
 /** The angles of factors, and, where asked for, the factors themselves twice over. */

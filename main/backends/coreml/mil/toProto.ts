@@ -152,7 +152,7 @@ function* blockBytes(f: MilFunction): Steps<Uint8Array> {
  * The program as bytes, operator by operator, for whoever has others to answer: the generated encoder would take it as one message.
  * Fields stand in the order of their numbers, as that would write them.
  */
-export function* programBytesInSteps(program: MilProgram): Steps<Uint8Array> {
+export function* programBytes(program: MilProgram): Steps<Uint8Array> {
   const { Function, Program } = CoreML.Specification.MILSpec;
   const writer = Program.encode({ version: 1 });
   for (const f of program.functions) {

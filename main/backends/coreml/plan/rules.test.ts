@@ -320,7 +320,7 @@ const product = large((_b, x) => x);
 const folded = large((b, x) => b.op("reshape", { x, shape: [2048, 512] }));
 const twice = graphOf((g, x) => g.add([g.exp([x]), g.exp([x])]));
 const once = graphOf((g, x) => g.add([g.exp([x]), g.sin([x])]));
-const spectrum = legalise(demoGraph(), "coreml").graph;
+const spectrum = finish(legalise(demoGraph(), "coreml")).graph;
 
 type Made = () => readonly string[];
 /** What decides where no rule keeps an operator off the Neural Engine, or where there is none to keep. */
@@ -391,6 +391,6 @@ describe("rules", () => {
   it("no prediction names another rule", () => {
     const known = new Set<string>(["", ...RULE_IDS]);
     for (const units of ["cpu", "cpu-ane", "cpu-gpu", "all"] as const)
-      for (const rule of decidedIn(legalise(demoGraph(), "coreml").graph, units)) expect(known).toContain(rule);
+      for (const rule of decidedIn(finish(legalise(demoGraph(), "coreml")).graph, units)) expect(known).toContain(rule);
   });
 });

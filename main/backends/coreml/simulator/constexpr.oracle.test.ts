@@ -1,4 +1,5 @@
 // Packed constants as Core ML unpacks them when it loads a model: the simulator's against coremltools' own evaluation.
+import { finish } from "../../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { dequantize } from "../../../formats/quant/dequantize.ts";
 import { GraphBuilder } from "../../../ir/builder.ts";
@@ -108,11 +109,13 @@ async function emitted(type: Packed, profile: "gpu" | "exact"): Promise<Readonly
   const x = b.input("x", typeOf("f32", [1, COLUMNS]));
   const weight = b.param("w", typeOf(type, [ROWS, COLUMNS]), { file: "f", tensor: "w" });
   b.output("y", typedBuilder(b).linear([x, weight]));
-  const { functions, plan } = lowerProgram([{ name: "main", graph: b.finish() }], {
-    rules: rulesFrom((op) => opOf(op)?.backends.coreml),
-    profile,
-    opset: "CoreML8",
-  });
+  const { functions, plan } = finish(
+    lowerProgram([{ name: "main", graph: b.finish() }], {
+      rules: rulesFrom((op) => opOf(op)?.backends.coreml),
+      profile,
+      opset: "CoreML8",
+    }),
+  );
   const rows = Float32Array.from({ length: ROWS * COLUMNS }, () => (random.integer(2001) - 1000) / 20000);
   const bytes = await ggmlQuantize(type, rows, [ROWS, COLUMNS]);
   const read = (_name: string, offset: number, length: number): Promise<Uint8Array> =>

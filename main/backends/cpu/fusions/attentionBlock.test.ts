@@ -1,4 +1,5 @@
 // The attention block: what it takes in, every reason to leave it, and whole decoders through all fusions.
+import { finish } from "../../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { pipelineFor } from "../../../compiler/pipelines.ts";
 import { GraphBuilder } from "../../../ir/builder.ts";
@@ -131,7 +132,7 @@ describe("fusions on a decoder", () => {
     (family) => {
       const layers = 2;
       const graph = tinyModel(family, layers);
-      const { graph: after, records } = runPipeline(graph, { passes: pipelineFor("cpu"), verify: true });
+      const { graph: after, records } = finish(runPipeline(graph, { passes: pipelineFor("cpu"), verify: true }));
       const counts = countOps(after);
       expect(counts).toMatchObject({ attention_block: layers, linear_block: 4 * layers + 1 });
       for (const gone of ["linear", "rms_norm", "silu", "mul", "rope", "kv_append", "attention_cached"])
@@ -139,14 +140,16 @@ describe("fusions on a decoder", () => {
       expect(records.flatMap((record) => record.misses)).toEqual([]);
       expect(records.every((record) => record.reason.length > 30)).toBe(true);
       const run = (g: Graph) =>
-        evaluate(g, {
-          inputs: {
-            tokens: hostTensor("i32", [3], [5, 17, 40]),
-            past: hostScalar("i32", 2),
-            logit_rows: hostTensor("i32", [2], [0, 2]),
-          },
-          param: tinyParam,
-        });
+        finish(
+          evaluate(g, {
+            inputs: {
+              tokens: hostTensor("i32", [3], [5, 17, 40]),
+              past: hostScalar("i32", 2),
+              logit_rows: hostTensor("i32", [2], [0, 2]),
+            },
+            param: tinyParam,
+          }),
+        );
       const [want, got] = [run(graph), run(after)];
       expect(Object.keys(got.states)).toEqual(Object.keys(want.states));
       for (const kind of ["outputs", "states"] as const)
@@ -156,7 +159,7 @@ describe("fusions on a decoder", () => {
   );
 
   it("keeps origins: each fused node knows its parts and nothing else", () => {
-    const { graph } = runPipeline(tinyModel("qwen3", 1), { passes: pipelineFor("cpu") });
+    const { graph } = finish(runPipeline(tinyModel("qwen3", 1), { passes: pipelineFor("cpu") }));
     const blocks = graph.nodes.filter((node) => opTable.get(node.op)?.traits.includes("fused"));
     const labels = blocks.map(({ origins }) => origins.map(({ label }) => label));
     expect(labels).toEqual([
@@ -172,7 +175,7 @@ describe("fusions on a decoder", () => {
 
   it("leaves the graph to the other backends unfused", () => {
     for (const backend of ["coreml", "mlx"] as const) {
-      const { graph } = runPipeline(tinyModel("llama", 1), { passes: pipelineFor(backend) });
+      const { graph } = finish(runPipeline(tinyModel("llama", 1), { passes: pipelineFor(backend) }));
       expect(graph.nodes.some((node) => opTable.get(node.op)?.traits.includes("fused"))).toBe(false);
     }
   });

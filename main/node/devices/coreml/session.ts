@@ -70,6 +70,7 @@ export async function openCoremlSession(access: CoremlAccess, request: SessionRe
     capacity,
     vocabulary,
     chunk,
+    rewind: "positions",
   });
   return {
     session,

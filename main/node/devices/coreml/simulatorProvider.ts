@@ -100,7 +100,8 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
           cacheType: packageCache(own),
           context: capacity,
           steps: [],
-          open: () => new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk: CHUNK }),
+          open: () =>
+            new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk: CHUNK, rewind: "positions" }),
           dispose,
         };
       } catch (error) {

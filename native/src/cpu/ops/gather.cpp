@@ -21,7 +21,7 @@ class Gather final : public Op {
   void bind() override {
     expect(in(0).rank > 0, "the table is a scalar");
     const size_t axis = static_cast<size_t>(c.params.integer("axis", 0, 0, static_cast<int64_t>(in(0).rank) - 1));
-    if (widen_) expect(axis == 0 && in(0).rank == 2, "a packed table is read by rows only");
+    if (widen_) expect(axis == 0 && in(0).rank >= 2, "a packed table is read along its first axis only");
     size_ = in(0).shape[axis];
     inner_ = in(0).span(axis + 1, in(0).rank);
     outer_ = in(0).span(0, axis);
