@@ -1,18 +1,15 @@
 // The log holds the command of every action that the command line knows, so that what was done can be repeated.
 import { expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import type { LayoutClient } from "../graph/layoutClient.ts";
-import { layoutScene } from "../graph/layout.ts";
 import { createWorkbenchStore } from "./store.ts";
-
-const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
+import { createRecordedEngine } from "../engine/recorded/replay.ts";
+import { SAMPLE, inPlace } from "../testing/sample.ts";
 
 async function opened() {
-  const { client } = createFakeEngine({ layers: 2 });
+  const { client } = createRecordedEngine();
   const { getState: get } = createWorkbenchStore(client, null, inPlace);
   await until(() => get().info.kind === "ready");
-  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await get().open(SAMPLE);
   await until(() => get().passes.kind === "ready" && get().picture.kind === "ready");
   /** What an action wrote, without the model's name. */
   const written = (act: () => void): readonly string[] => {
