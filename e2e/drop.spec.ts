@@ -19,7 +19,7 @@ test.afterAll(async () => {
 });
 
 test("a cancelled drag leaves nothing over the window", async ({ page }) => {
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await startReady(page);
   const path = sampleCopy(folder, "dragged.gguf");
   await openPath(page, path);

@@ -2,16 +2,16 @@
  * The routing view beyond the prediction: MLX as the alternative, and Core ML's own plan beside ours. Where Core ML is not, the
  * window says so in a sentence; over the test double, where that is built, a plan is laid beside the prediction.
  */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
+import { doubleModule, noDouble } from "../main/testing/coremlDouble.ts";
 import type { ServedWorkbench } from "./serve.ts";
-import { root, serveWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
 import { axeFindings, legend, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
 
-const double = join(root, "native/build-coreml/rlx_coreml.node");
 const LOOKS = [
   ["light", 1440, 900],
   ["dark", 1440, 900],
@@ -43,7 +43,7 @@ for (const [theme, width, height] of LOOKS)
   test(`MLX beside Core ML, op by op and weight by weight, ${theme}, ${width}`, async ({ page }) => {
     test.setTimeout(120_000);
     await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, plain.url, theme);
+    const errors = await openWindow(page, await plain.address(), theme);
     await openPath(page, sampleCopy(folder, `mlx-${theme}-${width}.gguf`));
     if (process.platform !== "darwin") {
       const truths = card(page, "Predicted, planned, observed");
@@ -74,7 +74,7 @@ for (const [theme, width, height] of LOOKS)
   });
 
 test("another target moves ops to other devices, and back", async ({ page }) => {
-  const errors = await openWindow(page, plain.url);
+  const errors = await openWindow(page, await plain.address());
   await openPath(page, sampleCopy(folder, "target.gguf"));
   await showTab(page, "Graph");
   await expect.poll(() => legend(page)).toMatch(/ANE[^]*CPU/);
@@ -95,12 +95,12 @@ test("another target moves ops to other devices, and back", async ({ page }) => 
 
 test.describe("over the double of Core ML", () => {
   // Setup builds it: in CI its absence is a failure, not a skip.
-  test.skip(!existsSync(double) && process.env["CI"] !== "true", "the double of Core ML is not built");
+  test.skip(noDouble !== undefined && process.env["CI"] !== "true", "the double of Core ML is not built");
   let served: ServedWorkbench;
   test.beforeAll(async () => {
     served = await serveWorkbench({
       RLX_HOME: join(folder, "double"),
-      RLX_COREML_ADDON: double,
+      RLX_COREML_ADDON: doubleModule(),
       RLX_COREML_UNITS: "all",
     });
   });
@@ -110,12 +110,12 @@ test.describe("over the double of Core ML", () => {
     test(`the plan beside the prediction, ${theme}, ${width}`, async ({ page }) => {
       test.setTimeout(180_000);
       await page.setViewportSize({ width, height });
-      const errors = await openWindow(page, served.url, theme);
+      const errors = await openWindow(page, await served.address(), theme);
       await openPath(page, sampleCopy(folder, `plan-${theme}-${width}.gguf`));
       const truths = card(page, "Predicted, planned, observed");
       await truths.getByRole("button", { name: "Ask Core ML for its plan" }).click();
       await expect(truths).toContainText(/of \d+ operators as predicted/, { timeout: 120_000 });
-      await expect(truths).toContainText("A test double played the system.");
+      await expect(truths).toContainText("The system was simulated.");
       await expect(truths.getByRole("columnheader", { name: "planned" }).first()).toBeVisible();
       const first = truths.getByRole("alert");
       await expect(first).toContainText(/The first difference: .+ planned on .+, predicted on .+ Our reason: .+/);
@@ -145,7 +145,7 @@ test.describe("over the double of Core ML", () => {
       server.onMessage((message) => (held ? undefined : socket.send(message)));
     });
     await page.setViewportSize({ width: 1000, height: 640 });
-    await openWindow(page, served.url);
+    await openWindow(page, await served.address());
     await openPath(page, sampleCopy(folder, "stop.gguf"));
     const truths = card(page, "Predicted, planned, observed");
     const ask = truths.getByRole("button", { name: "Ask Core ML for its plan" });
@@ -162,7 +162,7 @@ test.describe("over the double of Core ML", () => {
 
   test("runs beside the CPU, is measured and recorded, and is called simulated everywhere", async ({ page }) => {
     test.setTimeout(240_000);
-    const errors = await openWindow(page, served.url);
+    const errors = await openWindow(page, await served.address());
     await openPath(page, sampleCopy(folder, "double.gguf"));
     const run = await showTab(page, "Run");
     await run.getByRole("button", { name: "Side by side" }).click();

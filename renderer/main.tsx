@@ -33,7 +33,7 @@ async function recordedClient(): Promise<Client | null> {
 
 async function start(): Promise<void> {
   const shell = findShell();
-  const { token, open } = takeStartParameters();
+  const { token, open } = await takeStartParameters();
   const recorded = import.meta.env.DEV ? await recordedClient() : null;
   const client =
     recorded ??

@@ -1,4 +1,4 @@
-// Who may import whom. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
+// Which folder may import which. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
 // rule names. Imports are read by a real parser and resolved on disk, so neither comments nor `../` can hide one.
 //
 //   diagnostics ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
@@ -15,8 +15,11 @@ const graphLayers = [...core, "main/ops", "main/passes", "main/autodiff"];
 const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
 const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
-const compilerLayers = [...graphLayers, ...everyBackend, "main/formats", "main/models", "main/compiler"];
-const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/runtime"];
+const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
+const compilerLayers = [...belowBackends, ...everyBackend];
+const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate", "main/runtime"];
+/** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
+const aboveSessions = [...belowBackends, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 const engine = [...runtimeLayers, "main/training", "main/contract"];
 
 /**
@@ -31,11 +34,14 @@ export const walls = [
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
-  { folder: "main/tokenizer", may: [...base, "main/formats"], packages: ["@huggingface/jinja"] },
+  { folder: "main/tokenizer", may: [...base, "main/formats"] },
+  { folder: "main/chatTemplate", may: [...base, "main/tokenizer"], packages: ["@huggingface/jinja"] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
   { folder: "main/compiler", may: compilerLayers },
-  { folder: "main/runtime", may: runtimeLayers },
+  { folder: "main/runtime", may: [...aboveSessions, "main/backends/coreml"] },
+  { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
+  { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
   { folder: "main/training", may: runtimeLayers },
   { folder: "main/contract", may: base, packages: ["zod"] },
   // Temporary: portable code, except where main/node is imported. Each such import becomes a service.
@@ -45,7 +51,7 @@ export const walls = [
     folder: "main/testing",
     may: [...engine, "main/engine", "main/node"],
     node: true,
-    packages: ["fast-check", "vitest"],
+    packages: ["esbuild", "fast-check", "vitest"],
   },
   {
     folder: "renderer",
@@ -70,7 +76,7 @@ export const walls = [
     folder: "app",
     may: ["main/contract", "main/node", ...base],
     node: true,
-    packages: ["electron"],
+    packages: ["electron", "electron-updater"],
   },
   {
     folder: "app/preload",
@@ -189,13 +195,28 @@ function faultOf(path, rule, isTest, { specifier, typeOnly }) {
   return `must not import ${target}: ${rule.folder} may see ${[...rule.may, ...(rule.types ?? [])].join(", ") || "nothing"}`;
 }
 
-function* sourceFiles(folder) {
+function* sourceFiles(folder, kind = sourceFile) {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     if (outside.has(entry.name) || entry.name.startsWith(".")) continue;
     const path = folder ? `${folder}/${entry.name}` : entry.name;
-    if (entry.isDirectory()) yield* sourceFiles(path);
-    else if (sourceFile.test(entry.name) && !entry.name.endsWith(".d.ts")) yield path;
+    if (entry.isDirectory()) yield* sourceFiles(path, kind);
+    else if (kind.test(entry.name) && !entry.name.endsWith(".d.ts")) yield path;
   }
+}
+
+/** What runs at the user's, and must not know that tests replace Apple's frameworks. */
+const production = ["main", "app", "renderer", "bin", "native/src"];
+const productionFile = /\.(ts|tsx|mts|mjs|js|cjs|cpp|mm|h)$/;
+const namesDouble = /test double|coreml[_ -]?double|for_?double|(bridge(\(\))?|native|addon)\??\.double\b/i;
+
+function* namesOfTheDouble() {
+  for (const folder of production.filter((one) => existsSync(join(root, one))))
+    for (const path of sourceFiles(folder, productionFile)) {
+      if (testFile.test(path) || inside("main/testing", path)) continue;
+      const lines = readFileSync(join(root, path), "utf8").split("\n");
+      for (const [i, line] of lines.entries())
+        if (namesDouble.test(line)) yield `${path}:${i + 1}: must not name the test double of Core ML`;
+    }
 }
 
 /** Folders that must have a rule: those of main/, and those at the top that hold source. */
@@ -211,7 +232,7 @@ function foldersWithoutRule() {
 
 /** Every breach, as `file:line: what`. */
 export function wallProblems() {
-  const problems = foldersWithoutRule();
+  const problems = [...foldersWithoutRule(), ...namesOfTheDouble()];
   for (const path of sourceFiles("")) {
     const rule = ruleFor(path);
     if (!rule) continue;

@@ -54,7 +54,7 @@ export function coremlSentence(coreml: CoremlAccess): string {
   const missing = coremlMissing(coreml);
   if (missing !== undefined) return missing;
   const bridge = coreml.bridge();
-  if (bridge.double !== undefined) return "A test double of Core ML: the simulator computes, nothing is measured.";
+  if (bridge.truth === "simulated") return "Core ML is simulated: nothing is measured.";
   const { chip, os, ane } = bridge.machine();
   return `${chip}, macOS ${os}, ${ane ? "with" : "without"} a Neural Engine.`;
 }

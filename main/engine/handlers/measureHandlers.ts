@@ -8,7 +8,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
 import type { BenchTest, ProfileItem, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
 import { runBench } from "../../runtime/bench.ts";
 import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";
@@ -199,7 +199,7 @@ function kernelsOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): strin
   return device === "mlx" ? parts.mlx.title() : "Core ML";
 }
 
-/** As llama-bench would name it; what only a test double answered says so. */
+/** As llama-bench would name it; a simulated Core ML says so. */
 function backendOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
   if (device === "coreml") return coremlTruth(parts.coreml) === "measured" ? "Core ML" : "Core ML (simulated)";
   return device === "mlx" ? "MLX" : "CPU";

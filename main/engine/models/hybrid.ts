@@ -6,10 +6,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
-import type { PartTiming } from "../../backends/coreml/hybrid/runner.ts";
+import type { PartTiming, HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
-import type { HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
-import type { PackageRunner } from "../../backends/coreml/packageRunner.ts";
+import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { openPackage, writePackage } from "../../backends/coreml/package.ts";
 import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
@@ -21,8 +20,8 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opTable } from "../../ops/index.ts";
 import { coremlKernel } from "../../ops/signal/customKernels.ts";
-import { cpuDevice, cpuRules } from "../../runtime/cpuDevice.ts";
-import type { GraphSession } from "../../runtime/device.ts";
+import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
+import type { GraphSession } from "../../ir/session.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import { VERSION } from "../../node/version.ts";
@@ -33,7 +32,7 @@ export interface HybridRun {
   readonly timings: readonly PartTiming[];
   /** ‖hybrid − reference‖ / ‖reference‖ over all outputs. */
   readonly relativeRms: number;
-  readonly truth: PackageRunner["label"];
+  readonly truth: PackageRunner["truth"];
 }
 
 /** What runs the Core ML parts, opened from the package that was written. */
@@ -71,7 +70,7 @@ export async function runHybrid(
       const runner = new HybridRunner({
         table: opTable,
         route,
-        simulator: opened.runner,
+        runner: opened.runner,
         host: hostExecutor(engine),
         kernel: coremlKernel,
       });

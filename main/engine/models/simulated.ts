@@ -8,12 +8,12 @@ import { join } from "node:path";
 import { bindingsOf } from "../../backends/coreml/export.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { openPackage } from "../../backends/coreml/package.ts";
-import { SimulatedDecoder } from "../../backends/coreml/simulator/decoder.ts";
+import { PackageDecoder } from "../../backends/coreml/package/packageDecoder.ts";
 import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { INPUTS, LOGITS } from "../../models/blocks.ts";
 import { DecoderSession } from "../../runtime/decoderSession.ts";
-import { simulatedSession } from "../../runtime/simulatedSession.ts";
+import { packageSession } from "../../runtime/packageSession.ts";
 import { packageReader } from "../../node/files/packageDirectory.ts";
 import { exportModel } from "./exporting.ts";
 import type { OpenModel } from "./openModel.ts";
@@ -59,13 +59,13 @@ export async function openSimulated(
 
 async function sessionOf(reader: ReturnType<typeof packageReader>): Promise<DecoderSession> {
   const opened = await openPackage(reader);
-  const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
+  const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
     tokens: INPUTS.tokens,
     past: INPUTS.past,
     rows: INPUTS.rows,
     logits: LOGITS,
   });
-  return new DecoderSession(simulatedSession(decoder), {
+  return new DecoderSession(packageSession(decoder), {
     capacity: decoder.capacity,
     vocabulary: decoder.vocabulary,
     chunk: CHUNK,

@@ -67,7 +67,7 @@ export interface StateParts {
 
 export async function machineState({ coreml, mlx, machine = thisMachine }: StateParts): Promise<MachineState> {
   const mac = coremlMissing(coreml) === undefined ? coreml.bridge() : undefined;
-  const told = mac === undefined || mac.double !== undefined ? undefined : mac.machine();
+  const told = mac?.truth === "measured" ? mac.machine() : undefined;
   return {
     at: Date.now(),
     readings: [

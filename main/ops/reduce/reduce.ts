@@ -3,6 +3,8 @@ import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
+import type { Dim } from "../../ir/dim.ts";
+import { productOf } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
@@ -16,6 +18,7 @@ import { NUMBERS, cpuKernel } from "../families/cpu.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
 import { integers, normal, uniform, values, withDoubles } from "../families/samples.ts";
+import type { OpBuilder } from "../opBuilder.ts";
 
 export type ReduceKind = "sum" | "mean" | "max" | "min" | "prod";
 export interface ReduceAttrs {
@@ -95,19 +98,50 @@ function gradient({ g, inputs: [x], outputs, ct, attrs }: VjpContext<ReduceAttrs
       const count = g.reduce([reached], { kind: "sum", axes, keepDims: true });
       return [g.div([g.mul([stretched, reached]), count])];
     }
-    case "prod": {
-      // The product of the others: without zeros y/x; with one zero only its own place is not zero.
-      const isZero = g.compare([x, scalarLike(g, x, 0)], { op: "eq" });
-      const [one, zero] = [filledLike(g, x, 1), filledLike(g, x, 0)];
-      const safe = g.where([isZero, one, x]);
-      const product = g.expand([g.reduce([safe], { kind: "prod", axes, keepDims: true })], { shape });
-      const zeros = g.reduce([g.where([isZero, one, zero])], { kind: "sum", axes, keepDims: true });
-      const others = (count: number, value: Value): Value =>
-        g.where([g.compare([zeros, scalarLike(g, x, count)], { op: "eq" }), value, zero]);
-      const rest = g.where([isZero, others(1, product), others(0, g.div([product, safe]))]);
-      return [g.mul([stretched, rest])];
-    }
+    case "prod":
+      return [g.mul([stretched, productOfOthers(g, x, axes)])];
   }
+}
+
+/** For each element the product of the others along the axes. Made of products alone, so that its own gradients hold, too. */
+function productOfOthers(g: OpBuilder, x: Value, axes: readonly number[]): Value {
+  const { shape } = g.typeOf(x);
+  const perm = [...shape.keys()].sort((a, b) => Number(axes.includes(a)) - Number(axes.includes(b)) || a - b);
+  const lines = [
+    ...shape.flatMap((dim, i) => (axes.includes(i) ? [] : [dim])),
+    productOf(axes.map((i) => shape[i] ?? 1)),
+  ];
+  const others = othersOfLine(g, g.reshape([g.transpose([x], { perm })], { shape: lines }));
+  const apart = g.reshape([others], { shape: perm.map((i) => shape[i] ?? 1) });
+  return g.transpose([apart], { perm: shape.map((_, i) => perm.indexOf(i)) });
+}
+
+/** The same along the last axis: halves multiply each other, down to one element. */
+function othersOfLine(g: OpBuilder, x: Value): Value {
+  const { shape } = g.typeOf(x);
+  const axis = shape.length - 1;
+  const size = shape[axis] ?? 1;
+  if (typeof size !== "number") return othersOfUnknown(g, x, size);
+  if (size <= 1) return filledLike(g, x, 1);
+  const [half, rest] = [Math.ceil(size / 2), Math.floor(size / 2)];
+  const left = g.narrow([x], { axis, start: 0, length: half });
+  const right = g.narrow([x], { axis, start: half, length: rest });
+  const one = g.expand([scalarLike(g, x, 1)], { shape: [...shape.slice(0, -1), half - rest] });
+  const padded = half === rest ? right : g.concat([right, one], { axis });
+  const above = othersOfLine(g, g.mul([left, padded]));
+  const others = g.concat([g.mul([above, padded]), g.mul([above, left])], { axis });
+  return g.narrow([others], { axis, start: 0, length: size });
+}
+
+/** Of a length that only the run knows, each line is written out once per element, with 1 in its place. */
+function othersOfUnknown(g: OpBuilder, x: Value, size: Dim): Value {
+  const { shape } = g.typeOf(x);
+  const column = g.iota([], { shape: [size, 1], axis: 0 });
+  const own = g.compare([column, g.iota([], { shape: [size], axis: 0 })], { op: "eq" });
+  const copies = g.expand([g.reshape([x], { shape: [...shape.slice(0, -1), 1, size] })], {
+    shape: [...shape.slice(0, -1), size, size],
+  });
+  return g.reduce([g.where([own, scalarLike(g, x, 1), copies])], { kind: "prod", axes: [shape.length] });
 }
 
 const WRAPPING: readonly { readonly kind: ReduceKind; readonly dtype: DType; readonly data: readonly number[] }[] = [
@@ -213,6 +247,17 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
       title: "product with zeros",
       inputs: [values([2, 0, 3, 1, 0, 0, 4, 5, 6], [3, 3])],
       attrs: { kind: "prod", axes: [1] },
+    },
+    {
+      title: "product of a symbolic axis, with a zero",
+      inputs: [values([2, 0, 3, 4, 5, -6], ["T", 2])],
+      attrs: { kind: "prod", axes: [0] },
+      bindings: { T: 3 },
+    },
+    {
+      title: "product of the outer axes of three",
+      inputs: [uniform(12, [3, 2, 5], 0.5, 2)],
+      attrs: { kind: "prod", axes: [2, 0] },
     },
     { title: "sum of whole numbers", inputs: [integers(7, [3, 4], -9, 9)], attrs: { kind: "sum", axes: [0] } },
     ...WRAPPING.map(({ kind, dtype, data }): Sample<ReduceAttrs> => ({

@@ -30,7 +30,7 @@ describe("the three truths of a route", () => {
     expect(rows[2]?.sentence).toContain("No recording on Core ML yet");
   });
 
-  it("tell a plan from one that a test double made, and from none that could be asked for", () => {
+  it("tell a plan from a simulated one, and from none that could be asked for", () => {
     const here = coreml(true, "Apple M4");
     expect(truthRows(route, IDLE, here, null)[1]).toMatchObject({ here: false, brief: "not asked for yet" });
     expect(truthRows(route, loading(IDLE), here, null)[1]).toMatchObject({ here: false, brief: "being asked for" });
@@ -40,7 +40,7 @@ describe("the three truths of a route", () => {
       simulated: false,
     });
     expect(truthRows(route, ready({ ...planned, truth: "simulated" }), here, null)[1]?.sentence).toContain(
-      "test double",
+      "The system was simulated.",
     );
     expect(truthRows(route, ready({ ...planned, refusal: "Not on macOS 13." }), here, null)[1]?.here).toBe(false);
   });

@@ -25,7 +25,7 @@ export interface TruthRow {
   readonly sentence: string;
   /** The same in a few words, where a single op is spoken of. */
   readonly brief: string;
-  /** A test double played the system. */
+  /** The system was simulated. */
   readonly simulated: boolean;
 }
 
@@ -75,7 +75,7 @@ export function truthRows(
 
 function plannedSentence(planned: PlannedRoute | null, asked: boolean, coreml: DeviceInfo | undefined): string {
   if (planned !== null)
-    return planned.truth === "simulated" ? `${planned.sentence} A test double played the system.` : planned.sentence;
+    return planned.truth === "simulated" ? `${planned.sentence} The system was simulated.` : planned.sentence;
   if (coreml === undefined) return PLAN_NEEDS;
   if (!coreml.available) return `None here: ${coreml.sentence} ${PLAN_NEEDS}`;
   const cost = "the package is compiled first, which can take minutes for a large model.";

@@ -11,7 +11,6 @@ import { VERSION } from "../../version.ts";
 import { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import { CompiledModels, exportKey } from "./compiledModels.ts";
-import { evaluateForDouble } from "./double.ts";
 import type { CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
 import { loadCoreml } from "./native.ts";
 import type { TrialKey, TrialProgress, TrialTimes } from "./trial.ts";
@@ -28,7 +27,7 @@ export interface CoremlAccess {
   readonly build: string;
 }
 
-/** `addon`: a path instead of the usual places. */
+/** `addon`: path of a module instead of the usual places. */
 export function coremlAccess(
   dataFolder: string,
   addon: string | null = null,
@@ -41,11 +40,7 @@ export function coremlAccess(
     bridge() {
       if (failure !== undefined) throw failure;
       try {
-        if (bridge === undefined) {
-          bridge = loadCoreml(addon);
-          if (bridge.double !== undefined) evaluateForDouble(bridge.double);
-        }
-        return bridge;
+        return (bridge ??= loadCoreml(addon));
       } catch (error) {
         failure = error instanceof Error ? error : new Error(String(error));
         throw failure;

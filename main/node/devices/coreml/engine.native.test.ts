@@ -10,7 +10,7 @@ import { contract } from "../../../contract/contract.ts";
 import type { EngineClient } from "../../../contract/contract.ts";
 import type { ProfileView } from "../../../contract/views/run.ts";
 import { createPortPair } from "../../../contract/port.ts";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
+import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { createEngine } from "../../../engine/engine.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { readSettings } from "../../settings.ts";
@@ -33,7 +33,7 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
   let engine: Engine;
   let client: EngineClient;
   beforeAll(() => {
-    ({ engine, client } = engineWith({ RLX_HOME: home, RLX_COREML_ADDON: doublePath, RLX_COREML_UNITS: "all" }));
+    ({ engine, client } = engineWith({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }));
   });
   afterAll(async () => {
     await engine.dispose();
@@ -46,7 +46,7 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     const { devices } = await client.call("engine.info", {});
     expect(devices.find((device) => device.id === "coreml")).toMatchObject({
       available: true,
-      sentence: expect.stringContaining("double"),
+      sentence: expect.stringContaining("simulated"),
     });
   });
 
@@ -123,7 +123,7 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
   });
 
   it("profiles whole predictions where the system gives no plan", { timeout: 120_000 }, async () => {
-    const controls = engine.coreml.bridge().double;
+    const controls = doubleControls();
     try {
       controls?.configure("plan=fail");
       const profile = await profiled();

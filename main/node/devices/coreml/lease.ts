@@ -6,6 +6,7 @@ import { during } from "../../../engine/during.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import type { CoremlAccess } from "./device.ts";
+import type { BridgeTruth } from "./native.ts";
 import type { CoremlSession } from "./session.ts";
 import { openCoremlSession } from "./session.ts";
 import type { TrialProgress } from "./trial.ts";
@@ -44,6 +45,5 @@ export async function* coremlLease(
   return { session, runner, compiled, target, release: () => opened.dispose() };
 }
 
-/** A test double measures nothing. */
-export const coremlTruth = (coreml: CoremlAccess): "measured" | "simulated" =>
-  coreml.bridge().double === undefined ? "measured" : "simulated";
+/** How times of this Core ML come about. */
+export const coremlTruth = (coreml: CoremlAccess): BridgeTruth => coreml.bridge().truth;

@@ -174,7 +174,7 @@ export function plannedHandler(parts: PlannedParts): Pick<EngineHandlers["calls"
       const route = await routeOf(open, target, phase, signal);
       const compiled = await compiledFor(parts, open, { ...route, target: planTarget(open, target, phase) }, signal);
       const plan = await planOrStructure(parts, compiled, route, signal);
-      const truth = bridge.double === undefined ? "planned" : "simulated";
+      const truth = bridge.truth === "measured" ? "planned" : "simulated";
       return plannedView(route, plan, bridge.machine(), { target, phase, truth });
     },
   };

@@ -51,8 +51,8 @@ export async function profileCoreml(
   const bridge = coreml.bridge();
   const { chip, os } = bridge.machine();
   return coremlProfileView(recorded, apportion(recorded.predictions, plans), {
-    truth: bridge.double === undefined ? "measured" : "simulated",
-    machine: bridge.double === undefined ? `${chip}, macOS ${os}` : `${chipTitle()}, playing ${chip}`,
+    truth: bridge.truth,
+    machine: bridge.truth === "measured" ? `${chip}, macOS ${os}` : `${chip}, simulated on ${chipTitle()}`,
     refusal,
     trial: await trialTimes(coreml, lease.compiled, unitsOf(lease.target)),
     loadSeconds: lease.runner.loadSeconds,
@@ -131,7 +131,7 @@ function sourcesByOutput(route: Route): ReadonlyMap<string, readonly number[]> {
 // ------------------------------------------------------------------------------------------ view
 
 export interface ProfileFacts {
-  /** Of whole predictions: what was clocked, or played by the test double. */
+  /** Of whole predictions. */
   readonly truth: Extract<Truth, "measured" | "simulated">;
   readonly machine: string;
   /** Why the plan has no costs; empty when it has. */
@@ -232,6 +232,6 @@ function sentenceOf(attributed: boolean, { refusal, trial, loadSeconds, truth }:
     trial.length === 0
       ? ""
       : ` When it was tried out: compile ${sum((one) => one.compileSeconds)}, load ${sum((one) => one.loadSeconds)}, first prediction ${sum((one) => one.firstSeconds)}.`;
-  const played = truth === "simulated" ? "A test double plays Core ML: these times are the simulator's. " : "";
-  return `${played}${how}${before} Load now: ${secondsText(loadSeconds)}.`;
+  const simulated = truth === "simulated" ? "Core ML is simulated: these times say nothing about a Mac. " : "";
+  return `${simulated}${how}${before} Load now: ${secondsText(loadSeconds)}.`;
 }

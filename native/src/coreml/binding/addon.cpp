@@ -6,16 +6,13 @@
 #include <cstring>
 #include <map>
 
+#include "addon.h"
 #include "host.h"
-
-#ifdef RLX_COREML_DOUBLE
-void add_double(Napi::Env env, Napi::Object exports);
-#endif
 
 namespace rlx::coreml {
 namespace {
 
-constexpr int kAbi = 2;
+constexpr int kAbi = 3;
 
 struct Instance {
   std::shared_ptr<Host> host;
@@ -391,11 +388,14 @@ Napi::Value get_counts(const Napi::CallbackInfo& info) {
   return made;
 }
 
-Napi::Object init(Napi::Env env, Napi::Object exports) {
+}  // namespace
+
+Napi::Object init_addon(Napi::Env env, Napi::Object exports, const char* truth) {
   auto* instance = new Instance{std::make_shared<Host>(env)};
   env.SetInstanceData(instance);
   env.AddCleanupHook([host = instance->host] { host->close(); });
   exports.Set("abi", kAbi);
+  exports.Set("truth", truth);
   const auto set = [&](const char* name, Napi::Value (*call)(const Napi::CallbackInfo&)) { exports.Set(name, Napi::Function::New(env, call, name)); };
   set("machine", get_machine);
   set("compile", start_compile);
@@ -411,13 +411,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   set("cancel", cancel);
   set("dispose", dispose);
   set("counts", get_counts);
-#ifdef RLX_COREML_DOUBLE
-  add_double(env, exports);
-#endif
   return exports;
 }
 
-NODE_API_MODULE(rlx_coreml, init)
-
-}  // namespace
 }  // namespace rlx::coreml
