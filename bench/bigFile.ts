@@ -19,9 +19,9 @@ const runs = Number(values.runs);
 if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs: got ${values.runs}, expected 1 or more`);
 const child = `
 import { readFileSync, writeFileSync } from "node:fs";
-import { createEngine } from ${JSON.stringify(join(root, "main/engine/engine.ts"))};
+import { nodeEngine } from ${JSON.stringify(join(root, "main/node/nodeEngine.ts"))};
 import { readSettings } from ${JSON.stringify(join(root, "main/node/settings.ts"))};
-const engine = createEngine({ settings: readSettings(process.env) });
+const engine = nodeEngine({ settings: readSettings(process.env) });
 const signal = new AbortController().signal;
 const { handlers } = engine;
 await handlers.calls["engine.info"]({}, { signal });

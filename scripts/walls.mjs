@@ -7,6 +7,7 @@ import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseSync } from "vite";
+import { deviceNameFaults } from "./deviceNames.mjs";
 import { root } from "./lib/process.mjs";
 
 const base = ["main/diagnostics"];
@@ -34,7 +35,7 @@ export const walls = [
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
-  { folder: "main/tokenizer", may: [...base, "main/formats"] },
+  { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
   { folder: "main/chatTemplate", may: [...base, "main/tokenizer"], packages: ["@huggingface/jinja"] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
@@ -118,8 +119,7 @@ function ruleFor(path) {
   return walls.filter(({ folder }) => inside(folder, path)).sort((a, b) => b.folder.length - a.folder.length)[0];
 }
 
-function importsOf(file, text) {
-  const { module, program, errors } = parseSync(file, text);
+function importsOf(text, { module, program, errors }) {
   if (errors.length > 0) return { faults: [`does not parse: ${errors[0].message}`], imports: [] };
   const imports = [];
   const lineAt = (offset) => text.slice(0, offset).split("\n").length;
@@ -236,12 +236,15 @@ export function wallProblems() {
   for (const path of sourceFiles("")) {
     const rule = ruleFor(path);
     if (!rule) continue;
-    const { faults, imports } = importsOf(path, readFileSync(join(root, path), "utf8"));
+    const text = readFileSync(join(root, path), "utf8");
+    const parsed = parseSync(path, text);
+    const { faults, imports } = importsOf(text, parsed);
     problems.push(...faults.map((fault) => `${path}: ${fault}`));
     for (const found of imports) {
       const fault = faultOf(path, rule, testFile.test(path), found);
       if (fault) problems.push(`${path}:${found.line}: ${fault}`);
     }
+    for (const { line, fault } of deviceNameFaults(path, text, parsed)) problems.push(`${path}:${line}: ${fault}`);
   }
   return problems;
 }

@@ -37,7 +37,7 @@ export type CommandLine =
   | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
   | ({ readonly kind: "run"; readonly prompt: string } & Asked)
   /** The demo graph, part by part. */
-  | { readonly kind: "hybrid"; readonly device: string; readonly target: TargetSpec }
+  | { readonly kind: "hybrid"; readonly device: string | null; readonly target: TargetSpec }
   | ({ readonly kind: "bench"; readonly repeats: number; readonly warmup: number } & Measured)
   | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }

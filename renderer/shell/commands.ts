@@ -169,7 +169,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.byMlx": {
       // What is not there yet is asked for: it takes a moment.
       run: () => {
-        get().setGraphMode("mlx");
+        get().setGraphMode("mapped");
         if (["idle", "failed"].includes(get().onMlx.kind)) void get().loadOnMlx();
       },
       enabled: () => model()?.canGraph.ok === true,

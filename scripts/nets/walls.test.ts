@@ -112,6 +112,12 @@ describe("walls", () => {
       "renderer/ui/b.ts": 'import type { C } from "../../main/contract/c.ts";\nexport const b: C = 1;\n',
       "app/shell/index.ts": 'export { app } from "electron";\n',
       "main/contract/c.ts": "export type C = 1;\n",
+      "main/runtime/devices/mlx.ts":
+        'export const device = { id: "mlx", isCpu: (device: string) => device === "cpu" };\n',
+      "main/engine/a.test.ts": 'export const device = "mlx";\n',
+      "main/engine/place.ts":
+        'import { compileFor } from "../compiler/compile.ts";\nexport const route = { backend: "coreml", made: compileFor("mlx") };\n' +
+        'export const places = (name: string, side: string) => name === "cpu" || side === "coreml" || ["ane", "cpu"];\n',
       "main/ir/comment.ts": '// import { x } from "../ops/x.ts";\nexport const text = "import(\'../ops/x.ts\')";\n',
     };
     expect(await walls(clean)).toEqual({ code: 0, output: "" });
@@ -126,6 +132,8 @@ describe("walls", () => {
 
   const noOps = "must not import main/ops/x.ts";
   const noCpu = "must not import main/backends/cpu/x.ts";
+  const named = (id: string): string => `names the device "${id}"`;
+  const device = "declare const x: { device: string };\n";
   const onlyApp = "only app/ may";
   const apart = "do not see each other";
   const double = "must not name the test double";
@@ -167,6 +175,35 @@ describe("walls", () => {
       ),
       seed("the double in a text", "renderer/d.tsx", 'export const text = "A test double.";\n', double),
       seed("the double in native code", "native/src/a.mm", "#ifdef RLX_COREML_DOUBLE\n#endif\n", double),
+      seed("a device's id as a text", "main/engine/a.ts", 'export const d = ["mlx"];\n', named("mlx")),
+      seed("a device's id in a template", "renderer/a.ts", "export const d = `webgpu`;\n", named("webgpu")),
+      seed("a device's id as a type", "main/node/b.ts", 'export type D = "coreml" | 1;\n', named("coreml")),
+      seed("a device's id as a key", "renderer/b.ts", 'export const r = { "coreml-sim": 1 };\n', named("coreml-sim")),
+      seed(
+        "a comparison of devices",
+        "main/engine/b.ts",
+        `${device}export const c = x.device === "cpu";\n`,
+        named("cpu"),
+      ),
+      seed(
+        "devices told apart by a switch",
+        "main/node/c.ts",
+        `${device}switch (x?.device) { case "cpu": }\n`,
+        named("cpu"),
+      ),
+      seed(
+        "a comparison of ids",
+        "renderer/c.ts",
+        'export const c = (id: string) => "reference" !== id;\n',
+        named("reference"),
+      ),
+      seed(
+        "a device that is taken by name",
+        "main/contract/b.ts",
+        'export const r = { device: "cpu" };\n',
+        named("cpu"),
+      ),
+      seed("a device by default", "main/contract/d.ts", 'export const d = z.default("cpu");\n', named("cpu")),
       seed("what does not parse", "main/ir/syntax.ts", "export const = ;\n", "does not parse"),
     ],
     Object.fromEntries(rows.map(({ path, text }) => [path, text])),

@@ -35,6 +35,8 @@ export interface Uploads {
   chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
   finish(upload: string): Promise<void>;
   cancel(upload: string): Promise<void>;
+  /** The window that sent it is gone: drops what has not arrived whole. What has belongs to its model. */
+  abandon(upload: string): Promise<void>;
   /** The finished file. */
   pathOf(upload: string): { readonly path: string; readonly name: string };
   dispose(): Promise<void>;
@@ -132,6 +134,9 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
       await entry.handle.close();
     },
     cancel: drop,
+    async abandon(id) {
+      if (open_.get(id)?.finished === false) await drop(id);
+    },
     pathOf(id) {
       const entry = find(id);
       if (!entry.finished) throw new WorkbenchError("HANDLE_BUSY", `[upload] ${entry.name} has not arrived whole yet`);

@@ -106,7 +106,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   }, [mode, model, profiled, weightErrors, phase]);
   const asked =
     overlay !== null && overlay.kind === mode && overlay.values.length === nodeCount ? overlay.values : null;
-  const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mlx" ? onMlx : asked;
+  const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mapped" ? onMlx : asked;
   const legend = overlay?.legend ?? NO_LEGEND;
   const predicted = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
   const deviceColumn = mode === "planned" ? plan : predicted;
@@ -162,7 +162,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
       if (mode === "measured") return timeText(paint.value[of] ?? 0, attributed?.[of] === 1);
       if (mode === "error") return Number.isNaN(paint.value[of] ?? Number.NaN) ? "" : errorText(paint.value[of] ?? 0);
-      if (mode === "mlx") return mlxStateOf(paint.value[of] ?? 0) === "none" ? "" : mlxStateOf(paint.value[of] ?? 0);
+      if (mode === "mapped") return mlxStateOf(paint.value[of] ?? 0) === "none" ? "" : mlxStateOf(paint.value[of] ?? 0);
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
       return (paint.work[of] ?? 0) >= 0.0005 ? approximate(fineShare(paint.work[of] ?? 0)) : "";
     },

@@ -45,7 +45,7 @@ export function Legend({ paint, route, overlay, result, devices, lit }: LegendPr
         <Results paint={paint} result={result} />
       ) : mode === "time" || mode === "bytes" ? (
         <Scale paint={paint} overlay={overlay} />
-      ) : mode === "mlx" ? (
+      ) : mode === "mapped" ? (
         MLX_STATES.slice(1).map((state, i) => (
           <span key={state} className={styles["swatch"]}>
             <i style={{ background: mlxColor(i + 1) }} />

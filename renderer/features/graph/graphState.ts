@@ -29,7 +29,7 @@ export function stageOf(choice: Exclude<StageChoice, { kind: "legal" }>): Stage 
 }
 
 /** What the engine or the graph knows, what was found out by a run or an export, and what the system plans or MLX would do. */
-export type GraphMode = OverlayKind | "measured" | "error" | "planned" | "mlx";
+export type GraphMode = OverlayKind | "measured" | "error" | "planned" | "mapped";
 export const isResultMode = (mode: GraphMode): mode is "measured" | "error" => mode === "measured" || mode === "error";
 
 /** A scene with what it was made from: numbers in one are good only in the other. */
@@ -117,9 +117,9 @@ export type GraphState = SessionState & GraphSlice;
 
 /** Modes whose columns are in the window already: nothing is asked for them. */
 export const isRouteMode = (mode: GraphMode): boolean =>
-  mode === "device" || mode === "segment" || mode === "planned" || mode === "mlx";
+  mode === "device" || mode === "segment" || mode === "planned" || mode === "mapped";
 /** They speak of the legal graph only. */
-export const isLegalMode = (mode: GraphMode): mode is "planned" | "mlx" => mode === "planned" || mode === "mlx";
+export const isLegalMode = (mode: GraphMode): mode is "planned" | "mapped" => mode === "planned" || mode === "mapped";
 
 export function shownGraph(state: GraphState): Async<GraphModel> {
   return state.graphStage.kind === "legal" ? state.graph : state.stageGraph;
@@ -158,7 +158,7 @@ export function mlxColumn(state: GraphState): Uint8Array | null {
 /** The mode that there are columns for: a plan is gone with its target, and colours by device remain. */
 export const shownMode = (state: GraphState): GraphMode =>
   (state.graphMode === "planned" && plannedColumn(state) === null) ||
-  (state.graphMode === "mlx" && mlxColumn(state) === null)
+  (state.graphMode === "mapped" && mlxColumn(state) === null)
     ? "device"
     : state.graphMode;
 

@@ -2,6 +2,9 @@
 import type { ReactNode } from "react";
 import type { FitView, ProfileChoice, SpeedView } from "../../../main/contract/views/model.ts";
 import type { Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
+import { deviceTitle } from "../../devices/choices.ts";
+import { useDevices } from "../../devices/useDevices.ts";
+import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { count, figureText, rangeText, seconds, THIN } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
@@ -121,12 +124,12 @@ function Measured({
   readonly measured: MeasuredSpeed;
   readonly promptTokens: number;
 }): ReactNode {
+  const devices = useDevices((s) => current(s.info)?.devices ?? null);
   const rate = (figure: Figure): ReactNode => <FigureText figure={figure} />;
   return (
     <div className={styles["measured"]}>
       <p>
-        <TruthMark truth={truth} /> on {device === "cpu" || device === "mlx" ? device.toUpperCase() : "Core ML"} of this
-        machine, {source}
+        <TruthMark truth={truth} /> on {deviceTitle(devices, device)} of this machine, {source}
       </p>
       <dl>
         <div>

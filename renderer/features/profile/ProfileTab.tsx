@@ -3,7 +3,6 @@ import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
 import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
 import { roofOf } from "../../../main/contract/views/run.ts";
-import { SIMULATED_TIME } from "../../devices/choices.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
@@ -98,7 +97,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
         label="Recorded on"
         lead="On"
         value={settings.device}
-        refused={{ "coreml-sim": SIMULATED_TIME }}
+        needs="profile"
         disabled={running}
         onChange={(device) => set({ device })}
       />

@@ -7,7 +7,7 @@ import { deviceLook } from "../../ui/devices.ts";
 import { DeviceChip } from "../../ui/marks.tsx";
 import { MlxSign } from "./MlxSign.tsx";
 import type { NodeTruths, TruthRow } from "./routing.ts";
-import { nodeTruths, truthRows } from "./routing.ts";
+import { nodeTruths, truthRows, tellsPlans } from "./routing.ts";
 import { TruthWord } from "./TruthWord.tsx";
 import { useRoute } from "./useRoute.ts";
 import styles from "./Route.module.css";
@@ -20,7 +20,7 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   const plan = useRoute((s) => s.planned);
   const planned = current(plan);
   const onMlx = useRoute((s) => current(s.onMlx));
-  const coreml = useRoute((s) => current(s.info)?.devices.find(({ id }) => id === "coreml"));
+  const coreml = useRoute((s) => current(s.info)?.devices.find(tellsPlans));
   const profile = useRoute((s) => s.profiled);
   const loadOnMlx = useRoute((s) => s.loadOnMlx);
   // The columns speak of the legal graph; a node of another stage has one there that stands for it.

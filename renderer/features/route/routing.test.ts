@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
+import { testDevice } from "../../devices/testDevices.ts";
 import { answerTo } from "../../engine/recorded/replay.ts";
 import { plannedRoute, sampleGraph, sampleId, sampleRoute, sampleTarget } from "../../testing/sample.ts";
 import { opName } from "../../graph/graphModel.ts";
@@ -19,7 +20,7 @@ const [route, view] = [sampleRoute, sampleGraph];
 const planned = plannedRoute(route, view);
 const moved = planned.firstDifference?.node ?? -1;
 const coreml = (available: boolean, sentence: string) =>
-  ({ id: "coreml", title: "Core ML", available, sentence }) as const;
+  testDevice("coreml", { title: "Core ML", available, sentence });
 
 describe("the three truths of a route", () => {
   it("are named predicted, planned, observed, each with a sentence", () => {
@@ -48,10 +49,10 @@ describe("the three truths of a route", () => {
   it("call a recording on Core ML evidence for the whole, and one on another device none", () => {
     const recorded = (device: ProfileView["device"]) =>
       ({ device, decode: { seconds: { value: 0.0125 }, rows: [] } }) as unknown as ProfileView;
-    const [, , observed] = truthRows(route, IDLE, undefined, recorded("coreml"));
+    const [, , observed] = truthRows(route, IDLE, coreml(true, "Apple M4"), recorded("coreml"));
     expect(observed).toMatchObject({ here: true });
     expect(observed?.sentence).toMatch(/12\.5\sms a token/);
-    expect(truthRows(route, IDLE, undefined, recorded("cpu"))[2]?.here).toBe(false);
+    expect(truthRows(route, IDLE, coreml(true, "Apple M4"), recorded("cpu"))[2]?.here).toBe(false);
   });
 });
 

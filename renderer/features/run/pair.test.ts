@@ -1,3 +1,4 @@
+import { testDevice } from "../../devices/testDevices.ts";
 import { describe, expect, it } from "vitest";
 import type { TokenView } from "../../../main/contract/views/run.ts";
 import type { PairSide, PairTurn } from "./pair.ts";
@@ -102,12 +103,7 @@ describe("what a comparison says", () => {
 });
 
 describe("the device that stands beside another", () => {
-  const device = (id: "cpu" | "mlx" | "coreml" | "coreml-sim", available = true) => ({
-    id,
-    title: id,
-    available,
-    sentence: "",
-  });
+  const device = (id: string, available = true) => testDevice(id, { available });
   it("is a real one before the simulator, and none where there is no other", () => {
     expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx")], "cpu")).toBe("mlx");
     expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx", false)], "cpu")).toBe("coreml-sim");

@@ -1,4 +1,5 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
+import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { HybridView, TemplateView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
@@ -58,7 +59,8 @@ export interface RunSlice {
 }
 
 /** The devices that run a program of Core ML. */
-export type HybridDevice = "coreml-sim" | "coreml";
+/** null: the first that runs segments. */
+export type HybridDevice = RunDevice | null;
 
 type State = SessionState & RunSlice & PairSlice;
 
@@ -152,7 +154,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     rates: [],
     template: IDLE,
     hybrid: IDLE,
-    hybridDevice: "coreml-sim",
+    hybridDevice: null,
     setHybridDevice: (hybridDevice) => set({ hybridDevice }),
     runHistory: [],
     historyShown: false,

@@ -11,10 +11,13 @@ import { VERSION } from "../../version.ts";
 import { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import { CompiledModels, exportKey } from "./compiledModels.ts";
-import type { CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
+import type { BridgeTruth, CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
 import { loadCoreml } from "./native.ts";
 import type { TrialKey, TrialProgress, TrialTimes } from "./trial.ts";
 import { TrialBook, tryOnce } from "./trial.ts";
+
+/** As the registry knows it. */
+export const COREML = "coreml";
 
 export interface CoremlAccess {
   /** The bridge, or the error that says what is missing. */
@@ -134,6 +137,9 @@ export function openRunner(
   const { path: compiled, functions } = model;
   return new BridgeRunner(access.bridge(), { compiled, units, functions, flexible });
 }
+
+/** How times of this Core ML come about. */
+export const coremlTruth = (coreml: CoremlAccess): BridgeTruth => coreml.bridge().truth;
 
 /** Why there is no Core ML here, in one sentence; undefined where there is. */
 export function coremlMissing(access: CoremlAccess): string | undefined {

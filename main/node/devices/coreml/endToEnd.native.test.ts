@@ -23,6 +23,7 @@ import { loadAddon } from "../../native/addon.ts";
 import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import { compiledDecoder } from "./session.ts";
 import type { TrialProgress } from "./trial.ts";
+import { openSimulator } from "./simulatorProvider.ts";
 import { coremlAccess, openRunner, prepareModel, unitsOf } from "./device.ts";
 
 const sample = fileURLToPath(new URL("../../../../assets/models/rlx-sample.gguf", import.meta.url));
@@ -149,7 +150,7 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
     const open = await store.open({ kind: "offer", id: DEMO }, signal);
     const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1 } as const;
     const route = await routeOf(open, target, "decode", signal);
-    const simulated = await runHybrid(route.graph, route, engine, 7, signal);
+    const simulated = await runHybrid(route.graph, route, engine, 7, signal, openSimulator);
     const run = await runHybrid(route.graph, route, engine, 7, signal, async (path) => {
       const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
       const compiled = await prepareModel(access, { units: "all", facts: [path], write });

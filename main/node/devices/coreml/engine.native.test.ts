@@ -11,17 +11,17 @@ import type { EngineClient } from "../../../contract/contract.ts";
 import type { ProfileView } from "../../../contract/views/run.ts";
 import { createPortPair } from "../../../contract/port.ts";
 import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import { createEngine } from "../../../engine/engine.ts";
-import type { Engine } from "../../../engine/engine.ts";
+import { nodeEngine } from "../../nodeEngine.ts";
+import type { NodeEngine } from "../../nodeEngine.ts";
 import { readSettings } from "../../settings.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 function engineWith(environment: Readonly<Record<string, string>>): {
-  readonly engine: Engine;
+  readonly engine: NodeEngine;
   readonly client: EngineClient;
 } {
-  const engine = createEngine({ settings: readSettings(environment) });
+  const engine = nodeEngine({ settings: readSettings(environment) });
   const [window, served] = createPortPair();
   const client = createClient(contract, window, { checkOutputs: true });
   engine.connect(served);
@@ -30,7 +30,7 @@ function engineWith(environment: Readonly<Record<string, string>>): {
 
 describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-coreml-engine-"));
-  let engine: Engine;
+  let engine: NodeEngine;
   let client: EngineClient;
   beforeAll(() => {
     ({ engine, client } = engineWith({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }));

@@ -22,6 +22,11 @@ export interface CoremlSession {
   dispose(): Promise<void>;
 }
 
+/** A session on Core ML with what a profile asks of it. */
+export interface CoremlLease extends Omit<CoremlSession, "dispose"> {
+  readonly target: PlanTarget;
+}
+
 export interface SessionRequest {
   readonly model: OpenModel;
   readonly target: PlanTarget;

@@ -9,19 +9,19 @@ import type { EngineClient, StreamItemOf } from "../../../contract/contract.ts";
 import { contract } from "../../../contract/contract.ts";
 import { createPortPair } from "../../../contract/port.ts";
 import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import type { Engine } from "../../../engine/engine.ts";
-import { createEngine } from "../../../engine/engine.ts";
+import type { NodeEngine } from "../../nodeEngine.ts";
+import { nodeEngine } from "../../nodeEngine.ts";
 import { readSettings } from "../../settings.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-coreml-survive-"));
-  let engine: Engine;
+  let engine: NodeEngine;
   let client: EngineClient;
   let sample: string;
   beforeAll(async () => {
-    engine = createEngine({
+    engine = nodeEngine({
       settings: readSettings({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }),
     });
     const [window, served] = createPortPair();

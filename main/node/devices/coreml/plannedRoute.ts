@@ -1,12 +1,11 @@
 /** Core ML's own plan for this machine beside the prediction, as the window and the command line get it. */
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
-import type { EngineHandlers } from "../../../contract/contract.ts";
+import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { Phase, TargetSpec } from "../../../contract/views/common.ts";
 import { deviceCode, deviceOf } from "../../../contract/views/common.ts";
 import type { PlannedRoute } from "../../../contract/views/route.ts";
-import type { CpuAccess } from "../../../engine/devices.ts";
+import type { PlannedRequest } from "../../../engine/devices.ts";
 import { packageRoute } from "../../../engine/models/hybrid.ts";
-import type { ModelStore } from "../../../engine/models/modelStore.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
 import { planTarget, routeOf } from "../../../engine/models/routes.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
@@ -23,9 +22,8 @@ import { compiledDecoder } from "./session.ts";
 const SHOWN = 200;
 
 export interface PlannedParts {
-  readonly store: ModelStore;
   readonly coreml: CoremlAccess;
-  readonly cpu: CpuAccess;
+  readonly engine: () => CpuEngine;
 }
 
 async function compiledFor(
@@ -34,13 +32,13 @@ async function compiledFor(
   route: Route,
   signal: AbortSignal,
 ): Promise<CompiledModel> {
-  const { coreml, cpu } = parts;
+  const { coreml, engine } = parts;
   if (model.kind !== "demo-graph")
-    return compiledDecoder(coreml, { model, target: route.target, engine: cpu.engine(), signal });
+    return compiledDecoder(coreml, { model, target: route.target, engine: engine(), signal });
   return prepareModel(coreml, {
     units: unitsOf(route.target),
     facts: ["route", graphHash(route.graph), JSON.stringify(route.target)],
-    write: (path) => packageRoute(route, cpu.engine(), path, signal),
+    write: (path) => packageRoute(route, engine(), path, signal),
     signal,
   });
 }
@@ -165,17 +163,15 @@ export function plannedView(
   };
 }
 
-export function plannedHandler(parts: PlannedParts): Pick<EngineHandlers["calls"], "route.planned"> {
-  return {
-    "route.planned": async ({ model, target, phase }, { signal }) => {
-      const bridge = parts.coreml.bridge();
-      const open = parts.store.get(model);
-      // The plan is of the package as it is exported: both phases in one.
-      const route = await routeOf(open, target, phase, signal);
-      const compiled = await compiledFor(parts, open, { ...route, target: planTarget(open, target, phase) }, signal);
-      const plan = await planOrStructure(parts, compiled, route, signal);
-      const truth = bridge.truth === "measured" ? "planned" : "simulated";
-      return plannedView(route, plan, bridge.machine(), { target, phase, truth });
-    },
-  };
+export async function plannedRoute(
+  parts: PlannedParts,
+  { model, target, phase, signal }: PlannedRequest,
+): Promise<PlannedRoute> {
+  const bridge = parts.coreml.bridge();
+  // The plan is of the package as it is exported: both phases in one.
+  const route = await routeOf(model, target, phase, signal);
+  const compiled = await compiledFor(parts, model, { ...route, target: planTarget(model, target, phase) }, signal);
+  const plan = await planOrStructure(parts, compiled, route, signal);
+  const truth = bridge.truth === "measured" ? "planned" : "simulated";
+  return plannedView(route, plan, bridge.machine(), { target, phase, truth });
 }
