@@ -39,7 +39,7 @@ const overview = await handlers.calls["model.open"]({ source: { kind: "path", pa
 const opened = performance.now();
 const peak = highest();
 const target = overview.target;
-await handlers.calls["graph.get"]({ model: overview.model, stage: { kind: "legal", target }, phase: "decode" }, { signal });
+await handlers.calls["graph.get"]({ model: overview.model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" }, { signal });
 const drawn = performance.now();
 await handlers.calls["route.get"]({ model: overview.model, target, phase: "decode" }, { signal });
 const routed = performance.now();

@@ -77,12 +77,17 @@ interface Prepared {
 async function prepare(bundle: string, home: string): Promise<Prepared> {
   const { createGraphModel, parseQuery, searchNodes } = (await import(pathToFileURL(bundle).href)) as Searching;
   const engine = nodeEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });
-  const { signal } = new AbortController();
+  const context = { signal: new AbortController().signal, onLeave: () => undefined };
   const { calls } = engine.handlers;
-  const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, { signal });
-  const key = { model, stage: { kind: "legal", target }, phase: "decode", precision: "f32" } as const;
-  const view = await calls["graph.get"](key, { signal });
-  const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, { signal });
+  const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, context);
+  const key = {
+    model,
+    stage: { backend: "coreml", step: "legal", target },
+    phase: "decode",
+    precision: "f32",
+  } as const;
+  const view = await calls["graph.get"](key, context);
+  const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, context);
   await engine.dispose();
   const shown = createGraphModel(view);
   return {

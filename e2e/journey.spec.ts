@@ -127,6 +127,7 @@ async function graph({ page, look }: Journey): Promise<void> {
 
 async function pipeline({ page, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Pipeline");
+  await panel.getByRole("radiogroup", { name: "Backend" }).getByRole("radio", { name: "CPU" }).click();
   await expect(panel).toContainText(/fuse|fusion/i);
   // The difference itself is worked out after its two texts are there.
   await expect(panel.locator(".monaco-diff-editor").locator(".line-insert, .line-delete").first()).toBeAttached();

@@ -1,7 +1,7 @@
 // Which folder may import which. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
 // rule names. Imports are read by a real parser and resolved on disk, so neither comments nor `../` can hide one.
 //
-//   diagnostics ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
+//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
 //   backends/<b> sees ir and its own folder; ops see a backend's types and its rules.ts; the renderer sees the contract.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -11,7 +11,7 @@ import { deviceNameFaults } from "./deviceNames.mjs";
 import { root } from "./lib/process.mjs";
 
 const base = ["main/diagnostics"];
-const core = [...base, "main/ir"];
+const core = [...base, "main/quant", "main/ir"];
 const graphLayers = [...core, "main/ops", "main/passes", "main/autodiff"];
 const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
@@ -30,7 +30,8 @@ const engine = [...runtimeLayers, "main/training", "main/contract"];
  */
 export const walls = [
   { folder: "main/diagnostics", may: [] },
-  { folder: "main/ir", may: base },
+  { folder: "main/quant", may: [] },
+  { folder: "main/ir", may: [...base, "main/quant"] },
   { folder: "main/ops", may: [...core, ...backendRules], types: everyBackend },
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },

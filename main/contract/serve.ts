@@ -108,7 +108,7 @@ export function serve<C extends AnyContract>(
     const input = checkInput(frame.method, definition.input, frame.input);
     const made = handler(input, { signal: self.abort.signal, onLeave });
     // An answer that is there at once is sent at once, so that it counts before the next request starts.
-    const value = made instanceof Promise ? await made : made;
+    const value: unknown = made instanceof Promise ? await made : made;
     if (port.room?.() !== undefined) await room();
     send({ t: "res", id: frame.id, value });
   };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { f32ToBf16, f32ToF16, bf16ToF32, f16ToF32 } from "../formats/quant/half.ts";
+import { f32ToBf16, f32ToF16, bf16ToF32, f16ToF32 } from "../quant/half.ts";
 import { roundToFloat } from "./roundFloat.ts";
 
 describe("roundToFloat", () => {

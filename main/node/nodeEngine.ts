@@ -1,5 +1,4 @@
 /** The engine in a Node process: its settings, the devices of this machine in one list, and where its files are kept. */
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { formatReport } from "../compiler/legalise.ts";
 import type { CompileWatch } from "../compiler/prepare.ts";
@@ -18,6 +17,7 @@ import { openCachedDecoder } from "./cache/planCache.ts";
 import type { CoremlAccess } from "./devices/coreml/device.ts";
 import { coremlAccess } from "./devices/coreml/device.ts";
 import { hereOf } from "./devices/coreml/here.ts";
+import { userHome, xdgFolder } from "./files/folders.ts";
 import { everyDevice } from "./devices/list.ts";
 import { addonAbsent, loadAddon } from "./native/addon.ts";
 import { findMlxEngine } from "./native/mlxAddon.ts";
@@ -55,8 +55,8 @@ const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): Tar
 
 export function dataFolder(settings: Settings): string {
   if (settings.home !== null) return settings.home;
-  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support", "RLX Workbench");
-  return join(process.env["XDG_DATA_HOME"] ?? join(homedir(), ".local", "share"), "rlx-workbench");
+  if (process.platform === "darwin") return join(userHome(), "Library", "Application Support", "RLX Workbench");
+  return join(xdgFolder("XDG_DATA_HOME", ".local/share"), "rlx-workbench");
 }
 
 /** What a compile did, verified and told on stderr as far as that was asked for. */

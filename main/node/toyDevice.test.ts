@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AttachableClient } from "../contract/client.ts";
 import { createClient } from "../contract/client.ts";
-import type { EngineClient, StreamItemOf } from "../contract/contract.ts";
+import type { Contract, StreamItemOf } from "../contract/contract.ts";
 import { contract } from "../contract/contract.ts";
 import { createPortPair } from "../contract/port.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -18,7 +19,7 @@ import { readSettings } from "./settings.ts";
 describe("a device of one file and one line", () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-toy-"));
   let engine: NodeEngine;
-  let client: EngineClient;
+  let client: AttachableClient<Contract>;
   let model: string;
   beforeAll(async () => {
     // Without the native engine: its place is then taken by the reference, which the toy is compared with.

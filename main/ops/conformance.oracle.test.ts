@@ -142,9 +142,28 @@ const pooling = lines(
 const ORACLES: { readonly [N in OpName]: Oracle } = {
   abs: unary("abs"),
   add: "x0 + x1",
-  add_rms_norm: lines(`rms = ${rms}`, "(x0 + x1, rms(x0 + x1, a['eps']) * x2)"),
   argmax: `np.argmax(x0, ${axis}).astype(np.int32)`,
   argmin: `np.argmin(x0, ${axis}).astype(np.int32)`,
+  attention_block: lines(
+    turn,
+    append,
+    `rms = ${rms}`,
+    "norm = lambda x, i: rms(x, a['eps']) * xs[i] if 'eps' in a else x",
+    'go = lambda x: turn(x, x3, x4, a["dims"], a["style"])',
+    "K, V = append(x5, go(norm(x1, 9)), int(x7)), append(x6, x2, int(x7))",
+    `
+def attend(q, k, v, past):
+    y = np.zeros((q.shape[0], q.shape[1], v.shape[2]))
+    for t, h in np.ndindex(q.shape[:2]):
+        first = max(0, past + t - a["window"]) if "window" in a else 0
+        g = h * k.shape[0] // q.shape[1]
+        w = a["scale"] * k[g, first : past + t + 1] @ q[t, h]
+        w = a["softcap"] * np.tanh(w / a["softcap"]) if "softcap" in a else w
+        y[t, h] = scipy.special.softmax(w) @ v[g, first : past + t + 1]
+    return y
+`.trim(),
+    "(attend(go(norm(x0, 8)), K, V, int(x7)), K, V)",
+  ),
   attention: {
     jax: jaxAttention(
       `
@@ -215,7 +234,6 @@ def run(x):
     "np.concatenate([run(x0).real, run(x0).imag], -1)",
   ),
   floor: unary("floor"),
-  gated_linear: `(x0 @ x1.T) * ${sigmoid}(x0 @ x1.T) * (x0 @ x2.T)`,
   gather: `np.take(x0, x1, ${axis})`,
   gelu: { jax: 'jax.nn.gelu(x0, approximate=a["approx"])' },
   if: { jax: jaxIf },
@@ -238,7 +256,15 @@ def run(x):
     jax: "jax.nn.standardize(x0, axis=1, epsilon=a['eps']) * x1[:, None, None] + x2[:, None, None]",
   },
   linear: "np.einsum('...i,oi->...o', x0, x1) + (xs[2] if len(xs) > 2 else 0)",
-  linear_add: "x0 @ x1.T + x2 + (xs[3] if len(xs) > 3 else 0)",
+  linear_block: lines(
+    `rms = ${rms}`,
+    "rest = iter(xs[1:])",
+    "x = rms(x0, a['eps']) * next(rest) if 'eps' in a else x0",
+    "r = next(rest) if a['residual'] else 0",
+    "ys = [np.einsum('...i,oi->...o', x, next(rest)) + (next(rest) if b else 0) for b in a['biases']]",
+    `zs = [g * ${sigmoid}(g) * u for g, u in zip(ys[::2], ys[1::2])] if a["gated"] else ys`,
+    "tuple(z + r for z in zs)",
+  ),
   log: unary("log"),
   lstm: lines(
     lstm,
@@ -253,7 +279,6 @@ def run(x):
   neg: "-x0",
   pool: { jax: pooling },
   pow: "x0 ** x1 if x0.dtype.kind == 'f' else np.where(x1 < 0, np.trunc(x0.astype(float) ** x1).astype(x0.dtype), x0 ** np.maximum(x1, 0))",
-  qkv_linear: "tuple(x0 @ w.T + (xs[4 + i] if len(xs) > 4 else 0) for i, w in enumerate(xs[1:4]))",
   reduce:
     'x0 if not a["axes"] else getattr(np, a["kind"])(x0, axis=tuple(a["axes"]), keepdims=a.get("keepDims", False)).astype(x0.dtype)',
   relu: "np.maximum(x0, 0)",
@@ -262,14 +287,6 @@ def run(x):
   reverse: 'np.flip(x0, tuple(a["axes"]))',
   rms_norm: lines(`rms = ${rms}`, "rms(x0, a['eps']) * x1 + (xs[2] if len(xs) > 2 else 0)"),
   rope: lines(turn, 'turn(x0, x1, x2, a["dims"], a["style"])'),
-  rope_append: lines(
-    turn,
-    append,
-    `rms = ${rms}`,
-    "norm = lambda x, i: rms(x, a['eps']) * xs[i] if len(xs) > 8 else x",
-    'go = lambda x: turn(x, x3, x4, a["dims"], a["style"])',
-    "(go(norm(x0, 8)), append(x5, go(norm(x1, 9)), int(x7)), append(x6, x2, int(x7)))",
-  ),
   // YaRN itself is checked against llama.cpp through whole models (main/models/llama.oracle.test.ts).
   rope_table: lines(
     `
@@ -295,7 +312,6 @@ def ramp(low, high, n):
   sqrt: unary("sqrt"),
   stop_gradient: "x0",
   sub: "x0 - x1",
-  swiglu: `x0 * ${sigmoid}(x0) * x1`,
   tanh: unary("tanh"),
   topk: lines(
     "order = np.argsort(-x0.astype(np.float64), axis=-1, kind='stable')[..., : a['k']].astype(np.int32)",

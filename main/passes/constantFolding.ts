@@ -13,8 +13,8 @@ import { roundToFloat } from "../ir/roundFloat.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType } from "../ir/type.ts";
 import { opOf, opTable } from "../ops/index.ts";
-import type { Miss, Pass } from "./pass.ts";
-import { placeOf, unchanged } from "./pass.ts";
+import type { Miss, Pass } from "../ir/pass.ts";
+import { placeOf, unchanged } from "../ir/pass.ts";
 
 const NAME = "constant folding";
 /** Most elements of a folded result, and of all operands of a fold together. */

@@ -12,7 +12,7 @@ import type { Contract, Input, Output, StreamInputOf } from "../contract/contrac
 import { contract } from "../contract/contract.ts";
 import type { CallName, StreamName } from "../contract/define.ts";
 import { targetSpec } from "../contract/views/common.ts";
-import { OVERLAYS } from "../contract/views/graph.ts";
+import { BACKENDS, BUILT, LEGAL, OVERLAYS, routedStage, stageOn } from "../contract/views/graph.ts";
 import type { Overview } from "../contract/views/model.ts";
 import { toWireError } from "../diagnostics/errors.ts";
 import { engineHarness } from "../engine/engineHarness.ts";
@@ -57,21 +57,22 @@ async function recordModel(overview: Overview): Promise<void> {
   for (const units of targetSpec.shape.units.options)
     for (const phase of PHASES) await call("route.get", { model, target: { ...target, units }, phase });
   for (const phase of PHASES) {
-    const legal = { model, stage: { kind: "legal", target }, phase } as const;
-    await call("graph.get", { model, stage: { kind: "initial" }, phase });
-    await call("graph.get", legal);
-    const passes = (await call("passes.list", { model, phase, target }))?.passes ?? [];
-    for (const { index, changed } of passes)
-      if (changed) {
-        for (const at of new Set([index, Math.max(1, index - 1)]))
-          await call("graph.get", { model, stage: { kind: "pass", index: at }, phase });
-        await call("passes.diff", { model, phase, target, index });
-      }
-    for (const language of ["rlx-ir", "mil"] as const)
-      await call("text.page", { key: legal, language, target, lines: 200 });
+    for (const { backend, mil } of BACKENDS) {
+      const steps = new Set([BUILT, LEGAL]);
+      const passes = (await call("passes.list", { model, backend, phase, target }))?.passes ?? [];
+      for (const [at, { name, changed }] of passes.entries())
+        if (changed) {
+          for (const each of passes.slice(Math.max(0, at - 1), at + 1)) steps.add(each.name);
+          await call("passes.diff", { model, backend, phase, target, pass: name });
+        }
+      for (const step of steps) await call("graph.get", { model, stage: stageOn(backend, step, target), phase });
+      const key = { model, stage: stageOn(backend, LEGAL, target), phase };
+      for (const language of mil ? (["rlx-ir", "mil"] as const) : (["rlx-ir"] as const))
+        await call("text.page", { key, language, target, lines: 200 });
+    }
     await call("route.mlx", { model, phase, context: target.context });
   }
-  const key = { model, stage: { kind: "legal", target }, phase: "decode" } as const;
+  const key = { model, stage: routedStage(target), phase: "decode" } as const;
   for (const kind of OVERLAYS) await call("graph.overlay", { key, kind, target });
   const view = await call("graph.get", key);
   for (let node = 0; node < (view?.nodeCount ?? 0); node++) await call("graph.node", { key, node, target });

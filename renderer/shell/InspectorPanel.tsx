@@ -48,7 +48,7 @@ function Selected(): ReactNode {
       onPass={(name) => {
         const pass = changedPass(name);
         if (pass === undefined) return;
-        choosePass(pass.index);
+        choosePass(pass.name);
         setTab("pipeline");
       }}
       isPass={(name) => changedPass(name) !== undefined}

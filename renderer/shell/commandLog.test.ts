@@ -1,6 +1,7 @@
 // The log holds the command of every action that the command line knows, so that what was done can be repeated.
 import { expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
+import { LEGAL_STAGE } from "../features/graph/graphState.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { createRecordedEngine } from "../engine/recorded/replay.ts";
 import { SAMPLE, inPlace } from "../testing/sample.ts";
@@ -32,17 +33,22 @@ it("has the stages of the graph", async () => {
     expect(lines[0]).toMatch(TARGET);
     return lines[0]!.replace(TARGET, "").trim();
   };
-  expect(one(() => get().setGraphStage({ kind: "initial" }))).toBe("rlx graph --stage initial");
-  expect(one(() => get().showPass(3))).toBe("rlx graph --stage 3");
-  expect(one(() => get().setPassSide("before"))).toBe("rlx graph --stage 2");
-  expect(one(() => get().setGraphStage({ kind: "legal" }))).toBe("rlx graph --stage legal");
+  expect(one(() => get().setGraphStage({ ...LEGAL_STAGE, step: "built" }))).toBe(
+    "rlx graph --backend coreml --stage built",
+  );
+  const [before, pass] = get().passChoices.slice(2, 4);
+  expect(one(() => get().showPass(pass!.name))).toBe(`rlx graph --backend coreml --stage '${pass!.name}'`);
+  expect(one(() => get().setPassSide("before"))).toBe(`rlx graph --backend coreml --stage '${before!.name}'`);
+  expect(one(() => get().setGraphStage(LEGAL_STAGE))).toBe("rlx graph --backend coreml --stage legal");
 });
 
 it("has the pipeline's passes and programs", async () => {
   const { get, written } = await opened();
-  expect(written(() => get().choosePass(2))).toEqual(["rlx passes --phase decode"]);
+  const name = get().passChoices[0]!.name;
+  expect(written(() => get().choosePass(name))).toEqual(["rlx passes --backend coreml --phase decode"]);
+  expect(written(() => get().setPipelineBackend("cpu"))).toEqual(["rlx passes --backend cpu --phase decode"]);
   const [ir] = written(() => get().setPipelineView("rlx-ir"));
-  expect(ir).toMatch(/^rlx graph --stage legal --phase decode /);
+  expect(ir).toMatch(/^rlx graph --backend cpu --stage legal --phase decode /);
   const [mil] = written(() => get().showMil(1));
   expect(mil).toMatch(/^rlx graph --mil --phase decode /);
 });

@@ -6,7 +6,7 @@ import type { Device } from "../../main/contract/views/common.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import { hasPlan } from "../features/export/slice.ts";
-import { routeColumns } from "../features/graph/graphState.ts";
+import { isPass, routeColumns } from "../features/graph/graphState.ts";
 import { current } from "../session/async.ts";
 import type { WorkbenchStore } from "./store.ts";
 import { isBusy, shownTabs, stopWork } from "./tabs.ts";
@@ -132,7 +132,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "navigate.previousChange": withGraph(() => get().nextChange(-1)),
     "graph.passSide": withGraph(() => {
       const { graphStage, setPassSide } = get();
-      if (graphStage.kind === "pass") setPassSide(graphStage.side === "after" ? "before" : "after");
+      if (isPass(graphStage)) setPassSide(graphStage.side === "after" ? "before" : "after");
     }),
     "graph.onlyChanges": { run: () => get().showOnly("changes"), enabled: () => get().stageChanges !== null },
     "graph.criticalPath": { run: () => get().showOnly("path"), enabled: () => routeColumns(get()).work !== null },

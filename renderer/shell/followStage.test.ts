@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
+import { LEGAL_STAGE } from "../features/graph/graphState.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { createRecordedEngine } from "../engine/recorded/replay.ts";
 import { SAMPLE, inPlace } from "../testing/sample.ts";
@@ -12,13 +13,15 @@ describe("a stage of the graph", () => {
     await until(() => get().info.kind === "ready");
     await get().open(SAMPLE);
     await until(() => get().passChoices.length > 0);
-    const last = get()
-      .passChoices.filter(({ changed }) => changed)
-      .at(-1)!.index;
+    const last = get().passChoices.at(-1)!.name;
     expect(get().passAt).not.toBe(last);
-    get().setGraphStage({ kind: "pass", index: last, side: "after" });
+    get().setGraphStage({ backend: "coreml", step: last, side: "after" });
     expect(get().passAt).toBe(last);
-    get().setGraphStage({ kind: "legal" });
+    get().setGraphStage(LEGAL_STAGE);
     expect(get().passAt).toBe(last);
+    // Another backend's stage lists that backend's passes.
+    get().setGraphStage({ backend: "cpu", step: "legal", side: "after" });
+    expect(get().pipelineBackend).toBe("cpu");
+    await until(() => get().passBackend === "cpu");
   });
 });

@@ -28,6 +28,7 @@ const outer = [...above("main/ir"), "main/contract", ...top, ...portable];
 /** What a folder must not see, not even as a type: folders, npm packages and Node. Every row of the walls has a line. */
 const closed: Readonly<Record<string, readonly string[]>> = {
   "main/diagnostics": [...above("main/diagnostics"), "main/formats", "main/backends/cpu", ...top, ...portable, "zod"],
+  "main/quant": ["main/diagnostics", ...above("main/diagnostics"), "main/formats", ...top, ...portable, "zod"],
   "main/ir": [...outer, "main/formats", "main/backends/cpu", "zod"],
   "main/ops": [...above("main/ops"), "main/autodiff", "main/formats", "main/models", ...top, ...portable, "zod"],
   "main/passes": [...above("main/passes"), "main/autodiff", "main/formats", "main/backends/cpu", ...top, ...portable],

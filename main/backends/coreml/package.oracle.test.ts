@@ -96,12 +96,13 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
       const e = d.emitter("main");
       const x = e.builder.input("x", tensorType(e.float, [3, 256]));
       const ids = e.builder.input("ids", tensorType("int32", [2]));
-      const types: readonly ElementType[] = [...MAPPED_TYPES, "f16", "f32", "bf16"];
+      const packedTypes: readonly ElementType[] = [...MAPPED_TYPES, "q2_k", "q3_k"];
+      const types: readonly ElementType[] = [...packedTypes, "f16", "f32", "bf16"];
       const files = new Map<string, Uint8Array>();
       const exact = new Map<string, Float32Array>();
       for (const type of types) {
         const values = randoms(8 * 256);
-        const packed = (MAPPED_TYPES as readonly string[]).includes(type);
+        const packed = packedTypes.includes(type);
         const name = `blk.0.${type}.weight`;
         const bytes = packed ? await ggmlQuantize(type, values, [8, 256]) : plainBytes(type, values);
         files.set(name, bytes);

@@ -1,5 +1,5 @@
 /** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
-import { MAPPED_TYPES } from "../../backends/coreml/weights/forms.ts";
+import { STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
@@ -139,7 +139,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
     canMeasure: cannotRun ?? missing ?? CAN,
     reference: cannotRun === undefined ? noticeOf(devices.running(device), parameters) : null,
     canExport: canGraph.ok
-      ? (typeAbility(model, EXPORTED, "exported") ?? dataAbility(model, "export") ?? CAN)
+      ? (typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN)
       : canGraph,
   });
 }
@@ -157,8 +157,6 @@ function graphAbility(model: OpenModel, file: GgufFile, runs: readonly string[])
   const graphed = mix.filter((row) => row.runs).map((row) => row.type);
   return typeAbility(model, [...new Set([...runs, ...graphed])], "run") ?? CAN;
 }
-
-const EXPORTED: readonly string[] = ["f32", "f16", "bf16", ...MAPPED_TYPES];
 
 function typeAbility(
   { description }: OpenModel,

@@ -6,6 +6,7 @@
 import { encodeFrame } from "../../contract/codec.ts";
 import type { EngineDevices } from "../devices.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import { routedStage } from "../../contract/views/graph.ts";
 import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
 import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
@@ -60,7 +61,7 @@ export async function warmUp({ recents, uploads, target, devices }: WarmUpParts,
   try {
     for (let round = 1; round <= ROUNDS; round++) {
       const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, context);
-      const graph = await calls["graph.get"]({ model, stage: { kind: "legal", target }, phase }, context);
+      const graph = await calls["graph.get"]({ model, stage: routedStage(target), phase }, context);
       encodeFrame({ t: "res", id: 1, value: graph });
       if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, context);
       await calls["model.close"]({ model }, context);

@@ -23,14 +23,7 @@ export const OPERANDS: { readonly [op: string]: OperandNames } = {
   mul: TWO,
   pow: { inputs: ["base", "exponent"] },
   sub: TWO,
-  add_rms_norm: { inputs: ["x", "residual", "gamma"], outputs: ["sum", "norm"] },
-  gated_linear: { inputs: ["x", "gate weight", "up weight"] },
-  linear_add: { inputs: ["x", "weight", "residual", "bias"] },
-  qkv_linear: {
-    inputs: ["x", "query weight", "key weight", "value weight", "query bias", "key bias", "value bias"],
-    outputs: ["query", "key", "value"],
-  },
-  rope_append: {
+  attention_block: {
     inputs: [
       "query",
       "key",
@@ -43,9 +36,8 @@ export const OPERANDS: { readonly [op: string]: OperandNames } = {
       "query gamma",
       "key gamma",
     ],
-    outputs: ["query", "key cache", "value cache"],
+    outputs: ["result", "key cache", "value cache"],
   },
-  swiglu: { inputs: ["gate", "up"] },
   dequantize: { inputs: ["packed weight"] },
   linear: { inputs: ["x", "weight", "bias"] },
   matmul: TWO,

@@ -1,5 +1,5 @@
 /** `rlx bench` and `rlx profile`. */
-import { stat, writeFile } from "node:fs/promises";
+import { open, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { intervalName, roofOf } from "../../contract/views/run.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
@@ -115,6 +115,27 @@ async function checkTrace(path: string): Promise<void> {
     });
   if ((await stat(path).catch(() => undefined))?.isDirectory() === true)
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: got the folder ${path}, expected a file`);
+  if (!(await isFreeOrTrace(path)))
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: ${path} exists and is no trace`, {
+      hint: "Choose another name. Only a trace is overwritten.",
+    });
+}
+
+const TRACE_START = '{"traceEvents":';
+
+/** A name that was meant for the model, or typed wrongly, must not cost a file. */
+async function isFreeOrTrace(path: string): Promise<boolean> {
+  const file = await open(path, "r").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (file === undefined) return true;
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(TRACE_START.length), 0, TRACE_START.length, 0);
+    return buffer.toString("latin1", 0, bytesRead) === TRACE_START;
+  } finally {
+    await file.close();
+  }
 }
 
 function printProfile({ output }: Command, view: ProfileView): void {

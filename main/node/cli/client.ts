@@ -181,11 +181,19 @@ export const devicesOf = async ({ client }: Command): Promise<readonly DeviceInf
 export const orList = (names: readonly string[]): string =>
   [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((part) => part !== "").join(" or ");
 
-/** The id of a device that can do this; the default one is known without asking. */
-export async function deviceOption(command: Command, text: string, capability: Capability = "tokens"): Promise<string> {
+/** The id of a device that can do this; the default one is known without asking. `what` asks for it. */
+export async function deviceOption(
+  command: Command,
+  text: string,
+  capability: Capability = "tokens",
+  what = "--device",
+): Promise<string> {
   if (text === DEFAULT_DEVICE && capability === "tokens") return text;
-  const able = (await devicesOf(command)).filter(({ capabilities }) => capabilities[capability] === true);
-  const ids = able.map(({ id }) => id);
-  if (ids.includes(text)) return text;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --device: got ${shown(text)}, expected ${orList(ids)}`);
+  const devices = await devicesOf(command);
+  const able = devices.filter(({ capabilities }) => capabilities[capability] === true).map(({ id }) => id);
+  if (able.includes(text)) return text;
+  const why = devices.find(({ id }) => id === text)?.capabilities[capability];
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${what}: got ${shown(text)}, expected ${orList(able)}`, {
+    ...(typeof why === "string" ? { hint: why } : {}),
+  });
 }

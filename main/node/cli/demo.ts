@@ -11,7 +11,10 @@ export async function runDemo(
 ): Promise<number> {
   const { output, client, signal } = command;
   // The default device runs the host's part: without another word the first that runs segments takes those.
-  const device = options.device === DEFAULT_DEVICE ? null : await deviceOption(command, options.device, "segments");
+  const device =
+    options.device === DEFAULT_DEVICE
+      ? null
+      : await deviceOption(command, options.device, "segments", "--device with --demo");
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
   const seed = options.seed === undefined ? 1 : wholeNumber("seed", options.seed, 0, 4_294_967_295);

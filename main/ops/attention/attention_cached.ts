@@ -1,3 +1,4 @@
+import type { KernelParams } from "../../backends/cpu/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -76,6 +77,14 @@ function mlxCachedAttention(
   );
   return turn(mlxShaped(e, mixed, [heads, tokens, valueSize]), [tokens, heads, valueSize]);
 }
+
+/** Of the CPU's kernels, whose window counts the token's own position. */
+export const cpuAttentionParams = ({ scale, softcap, window }: AttentionCachedAttrs): KernelParams => ({
+  scale,
+  softcap: softcap ?? 0,
+  window: window === undefined ? 0 : window + 1,
+  causal: true,
+});
 
 const sample = (
   title: string,
@@ -159,12 +168,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
   backends: {
     cpu: cpuKernel("attention", {
       takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"]],
-      params: ({ scale, softcap, window }) => ({
-        scale,
-        softcap: softcap ?? 0,
-        window: window === undefined ? 0 : window + 1,
-        causal: true,
-      }),
+      params: cpuAttentionParams,
     }),
     coreml: milNative((e, [q, key, value, past], { scale, softcap, window }) => {
       const mixed = e.attention({

@@ -2,7 +2,7 @@
 import type { CpuEmitter, CpuValue, KernelParams } from "../../backends/cpu/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import type { DType, ElementType } from "../../ir/dtype.ts";
-import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
+import { PACKED_TYPES, isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
 import { like } from "../../ir/type.ts";
 import type { Arity, Lowering, NodeInfo } from "../defineOp.ts";
 
@@ -14,20 +14,8 @@ export const NUMBERS: readonly ElementType[] = [...REALS, "i32", "u8", "i8", "i1
 export const COMPARABLE: readonly ElementType[] = [...NUMBERS, "bool"];
 /** Data is only moved. */
 export const MOVABLE: readonly ElementType[] = [...COMPARABLE, "c64"];
-/** What matrix kernels read in place. */
-export const WEIGHTS: readonly ElementType[] = [
-  ...FLOATS,
-  "q8_0",
-  "q4_0",
-  "q4_1",
-  "q5_0",
-  "q5_1",
-  "q2_k",
-  "q3_k",
-  "q4_k",
-  "q5_k",
-  "q6_k",
-];
+/** What matrix kernels read in place: packed types without integer kernels are unpacked exactly and multiplied in f32. */
+export const WEIGHTS: readonly ElementType[] = [...FLOATS, ...PACKED_TYPES];
 
 export const castTo = (e: CpuEmitter, value: CpuValue, dtype: DType): CpuValue =>
   value.type.dtype === dtype ? value : e.one("cast", [value], like(value.type, dtype));

@@ -40,8 +40,6 @@ export interface CpuDeviceOptions {
   /** Absent for graphs without weights from files. */
   readonly weights?: WeightFiles;
   readonly limits?: Bindings;
-  /** false: one instruction per op rule. */
-  readonly fuse?: boolean;
   /** Add and round as ggml does. */
   readonly asGgml?: boolean;
 }
@@ -77,7 +75,6 @@ export interface CpuArtifact {
 export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "threads">): CpuArtifact {
   const plan = compileCpu(graph, cpuRules, options.weights?.locate ?? noWeights, {
     ...(options.limits === undefined ? {} : { limits: options.limits }),
-    ...(options.fuse === undefined ? {} : { fuse: options.fuse }),
     ...(options.asGgml === undefined ? {} : { asGgml: options.asGgml }),
   });
   return {

@@ -238,7 +238,8 @@ Arrays scatter_add(const Invocation& c) {
   for (int i = 0; i < named; i++) order.push_back(axis + i), spread.push_back(updates.shape(axis + i));
   for (int i = 0; i < axis; i++) order.push_back(i), spread.push_back(updates.shape(i));
   spread.push_back(1);
-  for (int i = axis + named; i < static_cast<int>(updates.ndim()); i++) order.push_back(i), spread.push_back(updates.shape(i));
+  for (int i = axis + named; i < static_cast<int>(updates.ndim()); i++)
+    order.push_back(i), spread.push_back(updates.shape(i));
   const array moved = mx::reshape(mx::transpose(updates, order), spread);
   return {mx::scatter_add(mx::zeros(shape, updates.dtype()), {indices}, moved, std::vector<int>{axis})};
 }
@@ -313,7 +314,8 @@ array visible(const array& positions, int keys, double window) {
   const array columns = mx::reshape(mx::arange(0, keys, 1), {1, keys});
   const array up_to = mx::less_equal(columns, rows);
   if (window < 0) return up_to;
-  return mx::logical_and(up_to, mx::greater_equal(columns, mx::subtract(rows, whole(static_cast<int64_t>(window), mx::int32))));
+  return mx::logical_and(
+      up_to, mx::greater_equal(columns, mx::subtract(rows, whole(static_cast<int64_t>(window), mx::int32))));
 }
 Arrays cache_mask(const Invocation& c) {
   const mx::Shape shape = c.shape();
@@ -364,10 +366,12 @@ Arrays rope_tables(const Invocation& c) {
     const long double turn = static_cast<long double>(item.number) / (2 * std::numbers::pi_v<long double>);
     turns.push_back(static_cast<uint64_t>((turn - std::floor(turn)) * 0x1p64L));
   }
-  const array phase = mx::multiply(mx::astype(mx::astype(positions, mx::int64), mx::uint64), array(turns.data(), {1, half}, mx::uint64));
+  const array phase = mx::multiply(mx::astype(mx::astype(positions, mx::int64), mx::uint64),
+                                   array(turns.data(), {1, half}, mx::uint64));
   const array turned = mx::astype(mx::right_shift(phase, array(uint64_t{32}, mx::uint64)), mx::uint32);
   const array signed_turn = mx::view(turned, mx::int32);
-  return tables(mx::multiply(mx::astype(signed_turn, mx::float32), scalar(2 * std::numbers::pi * 0x1p-32, mx::float32)));
+  return tables(
+      mx::multiply(mx::astype(signed_turn, mx::float32), scalar(2 * std::numbers::pi * 0x1p-32, mx::float32)));
 }
 Arrays rope(const Invocation& c) {
   const array& x = c.in(0);
@@ -381,7 +385,8 @@ Arrays rope(const Invocation& c) {
   const array a = part(0), b = part(1);
   const array first = mx::subtract(mx::multiply(a, cosines), mx::multiply(b, sines));
   const array second = mx::add(mx::multiply(b, cosines), mx::multiply(a, sines));
-  array turned = pairs ? mx::reshape(mx::stack({first, second}, 3), {tokens, heads, dims}) : mx::concatenate({first, second}, 2);
+  array turned =
+      pairs ? mx::reshape(mx::stack({first, second}, 3), {tokens, heads, dims}) : mx::concatenate({first, second}, 2);
   if (dims < size) turned = mx::concatenate({turned, mx::slice(x, {0, 0, dims}, {tokens, heads, size})}, 2);
   return {turned};
 }
@@ -411,7 +416,9 @@ Arrays fft(const Invocation& c) {
   const array z = mx::add(re, mx::multiply(im, array(std::complex<float>(0, 1))));
   const Attribute* name = c.find("norm");
   const std::string norm = name == nullptr ? "backward" : name->text;
-  const auto mode = norm == "ortho" ? mx::fft::FFTNorm::Ortho : norm == "forward" ? mx::fft::FFTNorm::Forward : mx::fft::FFTNorm::Backward;
+  const auto mode = norm == "ortho"     ? mx::fft::FFTNorm::Ortho
+                    : norm == "forward" ? mx::fft::FFTNorm::Forward
+                                        : mx::fft::FFTNorm::Backward;
   const array y = c.flag("inverse") ? mx::fft::ifft(z, n, -1, mode) : mx::fft::fft(z, n, -1, mode);
   return {mx::astype(mx::concatenate({mx::real(y), mx::imag(y)}, -1), c.dtype())};
 }
@@ -421,7 +428,8 @@ Arrays lstm(const Invocation& c) {
   const array& x = c.in(0);
   const int batch = x.shape(0), steps = x.shape(1), hidden = c.whole("hidden"), layers = c.whole("layers");
   const int directions = c.flag("bidirectional") ? 2 : 1, cells = layers * directions, gates = 4 * hidden;
-  const array w = mx::reshape(c.in(1), {-1}), u = mx::reshape(c.in(2), {cells, gates, hidden}), bias = mx::reshape(c.in(3), {cells, gates});
+  const array w = mx::reshape(c.in(1), {-1}), u = mx::reshape(c.in(2), {cells, gates, hidden}),
+              bias = mx::reshape(c.in(3), {cells, gates});
   const auto slot = [](const array& packed, int index) {
     mx::Shape from(packed.ndim(), 0), to = packed.shape();
     from[0] = index;
@@ -446,7 +454,8 @@ Arrays lstm(const Invocation& c) {
       const int t = reverse ? steps - 1 - step : step;
       const array now = mx::squeeze(mx::slice(outer, {0, t, 0}, {batch, t + 1, gates}), 1);
       const Arrays parts = mx::split(mx::add(now, mx::matmul(h, state_weights)), 4, 1);
-      memory = mx::add(mx::multiply(mx::sigmoid(parts[1]), memory), mx::multiply(mx::sigmoid(parts[0]), mx::tanh(parts[2])));
+      memory =
+          mx::add(mx::multiply(mx::sigmoid(parts[1]), memory), mx::multiply(mx::sigmoid(parts[0]), mx::tanh(parts[2])));
       h = mx::multiply(mx::sigmoid(parts[3]), mx::tanh(memory));
       rows[t] = h;
     }
@@ -482,7 +491,6 @@ const Function kFunctions[] = {
     {"silu", 1, 1, [](const Invocation& c) -> Arrays { return {silu(c.in(0))}; }},
     {"gelu", 1, 1, [](const Invocation& c) -> Arrays { return {gelu(c.in(0))}; }},
     {"gelu_tanh", 1, 1, [](const Invocation& c) -> Arrays { return {gelu_tanh(c.in(0))}; }},
-    {"swiglu", 2, 2, [](const Invocation& c) -> Arrays { return {mx::multiply(silu(c.in(0)), c.in(1))}; }},
     {"add", 2, 2, binary<mx::add>},
     {"subtract", 2, 2, binary<mx::subtract>},
     {"multiply", 2, 2, binary<mx::multiply>},

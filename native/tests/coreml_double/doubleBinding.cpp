@@ -89,8 +89,9 @@ Napi::Value set_evaluator(const Napi::CallbackInfo& info) {
       const auto answer = Napi::Function::New(env, [question](const Napi::CallbackInfo& reply) {
         const Napi::Object object = reply[0].As<Napi::Object>();
         const Napi::Value error = object.Get("error");
-        question->answer(error.IsString() ? twin::Reply{{}, {}, error.As<Napi::String>().Utf8Value()}
-                                          : twin::Reply{from_js(object.Get("outputs")), from_js(object.Get("states")), ""});
+        question->answer(error.IsString()
+                             ? twin::Reply{{}, {}, error.As<Napi::String>().Utf8Value()}
+                             : twin::Reply{from_js(object.Get("outputs")), from_js(object.Get("states")), ""});
       });
       evaluate.Call({given, answer});
     });
@@ -119,7 +120,9 @@ Napi::Value counts(const Napi::CallbackInfo& info) {
   return made;
 }
 
-Napi::Value configuration(const Napi::CallbackInfo& info) { return Napi::String::New(info.Env(), twin::last_configuration()); }
+Napi::Value configuration(const Napi::CallbackInfo& info) {
+  return Napi::String::New(info.Env(), twin::last_configuration());
+}
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   Napi::Object controls = Napi::Object::New(env);

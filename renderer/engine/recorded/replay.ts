@@ -52,7 +52,7 @@ function nearest(method: string, input: object): RecordedAnswer["answer"] {
     .answer;
 }
 
-const REPEATED = ["key", "target", "phase", "device", "index", "model", "kind"];
+const REPEATED = ["key", "target", "phase", "device", "model", "kind", "backend", "pass"];
 
 /** What an answer repeats of its question is that of this question. */
 function echo(output: object, input: object): object {

@@ -1,6 +1,7 @@
 /** The graph tab: the canvas with its bar, search, legend and states. */
 import type { ReactNode } from "react";
 import { useEffect, useMemo } from "react";
+import { isRouted } from "../../../main/contract/views/graph.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
@@ -16,7 +17,7 @@ import styles from "./Graph.module.css";
 
 export function GraphTab(): ReactNode {
   const state = useGraph((s) => s.picture);
-  const graph = useGraph((s) => (s.graphStage.kind === "legal" ? s.graph : s.stageGraph));
+  const graph = useGraph((s) => (isRouted(s.graphStage) ? s.graph : s.stageGraph));
   const canGraph = useGraph((s) => current(s.model)?.canGraph ?? null);
   const select = useMemo(() => createGraphPicture(), []);
   const picture = useGraph(select);

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import { isRouted } from "../../../main/contract/views/graph.ts";
 import { MLX_STATES } from "../../../main/contract/views/mlx.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { ResultColumn } from "../../graph/resultColumns.ts";
@@ -13,6 +14,7 @@ import { Segmented } from "../../ui/Segmented.tsx";
 import { errorText } from "./cardWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { heatColor, typeColor } from "./colors.ts";
+import { isPass } from "./graphState.ts";
 import type { Lit } from "./lit.ts";
 import type { Paint } from "./paint.ts";
 import { mlxColor } from "./paint.ts";
@@ -32,8 +34,8 @@ export interface LegendProps {
 export function Legend({ paint, route, overlay, result, devices, lit }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
-  const routing = useGraph((s) => s.graphStage.kind === "legal" && s.routes[s.phase].kind === "loading");
-  const stageIsPass = useGraph((s) => s.graphStage.kind === "pass" && s.stageChanges !== null);
+  const routing = useGraph((s) => isRouted(s.graphStage) && s.routes[s.phase].kind === "loading");
+  const stageIsPass = useGraph((s) => isPass(s.graphStage) && s.stageChanges !== null);
   const { mode } = paint;
   return (
     <div className={cx(styles["legend"], stageIsPass && styles["withChanges"])}>
@@ -153,7 +155,7 @@ function ChangeLegend(): ReactNode {
   const changes = useGraph((s) => s.stageChanges);
   const setSide = useGraph((s) => s.setPassSide);
   const nextChange = useGraph((s) => s.nextChange);
-  if (stage.kind !== "pass" || changes === null) return null;
+  if (!isPass(stage) || changes === null) return null;
   const shown = (["added", "removed", "changed"] as const).filter((kind) => changes.counts[kind] > 0);
   return (
     <>

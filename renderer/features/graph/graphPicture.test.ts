@@ -8,7 +8,9 @@ import { IDLE, loading, ready } from "../../session/async.ts";
 import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
 import { plannedRoute, sampleGraph, sampleRoute } from "../../testing/sample.ts";
 import { createGraphPicture } from "./graphPicture.ts";
+import { BUILT } from "../../../main/contract/views/graph.ts";
 import type { GraphState } from "./graphState.ts";
+import { LEGAL_STAGE } from "./graphState.ts";
 
 const model = createGraphModel(sampleGraph);
 const { device } = sampleRoute.nodes;
@@ -22,7 +24,7 @@ const box = picture.scene.boxOfNode[linear] ?? -1;
 const STATE = {
   ...INITIAL_SESSION,
   ...{ graph: ready(model), routes: { prefill: IDLE, decode: ready(sampleRoute) } },
-  ...{ graphStage: { kind: "legal" }, graphMode: "device", overlay: IDLE, picture: ready(picture), openGroups: open },
+  ...{ graphStage: LEGAL_STAGE, graphMode: "device", overlay: IDLE, picture: ready(picture), openGroups: open },
   ...{ isolated: null, only: null, graphHits: [], stageChanges: null },
 } as unknown as GraphState;
 const with_ = (part: object): GraphState => ({ ...STATE, ...part });
@@ -43,7 +45,7 @@ describe("the picture of the graph", () => {
   it("has the devices of the route, and of another stage none", () => {
     expect(show().devices).toBe(sampleRoute.devices);
     expect(show().route).toBe(sampleRoute);
-    const initial = show({ graphStage: { kind: "initial" }, stageGraph: ready(model) });
+    const initial = show({ graphStage: { ...LEGAL_STAGE, step: BUILT }, stageGraph: ready(model) });
     expect(initial).toMatchObject({ route: null, devices: [] });
     expect(initial.hops.size).toBe(0);
   });

@@ -8,6 +8,7 @@ import { IDLE, loading, ready } from "../../session/async.ts";
 import { StoreProvider } from "../../session/context.tsx";
 import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
 import type { GraphState } from "./graphState.ts";
+import { LEGAL_STAGE } from "./graphState.ts";
 import { Legend } from "./Legend.tsx";
 import type { Paint } from "./paint.ts";
 
@@ -15,7 +16,7 @@ const paint = { mode: "time", low: 0, high: 0 } as unknown as Paint;
 const time = { kind: "time", truth: "predicted", values: new Float32Array(1), legend: [] } as unknown as OverlayView;
 
 function legend(overlay: Async<OverlayView>, shown: OverlayView | null): string {
-  const state = { ...INITIAL_SESSION, overlay, graphStage: { kind: "legal" }, stageChanges: null, only: null };
+  const state = { ...INITIAL_SESSION, overlay, graphStage: LEGAL_STAGE, stageChanges: null, only: null };
   const store = createStore(() => state as unknown as GraphState);
   return renderToStaticMarkup(
     <StoreProvider store={store}>

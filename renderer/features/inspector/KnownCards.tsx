@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { GraphKey } from "../../../main/contract/views/graph.ts";
+import { isRouted } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { groupName, nodeName, nodeType, opName, pathOf } from "../../graph/graphModel.ts";
@@ -32,7 +33,7 @@ export function knownNode(
 ): KnownNode | null {
   if (model === null || model.view.key !== key || node >= model.view.nodeCount) return null;
   const { view } = model;
-  const isPlaced = key.stage.kind === "legal" && route?.nodes.device.length === view.nodeCount;
+  const isPlaced = isRouted(key.stage) && route?.nodes.device.length === view.nodeCount;
   const device = isPlaced ? deviceOf(route.nodes.device[node] ?? 0) : "none";
   const path = pathOf(view, node)
     .slice(1)
