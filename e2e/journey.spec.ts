@@ -179,15 +179,17 @@ async function bench({ page, look }: Journey): Promise<void> {
   await panel.getByLabel("Repeats").fill("3");
   const measure = panel.getByRole("button", { name: "Measure", exact: true });
   await measure.click();
-  await expect(panel.getByText("Measuring decode").first()).toBeVisible();
+  await expect(panel.getByText("Decode", { exact: true }).first()).toBeVisible();
   await expect(measure).toBeVisible({ timeout: 60_000 });
   await expect(panel).toContainText(/\d\st\/s/);
   await measure.click();
   await expect(panel.getByRole("checkbox")).toHaveCount(2, { timeout: 60_000 });
   for (const tick of await panel.getByRole("checkbox").all()) await tick.check();
   const comparison = panel.getByRole("region", { name: /against/ });
-  await expect(comparison).toContainText("range");
-  await expect(comparison).toContainText("With 3 repeats nothing can be said");
+  // On a machine that something else uses, the two are not compared at all.
+  await expect(comparison).toContainText(
+    /range.*With 3 repeats nothing can be said|With 3 repeats nothing can be said.*range|Not comparable because/s,
+  );
   await expect(comparison.getByRole("button", { name: "Copy as Markdown" })).toBeVisible();
   await look("bench");
 }

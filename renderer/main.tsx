@@ -22,22 +22,21 @@ const container = document.getElementById("root");
 invariant(container, "the page has no #root");
 const root = createRoot(container);
 
-/** Development only: the bundler drops this branch and the scripted engine with it. */
-async function developmentClient(): Promise<Client | null> {
-  const parameters = new URLSearchParams(location.search);
-  if (!parameters.has("fake")) return null;
-  const { createFakeEngine } = await import("./engine/fake/fakeEngine.ts");
-  const fake = createFakeEngine({ layers: Number(parameters.get("layers") ?? 28) });
-  Object.assign(globalThis, { crashEngine: () => fake.crash() });
-  return fake.client;
+/** Development only: the bundler drops this branch and the recorded answers with it. */
+async function recordedClient(): Promise<Client | null> {
+  if (!new URLSearchParams(location.search).has("recorded")) return null;
+  const { createRecordedEngine } = await import("./engine/recorded/replay.ts");
+  const recorded = createRecordedEngine();
+  Object.assign(globalThis, { crashEngine: () => recorded.crash() });
+  return recorded.client;
 }
 
 async function start(): Promise<void> {
   const shell = findShell();
   const { token, open } = await takeStartParameters();
-  const fake = import.meta.env.DEV ? await developmentClient() : null;
+  const recorded = import.meta.env.DEV ? await recordedClient() : null;
   const client =
-    fake ??
+    recorded ??
     (shell !== null ? connectShell(shell) : token !== null ? connectWebSocket(new URL(location.href), token) : null);
   if (client === null) {
     root.render(<NoToken />);

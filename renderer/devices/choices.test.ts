@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { DeviceInfo } from "../../main/contract/views/engine.ts";
-import { fakeAdvice } from "../engine/fake/devices.ts";
+import { answerTo } from "../engine/recorded/replay.ts";
+import { sampleId } from "../testing/sample.ts";
 import { deviceChoices, deviceTitle } from "./choices.ts";
 import { testDevice } from "./testDevices.ts";
 
@@ -11,6 +12,19 @@ const device = (id: string, available: boolean): DeviceInfo =>
     sentence: available ? `${id} is here.` : `${id} needs a Mac.`,
   });
 const devices = [device("cpu", true), device("coreml-sim", true), device("coreml", false), device("mlx", true)];
+
+const recorded = answerTo("devices.advise", { model: sampleId });
+const [first] = recorded.devices;
+/** Both devices measured, MLX the faster one: a question takes it a second. */
+const advice = {
+  ...recorded,
+  best: "mlx" as const,
+  devices: (["mlx", "cpu"] as const).map((id, i) => ({
+    ...first!,
+    device: id,
+    seconds: { value: 1 + i, low: null, high: null, unit: "seconds" as const, truth: "predicted" as const, basis: "" },
+  })),
+};
 
 describe("the devices to choose from", () => {
   it("are all listed; what is missing says so and names its simulator", () => {
@@ -28,7 +42,7 @@ describe("the devices to choose from", () => {
 
   it("know the reckoned time and the fastest only from an advice", () => {
     expect(deviceChoices(devices, null).some(({ fastest, seconds }) => fastest || seconds !== null)).toBe(false);
-    const choices = deviceChoices(devices, fakeAdvice());
+    const choices = deviceChoices(devices, advice);
     expect(choices.filter(({ fastest }) => fastest).map(({ id }) => id)).toEqual(["mlx"]);
     expect(choices.find(({ id }) => id === "mlx")?.seconds).toBeCloseTo(1, 9);
     expect(choices.find(({ id }) => id === "coreml-sim")?.seconds).toBeNull();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { allGroups, classify, classifyRoughly, foldGraph, oddNote, stackNote, usualClass } from "./fold.ts";
 import type { Shown } from "./fold.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { GraphView } from "../../main/contract/views/graph.ts";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { childrenOf, createGraphModel, groupCode } from "./graphModel.ts";
 
 const KEY = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;

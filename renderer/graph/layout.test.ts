@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { allGroups, classify } from "./fold.ts";
 import { createGraphModel, groupName, opName } from "./graphModel.ts";
 import { createGridIndex } from "./gridIndex.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { createGraphModel } from "./graphModel.ts";
 import { ROOMY } from "./layout.ts";
 import type { LayoutWorker } from "./layoutClient.ts";

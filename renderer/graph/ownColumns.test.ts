@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { createGraphModel, nodeType, producersOf } from "./graphModel.ts";
 import { ownOverlay } from "./ownColumns.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { deviceCode } from "../../main/contract/views/common.ts";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { createGraphModel, nodeName, opName, pathOf, groupName } from "./graphModel.ts";
 import { parseQuery, searchFault, searchNodes } from "./search.ts";
 

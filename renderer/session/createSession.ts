@@ -282,6 +282,8 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
       set({ selection });
       void chooseNode(selection);
     },
+    noteProfile: (profiled) => set({ profiled }),
+    noteWeightErrors: (weightErrors) => set({ weightErrors }),
     async loadRecents() {
       try {
         const { recents } = await engine.call("recents.list", {});

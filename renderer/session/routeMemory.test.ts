@@ -1,16 +1,12 @@
 // What is seen stays, however much is asked for ahead; of each sort the last ones are kept.
 import { expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
-import { fakeRoute } from "../engine/fake/route.ts";
+import { sampleRoute } from "../testing/sample.ts";
 import { createRouteMemory } from "./routeMemory.ts";
 
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "all", profile: "auto", context: 512 };
 const at = (context: number): TargetSpec => ({ ...TARGET, context });
-const route = (target: TargetSpec) => {
-  const key = { model: "m1", stage: { backend: "coreml", step: "legal", target }, phase: "decode" } as const;
-  return fakeRoute(decoderGraph({ ...QWEN_SHAPE, layers: 1, oddLayers: [] }, key), target, "decode", "");
-};
+const route = (target: TargetSpec) => ({ ...sampleRoute, target });
 
 it("keeps what was seen, whatever is asked for ahead", () => {
   const memory = createRouteMemory();

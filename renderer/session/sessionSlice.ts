@@ -74,6 +74,9 @@ export interface SessionActions {
   readonly showTensor: (name: string) => void;
   readonly chooseTensor: (tensor: TensorRow | null) => void;
   readonly select: (selection: Selection) => void;
+  /** What a profile and an export found out about single ops: the graph and the inspector show it. */
+  readonly noteProfile: (profile: ProfileView | null) => void;
+  readonly noteWeightErrors: (errors: WeightErrors | null) => void;
   readonly loadRecents: () => Promise<void>;
   readonly forgetRecent: (path: string) => Promise<void>;
   readonly locate: (folder: string | null) => Promise<string>;

@@ -1,16 +1,12 @@
 // Which device is fastest is told for one model: advice never stands under another one, and a measurement that is stopped leaves what
 // was there.
 import { describe, expect, it, vi } from "vitest";
-import { fakeAdvice } from "../engine/fake/devices.ts";
-import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import type { LayoutClient } from "../graph/layoutClient.ts";
-import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { createWorkbenchStore } from "./store.ts";
+import type { RecordedOptions } from "../engine/recorded/replay.ts";
+import { answerTo, createRecordedEngine } from "../engine/recorded/replay.ts";
+import { sampleId, SAMPLE, inPlace } from "../testing/sample.ts";
 
-const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
-const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
 const OTHER = { kind: "path", path: "/models/other.gguf" } as const;
 
 /** Something that happens when the test says so. */
@@ -20,15 +16,18 @@ function gate() {
   return { opened, open };
 }
 
-async function opened(options: FakeOptions) {
-  const fake = createFakeEngine({ layers: 2, ...options });
+async function opened(options: RecordedOptions) {
+  const fake = createRecordedEngine(options);
   const get = createWorkbenchStore(fake.client, null, inPlace).getState;
-  await get().open(QWEN);
+  await get().open(SAMPLE);
   return get;
 }
 
 /** The window may get the same id for another model: each answer has a number of its own. */
-const adviceOf = (question: number) => ({ ...fakeAdvice(), need: `question ${question}` });
+const adviceOf = (question: number) => ({
+  ...answerTo("devices.advise", { model: sampleId }),
+  need: `question ${question}`,
+});
 
 /** Numbered advice, whose second question is answered when the gate opens. */
 const secondWaitsFor = (slow: Pick<ReturnType<typeof gate>, "opened">) => {

@@ -1,21 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import { LEGAL_STAGE } from "../features/graph/graphState.ts";
-import { layoutScene } from "../graph/layout.ts";
 import { createWorkbenchStore } from "./store.ts";
+import { createRecordedEngine } from "../engine/recorded/replay.ts";
+import { SAMPLE, inPlace } from "../testing/sample.ts";
 
 describe("a stage of the graph", () => {
   it("opens the pipeline at its pass", async () => {
-    const { client } = createFakeEngine({ layers: 4 });
-    const store = createWorkbenchStore(client, null, { layout: async (model, state) => layoutScene(model, state) });
+    const { client } = createRecordedEngine();
+    const store = createWorkbenchStore(client, null, inPlace);
     const get = store.getState;
     await until(() => get().info.kind === "ready");
-    await get().open({ kind: "path", path: "/models/q.gguf" });
+    await get().open(SAMPLE);
     await until(() => get().passChoices.length > 0);
-    const last = get()
-      .passChoices.filter(({ changed }) => changed)
-      .at(-1)!.name;
+    const last = get().passChoices.at(-1)!.name;
     expect(get().passAt).not.toBe(last);
     get().setGraphStage({ backend: "coreml", step: last, side: "after" });
     expect(get().passAt).toBe(last);

@@ -2,33 +2,28 @@
 import { describe, expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { until } from "../../main/testing/until.ts";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import { fakeRoute } from "../engine/fake/route.ts";
-import { pause } from "../engine/fake/run.ts";
-import { layoutScene } from "../graph/layout.ts";
 import { nearTargets } from "../session/createSession.ts";
 import { current } from "../session/async.ts";
 import { createWorkbenchStore } from "./store.ts";
+import { answerTo, createRecordedEngine, pause } from "../engine/recorded/replay.ts";
+import { SAMPLE, inPlace } from "../testing/sample.ts";
 
 async function opened(delay: (asked: number) => number) {
   const asked: TargetSpec[] = [];
-  const fake = createFakeEngine({
-    layers: 4,
+  const fake = createRecordedEngine({
     calls: {
       "route.get": async ({ model, target, phase }, { signal }) => {
         asked.push(target);
         await pause(delay(asked.length));
         signal.throwIfAborted();
-        const key = { model, stage: { backend: "coreml", step: "legal", target }, phase } as const;
-        return fakeRoute(decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key), target, phase, "");
+        return answerTo("route.get", { model, target, phase });
       },
     },
   });
-  const store = createWorkbenchStore(fake.client, null, { layout: async (model, state) => layoutScene(model, state) });
+  const store = createWorkbenchStore(fake.client, null, inPlace);
   const get = store.getState;
   await until(() => get().info.kind === "ready");
-  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await get().open(SAMPLE);
   await until(() => get().routes.decode.kind === "ready" && get().targets.kind === "ready");
   const { target } = get();
   if (target === null) throw new Error("an open model has a target");

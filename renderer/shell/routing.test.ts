@@ -2,36 +2,27 @@
 import { describe, expect, it } from "vitest";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
-import { fakePlanned } from "../engine/fake/devices.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import { fakeRoute } from "../engine/fake/route.ts";
 import { mlxColumn, plannedColumn, shownMode } from "../features/graph/graphState.ts";
-import type { LayoutClient } from "../graph/layoutClient.ts";
-import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { createCommands } from "./commands.ts";
 import { createWorkbenchStore } from "./store.ts";
-
-const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
+import { answerTo, createRecordedEngine } from "../engine/recorded/replay.ts";
+import { inPlace, plannedRoute, SAMPLE, sampleGraph } from "../testing/sample.ts";
 
 async function opened() {
   const asked = { planned: 0, mlx: 0 };
-  const fake = createFakeEngine({
-    layers: 4,
+  const fake = createRecordedEngine({
     calls: {
       "route.planned": ({ model, target, phase }) => {
         asked.planned += 1;
-        const key = { model, stage: { backend: "coreml", step: "legal", target }, phase } as const;
-        const view = decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key);
-        return fakePlanned(fakeRoute(view, target, phase, ""), view);
+        return plannedRoute(answerTo("route.get", { model, target, phase }), sampleGraph);
       },
     },
   });
   const store = createWorkbenchStore(fake.client, null, inPlace);
   const get = store.getState;
   await until(() => get().info.kind === "ready");
-  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await get().open(SAMPLE);
   await until(() => get().picture.kind === "ready" && get().routes.decode.kind === "ready");
   return { get, asked };
 }
@@ -80,11 +71,11 @@ describe("planned beside predicted", () => {
   });
 
   it("says why there is none, and can be asked again", async () => {
-    const fake = createFakeEngine({ layers: 2 });
+    const fake = createRecordedEngine();
     const store = createWorkbenchStore(fake.client, null, inPlace);
     const get = store.getState;
     await until(() => get().info.kind === "ready");
-    await get().open({ kind: "path", path: "/models/q.gguf" });
+    await get().open(SAMPLE);
     await get().loadPlanned();
     expect(get().planned.kind).toBe("failed");
   });
@@ -109,8 +100,7 @@ describe("MLX beside Core ML", () => {
 
   it("is asked for again by its key when the first time failed", async () => {
     let asks = 0;
-    const fake = createFakeEngine({
-      layers: 2,
+    const fake = createRecordedEngine({
       calls: {
         "route.mlx": () => {
           asks += 1;
@@ -119,7 +109,7 @@ describe("MLX beside Core ML", () => {
       },
     });
     const store = createWorkbenchStore(fake.client, null, inPlace);
-    await store.getState().open({ kind: "path", path: "/models/q.gguf" });
+    await store.getState().open(SAMPLE);
     const { run } = createCommands({ store, shell: null, pickFile: () => undefined })["graph.byMlx"];
     for (const times of [1, 2]) {
       run();

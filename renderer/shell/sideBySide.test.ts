@@ -2,21 +2,15 @@
 import { describe, expect, it } from "vitest";
 import type { StreamInputOf } from "../../main/contract/contract.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import { fakeStreams } from "../engine/fake/run.ts";
-import type { LayoutClient } from "../graph/layoutClient.ts";
-import { layoutScene } from "../graph/layout.ts";
 import { pairSentence } from "../features/run/pair.ts";
 import { createWorkbenchStore } from "./store.ts";
-
-const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
-const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
+import { createRecordedEngine, itemsOf } from "../engine/recorded/replay.ts";
+import { SAMPLE, inPlace } from "../testing/sample.ts";
 
 async function setUp(failing?: "mlx") {
   const inputs: StreamInputOf<"run.start">[] = [];
   let [now, most] = [0, 0];
-  const fake = createFakeEngine({
-    layers: 2,
+  const fake = createRecordedEngine({
     streams: {
       async *"run.start"(input, context) {
         inputs.push(input);
@@ -24,7 +18,7 @@ async function setUp(failing?: "mlx") {
         most = Math.max(most, now);
         try {
           if (input.device === failing) throw new WorkbenchError("RUN_FAILED", "[mlx] it broke");
-          yield* fakeStreams["run.start"](input, context);
+          yield* itemsOf("run.start", input, context);
         } finally {
           now -= 1;
         }
@@ -34,7 +28,7 @@ async function setUp(failing?: "mlx") {
   const store = createWorkbenchStore(fake.client, null, inPlace);
   const get = store.getState;
   while (get().info.kind !== "ready") await new Promise((resolve) => setTimeout(resolve, 5));
-  await get().open(QWEN);
+  await get().open(SAMPLE);
   get().setParameters({ maxTokens: 6 });
   get().setBeside("mlx");
   get().setDraft("Why?");

@@ -3,21 +3,18 @@ import { describe, expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
-import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import { fakeStreams, pause } from "../engine/fake/run.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { createWorkbenchStore } from "./store.ts";
+import type { RecordedOptions } from "../engine/recorded/replay.ts";
+import { createRecordedEngine, itemsOf, pause } from "../engine/recorded/replay.ts";
+import { sample, SAMPLE, HYBRID, inPlace } from "../testing/sample.ts";
 
-const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
-const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
 const OTHER = { kind: "path", path: "/models/other.gguf" } as const;
-const HYBRID = { kind: "offer", id: "hybrid" } as const;
 
-async function setUp(options: FakeOptions = {}, layout: LayoutClient = inPlace) {
-  const fake = createFakeEngine({ layers: 4, ...options });
+async function setUp(options: RecordedOptions = {}, layout: LayoutClient = inPlace) {
+  const fake = createRecordedEngine(options);
   const store = createWorkbenchStore(fake.client, null, layout);
   await until(() => store.getState().info.kind === "ready");
   return { fake, store, get: store.getState };
@@ -26,10 +23,10 @@ async function setUp(options: FakeOptions = {}, layout: LayoutClient = inPlace) 
 describe("another model", () => {
   it("can be run at once, when the run before it was still being prepared", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setDraft("Why?");
     const sent = get().send();
-    await until(() => get().running?.sentence === "Compiling the plan");
+    await until(() => get().running?.sentence === "Preparing the model");
     await get().open(OTHER);
     await sent;
     expect(get().running).toBeNull();
@@ -43,7 +40,7 @@ describe("another model", () => {
 
   it("does not get the profile of the one before it", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     const recorded = get().startProfile();
     await until(() => get().profilePhase !== null);
     await get().open(OTHER);
@@ -59,7 +56,7 @@ describe("another model", () => {
         async *"profile.run"(input, context) {
           recordings += 1;
           if (recordings === 1) {
-            yield* fakeStreams["profile.run"](input, context);
+            yield* itemsOf("profile.run", input, context);
             return;
           }
           await pause(60);
@@ -67,7 +64,7 @@ describe("another model", () => {
         },
       },
     });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     const first = get().startProfile();
     await until(() => get().profile.kind === "ready");
     await first;
@@ -80,7 +77,7 @@ describe("another model", () => {
 
   it("says nothing about an export or a benchmark of the one before it", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await get().loadExportPlan();
     const ended = Promise.all([get().startExport(), get().startBench()]);
     await until(() => get().exportProgress?.kind === "progress" && get().benchSamples.length > 0);
@@ -116,7 +113,7 @@ describe("another model", () => {
         },
       },
     });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await get().loadExportPlan();
     const ended = Promise.all([get().startExport(), get().startBench()]);
     await pause(10);
@@ -135,14 +132,14 @@ describe("another model", () => {
         },
       },
     });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     const asked = get().loadTemplate();
     await get().open(HYBRID);
     await asked;
     expect(get().template.kind).toBe("idle");
     expect(get().runMode).toBe("chat");
     const run = get().runHybrid();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await run;
     expect(get().hybrid.kind).toBe("idle");
   });
@@ -156,7 +153,7 @@ describe("another model", () => {
       },
     };
     const { get } = await setUp({}, slow);
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await until(() => release.length > 0);
     get().close();
     for (const each of release) each();
@@ -166,6 +163,11 @@ describe("another model", () => {
 });
 
 describe("another target", () => {
+  const NO_WEIGHTS = {
+    ok: false,
+    ...{ code: "INPUT_NO_DATA", sentence: "A header without weights.", hint: null },
+    offer: "none",
+  } as const;
   const m1 = (target: TargetSpec | null): TargetSpec => {
     if (target === null) throw new Error("an open model has a target");
     return { ...target, chip: "m1" };
@@ -173,9 +175,13 @@ describe("another target", () => {
 
   it("stays the one of the forecast when the file of a header is found", async () => {
     const { get } = await setUp({
-      calls: { "model.locate": () => ({ path: "/models/q.gguf", searched: [], sentence: "Found." }) },
+      calls: {
+        "model.open": () => ({ ...sample, canRun: NO_WEIGHTS }),
+        "model.attach": () => sample,
+        "model.locate": () => ({ path: "/models/q.gguf", searched: [], sentence: "Found." }),
+      },
     });
-    await get().open({ kind: "offer", id: "one-b" });
+    await get().open(SAMPLE);
     get().setTarget(m1(get().target));
     await until(() => current(get().model)?.target.chip === "m1");
     await get().locate(null);
@@ -185,13 +191,13 @@ describe("another target", () => {
 
   it("does not claim the errors of an export that was started for the one before it", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await get().loadExportPlan();
     const { target } = get();
     const exported = get().startExport();
     get().setTarget(m1(target));
     await exported;
-    expect(get().weightErrors?.rows).toHaveLength(310);
+    expect(get().weightErrors?.rows).toHaveLength(46);
     expect(get().weightErrors?.target).toEqual(target);
   });
 
@@ -205,7 +211,7 @@ describe("another target", () => {
         },
       },
     });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await until(() => get().graph.kind === "ready");
     for (const change of [() => get().setTarget(m1(get().target)), () => get().setPhase("prefill")]) {
       const before = answers.length;
@@ -231,7 +237,7 @@ describe("another target", () => {
         },
       },
     });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await until(() => signals.length > 0);
     get().close();
     await until(() => signals[0]?.aborted === true);
@@ -241,7 +247,7 @@ describe("another target", () => {
 describe("the same model after a loss", () => {
   it("keeps what was measured of it in the graph as well", async () => {
     const { fake, get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await get().startProfile();
     expect(get().profiled).not.toBeNull();
     fake.crash();

@@ -1,34 +1,39 @@
 import { describe, expect, it } from "vitest";
 import { contract } from "../../main/contract/contract.ts";
 import { createPortPair } from "../../main/contract/port.ts";
+import type { Input } from "../../main/contract/contract.ts";
+import type { Overview } from "../../main/contract/views/model.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
-import type { FakeOptions } from "../engine/fake/fakeEngine.ts";
-import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
-import type { LayoutClient } from "../graph/layoutClient.ts";
-import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { withinContext } from "../session/createSession.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { shownTabs } from "./tabs.ts";
+import type { RecordedOptions } from "../engine/recorded/replay.ts";
+import { answerTo, createRecordedEngine } from "../engine/recorded/replay.ts";
+import { SAMPLE, HYBRID, inPlace } from "../testing/sample.ts";
 
-const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
+/** A path with "broken" in it is no model. */
+const open = ({ source }: { readonly source: Input<"model.open">["source"] }): Overview => {
+  if (source.kind === "path" && source.path.includes("broken"))
+    throw new WorkbenchError("INPUT_NOT_GGUF", "[gguf] magic: got 50 4b 03 04, expected GGUF");
+  return answerTo("model.open", { source });
+};
 
-async function setUp(options: FakeOptions = {}) {
-  const fake = createFakeEngine({ layers: 8, ...options });
+async function setUp({ calls, streams }: RecordedOptions = {}) {
+  const fake = createRecordedEngine({ calls: { "model.open": open, ...calls }, ...(streams && { streams }) });
   const store = createWorkbenchStore(fake.client, null, inPlace);
   await until(() => store.getState().info.kind === "ready");
   return { fake, store, get: store.getState };
 }
 /** As the engine tells of a run. */
 const RUN_JOB = { id: "1", kind: "run", title: "Qwen3", phase: "decode", fraction: null, elapsedSeconds: 1 } as const;
-const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
 
 describe("the store", () => {
   it("opens a model: overview, graph, both routes, passes, a picture", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
-    expect(current(get().model)?.title).toBe("Qwen3-0.6B");
+    await get().open(SAMPLE);
+    expect(current(get().model)?.title).toBe("RLX Sample");
     await until(() => get().passes.kind === "ready" && get().picture.kind === "ready");
     expect(get().routes.decode.kind).toBe("ready");
     expect(get().routes.prefill.kind).toBe("ready");
@@ -40,13 +45,13 @@ describe("the store", () => {
     const { get } = await setUp();
     await get().open({ kind: "path", path: "/models/broken.gguf" });
     expect(get().model).toMatchObject({ kind: "failed", error: { code: "INPUT_NOT_GGUF" } });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     expect(get().model.kind).toBe("ready");
   });
 
   it("keeps the open model and its talk when another cannot be opened", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setParameters({ maxTokens: 4 });
     get().setDraft("Why?");
     await get().send();
@@ -55,7 +60,7 @@ describe("the store", () => {
     const before = current(get().model);
     await get().open({ kind: "path", path: "/models/broken.gguf" });
     expect(current(get().model)).toBe(before);
-    expect(get()).toMatchObject({ tab: "run", draft: "half a ques", source: QWEN, arriving: null });
+    expect(get()).toMatchObject({ tab: "run", draft: "half a ques", source: SAMPLE, arriving: null });
     expect(get().turns).toHaveLength(1);
     expect(get().notices.at(-1)).toMatchObject({
       level: "error",
@@ -69,15 +74,15 @@ describe("the store", () => {
 
   it("drops the answer for a model that was overtaken by another", async () => {
     const { get } = await setUp();
-    const first = get().open({ kind: "offer", id: "hybrid" });
-    const second = get().open(QWEN);
+    const first = get().open(HYBRID);
+    const second = get().open(SAMPLE);
     await Promise.all([first, second]);
-    expect(current(get().model)?.title).toBe("Qwen3-0.6B");
+    expect(current(get().model)?.title).toBe("RLX Sample");
   });
 
   it("asks for no context beyond the trained one, neither on opening nor later", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     const trained = current(get().model)?.context.trained ?? 0;
     expect(trained).toBeGreaterThan(0);
     const target = get().target;
@@ -92,7 +97,7 @@ describe("the store", () => {
 
   it("keeps the runs of the session and puts one back with the seed that it used", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setParameters({ temperature: 0.3 });
     get().setDraft("first");
     await get().send();
@@ -108,7 +113,7 @@ describe("the store", () => {
     expect(get().parameters).toMatchObject({ temperature: 0.3, seed: run?.seed });
     for (const id of [1, 2, 3]) get().toggleCompared(id);
     expect(get().comparedRuns).toEqual([2, 3]);
-    await get().open({ kind: "offer", id: "hybrid" });
+    await get().open(HYBRID);
     expect(get().runHistory).toEqual([]);
   });
 
@@ -123,7 +128,7 @@ describe("the store", () => {
         },
       },
     });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setParameters({ context: 128, maxTokens: 4096, seed: 7 });
     get().setDraft("Why?");
     await get().send();
@@ -153,7 +158,7 @@ describe("the store", () => {
         },
       },
     });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     // As the tab does when it opens.
     void get().loadTemplate();
     get().setDraft("Why?");
@@ -165,7 +170,7 @@ describe("the store", () => {
 
   it("gives a question back that is stopped before the template is known", async () => {
     const { get } = await setUp({ calls: { "chat.template": () => new Promise(() => undefined) } });
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setDraft("Why?");
     const sent = get().send();
     expect(get().running?.sentence).toBe("Reading the chat template");
@@ -176,29 +181,29 @@ describe("the store", () => {
 
   it("shows only the tabs that a demo graph has", async () => {
     const { get } = await setUp();
-    await get().open({ kind: "offer", id: "hybrid" });
+    await get().open(HYBRID);
     expect(shownTabs(get())).toEqual(["overview", "graph", "pipeline", "run", "export"]);
   });
 
   it("streams an answer and stops it with its last report", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setDraft("Why?");
     const sent = get().send();
     await until(() => (get().turns[0]?.answer.tokens.length ?? 0) > 3);
     expect(get().draft).toBe("");
     get().stop();
     await sent;
-    expect(get().turns[0]?.answer.end).toBe("Stopped by you.");
+    expect(get().turns[0]?.answer.end).toBe("Stopped.");
     expect(get().turns[0]?.answer.stats?.generated).toBeGreaterThan(3);
     expect(get().running).toBeNull();
   });
 
   it("keeps what a benchmark had measured when it is stopped, as no result", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     const measured = get().startBench();
-    await until(() => get().benchSamples.length > 1);
+    await until(() => get().benchSamples.length > 2);
     get().stopBench();
     await measured;
     expect(get().benchRunning).toBeNull();
@@ -212,13 +217,13 @@ describe("the store", () => {
 
   it("opens the groups around an op that is looked for", async () => {
     const { get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     await until(() => get().picture.kind === "ready");
-    get().setGraphQuery("op:attention layer:7");
+    get().setGraphQuery("op:attention_cached layer:3");
     expect(get().graphHits).toHaveLength(1);
     get().nextHit(1);
     await until(() => get().node.kind === "ready" && get().picture.kind === "ready");
-    expect(current(get().node)?.placement?.device).toBe("gpu");
+    expect(current(get().node)?.placement?.device).toBe("ane");
     const picture = current(get().picture)!;
     const box = picture.scene.boxOfNode[get().graphHits[0]!]!;
     expect(picture.scene.kind[box]).toBe(0);
@@ -228,7 +233,7 @@ describe("the store", () => {
 describe("a lost engine", () => {
   it("leaves the conversation on the screen, opens the model again and says what was lost", async () => {
     const { fake, get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setTab("run");
     get().setDraft("Why?");
     const sent = get().send();
@@ -253,7 +258,7 @@ describe("a lost engine", () => {
     expect(get().turns[1]?.answer.end).toContain("The model ended its answer");
     expect(get().runHistory[0]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     expect(get().loss?.over).toBe(true);
-    await get().open({ kind: "offer", id: "hybrid" });
+    await get().open(HYBRID);
     expect(get().loss).toBeNull();
     get().close();
     expect(get().turns).toHaveLength(0);
@@ -261,7 +266,7 @@ describe("a lost engine", () => {
 
   it("of another version is named so, once, with what was lost before, and is forgotten when the right one comes", async () => {
     const { fake, store, get } = await setUp();
-    await get().open(QWEN);
+    await get().open(SAMPLE);
     get().setDraft("Why?");
     const sent = get().send();
     await until(() => (get().turns[0]?.answer.tokens.length ?? 0) > 2);

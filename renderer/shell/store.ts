@@ -1,4 +1,7 @@
-/** The one store of a window: the session and a slice per feature, made around an engine so that tests get their own. */
+/**
+ * The one store of a window: the session and a slice per feature, made around an engine so that tests get their own. What one
+ * feature does about another's news is wired here, by actions: no field is written from outside of its slice.
+ */
 import { isRouted, LEGAL } from "../../main/contract/views/graph.ts";
 import type { StoreApi } from "zustand/vanilla";
 import { createStore } from "zustand/vanilla";
@@ -27,7 +30,7 @@ import type { RunSlice } from "../features/run/slice.ts";
 import { createRunSlice } from "../features/run/slice.ts";
 import { browserLayoutWorker, createLayoutClient } from "../graph/layoutClient.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
-import { current, IDLE } from "../session/async.ts";
+import { current } from "../session/async.ts";
 import { watchConnection } from "../session/connection.ts";
 import { createSession } from "../session/createSession.ts";
 import type { SessionState } from "../session/sessionSlice.ts";
@@ -93,17 +96,17 @@ function followModel(store: WorkbenchStore): void {
     state.resetProfile();
     state.resetExport();
     state.resetAdvice();
-    store.setState({ passes: IDLE, passesFor: "", passAt: "", diff: IDLE, page: IDLE, passChoices: [] });
+    state.resetPipeline();
   });
 }
 
 /** What a profile and an export have found out about single ops is shown in the graph, too. */
 function followResults(store: WorkbenchStore): void {
   store.subscribe((state, before) => {
-    if (state.profile !== before.profile) store.setState({ profiled: current(state.profile) });
+    if (state.profile !== before.profile) state.noteProfile(current(state.profile));
     if (state.exportReport === before.exportReport) return;
     const { exportReport: report, exportTarget: target } = state;
-    store.setState({ weightErrors: report === null || target === null ? null : { target, rows: report.weights } });
+    state.noteWeightErrors(report === null || target === null ? null : { target, rows: report.weights });
   });
 }
 
@@ -138,7 +141,7 @@ function followPasses(store: WorkbenchStore): void {
     if (isSettled(state) && (state.graph !== before.graph || !isSettled(before))) void state.loadPasses();
     if (state.passes === before.passes) return;
     const list = current(state.passes);
-    const passChoices = list?.passes.filter(({ name }) => name !== LEGAL) ?? [];
-    store.setState({ passChoices, passBackend: list?.backend ?? state.pipelineBackend });
+    const choices = list?.passes.filter(({ name }) => name !== LEGAL) ?? [];
+    state.setPassChoices(choices, list?.backend ?? state.pipelineBackend);
   });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { classify, foldGraph } from "../graph/fold.ts";
 import { createGraphModel, groupName, opName } from "../graph/graphModel.ts";
 import { rowsWithin, treeRows } from "./treeRows.ts";

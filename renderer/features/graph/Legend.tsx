@@ -11,6 +11,7 @@ import { deviceLook } from "../../ui/devices.ts";
 import { bytes, count, fineShare, plural, seconds } from "../../ui/format.ts";
 import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
+import { errorText } from "./cardWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { heatColor, typeColor } from "./colors.ts";
 import { isPass } from "./graphState.ts";
@@ -29,9 +30,6 @@ export interface LegendProps {
   readonly devices: readonly { readonly device: Device; readonly ops: number }[];
   readonly lit: Lit | null;
 }
-
-/** A relative error, as the report of the export writes it. */
-export const errorText = (value: number): string => (value === 0 ? "exact" : value.toExponential(1));
 
 export function Legend({ paint, route, overlay, result, devices, lit }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PassDiff } from "../../../main/contract/views/graph.ts";
-import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../../testing/decoderGraph.ts";
 import { classify } from "../../graph/fold.ts";
 import { createGraphModel, opName } from "../../graph/graphModel.ts";
 import { layoutScene } from "../../graph/layout.ts";

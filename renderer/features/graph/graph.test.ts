@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deviceCode, DEVICES } from "../../../main/contract/views/common.ts";
 import { DTYPES, PACKED_TYPES } from "../../../main/ir/dtype.ts";
-import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../../testing/decoderGraph.ts";
 import { classify } from "../../graph/fold.ts";
 import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { createGridIndex } from "../../graph/gridIndex.ts";

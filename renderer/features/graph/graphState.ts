@@ -113,6 +113,8 @@ export interface GraphSlice {
   /** The canvas tells how large it is: a small one gets narrower cards, a map the shape of the canvas. */
   readonly setCanvasSize: (width: number, height: number) => void;
   readonly keepView: (model: GraphModel, view: KeptView) => void;
+  /** The passes to choose a stage from, and whose they are. */
+  readonly setPassChoices: (passes: GraphSlice["passChoices"], backend: GraphSlice["passBackend"]) => void;
 }
 
 /** A canvas below this in either direction is a small one. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DEVICES, deviceCode } from "../../../main/contract/views/common.ts";
 import type { HopView, RouteView } from "../../../main/contract/views/route.ts";
-import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../../testing/decoderGraph.ts";
 import { classify } from "../../graph/fold.ts";
 import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { hopChip } from "../../graph/hopWords.ts";

@@ -2,30 +2,27 @@ import { createStore } from "zustand/vanilla";
 import { describe, expect, it } from "vitest";
 import { sourceOf } from "../../../main/contract/views/graph.ts";
 import { until } from "../../../main/testing/until.ts";
-import type { FakeOptions } from "../../engine/fake/fakeEngine.ts";
-import { createFakeEngine } from "../../engine/fake/fakeEngine.ts";
-import { childrenOf, groupName, opName } from "../../graph/graphModel.ts";
+import { groupName, opName, pathOf } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
-import type { LayoutClient } from "../../graph/layoutClient.ts";
-import { layoutScene } from "../../graph/layout.ts";
 import { current } from "../../session/async.ts";
 import { createSession } from "../../session/createSession.ts";
 import { followGraph } from "./followGraph.ts";
 import type { GraphState } from "./graphState.ts";
 import { blockNote, LEGAL_STAGE, shownGraph } from "./graphState.ts";
 import { createGraphSlice } from "./slice.ts";
+import type { RecordedOptions } from "../../engine/recorded/replay.ts";
+import { createRecordedEngine } from "../../engine/recorded/replay.ts";
+import { SAMPLE, inPlace } from "../../testing/sample.ts";
 
-const inPlace: LayoutClient = { layout: async (model, state, room) => layoutScene(model, state, room) };
-
-async function setUp(options: FakeOptions = {}) {
-  const { client } = createFakeEngine({ layers: 8, ...options });
+async function setUp(options: RecordedOptions = {}) {
+  const { client } = createRecordedEngine(options);
   const store = createStore<GraphState>()((set, get) => {
     const tools = { engine: client, shell: null, set: (part: Partial<GraphState>) => set(part), get };
     return { ...createSession(tools), ...createGraphSlice(tools) };
   });
   followGraph(store, inPlace);
   const get = store.getState;
-  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await get().open(SAMPLE);
   await until(() => get().picture.kind === "ready" && get().routes.decode.kind === "ready");
   return { store, get };
 }
@@ -54,7 +51,7 @@ describe("the graph's state", () => {
     await until(() => frames() === 1);
     // Esc on what is inside folds the block around it and selects it; once more, nothing is selected.
     const model = current(shownGraph(get()))!;
-    const inside = [...childrenOf(model, selection.group)].find((code) => code >= 0) ?? -1;
+    const inside = [...model.view.nodes.id.keys()].find((n) => pathOf(model.view, n).includes(selection.group)) ?? -1;
     get().select({ kind: "node", key: model.view.key, node: inside });
     get().goUp();
     expect(get().openGroups.size).toBe(0);
@@ -110,7 +107,7 @@ describe("the graph's state", () => {
   it("leads back to the operation that a node was made from", async () => {
     const { get } = await setUp();
     const legal = current(shownGraph(get()))!;
-    const node = [...Array(legal.view.nodeCount).keys()].find((n) => opName(legal.view, n) === "attention")!;
+    const node = [...Array(legal.view.nodeCount).keys()].find((n) => opName(legal.view, n) === "attention_cached")!;
     const source = sourceOf(legal.view.nodes.id[node]!);
     get().showSource(source);
     await until(() => get().selection.kind === "node" && get().graphStage.step === "built");
@@ -170,12 +167,12 @@ describe("what is shown of a target, a phase and a stage", () => {
 
   it("has the hits of the graph that is shown", async () => {
     const { get } = await setUp();
-    get().setGraphQuery("op:attention layer:7");
+    get().setGraphQuery("op:attention_cached layer:3");
     expect(get().graphHits).toHaveLength(1);
     get().setGraphStage({ backend: "cpu", step: "built", side: "after" });
     await until(() => get().stageGraph.kind === "ready");
     const shown = current(get().stageGraph)!;
-    expect(get().graphHits.map((node) => opName(shown.view, node))).toEqual(["attention"]);
+    expect(get().graphHits.map((node) => opName(shown.view, node))).toEqual(["attention_cached"]);
   });
 
   it("opens nothing for a side of a pass that was left before it came", async () => {

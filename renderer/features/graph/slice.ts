@@ -146,6 +146,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       if (width > 0 && height > 0) set({ graphRoom: roomFor(width, height, get().graphRoom.map) });
     },
     keptView: null,
+    setPassChoices: (passChoices, passBackend) => set({ passChoices, passBackend }),
     keepView: (model, view) => set({ keptView: { model, view } }),
     setGraphMode(graphMode) {
       set({ graphMode });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
+import { decoderGraph, QWEN_SHAPE } from "../../testing/decoderGraph.ts";
 import { allGroups, classify, classifyRoughly } from "../../graph/fold.ts";
 import { createGraphModel } from "../../graph/graphModel.ts";
 import { layoutScene, ROOMY } from "../../graph/layout.ts";

@@ -1,33 +1,38 @@
 // Why the work of a group is not on the Neural Engine, down to the operations that an op became.
 import { describe, expect, it } from "vitest";
-import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
-import { M4 } from "../../engine/fake/overview.ts";
-import { fakeRoute } from "../../engine/fake/route.ts";
-import { createGraphModel, groupName } from "../../graph/graphModel.ts";
+import type { RouteView } from "../../../main/contract/views/route.ts";
+import { answerTo } from "../../engine/recorded/replay.ts";
+import { sampleGraph, sampleId, sampleRoute, sampleTarget } from "../../testing/sample.ts";
+import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { summarise } from "./GroupCards.tsx";
 
-const view = decoderGraph(
-  { ...QWEN_SHAPE, layers: 4, oddLayers: [] },
-  { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" },
-);
+const view = sampleGraph;
 const block = Array.from(view.groups.parent, (_, group) => group).find((group) => groupName(view, group) === "block 1");
 
 describe("a group in sum", () => {
-  const of = (route: ReturnType<typeof fakeRoute>) => summarise(createGraphModel(view), block ?? -1, route);
+  const of = (route: RouteView) => summarise(createGraphModel(view), block ?? -1, route);
 
   it("gives the reasons of operations elsewhere, where its ops themselves are on the Neural Engine", () => {
-    const { devices, reasons, ops } = of(fakeRoute(view, M4, "decode", ""));
+    const elsewhere = "Casts between integers and halves are done on the CPU.";
+    const groups = [
+      { device: "ane", rule: { sentence: "It fits." } },
+      { device: "cpu", rule: { sentence: elsewhere } },
+    ];
+    const lowerings = [...sampleRoute.lowerings, { follows: "", groups }] as unknown as RouteView["lowerings"];
+    const lowering = sampleRoute.nodes.lowering.map((at, n) =>
+      opName(view, n) === "rms_norm" ? lowerings.length - 1 : at,
+    );
+    const { devices, reasons, ops } = of({ ...sampleRoute, lowerings, nodes: { ...sampleRoute.nodes, lowering } });
     expect([...devices.keys()]).toEqual(["ane"]);
-    expect([...reasons]).toEqual([
-      ["Casts between integers and halves are done on the CPU.", { device: "cpu", ops: ops.get("rms_norm") }],
-    ]);
+    expect(reasons.get(elsewhere)).toEqual({ device: "cpu", ops: ops.get("rms_norm") });
   });
 
   it("gives the reasons of ops that are one operation", () => {
-    const { devices, reasons } = of(fakeRoute(view, { ...M4, units: "cpu" }, "decode", ""));
+    const target = { ...sampleTarget, units: "cpu" } as const;
+    const { devices, reasons } = of(answerTo("route.get", { model: sampleId, target, phase: "decode" }));
     expect([...devices.keys()]).toEqual(["cpu"]);
     const placed = devices.get("cpu")?.ops;
     expect(placed).toBeGreaterThan(20);
-    expect([...reasons]).toEqual([["Only the CPU was allowed.", { device: "cpu", ops: placed }]]);
+    expect([...reasons]).toEqual([["The target allows the CPU only.", { device: "cpu", ops: placed }]]);
   });
 });

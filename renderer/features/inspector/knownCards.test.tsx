@@ -2,25 +2,21 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import { createStore } from "zustand/vanilla";
-import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
-import { M4 } from "../../engine/fake/overview.ts";
-import { fakeRoute } from "../../engine/fake/route.ts";
+import { sampleGraph, sampleRoute } from "../../testing/sample.ts";
 import { createGraphModel, opName } from "../../graph/graphModel.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
 import { StoreProvider } from "../../session/context.tsx";
 import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
 import { Inspector } from "./Inspector.tsx";
 
-const key = { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" } as const;
-const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 2, oddLayers: [] }, key));
+const model = createGraphModel(sampleGraph);
 const node = model.view.nodes.op.findIndex((_, n) => opName(model.view, n) === "linear");
 const none = (): null => null;
 
 it("shows what the window knows until the engine has answered", () => {
-  const route = fakeRoute(model.view, M4, "decode", "");
   const state = {
     ...INITIAL_SESSION,
-    routes: { prefill: IDLE, decode: ready(route) },
+    routes: { prefill: IDLE, decode: ready(sampleRoute) },
     selection: { kind: "node", key: model.view.key, node },
     node: loading(IDLE),
   } as const;

@@ -1,23 +1,36 @@
 import { createStore } from "zustand/vanilla";
 import { describe, expect, it } from "vitest";
 import { until } from "../../../main/testing/until.ts";
-import { createFakeEngine } from "../../engine/fake/fakeEngine.ts";
 import { current } from "../../session/async.ts";
 import { createSession } from "../../session/createSession.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { PipelineSlice } from "./slice.ts";
 import { createPipelineSlice } from "./slice.ts";
+import { answerTo, createRecordedEngine } from "../../engine/recorded/replay.ts";
+import { SAMPLE } from "../../testing/sample.ts";
 
 type State = SessionState & PipelineSlice;
 
-/** The passes of the fake engine: the first and the last but one changed nothing. */
+/** Nine passes: the first and the last but one changed nothing. */
+const CHANGED = [false, true, true, true, true, true, true, false, true];
+
 async function setUp() {
-  const { client } = createFakeEngine({ layers: 4 });
+  const { client } = createRecordedEngine({
+    calls: {
+      "passes.list": (input) => {
+        const list = answerTo("passes.list", input);
+        return {
+          ...list,
+          passes: CHANGED.map((changed, index) => ({ ...list.passes[0]!, name: `pass ${index}`, changed })),
+        };
+      },
+    },
+  });
   const { getState: get } = createStore<State>()((set, get) => {
     const tools = { engine: client, shell: null, set: (part: Partial<State>) => set(part), get };
     return { ...createSession(tools), ...createPipelineSlice(tools) };
   });
-  await get().open({ kind: "path", path: "/models/q.gguf" });
+  await get().open(SAMPLE);
   await get().loadPasses();
   const passes = current(get().passes)?.passes ?? [];
   const changed = passes.map((pass) => pass.changed);
@@ -33,7 +46,7 @@ async function setUp() {
 describe("the pipeline's passes", () => {
   it("begin with the first that changed something, and are stepped through without the others", async () => {
     const { changed, at, from } = await setUp();
-    expect(changed).toEqual([false, true, true, true, true, true, true, false, true]);
+    expect(changed).toEqual(CHANGED);
     expect(at()).toBe(1);
     expect([from(1, 1), from(6, 1), from(8, -1)]).toEqual([2, 8, 6]);
     // At either end it stays.

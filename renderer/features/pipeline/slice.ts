@@ -36,12 +36,16 @@ export interface PipelineSlice {
   readonly showLines: (firstLine: number) => void;
   /** Jumps from anywhere to what a node of the legal graph became in the MIL program. */
   readonly showMil: (node: number) => void;
+  readonly resetPipeline: () => void;
 }
 
 /** Lines of one page: more than a screen, less than what slows an editor down. */
 export const PAGE_LINES = 5000;
 
 type State = SessionState & PipelineSlice;
+
+/** What belongs to one model. */
+const NO_PASSES = { passes: IDLE, passesFor: "", passAt: "", diff: IDLE, page: IDLE } as const;
 
 export function createPipelineSlice({ engine, set, get }: SliceTools<State>): PipelineSlice {
   let diffs = 0;
@@ -108,16 +112,13 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
 
   return {
     pipelineBackend: ROUTED.backend,
-    passes: IDLE,
-    passesFor: "",
-    passAt: "",
+    ...NO_PASSES,
     changedOnly: true,
     pipelineView: "diff",
-    diff: IDLE,
     wholeDiff: false,
-    page: IDLE,
     pageFrom: 0,
     pageAround: null,
+    resetPipeline: () => set(NO_PASSES),
     async loadPasses() {
       const at = place();
       const key = keyOf();
@@ -183,7 +184,8 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     },
     showMil(node) {
       if (get().pipelineBackend !== ROUTED.backend) get().followBackend(ROUTED.backend);
-      set({ pipelineView: "mil", pageFrom: 0, pageAround: node, tab: "pipeline" });
+      set({ pipelineView: "mil", pageFrom: 0, pageAround: node });
+      get().setTab("pipeline");
       note();
       void loadPage();
     },

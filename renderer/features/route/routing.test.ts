@@ -2,10 +2,8 @@ import { describe, expect, it } from "vitest";
 import { deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import { testDevice } from "../../devices/testDevices.ts";
-import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
-import { fakeOnMlx, fakePlanned } from "../../engine/fake/devices.ts";
-import { M4 } from "../../engine/fake/overview.ts";
-import { fakeRoute, figure } from "../../engine/fake/route.ts";
+import { answerTo } from "../../engine/recorded/replay.ts";
+import { plannedRoute, sampleGraph, sampleId, sampleRoute, sampleTarget } from "../../testing/sample.ts";
 import { opName } from "../../graph/graphModel.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
 import {
@@ -18,10 +16,8 @@ import {
   weightErrorText,
 } from "./routing.ts";
 
-const key = { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" } as const;
-const view = decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key);
-const route = fakeRoute(view, M4, "decode", "M4, macOS 26");
-const planned = fakePlanned(route, view);
+const [route, view] = [sampleRoute, sampleGraph];
+const planned = plannedRoute(route, view);
 const moved = planned.firstDifference?.node ?? -1;
 const coreml = (available: boolean, sentence: string) =>
   testDevice("coreml", { title: "Core ML", available, sentence });
@@ -52,7 +48,7 @@ describe("the three truths of a route", () => {
 
   it("call a recording on Core ML evidence for the whole, and one on another device none", () => {
     const recorded = (device: ProfileView["device"]) =>
-      ({ device, decode: { seconds: figure(0.0125, "seconds", "measured"), rows: [] } }) as unknown as ProfileView;
+      ({ device, decode: { seconds: { value: 0.0125 }, rows: [] } }) as unknown as ProfileView;
     const [, , observed] = truthRows(route, IDLE, coreml(true, "Apple M4"), recorded("coreml"));
     expect(observed).toMatchObject({ here: true });
     expect(observed?.sentence).toMatch(/12\.5\sms a token/);
@@ -62,7 +58,7 @@ describe("the three truths of a route", () => {
 
 describe("the plan beside the prediction", () => {
   it("differs in one op, which knows both devices", () => {
-    expect(opName(view, moved)).toBe("attention");
+    expect(opName(view, moved)).toBe("attention_cached");
     expect(nodeTruths(moved, route, planned, null)).toMatchObject({ predicted: "ane", planned: "gpu", differs: true });
     const differing = Array.from(view.nodes.op.keys()).filter((node) => nodeTruths(node, route, planned, null).differs);
     expect(differing).toEqual([moved]);
@@ -99,11 +95,11 @@ describe("the plan beside the prediction", () => {
 });
 
 describe("MLX as the alternative", () => {
-  const onMlx = fakeOnMlx(view);
+  const onMlx = answerTo("route.mlx", { model: sampleId, phase: "decode", context: sampleTarget.context });
   it("has a state and a reason for each op, and totals", () => {
-    expect(nodeTruths(moved, route, null, onMlx).mlx).toMatchObject({ state: "decomposed" });
+    expect(nodeTruths(moved, route, null, onMlx).mlx).toMatchObject({ state: "native" });
     expect(nodeTruths(moved, route, null, onMlx).mlx?.reason).toContain("attention");
-    expect(mlxTotals(onMlx)).toMatch(/^\d+ native, 4 decomposed, none unsupported$/);
+    expect(mlxTotals(onMlx)).toMatch(/^\d+ native, none decomposed, none unsupported$/);
   });
   it("calls a weight exact only where it is", () => {
     expect(weightErrorText({ value: 0 })).toBe("exact");

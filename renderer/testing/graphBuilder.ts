@@ -1,6 +1,6 @@
 /** Builds a `GraphView` by hand, for scripted engines and tests: nodes in program order, groups as a tree. */
-import type { GraphKey, GraphView } from "../../../main/contract/views/graph.ts";
-import { GROUP_KINDS, NODE_FLAGS } from "../../../main/contract/views/graph.ts";
+import type { GraphKey, GraphView } from "../../main/contract/views/graph.ts";
+import { GROUP_KINDS, NODE_FLAGS } from "../../main/contract/views/graph.ts";
 
 type Flag = keyof typeof NODE_FLAGS;
 export interface NodeInit {

@@ -1,6 +1,6 @@
 /** A dense decoder as the engine would show it after legalisation: the shape of a real one, none of its numbers measured. */
-import type { GraphKey, GraphView } from "../../../main/contract/views/graph.ts";
-import { LEGAL } from "../../../main/contract/views/graph.ts";
+import type { GraphKey, GraphView } from "../../main/contract/views/graph.ts";
+import { LEGAL } from "../../main/contract/views/graph.ts";
 import { GraphBuilder } from "./graphBuilder.ts";
 
 export interface DecoderShape {

@@ -1,0 +1,47 @@
+// A recording that is older than the contract is noticed: its number, its questions and its answers are checked.
+import { describe, expect, it } from "vitest";
+import type { AnyContract } from "../../../main/contract/define.ts";
+import { contract } from "../../../main/contract/contract.ts";
+import { answers, recordedContract } from "./replay.ts";
+
+const { calls, streams }: AnyContract = contract;
+const AGAIN = "the recording is stale: npm run record";
+
+describe("the recorded answers", () => {
+  it("are of this contract", () => {
+    expect(recordedContract, AGAIN).toBe(contract.version);
+  });
+
+  it("fit its schemas, question by question", () => {
+    expect(answers.length).toBeGreaterThan(300);
+    for (const { method, input, answer } of answers) {
+      const definition = calls[method] ?? streams[method];
+      expect(definition?.input.safeParse(input).error, `${method}: ${AGAIN}`).toBeUndefined();
+      if ("error" in answer || definition === undefined) continue;
+      const items = definition.kind === "call" ? [answer.output] : (answer.output as unknown[]);
+      const schema = definition.kind === "call" ? definition.output : definition.item;
+      for (const item of items) expect(schema.safeParse(item).error, `${method}: ${AGAIN}`).toBeUndefined();
+    }
+  });
+
+  it("hold every call and stream that the window makes", () => {
+    const recorded = new Set(answers.map(({ method }) => method));
+    const missing = [...Object.keys(calls), ...Object.keys(streams)].filter((method) => !recorded.has(method));
+    // They change something, need a file from the page, or measure the machine for minutes.
+    expect(missing).toEqual([
+      "recents.add",
+      "recents.remove",
+      "model.close",
+      "model.metadataValue",
+      "header.begin",
+      "header.feed",
+      "model.locate",
+      "model.attach",
+      "upload.begin",
+      "upload.chunk",
+      "upload.finish",
+      "upload.cancel",
+      "devices.calibrate",
+    ]);
+  });
+});

@@ -1,0 +1,160 @@
+/**
+ * Everything that the graph's canvas, cards and legend show, as one pure function of the state. Each part is made again only
+ * when what it is made from changed: a selection leaves the colours as they are.
+ */
+import { DEVICES } from "../../../main/contract/views/common.ts";
+import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import type { RouteView } from "../../../main/contract/views/route.ts";
+import type { GraphModel } from "../../graph/graphModel.ts";
+import { segmentsOfNodes } from "../../graph/hopWords.ts";
+import type { ResultColumn } from "../../graph/resultColumns.ts";
+import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
+import type { Scene } from "../../graph/scene.ts";
+import { current } from "../../session/async.ts";
+import type { CardContext } from "./cardContext.ts";
+import type { Column } from "./cardWords.ts";
+import { descriptions, notes, plannedElsewhere, quantities, warnings } from "./cardWords.ts";
+import type { Changes } from "./changes.ts";
+import { changedBoxes } from "./changes.ts";
+import { dimmedBoxes } from "./dim.ts";
+import type { GraphMode, GraphState, Picture } from "./graphState.ts";
+import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
+import { hopMarks, hopsInside } from "./hops.ts";
+import type { Lit } from "./lit.ts";
+import { litNodes } from "./lit.ts";
+import { keeper, memo } from "./memo.ts";
+import type { Paint, PaintColumns } from "./paint.ts";
+import { paintScene } from "./paint.ts";
+import { selectedBox } from "./walk.ts";
+
+export interface GraphPicture {
+  readonly picture: Picture;
+  readonly paint: Paint;
+  readonly hops: ReturnType<typeof hopMarks>;
+  /** Index of the selected hop; -1: none. */
+  readonly selectedHop: number;
+  readonly cards: Omit<CardContext, "full" | "picture" | "paint" | "close">;
+  /** What a screen reader says of a box. */
+  readonly describe: (box: number) => string;
+  /** The route, when it speaks about the graph that is shown. */
+  readonly route: RouteView | null;
+  readonly overlay: OverlayView | null;
+  readonly result: ResultColumn | null;
+  readonly devices: readonly DeviceCount[];
+  readonly lit: Lit | null;
+}
+type DeviceCount = Pick<RouteView["devices"][number], "device" | "ops">;
+type Segments = Int32Array | null;
+
+const NO_LEGEND: readonly string[] = [];
+const NONE: ReadonlyMap<number, never> = new Map<number, never>();
+
+/** One for each place that shows the picture: it remembers the parts that it made last. */
+export function createGraphPicture(): (state: GraphState) => GraphPicture | null {
+  const parts = createParts();
+  const [keepColumns, keepCards, keepPicture] = [
+    keeper<PaintColumns>(),
+    keeper<GraphPicture["cards"]>(),
+    keeper<GraphPicture>(),
+  ];
+  return (state) => {
+    const picture = current(state.picture);
+    if (picture === null) return null;
+    const { model, scene } = picture;
+    const { nodeCount } = model.view;
+    const sized = <T extends { readonly length: number }>(column: T | null): T | null =>
+      column?.length === nodeCount ? column : null;
+
+    const mode = shownMode(state);
+    const columns = routeColumns(state);
+    const [predicted, work] = [sized(columns.device), sized(columns.work)];
+    const route = predicted === null ? null : current(state.routes[state.phase]);
+    const segments = parts.segments(route, nodeCount);
+    const overlay = current(state.overlay);
+    const result = parts.result(mode, model, state);
+    const asked = overlay?.kind === mode ? sized(overlay.values) : null;
+    const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mapped" ? mlxColumn(state) : asked;
+    const plan = plannedColumn(state);
+    const device = mode === "planned" ? plan : (predicted ?? (mode === "device" ? values : null));
+    const segment = segments ?? (mode === "segment" ? values : null);
+    const legend = overlay?.legend ?? NO_LEGEND;
+    const paint = parts.paint(picture, mode, keepColumns({ device, work, segment, values, legend }));
+
+    const { selection } = state;
+    const alone = selection.kind === "segment" ? selection.index : -1;
+    const lit = parts.lit(state.only, model, work, state.stageChanges);
+    const isolated = state.isolated === null ? -1 : DEVICES.indexOf(state.isolated);
+    return keepPicture({
+      ...{ picture, paint, route, overlay, result, lit },
+      hops: parts.hops(scene, route, segments),
+      selectedHop: selection.kind === "hop" ? selection.index : -1,
+      cards: keepCards({
+        selectedBox: selectedBox(picture, selection),
+        dimmed: parts.dimmed(scene, paint, segments, isolated, alone, lit),
+        hits: parts.hits(scene, state.graphHits),
+        quantity: parts.quantity(scene, paint, overlay, result),
+        warning: parts.warning(route),
+        planned: parts.planned(mode, columns.device, plan),
+        note: parts.note(picture, device),
+        inside: parts.inside(picture, route, segments),
+        changed: parts.changed(scene, state.stageChanges),
+      }),
+      describe: parts.describe(picture, paint),
+      devices: parts.devices(mode, route, model, device),
+    });
+  };
+}
+
+function createParts() {
+  const measured = memo(measuredColumn);
+  const errors = memo(weightErrorColumn);
+  return {
+    segments: memo((route: RouteView | null, nodeCount: number): Segments =>
+      route === null ? null : segmentsOfNodes(nodeCount, route),
+    ),
+    result(mode: GraphMode, model: GraphModel, { profiled, weightErrors, phase }: GraphState): ResultColumn | null {
+      if (mode === "measured" && profiled !== null) return measured(model, profiled, phase);
+      return mode === "error" && weightErrors !== null ? errors(model, weightErrors.rows) : null;
+    },
+    paint: memo(paintScene),
+    lit: memo(litNodes),
+    hops: memo((scene: Scene, route: RouteView | null, segments: Segments) =>
+      route === null || segments === null ? NONE : hopMarks(scene, route, segments),
+    ),
+    inside: memo((picture: Picture, route: RouteView | null, segments: Segments) =>
+      route === null || segments === null ? NONE : hopsInside(picture, route, segments),
+    ),
+    changed: memo((scene: Scene, changes: Changes | null) =>
+      changes === null ? NONE : changedBoxes(scene, changes.nodes),
+    ),
+    hits: memo(
+      (scene: Scene, nodes: readonly number[]): ReadonlySet<number> =>
+        new Set(nodes.map((node) => scene.boxOfNode[node] ?? -1).filter((box) => box >= 0)),
+    ),
+    dimmed: memo((scene: Scene, paint: Paint, segments: Segments, device: number, segment: number, lit: Lit | null) =>
+      dimmedBoxes(scene, paint, segments, { device, segment, lit: lit?.nodes ?? null }),
+    ),
+    quantity: memo(quantities),
+    warning: memo(warnings),
+    planned: memo(plannedElsewhere),
+    note: memo(notes),
+    describe: memo(descriptions),
+    devices: memo(deviceCounts),
+  };
+}
+
+function deviceCounts(
+  mode: GraphMode,
+  route: RouteView | null,
+  model: GraphModel,
+  column: Column,
+): readonly DeviceCount[] {
+  if (mode !== "planned" && route !== null) return route.devices;
+  if (column === null) return [];
+  const counts = DEVICES.map(() => 0);
+  for (let node = 0; node < model.view.nodeCount; node++)
+    if (model.hidden[node] === 0) counts[column[node] ?? 0] = (counts[column[node] ?? 0] ?? 0) + 1;
+  return DEVICES.flatMap((device, code) =>
+    device === "none" || (counts[code] ?? 0) === 0 ? [] : [{ device, ops: counts[code] ?? 0 }],
+  );
+}
