@@ -153,9 +153,11 @@ describe("inference", () => {
   it.each(samples)("%s: the reference has the inferred type", (_, op, sample) => {
     const graph = sampleGraph(op, sample);
     expect(verify(opTable, graph)).toEqual([]);
-    const { outputs } = runSample(graph, sample, sampleTensors(sample));
+    const tensors = sampleTensors(sample);
+    const { outputs } = runSample(graph, sample, tensors);
     const inferred = graph.nodes.at(-1)!.outputs.map((type) => formatType(bindType(type, sample.bindings ?? {})));
     expect(inferred.map((_t, i) => formatType(outputs[outputName(i)]!))).toEqual(inferred);
+    if (tensors.some((x) => x.data.some(Number.isNaN))) return;
     for (const output of Object.values(outputs)) expect(output.data.every((x) => !Number.isNaN(x))).toBe(true);
   });
 });

@@ -17,11 +17,12 @@ type BinaryName = { [N in MilOpName]: Record<"x" | "y", MilValue> extends MilArg
 /** MIL tensors have at most five dimensions. */
 export const MAX_RANK = 5;
 
-/** Limits that hold for every operator: rank, and element types that Core ML has no arithmetic for. */
+/** Limits that hold for every operator: rank, empty tensors, and element types that Core ML has no arithmetic for. */
 export function generalLimits(node: RuleNode<unknown>): true | string {
   for (const type of [...node.inputs, ...node.outputs]) {
     if (type.shape.length > MAX_RANK)
       return `Core ML tensors have at most ${MAX_RANK} dimensions, this one has ${type.shape.length}`;
+    if (type.shape.includes(0)) return "Core ML has no tensors without elements";
     if (type.dtype === "c64") return "Core ML has no complex numbers";
     if (type.dtype === "f64") return "Core ML has no float64 arithmetic";
     if (type.dtype === "i64" || type.dtype === "u32") return `Core ML has no ${type.dtype} arithmetic`;

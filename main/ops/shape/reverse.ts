@@ -11,7 +11,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../families/cpu.ts";
 import { at, stridedCopy } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
 export interface ReverseAttrs {
   readonly axes: readonly number[];
@@ -72,6 +72,8 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
     { title: "symbolic rows", inputs: [normal(3, ["T", 3])], attrs: { axes: [0] }, bindings: { T: 5 } },
     { title: "whole numbers", inputs: [integers(4, [7], -99, 99)], attrs: { axes: [0] } },
     { title: "truth values", inputs: [integers(5, [2, 4], 0, 1, "bool")], attrs: { axes: [1] } },
+    { title: "an empty axis", inputs: [values([], [2, 0, 3])], attrs: { axes: [1] } },
+    { title: "beside an empty axis", inputs: [values([], [0, 3])], attrs: { axes: [1] } },
     { title: "no axis: a copy", inputs: [normal(6, [2, 3])], attrs: { axes: [] } },
   ]),
 });

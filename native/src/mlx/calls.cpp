@@ -8,6 +8,7 @@
 #include <mlx/transforms.h>
 #include <mlx/utils.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -105,6 +106,11 @@ Arrays binary(const Invocation& c) {
 
 // --------------------------------------------------------------------------------------- element by element
 
+// MLX's own sign of NaN is 0.
+Arrays sign(const Invocation& c) {
+  const array& x = c.in(0);
+  return {is_real(x.dtype()) ? mx::where(mx::isnan(x), x, mx::sign(x)) : mx::sign(x)};
+}
 array silu(const array& x) { return mx::multiply(x, mx::sigmoid(x)); }
 array gelu(const array& x) {
   const array integral = mx::add(like(1, x), mx::erf(mx::multiply(x, like(std::numbers::sqrt2 / 2, x))));
@@ -251,8 +257,26 @@ Arrays reduce(const Invocation& c) {
   if (axes.empty()) return {c.in(0)};
   return {mx::reshape(mx::astype(F(c.in(0), axes, false, {}), c.dtype()), c.shape())};
 }
-Arrays argmax(const Invocation& c) { return {mx::astype(mx::argmax(c.in(0), c.whole("axis"), false), mx::int32)}; }
-Arrays argmin(const Invocation& c) { return {mx::astype(mx::argmin(c.in(0), c.whole("axis"), false), mx::int32)}; }
+// Nothing has no largest element.
+template <array (*F)(const array&, const std::vector<int>&, bool, mx::StreamOrDevice)>
+Arrays extreme(const Invocation& c) {
+  const mx::Shape shape = c.shape();
+  const bool has_results = std::find(shape.begin(), shape.end(), 0) == shape.end();
+  if (c.in(0).size() == 0 && has_results) fail(Code::ir_shape, "[reduce] the %s of no elements", c.call.function->name);
+  return reduce<F>(c);
+}
+// The first NaN, else the first of the best.
+template <array (*F)(const array&, int, bool, mx::StreamOrDevice)>
+Arrays position(const Invocation& c) {
+  const array& x = c.in(0);
+  const int axis = c.whole("axis");
+  if (x.shape(axis) == 0) fail(Code::ir_shape, "[%s] axis %d is empty: expected an element", c.call.function->name, axis);
+  if (x.size() == 0) return {mx::zeros(c.shape(), mx::int32)};
+  const array best = F(x, axis, false, {});
+  if (!is_real(x.dtype())) return {mx::astype(best, mx::int32)};
+  const array nan = mx::isnan(x);
+  return {mx::astype(mx::where(mx::any(nan, axis, false), mx::argmax(nan, axis, false), best), mx::int32)};
+}
 Arrays cumsum(const Invocation& c) {
   return {mx::astype(mx::cumsum(c.in(0), c.whole("axis"), c.flag("reverse"), !c.flag("exclusive")), c.dtype())};
 }
@@ -260,10 +284,17 @@ Arrays softmax(const Invocation& c) { return {mx::softmax(c.in(0), c.whole("axis
 // argsort is stable, so of equals the first comes first; ~x turns the order of whole numbers round without overflow.
 Arrays topk(const Invocation& c) {
   const array& x = c.in(0);
+  const int k = c.whole("k"), size = x.shape(-1);
   const array order = mx::argsort(is_whole(x.dtype()) ? mx::bitwise_invert(x) : mx::negative(x), -1);
   mx::Shape to = x.shape();
-  to.back() = c.whole("k");
-  const array places = mx::slice(order, mx::Shape(x.ndim(), 0), to);
+  to.back() = k;
+  array places = mx::slice(order, mx::Shape(x.ndim(), 0), to);
+  if (is_real(x.dtype())) {
+    // NaN is sorted to the end and belongs to the front: the order is read from its first NaN on.
+    const array nans = mx::sum(mx::astype(mx::isnan(x), mx::int32), -1, true);
+    const array from = mx::add(mx::arange(0, k, 1), mx::subtract(whole(size, mx::int32), nans));
+    places = mx::take_along_axis(order, mx::broadcast_to(mx::remainder(from, whole(size, mx::int32)), to), -1);
+  }
   return {mx::take_along_axis(x, places, -1), mx::astype(places, mx::int32)};
 }
 
@@ -473,7 +504,7 @@ const Function kFunctions[] = {
     {"negative", 1, 1, unary<mx::negative>},
     {"rsqrt", 1, 1, unary<mx::rsqrt>},
     {"sigmoid", 1, 1, unary<mx::sigmoid>},
-    {"sign", 1, 1, unary<mx::sign>},
+    {"sign", 1, 1, sign},
     {"sin", 1, 1, unary<mx::sin>},
     {"sqrt", 1, 1, unary<mx::sqrt>},
     {"tanh", 1, 1, unary<mx::tanh>},
@@ -510,11 +541,11 @@ const Function kFunctions[] = {
     {"scatter_add", 2, 2, scatter_add},
     {"sum", 1, 1, reduce<mx::sum>},
     {"mean", 1, 1, reduce<mx::mean>},
-    {"max", 1, 1, reduce<mx::max>},
-    {"min", 1, 1, reduce<mx::min>},
+    {"max", 1, 1, extreme<mx::max>},
+    {"min", 1, 1, extreme<mx::min>},
     {"prod", 1, 1, reduce<mx::prod>},
-    {"argmax", 1, 1, argmax},
-    {"argmin", 1, 1, argmin},
+    {"argmax", 1, 1, position<mx::argmax>},
+    {"argmin", 1, 1, position<mx::argmin>},
     {"cumsum", 1, 1, cumsum},
     {"softmax", 1, 1, softmax},
     {"topk", 1, 1, topk},

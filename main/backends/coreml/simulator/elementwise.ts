@@ -1,4 +1,5 @@
 /** Element-wise operators: one number in, one out; two in with broadcasting; casts and selection. */
+import { realPower } from "../../../ir/realPower.ts";
 import { powerWhole } from "../../../ir/wholeNumbers.ts";
 import { elementCount, isFloat } from "../mil/types.ts";
 import type { Arguments, Kernel } from "./kernel.ts";
@@ -157,7 +158,7 @@ export const ELEMENTWISE: Readonly<Record<string, Kernel>> = {
   square: unary((v) => v * v),
   tan: unary(Math.tan),
   tanh: unary(Math.tanh),
-  relu: unary((v) => (v > 0 ? v : 0)),
+  relu: unary((v) => Math.max(v, 0)),
   relu6: unary((v) => clamp(v, 0, 6)),
   sigmoid: unary(sigmoid),
   softplus: unary(softplus),
@@ -219,7 +220,7 @@ export const ELEMENTWISE: Readonly<Record<string, Kernel>> = {
   floor_div: binary((p, q) => Math.floor(p / q)),
   mod: binary(floorMod),
   pow: (a) =>
-    zip(a.tensor("x"), a.tensor("y"), a.dtype, isFloat(a.dtype) ? (p, q) => p ** q : (p, q) => powerWhole(p, q, "i32")),
+    zip(a.tensor("x"), a.tensor("y"), a.dtype, isFloat(a.dtype) ? realPower : (p, q) => powerWhole(p, q, "i32")),
   maximum: binary(Math.max),
   minimum: binary(Math.min),
   equal: binary((p, q) => (p === q ? 1 : 0)),

@@ -84,7 +84,7 @@ const logSumExp: Kernel = (a) => {
   );
 };
 
-/** The first of the best elements along an axis. */
+/** The first of the best elements along an axis; the first NaN, where there is one. */
 const argBest =
   (better: (v: number, best: number) => boolean): Kernel =>
   (a) => {
@@ -94,15 +94,21 @@ const argBest =
     const out = new Int32Array(outer * inner);
     for (let o = 0; o < outer; o++)
       for (let i = 0; i < inner; i++) {
+        const at = (j: number): number => x.data[(o * size + j) * inner + i] as number;
         let best = 0;
-        for (let j = 1; j < size; j++)
-          if (better(x.data[(o * size + j) * inner + i] as number, x.data[(o * size + best) * inner + i] as number))
-            best = j;
+        for (let j = 0; j < size && !Number.isNaN(at(best)); j++)
+          if (Number.isNaN(at(j)) || better(at(j), at(best))) best = j;
         out[o * inner + i] = best;
       }
     const shape = x.shape.flatMap((d, i) => (i === axis ? (a.flag("keep_dims") ? [1] : []) : [d]));
     return simTensor(a.dtype, shape, out);
   };
+
+/** NaN is larger than every number. */
+function compare(a: number, b: number): number {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+  return a === b ? 0 : a < b ? -1 : 1;
+}
 
 /** Order of the elements along an axis; equal ones keep their places. */
 function ordered(
@@ -118,7 +124,7 @@ function ordered(
     for (let i = 0; i < inner; i++) {
       const at = (j: number): number => x.data[(o * size + j) * inner + i] as number;
       const order = Array.from({ length: size }, (_, j) => j).sort(
-        (p, q) => (ascending ? at(p) - at(q) : at(q) - at(p)) || p - q,
+        (p, q) => (ascending ? compare(at(p), at(q)) : compare(at(q), at(p))) || p - q,
       );
       for (let j = 0; j < take; j++) {
         const to = (o * take + j) * inner + i;
