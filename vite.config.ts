@@ -7,6 +7,7 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 import type { UserConfig } from "vite";
+import { licensesPlugin } from "./scripts/licenses.mjs";
 
 interface NodeTarget {
   readonly entry: string;
@@ -35,6 +36,7 @@ function nodeConfig({ entry, file, folder, node, format = "es" }: NodeTarget): U
   const buildHash = process.env["RLX_BUILD_HASH"];
   return {
     // scripts/build.mjs computes it; a build without it has no compile cache (main/node/buildHash.ts).
+    plugins: [licensesPlugin()],
     define: buildHash === undefined ? {} : { RLX_BUILD_HASH: JSON.stringify(buildHash) },
     build: {
       ssr: entry,
@@ -53,11 +55,12 @@ function nodeConfig({ entry, file, folder, node, format = "es" }: NodeTarget): U
 }
 
 function rendererConfig(): UserConfig {
+  const packages = new Set<string>();
   return {
     root: "renderer",
     // Relative, so that the page works under Electron's own protocol and below any path of a server.
     base: "./",
-    plugins: [react()],
+    plugins: [react(), licensesPlugin({ packages })],
     build: {
       outDir: "../out/renderer",
       emptyOutDir: true,
@@ -67,7 +70,7 @@ function rendererConfig(): UserConfig {
       modulePreload: { polyfill: false },
       chunkSizeWarningLimit: 6000,
     },
-    worker: { format: "es" },
+    worker: { format: "es", plugins: () => [licensesPlugin({ packages, write: false })] },
   };
 }
 

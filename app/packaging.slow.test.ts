@@ -8,10 +8,11 @@ import { existsSync, readdirSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nativeParts } from "../scripts/stageNative.mjs";
 
 const exec = promisify(execFile);
 const root = fileURLToPath(new URL("../", import.meta.url));
@@ -59,10 +60,23 @@ async function stubMac(folder: string): Promise<void> {
   for (const name of ["version", "LICENSE", "LICENSES.chromium.html"]) await writeFile(join(folder, name), "45.3.4");
 }
 
-async function build(platform: "linux" | "mac", dist: string): Promise<string> {
-  const output = join(work, `out-${platform}`);
+type Target = "linux-x64" | "mac-arm64" | "mac-x64";
+
+/** Stands in for what scripts/stageNative.mjs builds on the target's own system: the right names, no code. */
+async function stageStubs(target: Target): Promise<string> {
+  const [os, arch] = target.split("-");
+  const folder = join(work, "prebuilt", target);
+  await mkdir(folder, { recursive: true });
+  const parts = nativeParts(os === "mac" ? "darwin" : "linux", arch ?? "", { mlx: "/mlx" });
+  for (const path of parts.flatMap(({ from }) => from)) await writeFile(join(folder, basename(path)), "");
+  return folder;
+}
+
+async function build(target: Target, dist: string): Promise<string> {
+  const [platform = "", arch = ""] = target.split("-");
+  const output = join(work, `out-${target}`);
   const shipped = yaml.load(await readFile(join(root, "electron-builder.yml"), "utf8"));
-  const config = join(work, `${platform}.json`);
+  const config = join(work, `${target}.json`);
   // Making an .icns of our PNG needs a tool that electron-builder downloads, so the stub brings one that is ready.
   const icon = async (name: string): Promise<{ readonly icon?: string }> => {
     if (platform !== "mac") return {};
@@ -76,9 +90,14 @@ async function build(platform: "linux" | "mac", dist: string): Promise<string> {
     ...onDocuments,
   }));
   const directories = { ...(shipped["directories"] as object), output };
+  const staged = await stageStubs(target);
+  const extraResources = (shipped["extraResources"] as readonly { readonly from: string }[]).map((resource) =>
+    resource.from.startsWith("native/") ? { ...resource, from: staged } : resource,
+  );
+  const stubbed = { electronFuses: null, beforePack: null, publish: null, extraResources };
   await writeFile(
     config,
-    JSON.stringify({ ...shipped, electronFuses: null, electronDist: dist, directories, mac, fileAssociations }),
+    JSON.stringify({ ...shipped, ...stubbed, electronDist: dist, directories, mac, fileAssociations }),
   );
   await exec(
     process.execPath,
@@ -86,7 +105,7 @@ async function build(platform: "linux" | "mac", dist: string): Promise<string> {
       join(root, "node_modules/electron-builder/cli.js"),
       `--${platform}`,
       "--dir",
-      platform === "mac" ? "--arm64" : "--x64",
+      `--${arch}`,
       "--publish=never",
       `--config=${config}`,
     ],
@@ -100,9 +119,8 @@ async function build(platform: "linux" | "mac", dist: string): Promise<string> {
 
 beforeAll(async () => {
   work = await mkdtemp(join(tmpdir(), "packaging-"));
-  for (const needed of ["out/main/index.js", "out/engine/index.js", "out/renderer/index.html", "native/build/rlx.node"])
-    if (!existsSync(join(root, needed)))
-      throw new Error(`${needed} is not built; run npm run build and npm run build:native first`);
+  for (const needed of ["out/main/index.js", "out/engine/index.js", "out/renderer/index.html"])
+    if (!existsSync(join(root, needed))) throw new Error(`${needed} is not built; run npm run build first`);
 });
 afterAll(() => rm(work, { recursive: true, force: true }));
 
@@ -113,6 +131,8 @@ function expectArchive(archive: string): void {
     "/out/engine/index.js",
     "/out/preload/index.cjs",
     "/out/renderer/index.html",
+    "/out/renderer/third-party-licenses.txt",
+    "/out/engine/third-party-licenses.txt",
     "/package.json",
   ])
     expect(files).toContain(wanted);
@@ -124,33 +144,33 @@ function expectArchive(archive: string): void {
   ).toEqual([]);
 }
 
-function expectBeside(resources: string): void {
-  expect(existsSync(join(resources, "native", "rlx.node"))).toBe(true);
+function expectBeside(resources: string, native: readonly string[]): void {
+  expect(readdirSync(join(resources, "native")).sort()).toEqual([...native].sort());
   expect(readdirSync(join(resources, "models"))).toEqual(["rlx-sample.gguf"]);
+  for (const name of ["LICENSE", "NOTICE"]) expect(existsSync(join(resources, name)), name).toBe(true);
 }
+
+const ON_MAC = ["rlx.node", "rlx_coreml.node", "rlx-coreml-trial"];
+const MLX = ["rlx_mlx.node", "libmlx.dylib", "mlx.metallib", "mlx.txt"];
 
 describe("the package", () => {
   it("for Linux holds the program in its archive and native code beside it", async () => {
     const dist = join(work, "stub-linux");
     await stubLinux(dist);
-    const output = await build("linux", dist);
-    const resources = join(output, "linux-unpacked", "resources");
+    const resources = join(await build("linux-x64", dist), "linux-unpacked", "resources");
     expectArchive(join(resources, "app.asar"));
-    expectBeside(resources);
+    expectBeside(resources, ["rlx.node"]);
   });
 
-  it("for macOS says what it opens and what it needs", async () => {
+  it.each([
+    ["mac-arm64", "mac-arm64", [...ON_MAC, ...MLX]],
+    ["mac-x64", "mac", ON_MAC],
+  ] as const)("for %s says what it opens and needs, and carries every native part", async (target, folder, native) => {
     const dist = join(work, "stub-mac");
-    await stubMac(dist);
-    const output = await build("mac", dist);
-    const contents = join(output, "mac-arm64", "RLX Workbench.app", "Contents");
+    if (!existsSync(dist)) await stubMac(dist);
+    const contents = join(await build(target, dist), folder, "RLX Workbench.app", "Contents");
     expectArchive(join(contents, "Resources", "app.asar"));
-    expectBeside(join(contents, "Resources"));
-    // Built on a Mac only.
-    for (const name of ["rlx_coreml.node", "rlx-coreml-trial"])
-      expect(existsSync(join(contents, "Resources", "native", name)), name).toBe(
-        existsSync(join(root, "native/build-coreml", name)),
-      );
+    expectBeside(join(contents, "Resources"), native);
     const info = await readFile(join(contents, "Info.plist"), "utf8");
     for (const text of [
       "<string>gguf</string>",

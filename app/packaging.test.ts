@@ -22,9 +22,11 @@ interface Shipped {
   readonly npmRebuild: unknown;
   readonly files: readonly string[];
   readonly electronFuses: unknown;
+  readonly beforePack: unknown;
   readonly extraResources: readonly Resource[];
   readonly fileAssociations: readonly unknown[];
-  readonly mac: Readonly<Record<string, unknown>> & { readonly extraResources: readonly Resource[] };
+  readonly publish: unknown;
+  readonly mac: Readonly<Record<string, unknown>>;
 }
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const shipped = yaml.load(read("electron-builder.yml"));
@@ -51,8 +53,10 @@ describe("the packaged app", () => {
   });
 
   it("has the native engine and the sample model beside the archive", () => {
+    expect(shipped.beforePack).toBe("./scripts/stageNative.mjs");
     expect(pairs(shipped.extraResources)).toEqual([
-      "native/build/rlx.node > native/rlx.node",
+      "native/prebuilt/${os}-${arch} > native",
+      ". > .",
       "assets/models > models",
     ]);
     expect(existsSync(join(root, "assets/models/rlx-sample.gguf"))).toBe(true);
@@ -65,10 +69,15 @@ describe("the packaged app", () => {
       entitlements: "assets/entitlements.mac.plist",
       entitlementsInherit: "assets/entitlements.mac.plist",
     });
-    expect(pairs(shipped.mac.extraResources)).toEqual([
-      "native/build-coreml/rlx_coreml.node > native/rlx_coreml.node",
-      "native/build-coreml/rlx-coreml-trial > native/rlx-coreml-trial",
+    expect(shipped.mac["notarize"]).toBe(true);
+    expect(shipped.mac["target"]).toEqual([
+      { target: "dmg", arch: ["arm64", "x64"] },
+      { target: "zip", arch: ["arm64", "x64"] },
     ]);
+  });
+
+  it("knows where updates come from", () => {
+    expect(shipped.publish).toMatchObject({ provider: "github" });
   });
 
   it("takes no exception from the hardened runtime but the two it needs", () => {

@@ -3,7 +3,7 @@ import { openGguf } from "../main/formats/gguf/open.ts";
 import { loadAddon } from "../main/node/native/addon.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
 import { GREEDY_DRAW } from "../main/runtime/generate.ts";
-import { openDecoder } from "../main/runtime/decoderModel.ts";
+import { openDecoder } from "../main/runtime/devices/cpu.ts";
 import { createTokenizer } from "../main/tokenizer/tokenizer.ts";
 
 const [path = "", addon = "", text = "", threads = "2"] = process.argv.slice(2);

@@ -16,7 +16,7 @@ import { buildSync } from "esbuild";
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { loadAddon } from "../main/node/native/addon.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
-import { openDecoder } from "../main/runtime/decoderModel.ts";
+import { openDecoder } from "../main/runtime/devices/cpu.ts";
 import { runBench } from "../main/runtime/bench.ts";
 import { profileDecoder } from "../main/runtime/profile.ts";
 import { median } from "../main/runtime/statistics.ts";

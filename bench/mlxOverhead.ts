@@ -15,9 +15,9 @@ import { openGguf } from "../main/formats/gguf/open.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
 import { loadMlx } from "../main/node/native/mlxAddon.ts";
 import { GREEDY_DRAW } from "../main/runtime/generate.ts";
-import type { SampleOptions } from "../main/runtime/device.ts";
-import type { MlxDecoderModel } from "../main/runtime/mlxDecoder.ts";
-import { openMlxDecoder } from "../main/runtime/mlxDecoder.ts";
+import type { SampleOptions } from "../main/ir/session.ts";
+import type { MlxDecoderModel } from "../main/runtime/devices/mlx.ts";
+import { openMlxDecoder } from "../main/runtime/devices/mlx.ts";
 import { median } from "../main/runtime/statistics.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -89,7 +89,7 @@ async function awaited(model: MlxDecoderModel): Promise<Block> {
   let token = 1;
   for (let past = 0; past < steps; past++) {
     const inputs = { tokens: Int32Array.of(token), past: Int32Array.of(past), logit_rows: Int32Array.of(0) };
-    token = (await session.run({ inputs, logits: "logits", sample: greedily(past) })).sampled?.id ?? -1;
+    token = (await session.tokens.run({ inputs, logits: "logits", sample: greedily(past) })).sampled?.id ?? -1;
     times.add();
   }
   session.dispose();

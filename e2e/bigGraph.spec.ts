@@ -83,7 +83,7 @@ async function expectWhole(page: Page, cards: number): Promise<void> {
 const FOLDED = { sample: 9, deep: 9 } as const;
 
 async function openGraph(page: Page, offer: RegExp): Promise<string[]> {
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await page.getByRole("button", { name: offer }).first().click();
   await showTab(page, "Graph");
   await expect(page.locator(".react-flow__node").first()).toBeVisible({ timeout: 60_000 });
@@ -317,7 +317,7 @@ async function expectFew(page: Page, what: string): Promise<void> {
 
 test("400 blocks fold, open, are walked and searched within the budget of elements", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await page.getByRole("button", { name: /400 blocks/ }).click();
   await showTab(page, "Graph");
   const cards = page.locator(".react-flow__node");

@@ -41,7 +41,7 @@ for (const [theme, width, height] of [
   test(`measure and record on a chosen device, ${theme}, ${width}`, async ({ page }) => {
     test.setTimeout(240_000);
     await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, served.url, theme);
+    const errors = await openWindow(page, await served.address(), theme);
     await openPath(page, sampleCopy(folder, `devices-${theme}-${width}.gguf`));
     const bench = await showTab(page, "Bench");
     const device = await choose(page, bench, "Measured on");

@@ -32,7 +32,7 @@ test("killed in the middle of a run", async ({ page }) => {
   // So many blocks that its tokens take far longer than this test.
   const model = join(folder, "slow.gguf");
   await writeTinyGguf(model, { layers: 160, endless: true });
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, model);
   const panel = await showTab(page, "Run");
   await panel.getByText("Text", { exact: true }).click();

@@ -25,7 +25,7 @@ test("is cancelled in the middle, and begun again", async ({ page }) => {
   await writeTinyGguf(model, { layers: 160 });
   const out = join(folder, "out");
   mkdirSync(out);
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, model);
   const panel = await showTab(page, "Export");
   const where = panel.getByLabel("Where to write the package");

@@ -38,7 +38,7 @@ for (const { theme, width, height } of LOOKS)
   test(`from a dropped file to an exported package, ${theme}, ${width}×${height}`, async ({ page }) => {
     test.setTimeout(300_000);
     await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, served.url, theme);
+    const errors = await openWindow(page, await served.address(), theme);
     const name = `${theme}-${width}`;
     const findings: string[] = [];
     const journey: Journey = {

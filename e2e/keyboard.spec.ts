@@ -71,7 +71,7 @@ for (const { theme, width, height } of LOOKS)
     await page.setViewportSize({ width, height });
     // Asked for before anything else: Playwright looks for a picker from some time after the first who waits for one.
     page.on("filechooser", () => undefined);
-    const errors = await openWindow(page, served.url, theme);
+    const errors = await openWindow(page, await served.address(), theme);
     await startReady(page);
 
     await test.step("a file is picked, and sent to the engine", async () => {
@@ -183,7 +183,7 @@ test("a path is typed, the tabs are walked by arrows, the log says how to repeat
   page,
 }) => {
   const path = sampleCopy(folder, "typed.gguf");
-  await openWindow(page, served.url);
+  await openWindow(page, await served.address());
   await palette(page, "open a path");
   await expect(page.getByLabel(/Path of a GGUF/)).toBeFocused();
   await page.keyboard.type(path);

@@ -23,7 +23,7 @@ test.afterAll(async () => {
 });
 
 async function openOffer(page: Page, offer: RegExp, theme: "light" | "dark"): Promise<string[]> {
-  const errors = await openWindow(page, served.url, theme);
+  const errors = await openWindow(page, await served.address(), theme);
   await startReady(page);
   await page.getByRole("button", { name: offer }).click();
   await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");

@@ -25,7 +25,7 @@ async function width(part: Locator): Promise<number> {
 }
 
 test("panes are resized, remembered and put back", async ({ page }) => {
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, sampleCopy(folder, "panes.gguf"));
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   const navigator = page.getByRole("navigation", { name: "Structure and passes" });
@@ -60,7 +60,7 @@ test("panes are resized, remembered and put back", async ({ page }) => {
 
 test("panes that nobody touched follow the window", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
-  await openWindow(page, served.url);
+  await openWindow(page, await served.address());
   await openPath(page, sampleCopy(folder, "follow.gguf"));
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   const wide = await width(inspector);
@@ -72,7 +72,7 @@ test("panes that nobody touched follow the window", async ({ page }) => {
 
 test("a small window keeps room for the view, and the log holds what was done", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, sampleCopy(folder, "small.gguf"));
   for (const name of ["Width of the inspector", "Width of the navigator"]) {
     await edge(page, name).focus();

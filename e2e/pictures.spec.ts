@@ -24,7 +24,7 @@ test.afterAll(async () => {
 
 for (const theme of ["light", "dark"] as const)
   test(`the pictures of the README, ${theme}`, async ({ page }) => {
-    await openWindow(page, served.url, theme);
+    await openWindow(page, await served.address(), theme);
     const take = async (name: string): Promise<void> => {
       // Nothing under the pointer, and what fades has faded.
       await page.mouse.move(720, 1);

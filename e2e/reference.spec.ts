@@ -19,7 +19,7 @@ test.afterAll(async () => {
 });
 
 test("the TypeScript reference answers behind a banner, and is not measured", async ({ page }) => {
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, sampleCopy(folder, "slow.gguf"));
   const panel = await showTab(page, "Run");
   const banner = panel.getByRole("note");

@@ -43,7 +43,7 @@ for (const [theme, width, height] of LOOKS)
   test(`MLX beside Core ML, op by op and weight by weight, ${theme}, ${width}`, async ({ page }) => {
     test.setTimeout(120_000);
     await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, plain.url, theme);
+    const errors = await openWindow(page, await plain.address(), theme);
     await openPath(page, sampleCopy(folder, `mlx-${theme}-${width}.gguf`));
     if (process.platform !== "darwin") {
       const truths = card(page, "Predicted, planned, observed");
@@ -74,7 +74,7 @@ for (const [theme, width, height] of LOOKS)
   });
 
 test("another target moves ops to other devices, and back", async ({ page }) => {
-  const errors = await openWindow(page, plain.url);
+  const errors = await openWindow(page, await plain.address());
   await openPath(page, sampleCopy(folder, "target.gguf"));
   await showTab(page, "Graph");
   await expect.poll(() => legend(page)).toMatch(/ANE[^]*CPU/);
@@ -110,7 +110,7 @@ test.describe("over the double of Core ML", () => {
     test(`the plan beside the prediction, ${theme}, ${width}`, async ({ page }) => {
       test.setTimeout(180_000);
       await page.setViewportSize({ width, height });
-      const errors = await openWindow(page, served.url, theme);
+      const errors = await openWindow(page, await served.address(), theme);
       await openPath(page, sampleCopy(folder, `plan-${theme}-${width}.gguf`));
       const truths = card(page, "Predicted, planned, observed");
       await truths.getByRole("button", { name: "Ask Core ML for its plan" }).click();
@@ -145,7 +145,7 @@ test.describe("over the double of Core ML", () => {
       server.onMessage((message) => (held ? undefined : socket.send(message)));
     });
     await page.setViewportSize({ width: 1000, height: 640 });
-    await openWindow(page, served.url);
+    await openWindow(page, await served.address());
     await openPath(page, sampleCopy(folder, "stop.gguf"));
     const truths = card(page, "Predicted, planned, observed");
     const ask = truths.getByRole("button", { name: "Ask Core ML for its plan" });
@@ -162,7 +162,7 @@ test.describe("over the double of Core ML", () => {
 
   test("runs beside the CPU, is measured and recorded, and is called simulated everywhere", async ({ page }) => {
     test.setTimeout(240_000);
-    const errors = await openWindow(page, served.url);
+    const errors = await openWindow(page, await served.address());
     await openPath(page, sampleCopy(folder, "double.gguf"));
     const run = await showTab(page, "Run");
     await run.getByRole("button", { name: "Side by side" }).click();

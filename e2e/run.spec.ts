@@ -21,7 +21,7 @@ test.afterAll(async () => {
 
 test("the composer has the focus, and no context is longer than the trained one", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, sampleCopy(folder, "focus.gguf"));
   const panel = await showTab(page, "Run");
   const composer = page.locator("#composer");
@@ -53,7 +53,7 @@ test("Escape stops, and the composer keeps the focus", async ({ page }) => {
   // A story of the sample can end before anybody has seen the button.
   const model = join(folder, "endless.gguf");
   await writeTinyGguf(model, { layers: 160, endless: true });
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, model);
   const panel = await showTab(page, "Run");
   await panel.getByText("Text", { exact: true }).click();
@@ -84,7 +84,7 @@ for (const [theme, width, height] of [
     // Three answers and two pictures of axe: minutes on a machine that does other work too.
     test.setTimeout(240_000);
     await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, served.url, theme);
+    const errors = await openWindow(page, await served.address(), theme);
     await openPath(page, sampleCopy(folder, `history-${theme}.gguf`));
     const panel = await showTab(page, "Run");
     const composer = page.locator("#composer");

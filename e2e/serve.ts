@@ -3,9 +3,11 @@ import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { ADDRESS_PATH } from "../main/contract/transport.ts";
 
 export interface ServedWorkbench {
-  readonly url: string;
+  /** A new address: each opens one page. */
+  address(): Promise<string>;
   readonly port: number;
   readonly token: string;
   readonly process: ChildProcess;
@@ -13,6 +15,14 @@ export interface ServedWorkbench {
 }
 
 export const root = fileURLToPath(new URL("../", import.meta.url));
+
+/** As a program with the token asks for one. */
+export async function newAddress(port: number, token: string): Promise<string> {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`http://127.0.0.1:${port}${ADDRESS_PATH}`, { method: "POST", headers });
+  if (!response.ok) throw new Error(`no address: ${response.status}`);
+  return response.text();
+}
 
 export async function serveWorkbench(environment: Readonly<Record<string, string>> = {}): Promise<ServedWorkbench> {
   const child = spawn(process.execPath, ["out/cli/rlx.js", "serve", "--json"], {
@@ -24,13 +34,9 @@ export async function serveWorkbench(environment: Readonly<Record<string, string
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`rlx serve ended with code ${code ?? "?"}`)));
   });
-  const { url, port, token } = JSON.parse(line) as {
-    readonly url: string;
-    readonly port: number;
-    readonly token: string;
-  };
+  const { port, token } = JSON.parse(line) as { readonly port: number; readonly token: string };
   return {
-    url,
+    address: () => newAddress(port, token),
     port,
     token,
     process: child,

@@ -40,7 +40,7 @@ for (const [theme, width, height] of [
   test(`both answer with the same seed, ${theme}, ${width}`, async ({ page }) => {
     test.setTimeout(240_000);
     await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, served.url, theme);
+    const errors = await openWindow(page, await served.address(), theme);
     const panel = await sideBySide(page, `pair-${theme}-${width}.gguf`);
     const other = await besideCpu(panel);
     await expect(page.getByRole("banner")).toContainText(`on CPU and ${other}`);
@@ -93,7 +93,7 @@ for (const [theme, width, height] of [
 
 test("a token that differs is marked in both, and stop ends both", async ({ page }) => {
   test.setTimeout(240_000);
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   const panel = await sideBySide(page, "pair-differs.gguf");
   // The simulator computes the exported package: f16 weights and other sums, so a free draw parts from the CPU's sooner or later.
   await panel.getByRole("button", { name: /^Beside it/ }).click();
@@ -140,7 +140,7 @@ test("the list of devices says what is missing, offers the simulator, and knows 
   page,
 }) => {
   test.setTimeout(120_000);
-  const errors = await openWindow(page, served.url);
+  const errors = await openWindow(page, await served.address());
   await openPath(page, sampleCopy(folder, "devices.gguf"));
   const panel = await showTab(page, "Run");
   await panel.getByRole("button", { name: /^Answers on/ }).click();

@@ -68,7 +68,7 @@ const TABS = ["Overview", "Tensors", "Graph", "Pipeline", "Run", "Bench", "Profi
 
 test("nothing is cut off or sticks out, in every view and width", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openWindow(page, served.url, "dark");
+  const errors = await openWindow(page, await served.address(), "dark");
   await startReady(page);
   const found: string[] = [];
   const look = async (view: string): Promise<void> => {
@@ -134,7 +134,7 @@ test("the long tables keep their edge and need no scrolling sideways, at every w
 }) => {
   test.setTimeout(120_000);
   await page.setViewportSize({ width: 1440, height: 700 });
-  await openWindow(page, served.url, "dark");
+  await openWindow(page, await served.address(), "dark");
   await openPath(page, sampleCopy(folder, "wide.gguf"));
   /** Tables whose last column is nearer to the scrollbar than 14 pixels, between the least window and one with room for all. */
   const sweep = async (name: string): Promise<string[]> => {
@@ -169,7 +169,7 @@ test("what could not be opened is said on the screen, also in the smallest windo
   page,
 }) => {
   await page.setViewportSize({ width: 1000, height: 640 });
-  await openWindow(page, served.url, "dark");
+  await openWindow(page, await served.address(), "dark");
   for (const name of ["one.gguf", "two.gguf", "three.gguf"]) {
     await openPath(page, sampleCopy(folder, name));
     await page.keyboard.press("Control+Shift+W");
@@ -188,7 +188,7 @@ test("what could not be opened is said on the screen, also in the smallest windo
 for (const theme of ["light", "dark"] as const)
   test(`what opens over a view has no serious findings, ${theme}`, async ({ page }) => {
     await page.setViewportSize({ width: 1000, height: 640 });
-    const errors = await openWindow(page, served.url, theme);
+    const errors = await openWindow(page, await served.address(), theme);
     await startReady(page);
     await page
       .getByRole("button", { name: /sample/i })

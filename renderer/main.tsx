@@ -34,7 +34,7 @@ async function developmentClient(): Promise<Client | null> {
 
 async function start(): Promise<void> {
   const shell = findShell();
-  const { token, open } = takeStartParameters();
+  const { token, open } = await takeStartParameters();
   const fake = import.meta.env.DEV ? await developmentClient() : null;
   const client =
     fake ??

@@ -48,16 +48,32 @@ export const nativeBuilds = {
   },
 };
 
+/** Where a build lies. A Mac builds for the other architecture in a folder beside it. */
+export const nativeFolder = (name, arch = process.arch) =>
+  arch === process.arch ? nativeBuilds[name].folder : `${nativeBuilds[name].folder}-${arch}`;
+
+/** What makes CMake compile for another architecture than this machine's. */
+function crossOptions(arch) {
+  if (arch === process.arch) return [];
+  const name = arch === "x64" ? "x86_64" : arch;
+  return ["-DCMAKE_SYSTEM_NAME=Darwin", `-DCMAKE_SYSTEM_PROCESSOR=${name}`, `-DCMAKE_OSX_ARCHITECTURES=${name}`];
+}
+
 /** Builds one configuration; gives undefined, or the reason why it could not. */
-export async function buildNative(name, { force = false } = {}) {
-  const { source = "native", folder, target, options: fixed, output = folder, mlx: wants } = nativeBuilds[name];
+export async function buildNative(name, { force = false, arch = process.arch } = {}) {
+  const { source = "native", target, options: said, mlx: wants } = nativeBuilds[name];
+  if (arch !== process.arch && process.platform !== "darwin") return `${process.arch} builds for ${arch} on a Mac only`;
+  const folder = nativeFolder(name, arch);
+  const output = (nativeBuilds[name].output ?? folder).replace(nativeBuilds[name].folder, folder);
+  const fixed = [...said, ...crossOptions(arch)];
   if (!existsSync(join(root, "native/CMakeLists.txt"))) return "native/CMakeLists.txt does not exist";
   const mlx = wants && findMlx();
   if (wants === "needed" && !mlx) return `MLX was not found: looked at ${MLX_PLACES}`;
   const options = mlx ? [...fixed, "-DRLX_MLX=ON", `-DRLX_MLX_DIR=${mlx}`] : fixed;
+  const stamp = `native-${name}${arch === process.arch ? "" : `-${arch}`}`;
   const key = keyOf(["native", "package-lock.json"], [process.platform, process.arch, ...options]);
-  if (!force && isFresh(`native-${name}`, key, [output])) return undefined;
-  forget(`native-${name}`);
+  if (!force && isFresh(stamp, key, [output])) return undefined;
+  forget(stamp);
   const cmake = findCmake();
   if (!cmake) return "CMake is missing";
   const lacking = options.includes("-DRLX_COREML_DOUBLE=ON")
@@ -74,7 +90,7 @@ export async function buildNative(name, { force = false } = {}) {
   const part = target ? ["--target", target] : [];
   const built = await runCaptured(cmake, ["--build", folder, "--parallel", jobs, ...part]);
   if (built.code !== 0) return `the compiler stopped:\n${built.output.trim().split("\n").slice(-60).join("\n")}`;
-  markFresh(`native-${name}`, key);
+  markFresh(stamp, key);
   return undefined;
 }
 

@@ -3,7 +3,7 @@
 //   --all            also what the tests need: Python oracles, llama.cpp, Chromium, arm64 emulation
 //   --strict         a missing optional part is a failure (npm test with CI=true)
 // A step says in one line what it does; one that was done before says nothing.
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
@@ -13,6 +13,7 @@ import {
   findClang,
   findCmake,
   findCompiler,
+  findMlx,
   hasArm64Emulation,
   venvProgram,
 } from "./lib/environment.mjs";
@@ -176,9 +177,27 @@ async function prepareClang() {
   return installWithApt("clang-19", "libclang-rt-19-dev");
 }
 
-/** Over the MLX that is in .venv or comes from Homebrew. */
+const onAppleSilicon = process.platform === "darwin" && process.arch === "arm64";
+
+/** The pinned MLX, from its wheel, where neither .venv nor Homebrew has one. */
+async function installMlx() {
+  if (findMlx()) return undefined;
+  const pinned = /^mlx==[\d.]+(?=; sys_platform == "darwin")/m.exec(
+    readFileSync(join(root, "python/requirements.txt"), "utf8"),
+  )?.[0];
+  say(`installing ${pinned} from PyPI into .venv`);
+  const problem = await makeVenv();
+  if (problem) return problem;
+  const install = ["-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", pinned];
+  const { code, output } = await runCaptured(venvProgram("python"), install);
+  return code === 0 ? undefined : `pip failed:\n${lastLines(output)}`;
+}
+
+/** Over the MLX that is in .venv or comes from Homebrew; on Apple silicon it is installed when there is none. */
 async function buildMlx() {
   const { buildNative, nativeBuilds } = await import("./buildNative.mjs");
+  const problem = onAppleSilicon ? await installMlx() : undefined;
+  if (problem) return problem;
   if (!existsSync(join(root, nativeBuilds.mlx.output))) say("building the MLX engine (about a minute)");
   return buildNative("mlx");
 }
@@ -210,7 +229,7 @@ const rounds = [
     ],
   ],
   // In the native engine's folder, with the MLX that came with the oracles.
-  [[{ name: "MLX engine", act: buildMlx }]],
+  [[{ name: "MLX engine", always: onAppleSilicon, act: buildMlx }]],
   [[{ name: "Core ML bridge", always: process.platform === "darwin", act: buildCoreml }]],
 ];
 

@@ -15,8 +15,11 @@ const graphLayers = [...core, "main/ops", "main/passes", "main/autodiff"];
 const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
 const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
-const compilerLayers = [...graphLayers, ...everyBackend, "main/formats", "main/models", "main/compiler"];
-const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/runtime"];
+const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
+const compilerLayers = [...belowBackends, ...everyBackend];
+const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate", "main/runtime"];
+/** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
+const aboveSessions = [...belowBackends, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 const engine = [...runtimeLayers, "main/training", "main/contract"];
 
 /**
@@ -31,11 +34,14 @@ export const walls = [
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
-  { folder: "main/tokenizer", may: [...base, "main/formats"], packages: ["@huggingface/jinja"] },
+  { folder: "main/tokenizer", may: [...base, "main/formats"] },
+  { folder: "main/chatTemplate", may: [...base, "main/tokenizer"], packages: ["@huggingface/jinja"] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
   { folder: "main/compiler", may: compilerLayers },
-  { folder: "main/runtime", may: runtimeLayers },
+  { folder: "main/runtime", may: [...aboveSessions, "main/backends/coreml"] },
+  { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
+  { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
   { folder: "main/training", may: runtimeLayers },
   { folder: "main/contract", may: base, packages: ["zod"] },
   // Temporary: portable code, except where main/node is imported. Each such import becomes a service.
@@ -70,7 +76,7 @@ export const walls = [
     folder: "app",
     may: ["main/contract", "main/node", ...base],
     node: true,
-    packages: ["electron"],
+    packages: ["electron", "electron-updater"],
   },
   {
     folder: "app/preload",

@@ -124,6 +124,8 @@ export const fakeElectron = {
     quit: () => opened.push("quit"),
     exit: (code: number) => opened.push(`exit ${code}`),
     getAppPath: () => "/app",
+    isPackaged: false,
+    getVersion: () => "0.0.0",
     /** False when the app runs already. */
     requestSingleInstanceLock: (): boolean => lock.free,
     whenReady: (): Promise<void> => lock.ready,
@@ -147,6 +149,10 @@ export const fakeElectron = {
   },
   dialog: {
     showOpenDialog: async () => ({ filePaths: ["/models/a.gguf"], canceled: false }),
+    showMessageBox: async ({ message }: { readonly message: string }) => {
+      opened.push(`message ${message}`);
+      return { response: 0 };
+    },
     showSaveDialog: async () => ({ filePath: "", canceled: true }),
   },
   MessageChannelMain: class {

@@ -180,6 +180,12 @@ describe("the app", () => {
     expect(windowNow().url).toBe("workbench://app/index.html");
   });
 
+  it("says from the menu how a source folder is updated", async () => {
+    await start();
+    choose("Check for updates…");
+    await vi.waitFor(() => expect(opened).toContain("message This workbench runs from its source folder."));
+  });
+
   it("ends with its last window, but not on a Mac, and takes the engine with it", async () => {
     on("linux");
     await start();

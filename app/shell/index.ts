@@ -2,7 +2,7 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { WebContents } from "electron";
-import { app, BrowserWindow, ipcMain, Menu, protocol, session } from "electron";
+import { app, BrowserWindow, dialog, ipcMain, Menu, protocol, session } from "electron";
 import { CHANNELS } from "../channels.ts";
 import { createEngineHost } from "./engineHost.ts";
 import { menuTemplate } from "./menu.ts";
@@ -12,6 +12,7 @@ import { filesOf } from "./openFiles.ts";
 import { handleProtocol, registerScheme } from "./protocol.ts";
 import { handleRequests } from "./requests.ts";
 import { hardenApp, hardenSession } from "./security.ts";
+import { createUpdater } from "./updater.ts";
 import { createWindow } from "./window.ts";
 
 /** out/main, beside out/engine, out/preload and out/renderer. */
@@ -61,9 +62,15 @@ function start(): void {
   hardenSession(session.defaultSession);
   handleProtocol(protocol, inOut("renderer"));
   handleRequests(ipcMain, engine);
-  Menu.setApplicationMenu(
-    Menu.buildFromTemplate(menuTemplate((command) => tell(CHANNELS.command, command), process.platform === "darwin")),
-  );
+  const command = (name: string): void => tell(CHANNELS.command, name);
+  const checkForUpdates = createUpdater({
+    installed: app.isPackaged,
+    version: app.getVersion(),
+    load: async () => (await import("electron-updater")).autoUpdater,
+    ask: async (options) => (await dialog.showMessageBox(options)).response,
+  });
+  const menu = menuTemplate(command, process.platform === "darwin", () => void checkForUpdates());
+  Menu.setApplicationMenu(Menu.buildFromTemplate(menu));
   for (const path of filesNamed(process.argv, process.cwd())) mail.post(CHANNELS.openFile, path);
   showWindow();
   started = true;

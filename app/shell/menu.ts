@@ -24,12 +24,16 @@ const ROLES: Readonly<Record<MenuTitle, readonly MenuItemConstructorOptions[]>> 
   Help: [],
 };
 
-export function menuTemplate(send: (command: string) => void, mac: boolean): MenuItemConstructorOptions[] {
+export function menuTemplate(
+  send: (command: string) => void,
+  mac: boolean,
+  checkForUpdates: () => void,
+): MenuItemConstructorOptions[] {
   const menus = ORDER.map((title): MenuItemConstructorOptions => {
     const own = (COMMANDS as readonly CommandDefinition[])
       .filter((command) => command.menu === title)
       .map((command) => menuItem(command, send));
-    const roles = ROLES[title];
+    const roles = title === "Help" ? [{ label: "Check for updates…", click: checkForUpdates }] : ROLES[title];
     return { label: title, submenu: roles.length === 0 ? own : [...own, { type: "separator" }, ...roles] };
   });
   const help = menus.pop();

@@ -210,7 +210,11 @@ describe("the protocol", () => {
 describe("the menu", () => {
   it("has every command that names a menu, with its shortcut", () => {
     const sent: string[] = [];
-    const menus = menuTemplate((command) => sent.push(command), true);
+    const menus = menuTemplate(
+      (command) => sent.push(command),
+      true,
+      () => sent.push("updates"),
+    );
     const items = menus.flatMap((menu) => (Array.isArray(menu.submenu) ? menu.submenu : []));
     for (const command of COMMANDS.filter((c) => c.menu !== null)) {
       const own = menus.find((menu) => menu.label === command.menu)?.submenu;

@@ -1,12 +1,11 @@
 // Answers that are shared among nodes of one kind are those that each node gets when it is asked about by itself: on a model
 // whose blocks differ in the types of two weights, as in Q4_K_M files, and on one whose heads are normed.
 import { describe, expect, it } from "vitest";
-import { requireArchitecture } from "../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../models/architecture.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
 import { Sequences } from "../ir/numbering.ts";
 import { finish } from "../ir/steps.ts";
-import { buildModelInSteps } from "../models/buildModel.ts";
 import { headerOnlyModel, LLAMA_1B } from "../models/headerOnly.ts";
 import { STABLE_BACKENDS } from "../ops/defineOp.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
@@ -15,7 +14,7 @@ import { supportOf, supportsOf } from "./support.ts";
 async function mixedModel(): Promise<Graph> {
   const file = await headerOnlyModel(LLAMA_1B);
   const options = { capacity: 512, cacheType: "f16", largestStep: 64, largestRows: 1 } as const;
-  return finish(buildModelInSteps(requireArchitecture(file), weightSourceOf(file), options));
+  return finish(requireArchitecture(file).graph(weightSourceOf(file), options));
 }
 
 describe("shared answers", () => {

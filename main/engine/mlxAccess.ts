@@ -1,14 +1,12 @@
 /** The MLX engine of this machine, or why there is none, looked for once; and how the workbench opens decoders on it. */
-import type { MlxMode } from "../backends/mlx/engine.ts";
+import type { MlxMode, MlxEngine } from "../backends/mlx/engine.ts";
 import { compile } from "../compiler/compile.ts";
 import type { CompileWatch } from "../compiler/prepare.ts";
 import type { DispatchPolicy } from "../compiler/support.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { DecoderModel } from "../runtime/decoderModel.ts";
-import { openMlxDecoder } from "../runtime/mlxDecoder.ts";
-import type { MlxEngine } from "../runtime/mlxDevice.ts";
-import { mlxTitle } from "../runtime/mlxDevice.ts";
+import { openMlxDecoder, mlxTitle } from "../runtime/devices/mlx.ts";
 import { findMlxEngine } from "../node/native/mlxAddon.ts";
 
 export interface MlxAccess {

@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { requireArchitecture } from "../formats/gguf/architecture.ts";
+import { finish } from "../ir/steps.ts";
+import { requireArchitecture } from "./architecture.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
@@ -22,7 +23,6 @@ import { llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import { writeRandomModel } from "../testing/randomModel.ts";
 import { seededRandom } from "../testing/random.ts";
 import { INPUTS, LOGITS } from "./blocks.ts";
-import { buildModel } from "./buildModel.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "models-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -101,12 +101,8 @@ function roundOperands(graph: Graph): Graph {
 
 async function readModel(path: string): Promise<{ graph: Graph; weights: ReadonlyMap<string, HostTensor> }> {
   const file = await openGguf(await openFileSource(path));
-  const exact = buildModel(requireArchitecture(file), weightSourceOf(file), {
-    capacity: 48,
-    cacheType: "f32",
-    largestStep: 48,
-    largestRows: 48,
-  });
+  const options = { capacity: 48, cacheType: "f32", largestStep: 48, largestRows: 48 } as const;
+  const exact = finish(requireArchitecture(file).graph(weightSourceOf(file), options));
   const weights = await readWeights(file);
   await file.close();
   return { graph: roundOperands(exact), weights };

@@ -1,8 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { numberEntry, stringEntry, stringsEntry, withEntries } from "../formats/gguf/encode.ts";
-import type { Architecture, ArchitectureReading } from "../formats/gguf/architecture.ts";
-import { readArchitecture, requireArchitecture } from "../formats/gguf/architecture.ts";
-import { decoderTensors, missingTensor } from "../formats/gguf/decoderTensors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
@@ -10,8 +7,14 @@ import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import type { TensorShape } from "../formats/gguf/write.ts";
 import type { WeightSource } from "../ir/graph.ts";
-import { tinyArchitecture, TINY_OPTIONS } from "../testing/tinyModels.ts";
-import { buildModel } from "./buildModel.ts";
+import { finish } from "../ir/steps.ts";
+import type { TinyFamily } from "../testing/tinyModels.ts";
+import { tinyArchitecture, tinyHyper, TINY_OPTIONS } from "../testing/tinyModels.ts";
+import type { ArchitectureReading } from "./architecture.ts";
+import { missingTensor, readArchitecture, requireArchitecture } from "./architecture.ts";
+import type { DenseHyper } from "./dense.ts";
+import { llama } from "./families/llama.ts";
+import type { Architecture } from "./family.ts";
 import { LLAMA_1B, headerOnlyModel } from "./headerOnly.ts";
 
 const whole = async (): Promise<GgufFile> => headerOnlyModel({ ...LLAMA_1B, layers: 2 });
@@ -114,11 +117,9 @@ describe("the tensors of a decoder", () => {
     expect(faultOf(await biased([1, 512]))).toEqual(differs("blk.1.attn_k.bias", "[512,1]", "[512]"));
   });
 
-  const tiny = (change: Partial<Architecture>, family: Architecture["family"] = "llama"): Architecture => ({
-    ...tinyArchitecture(family),
-    ...change,
-  });
-  const factors = { ...tinyArchitecture("llama").rope, factorsTensor: "rope_freqs.weight" };
+  const tiny = (change: Partial<DenseHyper>, family: TinyFamily = "llama"): Architecture =>
+    tinyArchitecture(family, change);
+  const factors = { ...tinyHyper("llama").rope, factorsTensor: "rope_freqs.weight" };
   it.each([
     ["a llama", tiny({})],
     ["a llama with one matrix for both ends", tiny({ tiedEmbedding: true })],
@@ -129,7 +130,7 @@ describe("the tensors of a decoder", () => {
   ])("are those that the graph of %s reads", (_title, architecture) => {
     for (const withBiases of [false, true]) {
       const expected = new Map<string, readonly number[]>();
-      for (const { name, shape, optional } of decoderTensors(architecture))
+      for (const { name, shape, optional } of architecture.tensors())
         if (!optional || withBiases) expected.set(name, shape);
       const weights: WeightSource = {
         identity: "weights",
@@ -138,7 +139,7 @@ describe("the tensors of a decoder", () => {
           return shape && { dtype: "f32", shape };
         },
       };
-      const params = buildModel(architecture, weights, TINY_OPTIONS).nodes.filter(({ op }) => op === "param");
+      const params = finish(architecture.graph(weights, TINY_OPTIONS)).nodes.filter(({ op }) => op === "param");
       const read = params.map(({ attrs, outputs }) => [attrs["tensor"], outputs[0]?.shape] as const);
       expect(new Map(read)).toEqual(expected);
     }
@@ -180,9 +181,9 @@ describe("rope scaling", () => {
       ...(given === undefined ? {} : { [key]: numberEntry(key, "u32", given) }),
     });
     const yarn = await changed(file, (tensor) => [tensor], entries);
-    const architecture = requireArchitecture(yarn);
-    expect(architecture.rope.scaling).toMatchObject({ kind: "yarn", originalContext: expected });
-    expect(buildModel(architecture, weightSourceOf(yarn), TINY_OPTIONS).nodes.length).toBeGreaterThan(0);
+    expect(llama.hyper(yarn, "llama").rope.scaling).toMatchObject({ kind: "yarn", originalContext: expected });
+    const graph = finish(requireArchitecture(yarn).graph(weightSourceOf(yarn), TINY_OPTIONS));
+    expect(graph.nodes.length).toBeGreaterThan(0);
   });
 });
 

@@ -1,20 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { requireArchitecture } from "../formats/gguf/architecture.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import { graphHash } from "../ir/hash.ts";
 import { printNode } from "../ir/print.ts";
+import type { WeightSource } from "../ir/graph.ts";
+import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { verify } from "../ir/verify.ts";
 import { opTable } from "../ops/index.ts";
+import { requireArchitecture } from "./architecture.ts";
 import type { ModelOptions } from "./blocks.ts";
-import { buildModel } from "./buildModel.ts";
 import { demoGraph } from "./demo.ts";
+import type { Architecture } from "./family.ts";
 import { DEEP, LLAMA_1B, headerOnlyModel } from "./headerOnly.ts";
 
 const options: ModelOptions = { capacity: 4096, cacheType: "f16", largestStep: 512, largestRows: 512 };
+const built = (architecture: Architecture, weights: WeightSource) => finish(architecture.graph(weights, options));
 const build = async (shape: typeof LLAMA_1B) => {
   const file = await headerOnlyModel(shape);
-  return { file, graph: buildModel(requireArchitecture(file), weightSourceOf(file), options) };
+  return { file, graph: built(requireArchitecture(file), weightSourceOf(file)) };
 };
 
 describe("a model of the llama family", () => {
@@ -35,22 +38,21 @@ describe("a model of the llama family", () => {
     const file = await headerOnlyModel({ ...LLAMA_1B, layers: 1 });
     const weights = weightSourceOf(file);
     const name = "blk.0.ffn_up.weight";
-    const built = (type: TensorType | undefined) => () =>
-      buildModel(
-        requireArchitecture(file),
-        { ...weights, tensorType: (tensor) => (tensor === name ? type : weights.tensorType(tensor)) },
-        options,
-      );
+    const builtWith = (type: TensorType | undefined) => () =>
+      built(requireArchitecture(file), {
+        ...weights,
+        tensorType: (tensor) => (tensor === name ? type : weights.tensorType(tensor)),
+      });
     const known = weights.tensorType(name)!;
     const [rows, columns] = known.shape;
     // Twice the rows: a matrix that a product would take, and that only the keys contradict.
-    expect(built({ ...known, shape: [Number(rows) * 2, columns!] })).toThrow(
+    expect(builtWith({ ...known, shape: [Number(rows) * 2, columns!] })).toThrow(
       expect.objectContaining({
         code: "INPUT_MALFORMED",
         message: expect.stringContaining(`[${file.name}] tensor "${name}": got`) as string,
       }),
     );
-    expect(built(undefined)).toThrow(
+    expect(builtWith(undefined)).toThrow(
       expect.objectContaining({
         code: "INPUT_MISSING_TENSOR",
         message: expect.stringContaining(`[${file.name}] `) as string,

@@ -4,7 +4,7 @@ import { compile } from "../compiler/compile.ts";
 import { seededRandom } from "../testing/random.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
 import { decodeArtifact, encodeArtifact } from "./cpuArtifact.ts";
-import { compileArtifact } from "./cpuDevice.ts";
+import { compileArtifact } from "./devices/cpu.ts";
 
 const artifact = compileArtifact(compile(tinyModel("llama"), { backend: "cpu" }).graph, {
   weights: { paths: [], locate: () => ({ file: 0, offset: 0, bytes: 1 }) },

@@ -3,7 +3,7 @@
  * anything: a text that is not exactly what is written here gives undefined, and the plan itself is checked by the engine.
  */
 import { formatType, parseType } from "../ir/type.ts";
-import type { CpuArtifact } from "./cpuDevice.ts";
+import type { CpuArtifact } from "./devices/cpu.ts";
 import type { GraphInput, PlanStep } from "./device.ts";
 
 const encoder = new TextEncoder();

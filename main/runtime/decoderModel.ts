@@ -1,17 +1,13 @@
 /** A decoder from its file: graph, plan and weights, made once; sessions are opened over it. */
-import type { CpuEngine, Disposable } from "../backends/cpu/engine.ts";
-import type { LocateWeight } from "../backends/cpu/lower.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Architecture } from "../formats/gguf/architecture.ts";
-import { requireArchitecture } from "../formats/gguf/architecture.ts";
-import { otherTypes, typeShares } from "../formats/gguf/describe.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
-import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
-import { buildModel } from "../models/buildModel.ts";
-import { WEIGHTS } from "../ops/families/cpu.ts";
-import type { CpuArtifact } from "./cpuDevice.ts";
-import { compileArtifact, loadArtifact } from "./cpuDevice.ts";
+import { finish } from "../ir/steps.ts";
+import type { Disposable } from "../ir/session.ts";
+import type { LocateWeight } from "../ir/weightPlace.ts";
+import { requireArchitecture } from "../models/architecture.ts";
+import type { Architecture } from "../models/family.ts";
+import { CHUNK, template } from "../models/template.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import type { CompiledGraph } from "./device.ts";
 
@@ -27,10 +23,6 @@ export interface DecoderPlanOptions {
   readonly prepare?: (graph: Graph) => Graph;
 }
 
-export interface DecoderOptions extends DecoderPlanOptions {
-  readonly threads: number;
-}
-
 export interface SessionSettings {
   /** Positions the cache holds; the model's own context when absent. */
   readonly context?: number;
@@ -44,23 +36,14 @@ export interface DecoderModel extends Disposable {
   open(settings?: SessionSettings): DecoderSession;
 }
 
-/** Tokens of a prompt chunk: large enough for full speed, small enough that progress is seen. */
-export const DEFAULT_CHUNK = 512;
-
 const chunkOf = (options: DecoderPlanOptions, architecture: Architecture): number =>
-  Math.max(1, Math.min(options.chunk ?? DEFAULT_CHUNK, architecture.context));
+  Math.max(1, Math.min(options.chunk ?? CHUNK, architecture.context));
 
 /** The prepared graph of a decoder. */
 export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph {
-  const architecture = requireArchitecture(file);
-  const chunk = chunkOf(options, architecture);
-  const built = buildModel(architecture, weightSourceOf(file), {
-    capacity: "capacity",
-    cacheType: options.cacheType ?? "f16",
-    largestStep: chunk,
-    largestRows: chunk,
-    largestCapacity: architecture.context,
-  });
+  const chunk = chunkOf(options, requireArchitecture(file));
+  const { cacheType = "f16" } = options;
+  const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk }));
   return options.prepare === undefined ? built : options.prepare(built);
 }
 
@@ -71,36 +54,6 @@ export const locateIn =
     const { part, offset, byteLength } = file.requireTensor(name);
     return { file: part, offset, bytes: byteLength };
   };
-
-/**
- * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
- * the options, and on nothing else: no weight is read, no path is in it.
- */
-export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): CpuArtifact {
-  const other = otherTypes(typeShares(file.tensors), WEIGHTS);
-  if (other.length > 0)
-    throw new WorkbenchError(
-      "UNSUPPORTED_TENSOR_TYPE",
-      `[${file.name}] its weights: got ${other.join(", ")}, expected ${WEIGHTS.join(", ")}`,
-      { hint: "These can be inspected, but not run on the CPU: use a file of another type." },
-    );
-  return compileArtifact(decoderGraph(file, options), {
-    weights: { paths: [], locate: locateIn(file) },
-    asGgml: options.asGgml ?? options.cacheType === "f32",
-  });
-}
-
-/** `artifact` is one that decoderArtifact made from this very header and these options. */
-export function openDecoder(
-  engine: CpuEngine,
-  file: GgufFile,
-  paths: readonly string[],
-  options: DecoderOptions,
-  artifact: CpuArtifact = decoderArtifact(requireData(file), options),
-): DecoderModel {
-  requireData(file);
-  return decoderOver(file, options, loadArtifact(engine, artifact, { threads: options.threads, paths }));
-}
 
 /** Sessions in tokens over a compiled decoder, whatever the device. */
 export function decoderOver(file: GgufFile, options: DecoderPlanOptions, compiled: CompiledGraph): DecoderModel {

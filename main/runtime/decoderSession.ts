@@ -3,12 +3,21 @@
  * scoring, and going back. The cache counts as holding only what a finished run has written: after a cancel or an error
  * it is as it was.
  */
-import type { Disposable, SampledToken, Series } from "../backends/cpu/engine.ts";
+import type {
+  Disposable,
+  GraphSession,
+  SampledToken,
+  SampleOptions,
+  Series,
+  TokenResult,
+  TokenRun,
+  TokenRunner,
+} from "../ir/session.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
-import type { GraphRun, GraphSession, RunResult, SampleOptions } from "./device.ts";
 import type { DrawOptions, DrawSteps } from "./draws.ts";
 import { Draws } from "./draws.ts";
+import { tokensOf } from "./tokenRuns.ts";
 
 export interface DecoderFacts {
   readonly capacity: number;
@@ -23,7 +32,7 @@ export interface FeedOptions {
   /** Draw a token after the last one. */
   readonly sample?: SampleOptions;
   /** Called with each run's profile: for the profiler. */
-  readonly onRun?: (tokens: number, result: RunResult) => void;
+  readonly onRun?: (tokens: number, result: TokenResult) => void;
 }
 
 interface Want {
@@ -44,10 +53,12 @@ const SCORE_BYTES = 64 << 20;
 export class DecoderSession implements Disposable {
   readonly facts: DecoderFacts;
   readonly #session: GraphSession;
+  readonly #runner: TokenRunner;
   #tokens: number[] = [];
 
   constructor(session: GraphSession, facts: DecoderFacts, tokens: readonly number[] = []) {
     this.#session = session;
+    this.#runner = tokensOf(session);
     this.facts = facts;
     this.#tokens = [...tokens];
   }
@@ -97,11 +108,11 @@ export class DecoderSession implements Disposable {
     const { past } = this;
     const endings = options.endings ?? NO_TOKENS;
     const steps: DrawSteps = {
-      follows: this.#session.follows === true,
-      series: this.#session.series === true,
+      follows: this.#runner.follows,
+      series: this.#runner.series,
       submit: ({ at, count: drawn, token, sample }, signal) => {
         const series = { count: drawn, token: INPUTS.tokens, position: INPUTS.past, endings };
-        const want = { rows: ONLY_ROW, sample, ...(this.#session.series === true ? { series } : {}) };
+        const want = { rows: ONLY_ROW, sample, ...(this.#runner.series ? { series } : {}) };
         return this.#submit(token === "ahead" ? undefined : Int32Array.of(token), past + at, want, signal);
       },
       commit: (token) => this.#tokens.push(token),
@@ -214,7 +225,7 @@ export class DecoderSession implements Disposable {
     }
   }
 
-  async #run(tokens: Int32Array, want: Want, options: FeedOptions): Promise<RunResult> {
+  async #run(tokens: Int32Array, want: Want, options: FeedOptions): Promise<TokenResult> {
     const result = await this.#submit(tokens, this.past, want, options.signal, options.onRun !== undefined);
     for (const token of tokens) this.#tokens.push(token);
     options.onRun?.(tokens.length, result);
@@ -228,9 +239,9 @@ export class DecoderSession implements Disposable {
     want: Want,
     signal: AbortSignal | undefined,
     profile = false,
-  ): Promise<RunResult> {
+  ): Promise<TokenResult> {
     const inputs = { [INPUTS.past]: Int32Array.of(past), [INPUTS.rows]: want.rows };
-    const request: GraphRun = {
+    const request: TokenRun = {
       ...(tokens === undefined
         ? { inputs, follow: INPUTS.tokens }
         : { inputs: { ...inputs, [INPUTS.tokens]: tokens } }),
@@ -241,14 +252,14 @@ export class DecoderSession implements Disposable {
       ...(want.fetch === undefined ? {} : { fetch: want.fetch }),
       profile,
     };
-    const result = await this.#session.run(request, signal);
+    const result = await this.#runner.run(request, signal);
     if (!isNumber(result)) throw notNumbers();
     return result;
   }
 }
 
 /** Greedy drawing and scoring go through logits that are not numbers without noticing: a damaged file would look like a silent model. */
-const isNumber = ({ sampled, series, scored }: RunResult): boolean =>
+const isNumber = ({ sampled, series, scored }: TokenResult): boolean =>
   !Number.isNaN(sampled?.logprob) &&
   series?.some(({ logprob }) => Number.isNaN(logprob)) !== true &&
   scored?.logprobs.some(Number.isNaN) !== true;

@@ -1,32 +1,14 @@
 /**
- * Where graphs run. A device compiles a graph; a compiled graph opens sessions; a session has named inputs, outputs and
- * states and runs step by step. What a session holds is native (or the reference evaluator's): only what is fetched comes out.
+ * Where graphs run. A device compiles a graph, and a compiled graph opens sessions (main/ir/session.ts). What sessions of all
+ * devices share stands here too: the inputs of a graph, and the sizes that follow from them.
  */
-import type { Disposable, RunResult, SampleOptions, Series, SessionBytes } from "../backends/cpu/engine.ts";
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
 import { dimSymbols } from "../ir/dim.ts";
 import { dtypeBytes, isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
+import type { Disposable, GraphSession, TokenRun } from "../ir/session.ts";
 import type { TensorType } from "../ir/type.ts";
-
-export type { RunResult, SampleOptions };
-
-export interface GraphRun {
-  /** Every input, as a typed array of its element type. */
-  readonly inputs: Readonly<Record<string, ArrayBufferView>>;
-  /** Sizes of symbols; those that are the only unknown of an input follow from its length. */
-  readonly symbols?: Bindings;
-  /** An input of one element that takes the last token which the run before this one drew; see GraphSession.follows. */
-  readonly follow?: string;
-  readonly fetch?: readonly string[];
-  readonly logits?: string;
-  readonly sample?: SampleOptions;
-  /** Several tokens in one run; see GraphSession.series. */
-  readonly series?: Series;
-  readonly score?: Int32Array;
-  readonly profile?: boolean;
-}
 
 export interface OpenOptions {
   readonly threads?: number;
@@ -52,23 +34,8 @@ export interface GraphInput {
   readonly type: TensorType;
 }
 
-export interface GraphSession extends Disposable {
-  readonly threads: number;
-  /** Runs are queued, and one may follow the token that the run before it draws. */
-  readonly follows?: boolean;
-  /** A run may draw several tokens, each behind the one before it. */
-  readonly series?: boolean;
-  run(request: GraphRun, signal?: AbortSignal): Promise<RunResult>;
-  /** A session of its own with the same states, of caches the first `positions`. */
-  fork(positions: number): Promise<GraphSession>;
-  save(positions: number): Promise<Uint8Array<ArrayBuffer>>;
-  restore(positions: number, state: Uint8Array): Promise<void>;
-  reset(): Promise<void>;
-  bytes(positions: number): SessionBytes;
-}
-
 export interface CompiledGraph extends Disposable {
-  readonly device: Device["id"];
+  readonly device: string;
   readonly steps: readonly PlanStep[];
   /** Bytes of weights that a step reads at least. */
   readonly weightBytes: number;
@@ -78,7 +45,8 @@ export interface CompiledGraph extends Disposable {
 }
 
 export interface Device {
-  readonly id: "cpu" | "mlx" | "reference";
+  /** As the registry knows it (devices/provider.ts). */
+  readonly id: string;
   /** For people: "CPU engine, avx2" or "TypeScript reference (slow)". */
   readonly title: string;
   compile(graph: Graph): CompiledGraph;
@@ -93,7 +61,7 @@ export const inputsOf = (graph: Graph): readonly GraphInput[] =>
   });
 
 /** Sizes of symbols from the lengths of a run's inputs, where an input leaves exactly one open. */
-type SymbolReader = (run: GraphRun) => Bindings;
+type SymbolReader = (run: TokenRun) => Bindings;
 
 /** What there is to read off the shapes is read once: a run may be one short token of many. */
 export function symbolReader(inputs: readonly GraphInput[]): SymbolReader {
@@ -108,7 +76,7 @@ export function symbolReader(inputs: readonly GraphInput[]): SymbolReader {
   };
 }
 
-export const symbolsOf = (inputs: readonly GraphInput[], run: GraphRun): Bindings => symbolReader(inputs)(run);
+export const symbolsOf = (inputs: readonly GraphInput[], run: TokenRun): Bindings => symbolReader(inputs)(run);
 
 interface OpenInput {
   readonly name: string;

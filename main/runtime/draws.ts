@@ -4,9 +4,8 @@
  * its token to be known here leaves the cores idle for some hundred microseconds. Where the device can, a run draws a series
  * of tokens that takes about 50 ms: JavaScript takes a core for a third of a millisecond each time it hears of one, whatever it hears.
  */
-import type { SampledToken } from "../backends/cpu/engine.ts";
+import type { SampledToken, TokenResult, SampleOptions } from "../ir/session.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { RunResult, SampleOptions } from "./device.ts";
 
 export interface DrawOptions {
   readonly count: number;
@@ -35,7 +34,7 @@ export interface DrawSteps {
   readonly follows: boolean;
   /** A run may draw several tokens. */
   readonly series: boolean;
-  readonly submit: (run: DrawRun, signal: AbortSignal) => Promise<RunResult>;
+  readonly submit: (run: DrawRun, signal: AbortSignal) => Promise<TokenResult>;
   /** This token was run: the cache holds it. */
   readonly commit: (token: number) => void;
 }
@@ -51,7 +50,7 @@ const LONGEST_SERIES = 64;
 
 interface Pending {
   readonly count: number;
-  readonly result: Promise<RunResult>;
+  readonly result: Promise<TokenResult>;
 }
 
 export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {

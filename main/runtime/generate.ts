@@ -2,10 +2,9 @@
  * Generation: feed the prompt (keeping what the cache already holds of it), then draw token after token. However the loop
  * ends, the session then holds exactly the prompt and the tokens that were given out, but for the last.
  */
-import type { SampledToken, TokenProbability } from "../backends/cpu/engine.ts";
+import type { SampledToken, TokenProbability, SampleOptions } from "../ir/session.ts";
 import { WorkbenchError, toWireError } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
-import type { SampleOptions } from "./device.ts";
 import type { DrawnToken } from "./draws.ts";
 import { StopText } from "./stopText.ts";
 

@@ -2,7 +2,7 @@
  * A profile of real runs: one slice per instruction and step in columns, and tables by kind of instruction (phaseRows.ts) with
  * achieved bandwidth and share. Fused time stays on the fused instruction; its slice names all nodes that it executes.
  */
-import type { ProfileColumns, RunResult } from "../backends/cpu/engine.ts";
+import type { ProfileColumns, RunResult } from "../ir/session.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { DecoderModel } from "./decoderModel.ts";
 import type { DecoderSession } from "./decoderSession.ts";

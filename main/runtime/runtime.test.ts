@@ -4,11 +4,10 @@ import { describe, expect, test } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import { tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
-import type { RunResult, SampledToken } from "../backends/cpu/engine.ts";
+import type { TokenResult, SampledToken, GraphSession, SampleOptions, TokenRun, TokenRunner } from "../ir/session.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { streamingDetokenizer } from "../tokenizer/detokenizer.ts";
 import { DecoderSession } from "./decoderSession.ts";
-import type { GraphRun, GraphSession, SampleOptions } from "./device.ts";
 import { inputsOf, symbolReader, symbolsOf } from "./device.ts";
 import type { GenerateEvent, GenerateOptions } from "./generate.ts";
 import { GREEDY, GREEDY_DRAW, generate } from "./generate.ts";
@@ -152,8 +151,7 @@ test("symbols follow from the inputs, and sizes that do not fit are refused", ()
 /** A "model" whose next token is always the last one plus one; it counts what it was asked to run. */
 class Script implements GraphSession {
   readonly threads = 1;
-  readonly follows: boolean;
-  readonly series: boolean;
+  readonly tokens: TokenRunner;
   readonly ran: number[][] = [];
   /** Tokens of each run that drew. */
   readonly lengths: number[] = [];
@@ -167,15 +165,15 @@ class Script implements GraphSession {
   #queue: Promise<unknown> = Promise.resolve();
   #drawn: number[] = [];
   constructor(how: "alone" | "follows" | "series" = "alone") {
-    this.follows = how !== "alone";
-    this.series = how === "series";
+    const run = (request: TokenRun, signal?: AbortSignal): Promise<TokenResult> => this.run(request, signal);
+    this.tokens = { follows: how !== "alone", series: how === "series", run };
   }
-  run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+  run(request: TokenRun, signal?: AbortSignal): Promise<TokenResult> {
     const result = this.#queue.then(async () => this.#one(request, signal));
     this.#queue = result.catch(() => undefined);
     return result;
   }
-  async #one(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+  async #one(request: TokenRun, signal?: AbortSignal): Promise<TokenResult> {
     const { sample, series, follow } = request;
     const drawn = this.#drawn;
     this.#drawn = [];

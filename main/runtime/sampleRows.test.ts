@@ -1,6 +1,6 @@
 /** Drawing in TypeScript: each option changes the probabilities as it says, by numbers worked out by hand. */
 import { describe, expect, test } from "vitest";
-import type { SampleOptions } from "../backends/cpu/engine.ts";
+import type { SampleOptions } from "../ir/session.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
 import { GREEDY_DRAW } from "./generate.ts";
 import { draw, scoreRows } from "./sampleRows.ts";

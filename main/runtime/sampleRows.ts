@@ -1,7 +1,7 @@
 /**
  * Drawing and scoring over rows of logits in TypeScript: for the reference device and the simulator. The native engine has its own.
  */
-import type { SampledToken, SampleOptions } from "../backends/cpu/engine.ts";
+import type { SampledToken, SampleOptions } from "../ir/session.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { seededRandom } from "./statistics.ts";
 

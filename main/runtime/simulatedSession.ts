@@ -1,14 +1,11 @@
 /**
- * A decoder in a Core ML package as a session: the simulator runs its functions, drawing and scoring happen here. What it gives is
+ * A decoder in a Core ML package as a session: the simulator runs its functions, and tokens are drawn from its logits. What it gives is
  * simulated, and slow; generation, scoring and cancel work over it as over the CPU engine.
  */
-import type { RunResult } from "../backends/cpu/engine.ts";
+import type { RunResult, GraphRun, GraphSession } from "../ir/session.ts";
 import type { SimulatedDecoder } from "../backends/coreml/simulator/decoder.ts";
 import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
-import { hostTensor } from "../ir/hostTensor.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
-import type { GraphRun, GraphSession } from "./device.ts";
-import { draw, scoreRows } from "./sampleRows.ts";
 
 function integers(request: GraphRun, name: string): Int32Array {
   const data = request.inputs[name];
@@ -40,15 +37,18 @@ export function simulatedSession(decoder: SimulatedDecoder, options: SimulatedOp
         rows,
         signal === undefined ? {} : { signal },
       );
-      const logits = hostTensor("f32", [rows.length, decoder.vocabulary], data);
       return {
         seconds: (performance.now() - started) / 1000,
         outputs:
           request.fetch?.includes(LOGITS) === true
-            ? { [LOGITS]: { dtype: "f32", shape: logits.shape, bytes: new Uint8Array(data.slice().buffer) } }
+            ? {
+                [LOGITS]: {
+                  dtype: "f32",
+                  shape: [rows.length, decoder.vocabulary],
+                  bytes: new Uint8Array(data.slice().buffer),
+                },
+              }
             : {},
-        ...(request.sample === undefined || rows.length === 0 ? {} : { sampled: draw(logits, request.sample) }),
-        ...(request.score === undefined ? {} : { scored: scoreRows(logits, request.score) }),
       };
     },
     fork: async () => simulatedSession(await decoder.fork(), options),

@@ -4,13 +4,11 @@ import { flexibleVariants } from "../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { WeightProfile } from "../backends/coreml/weights/forms.ts";
 import { prepareInSteps } from "../compiler/prepare.ts";
-import { requireArchitecture } from "../formats/gguf/architecture.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
-import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import { dequantize } from "../formats/quant/dequantize.ts";
 import type { Graph } from "../ir/graph.ts";
-import { INPUTS } from "../models/blocks.ts";
-import { buildModel } from "../models/buildModel.ts";
+import { finish } from "../ir/steps.ts";
+import { TEMPLATE, template } from "../models/template.ts";
 import { opOf, opTable } from "../ops/index.ts";
 
 export interface TemplateChoice {
@@ -23,14 +21,7 @@ export interface TemplateChoice {
 export const decoderTemplate = (
   file: GgufFile,
   { context, cacheType, largestStep = 64, largestRows = 1 }: TemplateChoice,
-): Graph =>
-  buildModel(requireArchitecture(file), weightSourceOf(file), {
-    capacity: "capacity",
-    cacheType,
-    largestStep,
-    largestRows,
-    largestCapacity: context,
-  });
+): Graph => finish(template(file, { cacheType, largestStep, largestRows, largestCapacity: context }));
 
 export interface ExportChoice extends TemplateChoice {
   readonly profile: WeightProfile;
@@ -43,13 +34,12 @@ export interface ExportChoice extends TemplateChoice {
 export function decoderExport(file: GgufFile, choice: ExportChoice): ExportRequest {
   const { profile, context, flexibility = "fixed", verify = false } = choice;
   const target = { chip: "m2", os: "macos15", units: "all", profile, context, phase: "decode" } as const;
-  const symbols = { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens };
   return {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
     prepare: (graph) => prepareInSteps(graph, "coreml", { verify }),
     graph: decoderTemplate(file, choice),
-    ...flexibleVariants(target, symbols, flexibility),
+    ...flexibleVariants(target, TEMPLATE, flexibility),
     target,
     metadata: {
       shortDescription: file.name,

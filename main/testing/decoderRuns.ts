@@ -9,7 +9,7 @@ import type { Graph } from "../ir/graph.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
 import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../runtime/decoderModel.ts";
-import { openDecoder } from "../runtime/decoderModel.ts";
+import { openDecoder } from "../runtime/devices/cpu.ts";
 import type { DecoderSession } from "../runtime/decoderSession.ts";
 import { writeRandomModel } from "./randomModel.ts";
 

@@ -2,17 +2,16 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { ErrorCode } from "../diagnostics/codes.ts";
 import type { ByteSource } from "../formats/byteSource.ts";
-import { requireArchitecture } from "../formats/gguf/architecture.ts";
-import { describeModel } from "../formats/gguf/describe.ts";
+import { finish } from "../ir/steps.ts";
+import { template } from "../models/template.ts";
+import { describeModel } from "../models/describe.ts";
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { arrayLength, elementText, previewValue } from "../formats/gguf/metadata.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
-import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import { encodeHeader } from "../formats/gguf/write.ts";
 import type { TensorShape } from "../formats/gguf/write.ts";
-import { buildModel } from "../models/buildModel.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { mutated } from "./mutateGguf.ts";
 
@@ -128,10 +127,5 @@ async function touchEverything(source: ByteSource): Promise<GgufFile> {
 /** And what the engine makes of a model that it knows: its graph. */
 export async function touchModel(source: ByteSource): Promise<void> {
   const file = await touchEverything(source);
-  buildModel(requireArchitecture(file), weightSourceOf(file), {
-    capacity: 64,
-    cacheType: "f16",
-    largestStep: 16,
-    largestRows: 1,
-  });
+  finish(template(file, { cacheType: "f16", largestStep: 16, largestRows: 1, largestCapacity: 64 }));
 }

@@ -24,6 +24,8 @@ export interface Running {
   readonly process: ChildProcess;
   /** Of a process that was started: nought would be the group of the tests themselves. */
   readonly pid: () => number;
+  /** What stands on stdout so far. */
+  shown(): string;
   /** Waits until the text stands on stdout or stderr. */
   shows(pattern: RegExp): Promise<void>;
   /** ^C, or another signal, as a terminal sends it: to the whole group of processes. Gives the milliseconds until the end as well. */
@@ -68,6 +70,7 @@ export function startRlx(parameters: readonly string[], { home, input, env = {} 
   return {
     process: child,
     pid,
+    shown: () => out,
     shows: async (pattern) => {
       const seen = new Promise<void>((resolve) => {
         look = () => {

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { compileCpu } from "../backends/cpu/compile.ts";
-import type { CpuEngine, RunRequest } from "../backends/cpu/engine.ts";
+import type { CpuEngine } from "../backends/cpu/engine.ts";
+import type { TokenRun } from "../ir/session.ts";
 import { compile } from "../compiler/compile.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -17,8 +18,7 @@ import { loadAddon } from "../node/native/addon.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { runBench } from "../runtime/bench.ts";
-import { cpuDevice, cpuRules } from "../runtime/cpuDevice.ts";
-import { openDecoder } from "../runtime/decoderModel.ts";
+import { cpuDevice, cpuRules, openDecoder } from "../runtime/devices/cpu.ts";
 import { caches, endless, nest } from "./controlGraphs.ts";
 import { damagedPlan } from "./mutatePlan.ts";
 import { repositoryRoot } from "./oracleProcess.ts";
@@ -114,7 +114,7 @@ async function runWindows(engine: CpuEngine): Promise<void> {
 
 /** Loops in loops and a branch in them, on rows that several threads share; states that both update; a loop without an end. */
 async function runControl(engine: CpuEngine): Promise<void> {
-  const life = async (graph: Graph, inputs: RunRequest["inputs"], signal?: AbortSignal): Promise<void> => {
+  const life = async (graph: Graph, inputs: TokenRun["inputs"], signal?: AbortSignal): Promise<void> => {
     const compiled = cpuDevice(engine, { threads: 3 }).compile(graph);
     const session = compiled.open();
     try {
@@ -139,7 +139,7 @@ async function lie(
   plan: Uint8Array,
   files: readonly string[],
   tries: number,
-  inputsFor: (tokens: number) => RunRequest,
+  inputsFor: (tokens: number) => TokenRun,
 ): Promise<void> {
   const handle = engine.openWeights(files);
   const random = seededRandom(3);

@@ -13,9 +13,9 @@ import { compile } from "../compiler/compile.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import { sampleRun, sampleTensors } from "../ops/sampleData.ts";
-import type { GraphRun } from "../runtime/device.ts";
-import type { MlxSession } from "../runtime/mlxDevice.ts";
-import { mlxDevice, mlxRules } from "../runtime/mlxDevice.ts";
+import type { TokenRun } from "../ir/session.ts";
+import type { MlxSession } from "../runtime/devices/mlx.ts";
+import { mlxDevice, mlxRules } from "../runtime/devices/mlx.ts";
 import { damagedPlan } from "./mutatePlan.ts";
 import { seededRandom } from "./random.ts";
 import { packedBytes, storedGraph, weightFile } from "./weightFile.ts";
@@ -74,7 +74,7 @@ const graph = decoder();
 const weights = weightFile(graph, bytesOf);
 const products = packed();
 const blocks = weightFile(products, bytesOf);
-const step = (tokens: readonly number[], past: number, more: Partial<GraphRun> = {}): GraphRun => ({
+const step = (tokens: readonly number[], past: number, more: Partial<TokenRun> = {}): TokenRun => ({
   inputs: { tokens: Int32Array.from(tokens), past: Int32Array.of(past) },
   fetch: ["logits"],
   ...more,
@@ -91,12 +91,12 @@ async function refused(run: Promise<unknown>, code: string): Promise<void> {
 
 async function live(session: MlxSession): Promise<void> {
   await session.run(step([1, 2, 3], 0));
-  const first = session.run({
+  const first = session.tokens.run({
     ...step([4], 3),
     logits: "logits",
     sample: { ...lively, recent: Int32Array.of(1, 1, 2, -5, 900), step: 0 },
   });
-  const second = session.run({
+  const second = session.tokens.run({
     inputs: { past: Int32Array.of(4) },
     symbols: { T: 1 },
     follow: "tokens",
@@ -104,7 +104,7 @@ async function live(session: MlxSession): Promise<void> {
     sample: { ...lively, recent: new Int32Array(0), step: 1 },
   });
   await Promise.all([first, second]);
-  await session.run(step([1, 2], 5, { logits: "logits", score: Int32Array.of(-1, 7), profile: true }));
+  await session.tokens.run(step([1, 2], 5, { logits: "logits", score: Int32Array.of(-1, 7), profile: true }));
   await session.runSlots(step([9, 8], 5), { logits: new Uint8Array(2 * WIDTH * 4) });
   await session.commitNoWait(step([9], 7));
   await session.commitNoWait(step([5], 8));

@@ -1,21 +1,26 @@
 /** Models of the three families small enough for the reference evaluator, without any file. */
-import type { Architecture, Family } from "../formats/gguf/architecture.ts";
-import { decoderTensors } from "../formats/gguf/decoderTensors.ts";
 import type { Graph, WeightSource } from "../ir/graph.ts";
 import type { ElementType } from "../ir/dtype.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
+import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { staticShape } from "../ir/type.ts";
 import type { ModelOptions } from "../models/blocks.ts";
-import { buildModel } from "../models/buildModel.ts";
+import type { DenseHyper } from "../models/dense.ts";
+import { llama } from "../models/families/llama.ts";
+import { qwen2 } from "../models/families/qwen2.ts";
+import { qwen3 } from "../models/families/qwen3.ts";
+import type { Architecture } from "../models/family.ts";
 import { seededRandom } from "./random.ts";
 
-export function tinyArchitecture(family: Family, layers = 2): Architecture {
+const FAMILIES = { llama, qwen2, qwen3 } as const;
+export type TinyFamily = keyof typeof FAMILIES;
+
+export function tinyHyper(family: TinyFamily): DenseHyper {
   return {
     name: `tiny-${family}`,
-    family,
-    layers,
+    layers: 2,
     width: 32,
     feedForward: 64,
     heads: 4,
@@ -33,17 +38,18 @@ export function tinyArchitecture(family: Family, layers = 2): Architecture {
     vocabulary: 48,
     context: 64,
     tiedEmbedding: family !== "llama",
-    biases: { qkv: family === "qwen2", attentionOutput: false, feedForward: false },
-    qkNorm: family === "qwen3",
+    unusedWindow: 0,
   };
 }
 
-/** Matrices of the given type, vectors f32. */
+export const tinyArchitecture = (family: TinyFamily, change: Partial<DenseHyper> = {}): Architecture =>
+  FAMILIES[family].of({ ...tinyHyper(family), ...change }, `tiny-${family}`);
+
+/** Matrices of the given type, vectors f32; a qwen2 has biases on q, k and v. */
 export function tinyWeights(architecture: Architecture, matrix: ElementType = "f32"): WeightSource {
-  const { biases } = architecture;
   const shapes = new Map<string, readonly number[]>();
-  for (const { name, shape, optional } of decoderTensors(architecture))
-    if (!optional || (biases.qkv && /attn_[qkv]/u.test(name))) shapes.set(name, shape);
+  for (const { name, shape, optional } of architecture.tensors())
+    if (!optional || (architecture.family === "qwen2" && /attn_[qkv]/u.test(name))) shapes.set(name, shape);
   return {
     identity: `tiny ${architecture.name}`,
     tensorType: (name): TensorType | undefined => {
@@ -66,7 +72,9 @@ export function tinyParam(name: string, type: TensorType): HostTensor {
 
 export const TINY_OPTIONS: ModelOptions = { capacity: 16, cacheType: "f32", largestStep: 8, largestRows: 8 };
 
-export const tinyModel = (family: Family, layers = 2, options: ModelOptions = TINY_OPTIONS): Graph => {
-  const architecture = tinyArchitecture(family, layers);
-  return buildModel(architecture, tinyWeights(architecture), options);
-};
+/** The graph of a tiny architecture over its own weights. */
+export const tinyGraph = (architecture: Architecture, options: ModelOptions = TINY_OPTIONS): Graph =>
+  finish(architecture.graph(tinyWeights(architecture), options));
+
+export const tinyModel = (family: TinyFamily, layers = 2, options: ModelOptions = TINY_OPTIONS): Graph =>
+  tinyGraph(tinyArchitecture(family, { layers }), options);

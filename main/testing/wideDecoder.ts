@@ -1,16 +1,15 @@
 /** One token of a decoder that is wide enough to be worth a way to the Neural Engine: tiny models stay on the CPU. */
 import type { Graph } from "../ir/graph.ts";
 import { specialize } from "../ir/specialize.ts";
-import { buildModel } from "../models/buildModel.ts";
 import { opTable } from "../ops/index.ts";
-import { tinyArchitecture, tinyWeights } from "./tinyModels.ts";
+import { tinyArchitecture, tinyGraph } from "./tinyModels.ts";
 
 export const WIDE = { layers: 3, kvHeads: 2, headDim: 64, context: 64, vocabulary: 4096, width: 1024 } as const;
 
 export function wideDecoder(): Graph {
   const { layers, context, ...sizes } = WIDE;
-  const architecture = { ...tinyArchitecture("llama", layers), ...sizes, feedForward: 4096, heads: 16 };
-  const template = buildModel(architecture, tinyWeights(architecture), {
+  const architecture = tinyArchitecture("llama", { layers, ...sizes, feedForward: 4096, heads: 16 });
+  const template = tinyGraph(architecture, {
     capacity: context,
     cacheType: "f16",
     largestStep: 8,

@@ -1,24 +1,32 @@
 /**
- * What the address of the page says: the server's token and what to open at once. Both stand in the fragment and are removed
- * from the address bar; the token stays for reloads of this tab.
+ * What the address of the page says: a ticket for the server's token, and what to open at once. Both stand in the
+ * fragment, which no server sees, and are removed from the address bar. The token stays in this tab's memory, so that a
+ * reload needs no new ticket.
  */
-import { OPEN_FRAGMENT_KEY, TOKEN_FRAGMENT_KEY } from "../../main/contract/transport.ts";
+import { OPEN_FRAGMENT_KEY, SESSION_PATH, TICKET_FRAGMENT_KEY } from "../../main/contract/transport.ts";
 
 export interface StartParameters {
   readonly token: string | null;
   readonly open: string | null;
 }
 
-export function readFragment(hash: string): StartParameters {
+export function readFragment(hash: string): { readonly ticket: string | null; readonly open: string | null } {
   const parameters = new URLSearchParams(hash.replace(/^#/, ""));
-  return { token: parameters.get(TOKEN_FRAGMENT_KEY), open: parameters.get(OPEN_FRAGMENT_KEY) };
+  return { ticket: parameters.get(TICKET_FRAGMENT_KEY), open: parameters.get(OPEN_FRAGMENT_KEY) };
 }
 
 const STORED_TOKEN = "rlx.token";
 
-export function takeStartParameters(): StartParameters {
-  const { token, open } = readFragment(location.hash);
-  if (token !== null || open !== null) history.replaceState(null, "", location.pathname + location.search);
-  if (token !== null) sessionStorage.setItem(STORED_TOKEN, token);
-  return { token: token ?? sessionStorage.getItem(STORED_TOKEN), open };
+/** The token for a ticket; null where the server does not take the ticket any more. */
+async function exchange(ticket: string): Promise<string | null> {
+  const response = await fetch(SESSION_PATH, { method: "POST", body: ticket });
+  return response.ok ? response.text() : null;
+}
+
+export async function takeStartParameters(): Promise<StartParameters> {
+  const { ticket, open } = readFragment(location.hash);
+  if (ticket !== null || open !== null) history.replaceState(null, "", location.pathname + location.search);
+  const fresh = ticket === null ? null : await exchange(ticket).catch(() => null);
+  if (fresh !== null) sessionStorage.setItem(STORED_TOKEN, fresh);
+  return { token: fresh ?? sessionStorage.getItem(STORED_TOKEN), open };
 }

@@ -1,4 +1,4 @@
-/** A browser page without the server's token can do nothing but say so. */
+/** A page without the server's token says how to get an address. */
 import type { ReactNode } from "react";
 import { Empty } from "../ui/states.tsx";
 
@@ -6,9 +6,8 @@ export function NoToken(): ReactNode {
   return (
     <main style={{ height: "100%" }}>
       <h1 className="visually-hidden">RLX Workbench</h1>
-      <Empty title="This page needs the address that rlx serve printed">
-        It carries a token that lets this page, and no other, talk to the engine. Copy the whole address from the
-        terminal.
+      <Empty title="This page needs an address from rlx serve">
+        An address works once, in one tab. Copy the last one that rlx serve printed in its terminal.
       </Empty>
     </main>
   );

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, wri
 import { dirname, join } from "node:path";
 import { root } from "./process.mjs";
 
-const ignored = new Set(["node_modules", "build", "out", "__pycache__", ".venv"]);
+const ignored = new Set(["node_modules", "build", "prebuilt", "out", "__pycache__", ".venv"]);
 
 function* filesBelow(path) {
   const stat = statSync(path, { throwIfNoEntry: false });

@@ -32,12 +32,31 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/ops": [...above("main/ops"), "main/autodiff", "main/formats", "main/models", ...top, ...portable, "zod"],
   "main/passes": [...above("main/passes"), "main/autodiff", "main/formats", "main/backends/cpu", ...top, ...portable],
   "main/autodiff": [...above("main/passes"), "main/passes", "main/formats", "main/backends/cpu", ...top, ...portable],
-  "main/formats": [...outer, "main/tokenizer", "main/models", "main/backends/cpu", "zod"],
-  "main/tokenizer": ["main/ir", ...outer, "main/models", "main/backends/cpu", "zod"],
+  "main/formats": [...outer, "main/tokenizer", "main/chatTemplate", "main/models", "main/backends/cpu", "zod"],
+  "main/tokenizer": [
+    "main/ir",
+    ...outer,
+    "main/chatTemplate",
+    "main/models",
+    "main/backends/cpu",
+    "@huggingface/jinja",
+    "zod",
+  ],
+  "main/chatTemplate": ["main/ir", ...outer, "main/formats", "main/models", "main/backends/cpu", "zod"],
   "main/models": [...above("main/ops"), "main/tokenizer", "main/backends/cpu", ...top, ...portable, "zod"],
   "main/backends": [...outer, "main/formats", "main/models", "zod"],
   "main/compiler": [...above("main/compiler"), "main/tokenizer", "main/contract", ...top, ...portable, "zod"],
-  "main/runtime": [...above("main/runtime"), "main/contract", ...top, ...portable, "zod"],
+  "main/runtime": [
+    ...above("main/runtime"),
+    "main/contract",
+    "main/backends/cpu",
+    "main/backends/mlx",
+    ...top,
+    ...portable,
+    "zod",
+  ],
+  "main/runtime/devices/cpu.ts": [...above("main/runtime"), "main/contract", "main/backends/mlx", ...top, ...portable],
+  "main/runtime/devices/mlx.ts": [...above("main/runtime"), "main/contract", "main/backends/cpu", ...top, ...portable],
   "main/training": [...above("main/training"), "main/contract", ...top, ...portable, "zod"],
   "main/contract": ["main/ir", ...above("main/ir"), "main/formats", ...top, ...portable],
   "main/engine": [...above("main/node"), ...top, "electron", "react", "commander", "vitest"],
@@ -71,7 +90,7 @@ function specifier(path: string, target: string): string {
   return `${posix.relative(posix.dirname(path), target).replace(/^(?!\.)/, "./")}/x.ts`;
 }
 const rows = Object.entries(closed).map(([folder, targets]) => {
-  const path = `${folder}/row.ts`;
+  const path = folder.endsWith(".ts") ? folder : `${folder}/row.ts`;
   const text = targets.map((target) => `import type {} from "${specifier(path, target)}";\n`).join("");
   return { folder, path, text, targets };
 });
@@ -85,6 +104,8 @@ describe("walls", () => {
       "main/ops/unary/exp.ts": 'import type { Emit } from "../../backends/cpu/emitter.ts";\nexport type E = Emit;\n',
       "main/ops/unary/exp.test.ts": 'import "node:fs";\nimport "vitest";\nimport "../../runtime/session.ts";\n',
       "main/runtime/session.ts": 'export * from "../compiler/compile.ts";\n',
+      "main/runtime/devices/cpu.ts":
+        'export type * from "../../backends/cpu/emitter.ts";\nexport * from "../session.ts";\n',
       "main/compiler/compile.ts": 'export * from "../backends/cpu/emitter.ts";\n',
       "main/node/cli.ts": 'export * from "node:fs/promises";\nexport * from "../runtime/session.ts";\n',
       "renderer/features/graph/a.ts": 'import { b } from "../../ui/b.ts";\nexport { b };\n',
@@ -104,6 +125,7 @@ describe("walls", () => {
   });
 
   const noOps = "must not import main/ops/x.ts";
+  const noCpu = "must not import main/backends/cpu/x.ts";
   const onlyApp = "only app/ may";
   const apart = "do not see each other";
   const outcome = catches(
@@ -119,6 +141,12 @@ describe("walls", () => {
       seed("a suffix", "main/ir/suffix.ts", 'import "../ops/x.ts?raw";\n', noOps),
       seed("backend to backend", "main/backends/mlx/a.ts", 'import "../cpu/x.ts";\n', apart),
       seed("feature to feature", "renderer/features/a/a.ts", 'import "../b/x.ts";\n', apart),
+      seed(
+        "a backend's session in the runtime",
+        "main/runtime/a.ts",
+        'import type {} from "../backends/cpu/x.ts";\n',
+        noCpu,
+      ),
       seed("a backend's value in an op", "main/ops/a.ts", 'import "../backends/cpu/x.ts";\n', "only types"),
       seed("the contract's value in a part", "renderer/ui/a.ts", 'import "../../main/contract/x.ts";\n', "only types"),
       seed("schemas in the preload", "app/preload/a.ts", 'import "../../main/contract/x.ts";\n', "only types"),

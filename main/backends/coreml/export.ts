@@ -34,9 +34,6 @@ export interface Variant {
   readonly bindings: Bindings;
 }
 
-/** Tokens of a prefill function: Apple's advice for prompts on the Neural Engine. */
-export const PREFILL_BUCKET = 64;
-
 /** Symbols of a decoder template. */
 export interface DecoderSymbols {
   readonly tokens: string;
@@ -44,6 +41,8 @@ export interface DecoderSymbols {
   readonly capacity: string;
   /** Name of the input with the tokens. */
   readonly input: string;
+  /** Tokens of a prefill function. */
+  readonly bucket: number;
 }
 
 /** Decode and prefill as functions of one package; before macOS 15 a package has one function, and that decodes. */
@@ -57,7 +56,7 @@ export function decoderVariants(
     [symbols.capacity]: target.context,
   });
   if (systemOf(target.os).opset === "CoreML7") return [{ name: "main", bindings: sized(1) }];
-  const bucket = Math.min(PREFILL_BUCKET, target.context);
+  const bucket = Math.min(symbols.bucket, target.context);
   return [
     { name: "decode", bindings: sized(1) },
     ...(bucket > 1 ? [{ name: "prefill", bindings: sized(bucket) }] : []),
@@ -87,7 +86,7 @@ export function flexibleVariants(
   }
   // A package with one function has no room for other sizes.
   if (flexibility === "fixed" || fixed.length === 1) return { variants: fixed };
-  const between = STEP_SIZES.filter((tokens) => tokens < Math.min(PREFILL_BUCKET, target.context));
+  const between = STEP_SIZES.filter((tokens) => tokens < Math.min(symbols.bucket, target.context));
   return { variants: [...fixed, ...between.map((tokens) => sized(`prefill_${tokens}`, tokens))] };
 }
 

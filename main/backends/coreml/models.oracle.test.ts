@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";

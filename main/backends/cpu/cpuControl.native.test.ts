@@ -10,7 +10,7 @@ import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opOf } from "../../ops/index.ts";
 import { sampleGraph, sampleRun, sampleTensors } from "../../ops/sampleData.ts";
-import { cpuDevice, cpuRules } from "../../runtime/cpuDevice.ts";
+import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
 import { caches, count, endless, nest } from "../../testing/controlGraphs.ts";
 import { expectClose, numbersOf } from "../../testing/nativeTensors.ts";
 import { damagedPlan } from "../../testing/mutatePlan.ts";

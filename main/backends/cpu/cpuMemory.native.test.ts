@@ -74,7 +74,7 @@ async function writeModel(path: string): Promise<number> {
 const PROGRAM = `
 import { readFileSync } from "node:fs";
 import { openGguf } from ${JSON.stringify(join(import.meta.dirname, "../../formats/gguf/open.ts"))};
-import { openDecoder } from ${JSON.stringify(join(import.meta.dirname, "../../runtime/decoderModel.ts"))};
+import { openDecoder } from ${JSON.stringify(join(import.meta.dirname, "../../runtime/devices/cpu.ts"))};
 import { GREEDY_DRAW } from ${JSON.stringify(join(import.meta.dirname, "../../runtime/generate.ts"))};
 import { loadAddon } from ${JSON.stringify(join(import.meta.dirname, "../../node/native/addon.ts"))};
 import { openFileSource } from ${JSON.stringify(join(import.meta.dirname, "../../node/files/fileByteSource.ts"))};

@@ -22,7 +22,7 @@ import { integers, normal, scalarInput, values, weight } from "../../ops/familie
 import type { OpName } from "../../ops/index.ts";
 import { OPS, opOf } from "../../ops/index.ts";
 import { outputName, sampleRun, sampleTensors } from "../../ops/sampleData.ts";
-import { cpuDevice } from "../../runtime/cpuDevice.ts";
+import { cpuDevice } from "../../runtime/devices/cpu.ts";
 import { expectClose, numbersOf } from "../../testing/nativeTensors.ts";
 import { packedBytes, storedGraph, weightFile } from "../../testing/weightFile.ts";
 import { loadAddon } from "../../node/native/addon.ts";

@@ -3,16 +3,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { SampledToken, SampleOptions, Series } from "./engine.ts";
+import type { SampledToken, SampleOptions, Series, TokenRun, GraphSession } from "../../ir/session.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { INPUTS, LOGITS } from "../../models/blocks.ts";
 import type { DecoderModel } from "../../runtime/decoderModel.ts";
-import { openDecoder } from "../../runtime/decoderModel.ts";
+import { openDecoder } from "../../runtime/devices/cpu.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import { GREEDY_DRAW } from "../../runtime/generate.ts";
-import type { GraphRun, GraphSession } from "../../runtime/device.ts";
 import { cancelledInTheMiddle } from "../../testing/cancelled.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { loadAddon } from "../../node/native/addon.ts";
@@ -55,7 +54,7 @@ const series = (count: number, endings: readonly number[] = []): Series => ({
   position: INPUTS.past,
   endings: Int32Array.from(endings),
 });
-const request = (past: number, more: Partial<GraphRun>): GraphRun => ({
+const request = (past: number, more: Partial<TokenRun>): TokenRun => ({
   inputs: {
     [INPUTS.past]: Int32Array.of(past),
     [INPUTS.rows]: Int32Array.of(0),
@@ -83,8 +82,8 @@ describe("a series", () => {
     const single = model.open({ context: 64 });
     const several = openCompiled();
     const wanted = await stepByStep(single, sample, 12);
-    const first = await several.run(request(0, { sample, series: series(5) }));
-    const second = await several.run(
+    const first = await several.tokens!.run(request(0, { sample, series: series(5) }));
+    const second = await several.tokens!.run(
       request(5, { sample: { ...sample, step: 5 }, series: series(7), follow: INPUTS.tokens }),
     );
     expect(first.sampled).toBeUndefined();
@@ -103,18 +102,18 @@ describe("a series", () => {
     const ending = wanted[at]!.id;
     for (const count of [12, at + 1]) {
       const run = request(0, { sample: LIVELY, series: series(count, [ending, -1]) });
-      expect((await session.run(run)).series).toEqual(wanted.slice(0, at + 1));
-      expect(await codeOf(session.run(request(at + 1, { follow: INPUTS.tokens })))).toBe("INPUT_ARGUMENT");
+      expect((await session.tokens!.run(run)).series).toEqual(wanted.slice(0, at + 1));
+      expect(await codeOf(session.tokens!.run(request(at + 1, { follow: INPUTS.tokens })))).toBe("INPUT_ARGUMENT");
     }
     session.dispose();
   });
 
   test("refuses what it can't do, and leaves the session as it was", async () => {
     const session = openCompiled();
-    const wanted = (await session.run(request(0, { series: series(4) }))).series ?? [];
-    expect((await session.run(request(0, { series: series(3) }))).series).toEqual(wanted.slice(0, 3));
+    const wanted = (await session.tokens!.run(request(0, { series: series(4) }))).series ?? [];
+    expect((await session.tokens!.run(request(0, { series: series(3) }))).series).toEqual(wanted.slice(0, 3));
     const { sample: _, ...undrawn } = request(0, { series: series(3) });
-    const refused: readonly GraphRun[] = [
+    const refused: readonly TokenRun[] = [
       undrawn,
       request(0, { series: series(0) }),
       request(0, { series: series(3), fetch: [LOGITS] }),
@@ -124,19 +123,20 @@ describe("a series", () => {
       request(0, { series: { ...series(1), position: LOGITS } }),
       request(0, { series: { ...series(3), position: INPUTS.tokens } }),
     ];
-    for (const run of refused) expect(await codeOf(session.run(run))).toBe("INPUT_ARGUMENT");
-    expect((await session.run(request(3, { follow: INPUTS.tokens }))).sampled).toEqual(wanted[3]);
-    expect(await codeOf(session.run(request(60, { series: series(8) })))).toBe("RUN_CONTEXT_FULL");
-    expect((await session.run(request(0, { series: series(4) }))).series).toEqual(wanted);
+    for (const run of refused) expect(await codeOf(session.tokens!.run(run))).toBe("INPUT_ARGUMENT");
+    expect((await session.tokens!.run(request(3, { follow: INPUTS.tokens }))).sampled).toEqual(wanted[3]);
+    expect(await codeOf(session.tokens!.run(request(60, { series: series(8) })))).toBe("RUN_CONTEXT_FULL");
+    expect((await session.tokens!.run(request(0, { series: series(4) }))).series).toEqual(wanted);
     session.dispose();
   });
 
   test("is cancelled between two tokens, and nothing follows what was", async () => {
     const session = openCompiled(8192);
-    const { seconds } = await session.run(request(0, { series: series(200) }));
-    const run = (signal: AbortSignal): Promise<unknown> => session.run(request(0, { series: series(8000) }), signal);
+    const { seconds } = await session.tokens!.run(request(0, { series: series(200) }));
+    const run = (signal: AbortSignal): Promise<unknown> =>
+      session.tokens!.run(request(0, { series: series(8000) }), signal);
     expect(await cancelledInTheMiddle(run, 1000 * seconds)).toMatchObject({ all: 8000, of: "tokens" });
-    expect(await codeOf(session.run(request(1, { follow: INPUTS.tokens })))).toBe("INPUT_ARGUMENT");
+    expect(await codeOf(session.tokens!.run(request(1, { follow: INPUTS.tokens })))).toBe("INPUT_ARGUMENT");
     session.dispose();
   });
 
@@ -175,7 +175,7 @@ describe("a draw", () => {
     const total = weights.reduce((sum, weight) => sum + weight, 0);
     const counts = logits.map(() => 0);
     for (let step = 0; step < DRAWS; step++) {
-      const { sampled } = await session.run(request(0, { sample: { ...PLAIN, temperature, step } }));
+      const { sampled } = await session.tokens!.run(request(0, { sample: { ...PLAIN, temperature, step } }));
       counts[sampled!.id]! += 1;
     }
     session.dispose();
@@ -198,7 +198,7 @@ describe("a draw", () => {
   test("of the same seed gives the same text, and of another seed another", async () => {
     const text = async (seed: number): Promise<number[]> => {
       const session = openCompiled();
-      const run = await session.run(request(0, { sample: { ...LIVELY, seed }, series: series(40) }));
+      const run = await session.tokens!.run(request(0, { sample: { ...LIVELY, seed }, series: series(40) }));
       session.dispose();
       return (run.series ?? []).map(({ id }) => id);
     };

@@ -5,15 +5,9 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
+import type { WeightPlace } from "../../ir/weightPlace.ts";
 import type { KernelParams } from "./emitter.ts";
 import type { ControlKernel, CpuKernel, PatternKernel } from "./kernels.ts";
-
-/** Where the bytes of a weight are: an index into the list of files, and the place in that file. */
-export interface WeightPlace {
-  readonly file: number;
-  readonly offset: number;
-  readonly bytes: number;
-}
 
 export type BufferKind =
   | { readonly kind: "temp" }

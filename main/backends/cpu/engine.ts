@@ -2,101 +2,9 @@
  * The native CPU engine as portable code sees it: handles for weights, plans and sessions, and runs that never block.
  * main/node/native/addon.ts implements it over the addon; nothing else does.
  */
-import type { DType, ElementType } from "../../ir/dtype.ts";
-
-export interface SampleOptions {
-  /** 0: the most probable token. */
-  readonly temperature: number;
-  /** 0: off. */
-  readonly topK: number;
-  /** 1: off. */
-  readonly topP: number;
-  /** 0: off. */
-  readonly minP: number;
-  /** 1: off. */
-  readonly repeatPenalty: number;
-  /** Tokens that the penalty is for; those that a run follows, or has drawn itself, are added behind them. */
-  readonly recent: Int32Array;
-  /** That many of them at most, the last ones; without it all. */
-  readonly window?: number;
-  readonly seed: number;
-  /** Counter of the random numbers: the same seed and step draw the same number. */
-  readonly step: number;
-  /** How many of the most probable tokens to report. */
-  readonly alternatives: number;
-}
-
-export interface TokenProbability {
-  readonly id: number;
-  /** Natural logarithm, of the model's own distribution. */
-  readonly logprob: number;
-}
-export interface SampledToken extends TokenProbability {
-  readonly top: readonly TokenProbability[];
-}
-
-/** Several tokens drawn in one run, each behind the one before it: JavaScript hears of them together, and takes no core in between. */
-export interface Series {
-  readonly count: number;
-  /** An i32 input of one element that takes the token drawn, and one that goes on by one. The others stay as they are. */
-  readonly token: string;
-  readonly position: string;
-  /** Tokens that end it. */
-  readonly endings: Int32Array;
-}
-
-export interface RunRequest {
-  /** Sizes of symbols for this run. */
-  readonly symbols: Readonly<Record<string, number>>;
-  /** The bytes of every input, as typed arrays of its element type. */
-  readonly inputs: Readonly<Record<string, ArrayBufferView>>;
-  /**
-   * An i32 input of one element that takes the last token which the run before this one drew; the repetition penalty counts them too.
-   * So the next run can be asked for before that token is known here, and no core waits.
-   */
-  readonly follow?: string;
-  /** Outputs to copy out; the others stay native. */
-  readonly fetch?: readonly string[];
-  /** The output that `sample` and `score` read: f32 [rows, vocabulary]. */
-  readonly logits?: string;
-  /** Draw a token from the last row. */
-  readonly sample?: SampleOptions;
-  /** With `sample` only. */
-  readonly series?: Series;
-  /** For each row of logits the token whose log-probability is wanted; -1 for none. */
-  readonly score?: Int32Array;
-  readonly profile?: boolean;
-}
-
-export interface FetchedTensor {
-  readonly dtype: DType;
-  readonly shape: readonly number[];
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
-
-/** One entry per instruction of the plan. */
-export interface ProfileColumns {
-  /** Seconds since the run began. */
-  readonly start: Float64Array;
-  readonly seconds: Float32Array;
-  /** Bytes of weights, caches and values that the instruction reads and writes. */
-  readonly traffic: Float64Array;
-}
-
-export interface RunResult {
-  readonly seconds: number;
-  readonly outputs: Readonly<Record<string, FetchedTensor>>;
-  readonly sampled?: SampledToken;
-  /** Of a series, at least one; the last is one of its endings where there are fewer than it asked for. */
-  readonly series?: readonly SampledToken[];
-  readonly scored?: { readonly logprobs: Float32Array; readonly best: Int32Array };
-  readonly profile?: ProfileColumns;
-}
-
-export interface Disposable {
-  /** Idempotent; while a run is on its way the memory stays until it ends. */
-  dispose(): void;
-}
+import type { Bindings } from "../../ir/dim.ts";
+import type { ElementType } from "../../ir/dtype.ts";
+import type { Disposable, EngineCounts, TokenSession } from "../../ir/session.ts";
 
 export interface WeightsHandle extends Disposable {
   readonly bytes: number;
@@ -110,36 +18,11 @@ export interface WeightsHandle extends Disposable {
 export interface SessionOptions {
   readonly threads: number;
   /** Sizes of the symbols that states have, fixed for the session. */
-  readonly symbols?: Readonly<Record<string, number>>;
+  readonly symbols?: Bindings;
 }
 
 export interface PlanHandle extends Disposable {
-  openSession(options: SessionOptions): SessionHandle;
-}
-
-export interface SessionBytes {
-  /** Address space: real only where it was touched. */
-  readonly reserved: number;
-  readonly states: number;
-  /** The part of the states that `positions` take. */
-  readonly used: number;
-}
-
-export interface SessionHandle extends Disposable {
-  run(request: RunRequest, signal?: AbortSignal): Promise<RunResult>;
-  fork(positions: number): Promise<SessionHandle>;
-  save(positions: number): Promise<Uint8Array<ArrayBuffer>>;
-  restore(positions: number, state: Uint8Array): Promise<void>;
-  /** All states zero. */
-  reset(): Promise<void>;
-  bytes(positions: number): SessionBytes;
-}
-
-export interface EngineCounts {
-  readonly weights: number;
-  readonly plans: number;
-  readonly sessions: number;
-  readonly jobs: number;
+  openSession(options: SessionOptions): TokenSession;
 }
 
 /** How some kernels are run with the instruction set in use. */

@@ -7,9 +7,9 @@ import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
 import { like, type TensorType } from "../../ir/type.ts";
+import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { LowerInto } from "./control.ts";
 import { emitBranch, emitLoop } from "./control.ts";
-import type { WeightPlace } from "./draft.ts";
 import { PlanDraft, passedOn, usesOf } from "./draft.ts";
 import type { CpuEmitter, CpuValue, KernelParams } from "./emitter.ts";
 import { inPlace, takesAnyType, writesAnyType } from "./kernelFacts.ts";
@@ -30,8 +30,6 @@ export interface CpuRule {
   ) => CpuValue | readonly CpuValue[];
 }
 export type CpuRules = (op: string) => CpuRule | string;
-/** Where a param's bytes are. `file` is the param's source identity. */
-export type LocateWeight = (file: string, tensor: string) => WeightPlace;
 
 const isHalf = (type: TensorType): boolean => type.dtype === "f16" || type.dtype === "bf16";
 

@@ -4,7 +4,7 @@ import { blockLayout } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { MlxDraft } from "./draft.ts";
 import type { MlxRules } from "./emitter.ts";
-import type { LocateWeight } from "./lower.ts";
+import type { LocateWeight } from "../../ir/weightPlace.ts";
 import { fastRope } from "./patterns/fastRope.ts";
 import { lower } from "./lower.ts";
 import { writePlan } from "./planWriter.ts";

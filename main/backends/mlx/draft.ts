@@ -3,15 +3,9 @@ import { invariant } from "../../diagnostics/errors.ts";
 import type { Dim } from "../../ir/dim.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
+import type { WeightPlace } from "../../ir/weightPlace.ts";
 import type { MlxAttrs, MlxValue } from "./emitter.ts";
 import type { MlxFunction } from "./functions.ts";
-
-/** Where the bytes of a weight are: an index into the list of files, and the place in that file. */
-export interface WeightPlace {
-  readonly file: number;
-  readonly offset: number;
-  readonly bytes: number;
-}
 
 export type Leaf =
   | { readonly kind: "input"; readonly name: string }

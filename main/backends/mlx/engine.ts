@@ -2,6 +2,16 @@
  * The MLX engine as portable code sees it: plans over mapped weight files, sessions, and runs that never block.
  * main/node/native/mlxAddon.ts implements it over the addon; nothing else does.
  */
+import type { Bindings } from "../../ir/dim.ts";
+import type {
+  Disposable,
+  EngineCounts,
+  GraphRun,
+  RunResult,
+  TokenResult,
+  TokenRun,
+  TokenSession,
+} from "../../ir/session.ts";
 
 export const MLX_MODES = ["lazy", "eager", "compiled"] as const;
 /** lazy: one evaluation per run · eager: one per call, the failing one is named · compiled: traced once per set of sizes. */
@@ -23,4 +33,38 @@ export interface HeldWeight {
   readonly largestError: number;
   /** Root of the mean square error over that of the values. */
   readonly relativeError: number;
+}
+
+export interface MlxSessionHandle extends TokenSession {
+  fork(positions: number): Promise<MlxSessionHandle>;
+  runSlots(request: GraphRun, signal?: AbortSignal): Promise<RunResult>;
+  readSlot(name: string, target: Uint8Array): void;
+  commit(request: TokenRun, signal?: AbortSignal): Promise<RunResult>;
+  sync(signal?: AbortSignal): Promise<TokenResult>;
+}
+
+export interface MlxPlanHandle extends Disposable {
+  openSession(options: { readonly mode: MlxMode; readonly symbols: Bindings }): MlxSessionHandle;
+  /** Bytes of weights in MLX's memory (0 before the first run), and how many traces were made. */
+  facts(): { readonly weightBytes: number; readonly traces: number };
+  /** Reads the weights, and says how each is held and how exact that is. */
+  weights(signal?: AbortSignal): Promise<readonly HeldWeight[]>;
+}
+
+export interface MlxEngine {
+  readonly version: string;
+  readonly device: "gpu" | "cpu";
+  readonly functions: readonly string[];
+  counts(): EngineCounts;
+  memory(): MlxMemory;
+  setMemory(options: {
+    readonly limit?: number;
+    readonly cacheLimit?: number;
+    readonly clearCache?: boolean;
+    readonly resetPeak?: boolean;
+  }): void;
+  /** Whether compiled traces join element-wise calls into kernels; on a CPU each kernel costs a run of a C++ compiler. */
+  setFusion(on: boolean): void;
+  openWeights(paths: readonly string[]): Disposable;
+  loadPlan(bytes: Uint8Array, weights: Disposable | null): MlxPlanHandle;
 }

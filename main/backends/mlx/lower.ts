@@ -4,12 +4,9 @@ import type { Dim } from "../../ir/dim.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
+import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { MlxEmitter, MlxRules, MlxValue } from "./emitter.ts";
-import type { WeightPlace } from "./draft.ts";
 import { MlxDraft } from "./draft.ts";
-
-/** Where a param's bytes are. `file` is the param's source identity. */
-export type LocateWeight = (file: string, tensor: string) => WeightPlace;
 
 export function lower(graph: Graph, rules: MlxRules, locate: LocateWeight): MlxDraft {
   const draft = new MlxDraft();

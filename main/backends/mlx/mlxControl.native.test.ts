@@ -2,7 +2,7 @@
 // made and loops are unrolled up to their limit. The plans are made by hand, as the lowering would not make them: what is carried is all that there is.
 import { afterAll, describe, expect, test } from "vitest";
 import { MlxDraft } from "./draft.ts";
-import type { MlxMode } from "./engine.ts";
+import type { MlxMode, MlxEngine } from "./engine.ts";
 import { MLX_MODES } from "./engine.ts";
 import { writePlan } from "./planWriter.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -13,8 +13,7 @@ import { damagedPlan } from "../../testing/mutatePlan.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { caches, endless, nest } from "../../testing/controlGraphs.ts";
 import { seededRandom } from "../../testing/random.ts";
-import type { MlxEngine } from "../../runtime/mlxDevice.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import { findMlxEngine } from "../../node/native/mlxAddon.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 

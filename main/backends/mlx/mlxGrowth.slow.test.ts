@@ -1,10 +1,10 @@
 // 10 000 decode steps, 100 sessions and 60 shapes on MLX leave the memory where it was: arrays, traces, process.
 import { afterAll, describe, expect, test } from "vitest";
-import type { MlxMode } from "./engine.ts";
+import type { MlxMode, MlxEngine } from "./engine.ts";
 import { compile } from "../../compiler/compile.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
-import type { MlxCompiled, MlxEngine } from "../../runtime/mlxDevice.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import type { MlxCompiled } from "../../runtime/devices/mlx.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../../testing/tinyModels.ts";
 import type { WeightFile } from "../../testing/weightFile.ts";
 import { weightFile } from "../../testing/weightFile.ts";

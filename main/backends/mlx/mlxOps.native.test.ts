@@ -20,7 +20,7 @@ import { evaluate } from "../../ops/evaluate.ts";
 import { values } from "../../ops/families/samples.ts";
 import { OPS, opOf } from "../../ops/index.ts";
 import { outputName, sampleGraph, sampleRun, sampleTensors } from "../../ops/sampleData.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import { randomCase } from "../../testing/randomGraphs.ts";
 import type { WeightFile } from "../../testing/weightFile.ts";
 import { expectClose, numbersOf } from "../../testing/nativeTensors.ts";

@@ -5,10 +5,12 @@ import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { tensor } from "../../ir/type.ts";
 import { opTable, typedBuilder } from "../../ops/index.ts";
-import { cpuDevice } from "../../runtime/cpuDevice.ts";
-import type { Device, GraphSession, RunResult, SampleOptions } from "../../runtime/device.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
-import type { MlxEngine } from "../../runtime/mlxDevice.ts";
+import { cpuDevice } from "../../runtime/devices/cpu.ts";
+import type { Device } from "../../runtime/device.ts";
+import type { GraphSession, TokenResult, SampleOptions } from "../../ir/session.ts";
+import { tokensOf } from "../../runtime/tokenRuns.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
+import type { MlxEngine } from "./engine.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { loadAddon } from "../../node/native/addon.ts";
 import { findMlxEngine } from "../../node/native/mlxAddon.ts";
@@ -37,12 +39,12 @@ function rowGraph(vocabulary: number): Graph {
 async function onRow<T>(
   device: Device,
   vocabulary: number,
-  work: (draw: (logits: Float32Array, sample: SampleOptions) => Promise<RunResult>, raw: GraphSession) => Promise<T>,
+  work: (draw: (logits: Float32Array, sample: SampleOptions) => Promise<TokenResult>, raw: GraphSession) => Promise<T>,
 ): Promise<T> {
   const compiled = device.compile(rowGraph(vocabulary));
   const session = compiled.open();
   try {
-    return await work((x, sample) => session.run({ inputs: { x }, logits: "y", sample }), session);
+    return await work((x, sample) => tokensOf(session).run({ inputs: { x }, logits: "y", sample }), session);
   } finally {
     session.dispose();
     compiled.dispose();
@@ -120,7 +122,9 @@ const DRAWS = 2000;
 describe.skipIf(missing !== undefined)(`drawing on MLX ${missing ?? ""}`, () => {
   test.each(SETTINGS)("%s: follows the probabilities, and the CPU engine's draws", async (_, settings) => {
     const sample = { ...PLAIN, ...settings };
-    const drawn = (draw: (logits: Float32Array, sample: SampleOptions) => Promise<RunResult>): Promise<RunResult[]> =>
+    const drawn = (
+      draw: (logits: Float32Array, sample: SampleOptions) => Promise<TokenResult>,
+    ): Promise<TokenResult[]> =>
       Promise.all(Array.from({ length: DRAWS }, (_each, step) => draw(LOGITS, { ...sample, step })));
     const mine = await onRow(onMlx(), VOCABULARY, drawn);
     const theirs = await onRow(onCpu(), VOCABULARY, drawn);
@@ -191,8 +195,8 @@ describe.skipIf(missing !== undefined)(`drawing on MLX ${missing ?? ""}`, () => 
     const compiled = mlxDevice(mlx, { mode: "lazy" }).compile(builder.finish());
     const session = compiled.open();
     const sample = { ...PLAIN, temperature: 0, repeatPenalty: 2 };
-    const first = session.run({ inputs: { x: a, token: Int32Array.of(0) }, logits: "y", sample });
-    const second = session.run({ inputs: { x: b }, follow: "token", logits: "y", sample });
+    const first = session.tokens.run({ inputs: { x: a, token: Int32Array.of(0) }, logits: "y", sample });
+    const second = session.tokens.run({ inputs: { x: b }, follow: "token", logits: "y", sample });
     expect((await first).sampled?.id).toBe(7);
     expect((await second).sampled?.id).toBe(8);
     session.dispose();

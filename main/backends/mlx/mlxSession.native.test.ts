@@ -2,7 +2,7 @@
 // own arrays, traces, cancels, failing evaluations, memory figures and limits.
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { MlxMode } from "./engine.ts";
+import type { MlxMode, MlxEngine } from "./engine.ts";
 import { MLX_MODES } from "./engine.ts";
 import { compile } from "../../compiler/compile.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
@@ -13,10 +13,9 @@ import { tensorBytes } from "../../ir/hostBytes.ts";
 import { tensor } from "../../ir/type.ts";
 import { opTable, typedBuilder } from "../../ops/index.ts";
 import type { OpBuilder } from "../../ops/opBuilder.ts";
-import type { GraphRun } from "../../runtime/device.ts";
-import type { MlxDecoderModel } from "../../runtime/mlxDecoder.ts";
-import type { MlxCompiled, MlxEngine } from "../../runtime/mlxDevice.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import type { GraphRun } from "../../ir/session.ts";
+import type { MlxDecoderModel, MlxCompiled } from "../../runtime/devices/mlx.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import { cancelledInTheMiddle } from "../../testing/cancelled.ts";
 import { repositoryRoot } from "../../testing/oracleProcess.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../../testing/tinyModels.ts";
@@ -78,7 +77,7 @@ describe.skipIf(missing !== undefined)(`sessions on MLX ${missing ?? ""}`, () =>
       const drawing = { ...step(1, 31), logits: "logits", sample: { ...sample, recent: new Int32Array(0) } };
       expect(await quick.commitNoWait(drawing).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
       const series = { count: 2, token: "tokens", position: "past", endings: new Int32Array(0) };
-      expect(await quick.run({ ...drawing, series }).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
+      expect(await quick.tokens.run({ ...drawing, series }).then(() => "ran", codeOf)).toBe("INPUT_ARGUMENT");
       slow.dispose();
       quick.dispose();
     });

@@ -1,9 +1,9 @@
 /** From what a person says to the tokens a model reads: the file's own template, or the text as it is. */
 import type { TemplateView } from "../../contract/views/run.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
-import type { ChatMessage, ChatSupport } from "../../tokenizer/chatTemplate.ts";
-import { chatSupport, encodeRendered } from "../../tokenizer/chatTemplate.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
+import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
+import { chatSupport, encodeRendered } from "../../chatTemplate/chatTemplate.ts";
 import type { OpenModel } from "../models/openModel.ts";
 
 export type Prompt =

@@ -4,7 +4,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
-import { missingTensor } from "../../formats/gguf/decoderTensors.ts";
+import { USE_A_KNOWN_FAMILY, missingTensor } from "../../models/architecture.ts";
 import { otherTypes } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { WEIGHTS } from "../../ops/families/cpu.ts";
@@ -137,11 +137,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, cpu: EngineStat
 function graphAbility(model: OpenModel, file: GgufFile): Ability {
   const { architecture, mix } = model.description;
   if (architecture.kind === "unsupported")
-    return cannot(
-      "UNSUPPORTED_ARCHITECTURE",
-      architecture.sentence,
-      "Use a dense model of the llama, qwen2 or qwen3 family.",
-    );
+    return cannot("UNSUPPORTED_ARCHITECTURE", architecture.sentence, USE_A_KNOWN_FAMILY);
   const error = architecture.kind === "broken" ? architecture.error : missingTensor(file, architecture.architecture);
   if (error !== undefined) {
     const { code, message, hint } = toWireError(error);

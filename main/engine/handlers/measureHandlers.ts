@@ -8,7 +8,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
 import type { BenchTest, ProfileItem, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
 import { runBench } from "../../runtime/bench.ts";
 import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";

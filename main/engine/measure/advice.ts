@@ -5,13 +5,13 @@
 import type { DeviceAdvice } from "../../contract/views/machine.ts";
 import type { DeviceInfo, RunDevice } from "../../contract/views/engine.ts";
 import type { Fact } from "../../contract/views/common.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
+import { requireArchitecture } from "../../models/architecture.ts";
 import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibration.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
-import type { WeightFiles } from "../../runtime/cpuDevice.ts";
-import { cpuDevice } from "../../runtime/cpuDevice.ts";
+import type { WeightFiles } from "../../ir/weightPlace.ts";
+import { cpuDevice } from "../../runtime/devices/cpu.ts";
 import type { Device } from "../../runtime/device.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import type { MlxMode } from "../../backends/mlx/engine.ts";
 import { calibrations, keptCalibration } from "../../node/cache/calibrations.ts";
 import type { DiskStore } from "../../node/cache/diskStore.ts";

@@ -10,9 +10,8 @@ const shape = {
   layers: 28,
   width: 1024,
   feedForward: 3072,
-  kvHeads: 8,
-  headDim: 128,
   vocabulary: 151_936,
+  cache: { elements: 28 * 2 * 8 * 128, product: "28 layers × 2 × 8 × 128" },
 };
 const m4 = machineFor("m4");
 

@@ -15,9 +15,9 @@ export interface ModelShape {
   readonly layers: number;
   readonly width: number;
   readonly feedForward: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
   readonly vocabulary: number;
+  /** Elements that the caches hold for one position, and the product that gives them. */
+  readonly cache: { readonly elements: number; readonly product: string };
 }
 
 /** Bytes of one cached number (f16). */
@@ -69,8 +69,7 @@ export function bytesFigure(bytes: number): string {
 
 const percent = (share: number): number => Math.round(share * 100);
 
-export const cacheBytes = (shape: ModelShape, context: number): number =>
-  context * shape.layers * 2 * shape.kvHeads * shape.headDim * CACHE_BYTES;
+export const cacheBytes = (shape: ModelShape, context: number): number => context * shape.cache.elements * CACHE_BYTES;
 
 export function fitForecast(
   shape: ModelShape,
@@ -103,7 +102,7 @@ export function fitForecast(
       row("Weights", "as the file packs them", shape.weightBytes, "exact", "the tensors of the file"),
       row(
         "KV cache",
-        `${grouped(context)} tokens × ${shape.layers} layers × 2 × ${shape.kvHeads} × ${shape.headDim} × ${CACHE_BYTES} B`,
+        `${grouped(context)} tokens × ${shape.cache.product} × ${CACHE_BYTES} B`,
         cache,
         "predicted",
         "keys and values in f16",

@@ -9,7 +9,7 @@ import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { prepareInSteps } from "../../compiler/prepare.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { INPUTS } from "../../models/blocks.ts";
+import { TEMPLATE } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { CpuEngine, StoredRows } from "../../backends/cpu/engine.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
@@ -38,7 +38,7 @@ export async function exportRequest(
     entries: coremlEntry,
     prepare: preparation(model, "the planned package"),
     graph: await templateOf(model, signal),
-    ...flexibleVariants(target, { tokens: "T", rows: "R", capacity: "capacity", input: INPUTS.tokens }, flexibility),
+    ...flexibleVariants(target, TEMPLATE, flexibility),
     target,
     metadata: {
       shortDescription: `${model.description.title} ${model.description.variant}`,

@@ -9,14 +9,12 @@ import { legalInSteps } from "../../compiler/prepare.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, Stage } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../formats/gguf/architecture.ts";
-import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { specializeInSteps } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
-import { buildModelInSteps } from "../../models/buildModel.ts";
 import { demoGraph } from "../../models/demo.ts";
+import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PipelineResult } from "../../passes/pipeline.ts";
 import { PASSES, runPipelineInSteps } from "../../passes/pipeline.ts";
@@ -24,36 +22,26 @@ import type { OpenModel } from "./openModel.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
 
-/** New tokens of a prefill step: the bucket that packages are made for. */
-export const PREFILL_BUCKET = 64;
-
+/** New tokens of a step. */
 export const stepTokens = (phase: Phase): number => (phase === "decode" ? 1 : PREFILL_BUCKET);
 
 /** Sizes that a phase and a context give to the symbols of a template. */
 export const bindingsFor = (phase: Phase, context: number): Bindings => ({
-  T: stepTokens(phase),
-  R: 1,
-  capacity: context,
+  [TEMPLATE.tokens]: stepTokens(phase),
+  [TEMPLATE.rows]: 1,
+  [TEMPLATE.capacity]: context,
 });
 
 /** The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. */
-export function* templateInSteps(model: OpenModel, cacheType: "f16" | "f32"): Steps<Graph> {
+export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32"): Steps<Graph> {
   if (model.kind === "demo-graph") return demoGraph();
-  const file = model.requireFile("graph");
-  const architecture = requireArchitecture(file);
-  return yield* buildModelInSteps(architecture, weightSourceOf(file), {
-    capacity: "capacity",
-    cacheType,
-    largestStep: 512,
-    largestRows: 512,
-    largestCapacity: architecture.context,
-  });
+  return yield* template(model.requireFile("graph"), { cacheType });
 }
 
-const TEMPLATE: Kind<Graph> = { name: "template", keep: 1 };
+const BUILT: Kind<Graph> = { name: "template", keep: 1 };
 
 export const templateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  worksOf(model).get(TEMPLATE, "", signal, (own) => inSlices(templateInSteps(model, "f16"), own));
+  worksOf(model).get(BUILT, "", signal, (own) => inSlices(builtGraph(model, "f16"), own));
 
 const TYPED: Kind<Graph> = { name: "typed", keep: 1 };
 

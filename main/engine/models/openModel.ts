@@ -5,8 +5,8 @@
 import type { CompileWatch } from "../../compiler/prepare.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { ModelDescription } from "../../formats/gguf/describe.ts";
-import { describeModel } from "../../formats/gguf/describe.ts";
+import type { ModelDescription } from "../../models/describe.ts";
+import { describeModel } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";

@@ -16,7 +16,7 @@ import {
   referenceDevice,
   referenceEstimate,
   referenceRefusal,
-} from "../../runtime/referenceDevice.ts";
+} from "../../runtime/devices/reference.ts";
 import { figure } from "../measure/forecast.ts";
 import { cannot } from "../views/overviewView.ts";
 import { inSlices } from "./works.ts";

@@ -20,7 +20,7 @@ import type { Steps } from "../../ir/steps.ts";
 import { opTable } from "../../ops/index.ts";
 import { pipelineFor, runPipelineInSteps } from "../../passes/pipeline.ts";
 import { figure } from "../measure/forecast.ts";
-import { bindingsFor, templateInSteps } from "./graphs.ts";
+import { bindingsFor, builtGraph } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { legalGraph } from "./routes.ts";
 import { StringTable } from "../views/strings.ts";
@@ -42,7 +42,7 @@ const TEMPLATE: Kind<Graph> = { name: "template for MLX", keep: 1 };
 
 /** As MLX decoders are built: caches in f32. */
 const mlxTemplate = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  worksOf(model).get(TEMPLATE, "", signal, (own) => inSlices(templateInSteps(model, "f32"), own));
+  worksOf(model).get(TEMPLATE, "", signal, (own) => inSlices(builtGraph(model, "f32"), own));
 
 interface Dispatched {
   readonly graph: Graph;

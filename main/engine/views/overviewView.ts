@@ -2,11 +2,11 @@
 import type { Ability, Fact, ReferenceNotice, TargetSpec } from "../../contract/views/common.ts";
 import type { FileView, MixRow, Overview, ProfileChoice } from "../../contract/views/model.ts";
 import type { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Architecture } from "../../formats/gguf/architecture.ts";
-import type { ModelDescription } from "../../formats/gguf/describe.ts";
+import type { Architecture } from "../../models/family.ts";
+import type { ModelDescription } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { quote } from "../../formats/gguf/header.ts";
-import { templateRefusal } from "../../tokenizer/chatTemplate.ts";
+import { templateRefusal } from "../../chatTemplate/chatTemplate.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import type { ModelShape } from "../measure/forecast.ts";
 import { figure, fitForecast, grouped, speedForecast } from "../measure/forecast.ts";
@@ -160,9 +160,8 @@ export function modelShape(file: GgufFile, architecture: Architecture, weightByt
     layers: architecture.layers,
     width: architecture.width,
     feedForward: architecture.feedForward,
-    kvHeads: architecture.kvHeads,
-    headDim: architecture.headDim,
     vocabulary: architecture.vocabulary,
+    cache: architecture.cache,
   };
 }
 
@@ -176,7 +175,7 @@ function whatItIs(
   const place =
     kind === "header-only" ? `${diskSize(file.byteLength)} if it had its data` : `${diskSize(file.byteLength)} on disk`;
   const reading = description.architecture;
-  if (architecture) return `A dense decoder of ${architecture.layers} layers. ${size}, ${place}.`;
+  if (architecture) return `${architecture.sentence} ${size}, ${place}.`;
   if (reading.kind === "broken") return `${plainSentence(reading.error.message)} ${size}, ${place}.`;
   return `${reading.kind === "unsupported" ? reading.sentence : ""} ${size}, ${place}.`;
 }
@@ -241,6 +240,7 @@ function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape 
   const perExpert = number("expert_feed_forward_length");
   const feedForward = perExpert ? perExpert * (number("expert_used_count") ?? 1) : number("feed_forward_length");
   if (!feedForward) return undefined;
+  const cached = [kvHeads?.value ?? heads, number("attention.key_length") ?? width / heads] as const;
   return {
     weightBytes: description.tensorBytes,
     bytesPerToken: description.tensorBytes,
@@ -248,9 +248,11 @@ function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape 
     layers,
     width,
     feedForward,
-    kvHeads: kvHeads?.value ?? heads,
-    headDim: number("attention.key_length") ?? width / heads,
     vocabulary: description.tokenizer.tokens,
+    cache: {
+      elements: layers * 2 * cached[0] * cached[1],
+      product: `${layers} layers × 2 × ${cached[0]} × ${cached[1]}`,
+    },
   };
 }
 
@@ -279,22 +281,11 @@ function keyFacts(file: GgufFile, description: ModelDescription, template: Templ
 }
 
 function architectureFacts(architecture: Architecture, description: ModelDescription, template: TemplateState): Fact[] {
-  const { rope } = architecture;
-  const scaling =
-    rope.factorsTensor !== undefined
-      ? "llama3 factors"
-      : rope.scaling.kind === "none"
-        ? "none"
-        : `${rope.scaling.kind} × ${rope.scaling.factor}`;
   return [
-    { label: "architecture", value: architecture.name },
-    { label: "layers × width", value: `${architecture.layers} × ${architecture.width}` },
-    { label: "feed-forward", value: grouped(architecture.feedForward) },
-    { label: "heads, kv heads", value: `${architecture.heads}, ${architecture.kvHeads}` },
-    { label: "head size", value: String(architecture.headDim) },
-    { label: "rope base", value: grouped(architecture.rope.base) },
-    { label: "rope scaling", value: scaling },
-    { label: "context", value: grouped(architecture.context) },
+    ...architecture.facts.map(({ label, value }) => ({
+      label,
+      value: typeof value === "number" ? grouped(value) : value,
+    })),
     ...tokenizerFacts(description, template),
     { label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" },
   ];

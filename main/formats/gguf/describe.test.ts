@@ -1,9 +1,7 @@
-/** What a header says about its model, and the sentences for those we have no graph for. */
+/** What a header says of its file in numbers. */
 import { describe, expect, it } from "vitest";
-import { readArchitecture, requireArchitecture } from "./architecture.ts";
-import type { Architecture } from "./architecture.ts";
-import { describeModel, layerOf, otherTypes, roleOf } from "./describe.ts";
-import { boolEntry, numberEntry, numbersEntry, stringEntry, withEntries } from "./encode.ts";
+import { describeFile, layerOf, otherTypes, roleOf } from "./describe.ts";
+import { numberEntry, stringEntry, withEntries } from "./encode.ts";
 import type { GgufFile } from "./file.ts";
 import { ggmlTypeByName } from "./types.ts";
 import type { MetadataEntry } from "./values.ts";
@@ -41,172 +39,9 @@ const file = (
   more: readonly TensorShape[] = [],
 ): Promise<GgufFile> =>
   makeHeaderOnly("t.gguf", { entries: withEntries(base(name), changes), tensors: [...tensors, ...more] });
-const architecture = async (...given: Parameters<typeof file>): Promise<Architecture> =>
-  requireArchitecture(await file(...given));
-
-describe("the architecture", () => {
-  it("is read with its defaults", async () => {
-    expect(await architecture("llama")).toEqual({
-      name: "llama",
-      family: "llama",
-      layers: 2,
-      width: 256,
-      feedForward: 512,
-      heads: 4,
-      kvHeads: 2,
-      headDim: 64,
-      rope: {
-        dims: 64,
-        base: 10_000,
-        pairing: "adjacent",
-        scaling: { kind: "none" },
-        attentionFactor: 1,
-        factorsTensor: undefined,
-      },
-      normEpsilon: Math.fround(1e-6),
-      vocabulary: 1000,
-      context: 4096,
-      tiedEmbedding: true,
-      biases: { qkv: true, attentionOutput: false, feedForward: false },
-      qkNorm: false,
-    });
-    expect((await architecture("qwen3", {}, [shape("blk.0.attn_q_norm.weight", "f32", [64])])).qkNorm).toBe(true);
-  });
-
-  it("has as many key heads as heads when it does not say", async () => {
-    expect((await architecture("llama", { "llama.attention.head_count_kv": undefined })).kvHeads).toBe(4);
-  });
-
-  it("takes per-layer lists when the layers agree", async () => {
-    const key = "llama.attention.head_count_kv";
-    expect((await architecture("llama", { [key]: numbersEntry(key, "u32", [1, 1]) })).kvHeads).toBe(1);
-    const differing = readArchitecture(await file("llama", { [key]: numbersEntry(key, "u32", [1, 2]) }));
-    expect(differing).toMatchObject({ kind: "unsupported" });
-  });
-
-  it("takes head sizes that are not width / heads", async () => {
-    const key = "qwen3.attention.key_length";
-    const read = await architecture("qwen3", { [key]: u32(key, 128) });
-    expect([read.headDim, read.rope.dims, read.rope.pairing]).toEqual([128, 128, "halves"]);
-  });
-
-  it("reads the rope scalings of real files", async () => {
-    const scaling = (type: string | undefined, factor: number | undefined) => ({
-      ...(type === undefined ? {} : { "qwen2.rope.scaling.type": stringEntry("qwen2.rope.scaling.type", type) }),
-      ...(factor === undefined
-        ? {}
-        : { "qwen2.rope.scaling.factor": numberEntry("qwen2.rope.scaling.factor", "f32", factor) }),
-    });
-    const rope = async (type: string | undefined, factor?: number) =>
-      (await architecture("qwen2", scaling(type, factor))).rope;
-    expect((await rope("none", 4)).scaling).toEqual({ kind: "none" });
-    expect((await rope("linear", 4)).scaling).toEqual({ kind: "linear", factor: 4 });
-    expect((await rope("linear")).scaling).toEqual({ kind: "none" });
-    expect((await rope(undefined, 4)).scaling).toEqual({ kind: "linear", factor: 4 });
-    const yarn = await rope("yarn", 4);
-    expect(yarn.scaling).toEqual({ kind: "yarn", factor: 4, originalContext: 4096, betaFast: 32, betaSlow: 1 });
-    expect(yarn.attentionFactor).toBeCloseTo(1.1386, 4);
-    expect(readArchitecture(await file("qwen2", scaling("longrope", 4)))).toMatchObject({ kind: "unsupported" });
-    const factors = await architecture("llama", {}, [shape("rope_freqs.weight", "f32", [32])]);
-    expect(factors.rope.factorsTensor).toBe("rope_freqs.weight");
-  });
-
-  it("reads the factor of the rotation, the old key of linear scaling, and how much of a head turns", async () => {
-    const real = (key: string, value: number) => ({ [key]: numberEntry(key, "f32", value) });
-    const attention = real("qwen2.rope.scaling.attn_factor", 0.5);
-    expect((await architecture("qwen2", attention)).rope).toMatchObject({
-      scaling: { kind: "none" },
-      attentionFactor: 0.5,
-    });
-    const yarn = {
-      "qwen2.rope.scaling.type": stringEntry("qwen2.rope.scaling.type", "yarn"),
-      ...real("qwen2.rope.scaling.factor", 4),
-    };
-    // As for yarn above, times this one.
-    expect((await architecture("qwen2", { ...yarn, ...attention })).rope.attentionFactor).toBeCloseTo(1.1386 / 2, 4);
-
-    const old = real("llama.rope.scale_linear", 4);
-    expect((await architecture("llama", old)).rope.scaling).toEqual({ kind: "linear", factor: 4 });
-    const both = { ...old, ...real("llama.rope.scaling.factor", 2) };
-    expect((await architecture("llama", both)).rope.scaling).toEqual({ kind: "linear", factor: 2 });
-
-    const turning = (dims: number) => ({ "llama.rope.dimension_count": u32("llama.rope.dimension_count", dims) });
-    expect(await architecture("llama", turning(32))).toMatchObject({ headDim: 64, rope: { dims: 32 } });
-    for (const dims of [0, 31, 66]) {
-      const reading = readArchitecture(await file("llama", turning(dims)));
-      expect(reading.kind === "broken" && reading.error.message).toContain(`dimension_count: got ${dims}, expected`);
-    }
-  });
-
-  it("is broken when the heads cannot share the key heads", async () => {
-    const key = "llama.attention.head_count_kv";
-    for (const kvHeads of [3, 8]) {
-      const reading = readArchitecture(await file("llama", { [key]: u32(key, kvHeads) }));
-      expect(reading.kind === "broken" && reading.error.code).toBe("INPUT_MALFORMED");
-      expect(reading.kind === "broken" && reading.error.message).toContain(`4 heads cannot share ${kvHeads} key/value`);
-    }
-  });
-
-  it("names what it does not know", async () => {
-    const other = readArchitecture(await file("mamba"));
-    expect(other).toMatchObject({ kind: "unsupported", name: "mamba" });
-    expect(other.kind === "unsupported" && other.sentence).toContain('"mamba" is not supported yet');
-    const experts = readArchitecture(await file("llama", { "llama.expert_count": u32("llama.expert_count", 8) }));
-    expect(experts.kind === "unsupported" && experts.sentence).toContain("mixture of experts (8 of them)");
-    const moe = readArchitecture(
-      await file("qwen3moe", { "qwen3moe.expert_count": u32("qwen3moe.expert_count", 128) }),
-    );
-    expect(moe.kind === "unsupported" && moe.sentence).toMatch(
-      /"qwen3moe" is not supported yet.*mixture of experts \(128/u,
-    );
-    const nameless = readArchitecture(await file("llama", { "general.architecture": undefined }));
-    expect(nameless).toMatchObject({ kind: "unsupported", name: undefined });
-  });
-
-  it("refuses a file with tensors that its graph would leave out, and names them", async () => {
-    for (const [name, tensor] of [
-      ["llama", "output.bias"],
-      ["llama", "blk.2.attn_q.weight"],
-      ["llama", "blk.0.attn_k_norm.weight"],
-      ["qwen2", "rope_freqs.weight"],
-      ["qwen3", "blk.1.attn_sinks.weight"],
-      ["qwen3", "blk.01.attn_q.weight"],
-    ] as const) {
-      const reading = readArchitecture(await file(name, {}, [shape(tensor, "f32", [256])]));
-      expect(reading.kind === "unsupported" && reading.sentence, `${name} ${tensor}`).toContain(
-        `wrong without them: "${tensor}".`,
-      );
-    }
-    const many = Array.from({ length: 5 }, (_, i) => shape(`other.${i}`, "f32", [256]));
-    const reading = readArchitecture(await file("llama", {}, many));
-    expect(reading.kind === "unsupported" && reading.sentence).toContain('"other.2" and 2 more.');
-  });
-
-  it("leaves a classifier's head beside the decoder, and refuses an encoder", async () => {
-    await architecture("qwen3", {}, [shape("cls.output.weight", "f32", [256, 2])]);
-    const key = "qwen3.attention.causal";
-    await architecture("qwen3", { [key]: boolEntry(key, true) });
-    const reading = readArchitecture(await file("qwen3", { [key]: boolEntry(key, false) }));
-    expect(reading.kind === "unsupported" && reading.sentence).toContain("looks both ways");
-  });
-
-  it("names the key of a number that is none", async () => {
-    for (const key of ["llama.attention.layer_norm_rms_epsilon", "llama.rope.scaling.attn_factor"]) {
-      const reading = readArchitecture(await file("llama", { [key]: numberEntry(key, "f32", NaN) }));
-      expect(reading.kind === "broken" && reading.error.message).toContain(`${key}: got NaN`);
-    }
-  });
-
-  it("is broken when a key that all have is missing", async () => {
-    const reading = readArchitecture(await file("llama", { "llama.block_count": undefined }));
-    expect(reading.kind === "broken" && reading.error.code).toBe("INPUT_MISSING_KEY");
-    expect(reading.kind === "broken" && reading.error.message).toContain("llama.block_count");
-  });
-});
-
 describe("the overview", () => {
   it("counts parameters, bytes and types", async () => {
-    const described = describeModel(await file("llama"));
+    const described = describeFile(await file("llama"));
     expect(described.title).toBe("A test");
     expect(described.variant).toBe("Q4_K_M");
     expect(described.parameters).toBe(256_000 + 65_536 + 256);
@@ -217,23 +52,22 @@ describe("the overview", () => {
     ]);
     expect(described.mix.reduce((sum, share) => sum + share.share, 0)).toBeCloseTo(1, 12);
     expect(described.bitsPerWeight).toBeCloseTo((247_888 * 8) / 321_792, 10);
-    expect(described.context).toBe(4096);
   });
 
   it("names the types that a reader of its weights does not take", async () => {
-    const { mix } = describeModel(await file("llama", {}, [shape("blk.0.attn_k.weight", "iq4_nl", [256, 128])]));
+    const { mix } = describeFile(await file("llama", {}, [shape("blk.0.attn_k.weight", "iq4_nl", [256, 128])]));
     expect(otherTypes(mix, ["f32", "q4_k", "q6_k"])).toEqual(["IQ4_NL"]);
     expect(otherTypes(mix, ["f32", "q4_k", "q6_k", "iq4_nl"])).toEqual([]);
   });
 
   it("warns of types that cannot run", async () => {
-    const described = describeModel(await file("llama", {}, [shape("x", "iq2_xxs", [256])]));
+    const described = describeFile(await file("llama", {}, [shape("x", "iq2_xxs", [256])]));
     expect(described.warnings.join()).toContain("IQ2_XXS");
   });
 
   it("has a title of one line, whichever key it is from", async () => {
     const titled = async (name: string, basename: string): Promise<string> =>
-      describeModel(
+      describeFile(
         await file("llama", {
           "general.name": stringEntry("general.name", name),
           "general.basename": stringEntry("general.basename", basename),
@@ -245,7 +79,7 @@ describe("the overview", () => {
   });
 
   it("never fails on keys of a wrong type", async () => {
-    const described = describeModel(
+    const described = describeFile(
       await file("llama", {
         "general.name": u32("general.name", 3),
         "general.file_type": stringEntry("general.file_type", "x"),

@@ -2,8 +2,6 @@
  * The overview of a file in numbers: what it calls itself, how many parameters in which types, and what reads its text.
  * Made from the header alone.
  */
-import { readArchitecture } from "./architecture.ts";
-import type { ArchitectureReading } from "./architecture.ts";
 import type { GgufFile, GgufTensor } from "./file.ts";
 import { bitsPerElement, fileTypeName } from "./types.ts";
 import type { GgmlType } from "./types.ts";
@@ -29,37 +27,32 @@ export interface TokenizerSummary {
   readonly hasChatTemplate: boolean;
 }
 
-export interface ModelDescription {
+export interface FileDescription {
   readonly title: string;
   /** "Q4_K_M" as the file names itself, or the type with most bytes, or what the mix is. */
   readonly variant: string;
-  readonly architecture: ArchitectureReading;
   readonly parameters: number;
   readonly tensorBytes: number;
   readonly bitsPerWeight: number | undefined;
   /** Most bytes first. */
   readonly mix: readonly TypeShare[];
-  readonly context: number | undefined;
   readonly tokenizer: TokenizerSummary | undefined;
   /** Things about the file that a person should know before trusting it. */
   readonly warnings: readonly string[];
 }
 
-export function describeModel(file: GgufFile): ModelDescription {
+export function describeFile(file: GgufFile): FileDescription {
   const mix = typeShares(file.tensors);
   const parameters = file.tensors.reduce((sum, tensor) => sum + tensor.elements, 0);
   const tensorBytes = file.tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
-  const architecture = readArchitecture(file);
   return {
     title:
       line(text(file, "general.name")) ?? line(text(file, "general.basename")) ?? file.name.replace(/\.gguf$/u, ""),
     variant: variantOf(file, mix),
-    architecture,
     parameters,
     tensorBytes,
     bitsPerWeight: parameters === 0 ? undefined : (tensorBytes * 8) / parameters,
     mix,
-    context: contextOf(file, architecture),
     tokenizer: tokenizerSummary(file),
     warnings: warningsOf(file, mix),
   };
@@ -108,12 +101,6 @@ function variantOf(file: GgufFile, mix: readonly TypeShare[]): string {
   return named ?? mix[0]?.type.toUpperCase() ?? "no tensors";
 }
 
-function contextOf(file: GgufFile, reading: ArchitectureReading): number | undefined {
-  if (reading.kind === "known") return reading.architecture.context;
-  const value = reading.name === undefined ? undefined : file.metadata.get(`${reading.name}.context_length`);
-  return value?.kind === "number" ? value.value : undefined;
-}
-
 function tokenizerSummary(file: GgufFile): TokenizerSummary | undefined {
   const model = text(file, "tokenizer.ggml.model");
   if (model === undefined) return undefined;
@@ -138,12 +125,6 @@ function warningsOf(file: GgufFile, mix: readonly TypeShare[]): string[] {
   if (model === "gpt2" && !file.metadata.has("tokenizer.ggml.pre"))
     warnings.push(
       "The file does not name its pre-tokenizer; text is split by the default rules, which may be the wrong ones.",
-    );
-  const name = text(file, "general.architecture");
-  const window = name === undefined ? undefined : file.metadata.get(`${name}.attention.sliding_window`);
-  if (window?.kind === "number" && window.value > 0)
-    warnings.push(
-      `The file names a sliding window of ${window.value} positions, which is not applied: attention sees everything.`,
     );
   return warnings;
 }

@@ -13,7 +13,7 @@ import { peakGrowth } from "../../testing/peakMemory.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { meteredSource } from "../byteSource.ts";
-import { describeModel } from "./describe.ts";
+import { describeFile } from "./describe.ts";
 import { openGguf } from "./open.ts";
 
 const folders: string[] = [];
@@ -89,7 +89,7 @@ it("a 20 GB file with 150 000 tokens is described from its header alone", async 
   expect(total).toBeGreaterThan(20e9);
   const meter = meteredSource(await openFileSource(path));
   const file = await openGguf(meter);
-  const described = describeModel(file);
+  const described = describeFile(file);
   expect(described.tokenizer?.tokens).toBe(150_000);
   expect(described.parameters).toBeGreaterThan(18e9);
   expect(createTokenizer(file).encode("hello world").length).toBeGreaterThan(1);

@@ -2,10 +2,10 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Calibration } from "../../runtime/calibration.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
-import { cpuDevice } from "../../runtime/cpuDevice.ts";
-import type { WeightFiles } from "../../runtime/cpuDevice.ts";
+import { cpuDevice } from "../../runtime/devices/cpu.ts";
+import type { WeightFiles } from "../../ir/weightPlace.ts";
 import type { Device } from "../../runtime/device.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import { loadAddon } from "../native/addon.ts";
 import { calibrations } from "./calibrations.ts";
 import { findMlxEngine } from "../native/mlxAddon.ts";

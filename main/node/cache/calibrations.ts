@@ -9,7 +9,7 @@ import { byteLength } from "../../ir/type.ts";
 import type { Calibration } from "../../runtime/calibration.ts";
 import { CALIBRATION_WEIGHT, calibrateDevice } from "../../runtime/calibration.ts";
 import type { Device } from "../../runtime/device.ts";
-import type { WeightFiles } from "../../runtime/cpuDevice.ts";
+import type { WeightFiles } from "../../ir/weightPlace.ts";
 
 /** Raised when what is measured changes. */
 const VERSION = 1;

@@ -5,14 +5,15 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PlanHandle, SessionHandle } from "../../backends/cpu/engine.ts";
+import type { PlanHandle } from "../../backends/cpu/engine.ts";
+import type { TokenSession } from "../../ir/session.ts";
 import { compile } from "../../compiler/compile.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
 import type { DecoderModel } from "../../runtime/decoderModel.ts";
-import { decoderArtifact } from "../../runtime/decoderModel.ts";
+import { decoderArtifact } from "../../runtime/devices/cpu.ts";
 import { profileDecoder } from "../../runtime/profile.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
@@ -151,7 +152,7 @@ describe("a kept plan", () => {
         if (artifact === undefined) throw Object.assign(new Error("not ours"), { code: "INPUT_MALFORMED" });
         const weights = native.openWeights([path]);
         let plan: PlanHandle | undefined;
-        let session: SessionHandle | undefined;
+        let session: TokenSession | undefined;
         try {
           plan = native.loadPlan(artifact.plan, weights);
           session = plan.openSession({ threads: 1, symbols: { capacity: 64 } });

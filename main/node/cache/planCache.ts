@@ -7,8 +7,10 @@ import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { CompileStore } from "../../compiler/compileCache.ts";
 import { cached } from "../../compiler/compileCache.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import type { DecoderModel, DecoderOptions } from "../../runtime/decoderModel.ts";
-import { DEFAULT_CHUNK, decoderArtifact, openDecoder } from "../../runtime/decoderModel.ts";
+import { CHUNK } from "../../models/template.ts";
+import type { DecoderModel } from "../../runtime/decoderModel.ts";
+import type { DecoderOptions } from "../../runtime/devices/cpu.ts";
+import { decoderArtifact, openDecoder } from "../../runtime/devices/cpu.ts";
 import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
 import type { DispatchPolicy } from "../settings.ts";
 
@@ -29,7 +31,7 @@ export function planKey(
   options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml">,
   cache: Pick<PlanCache, "build" | "dispatch">,
 ): string {
-  const { cacheType = "f16", chunk = DEFAULT_CHUNK, asGgml = null } = options;
+  const { cacheType = "f16", chunk = CHUNK, asGgml = null } = options;
   const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, headerFacts(file)];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

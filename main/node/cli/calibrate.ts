@@ -1,9 +1,9 @@
 /** `rlx doctor --calibrate`: what each device of this machine does, and which is the best for a model. */
 import { availableParallelism } from "node:os";
-import { cpuDevice } from "../../runtime/cpuDevice.ts";
+import { cpuDevice } from "../../runtime/devices/cpu.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { DeviceNeed } from "../../runtime/calibration.ts";
-import { mlxDevice } from "../../runtime/mlxDevice.ts";
+import { mlxDevice } from "../../runtime/devices/mlx.ts";
 import { loadAddon } from "../native/addon.ts";
 import { BUILD_HASH } from "../buildHash.ts";
 import { calibrations } from "../cache/calibrations.ts";

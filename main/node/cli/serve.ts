@@ -1,13 +1,18 @@
 /** `rlx serve`: starts the supervisor, prints the address, ends with ^C. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { openFileSource } from "../files/fileByteSource.ts";
 import { startServer } from "../serve/server.ts";
 import { requireName, wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";
+
+/** A slow browser has read the page by then. */
+const PAGE_LIVES_MS = 60_000;
 
 export interface ServeCommandOptions {
   readonly port: string;
@@ -37,17 +42,23 @@ export async function serveCommand(
   // Said here and not only in the window: whoever reads an exit code sees no window.
   if (file !== undefined) await (await openFileSource(resolve(file))).close();
   const out = outFolder();
+  const newAddress = (): string => server.url(file === undefined ? undefined : resolve(file));
   const server = await startServer({
     port,
+    onTicketUsed: () => {
+      if (options.json !== true) process.stdout.write(`For another browser:\n  ${newAddress()}\n`);
+    },
     rendererFolder: resolve(out, "renderer"),
     engineEntry: resolve(out, "engine/index.js"),
     onLost: (reason) => process.stderr.write(`The engine was lost: ${reason}. It starts anew with the next request.\n`),
   });
-  const url = server.url(file === undefined ? undefined : resolve(file));
   if (options.json === true)
-    process.stdout.write(`${JSON.stringify({ url, port: server.port, token: server.token })}\n`);
-  else process.stdout.write(`RLX Workbench is at\n  ${url}\nOnly this machine can reach it. End with Ctrl+C.\n`);
-  if (options.open === true) openBrowser(url);
+    process.stdout.write(`${JSON.stringify({ url: newAddress(), port: server.port, token: server.token })}\n`);
+  else
+    process.stdout.write(
+      `RLX Workbench is at\n  ${newAddress()}\nThe address works once, on this machine. End with Ctrl+C.\n`,
+    );
+  const page = options.open === true ? await openBrowser(newAddress()) : undefined;
   // The browser takes its time: the engine is ready, and warm, when it comes.
   server.engine.start();
   const code = await new Promise<number>((ended) => {
@@ -57,19 +68,31 @@ export async function serveCommand(
     if (interrupted.aborted) end();
   });
   await server.close();
+  await page?.remove();
   return code;
 }
 
-function openBrowser(url: string): void {
+/**
+ * Opens the address without naming it on a command line, where every user of the machine could read it: the browser gets
+ * a page that only this user can read and that goes on to the address. Gives what removes the page.
+ */
+async function openBrowser(url: string): Promise<{ remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), "rlx-open-"));
+  const page = join(folder, "open.html");
+  const target = url.replaceAll("&", "&amp;");
+  await writeFile(page, `<!doctype html><meta http-equiv="refresh" content="0;url=${target}">`, { mode: 0o600 });
   const [command, ...args] =
     process.platform === "darwin"
-      ? ["open", url]
+      ? ["open", page]
       : process.platform === "win32"
-        ? ["cmd", "/c", "start", "", url]
-        : ["xdg-open", url];
-  if (command === undefined) return;
-  // A machine without a browser still has the address on its terminal.
-  spawn(command, args, { stdio: "ignore", detached: true })
-    .on("error", () => undefined)
-    .unref();
+        ? ["cmd", "/c", "start", "", page]
+        : ["xdg-open", page];
+  // A machine without a browser still has an address on its terminal.
+  if (command !== undefined)
+    spawn(command, args, { stdio: "ignore", detached: true })
+      .on("error", () => undefined)
+      .unref();
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  setTimeout(() => void remove(), PAGE_LIVES_MS).unref();
+  return { remove };
 }

@@ -3,20 +3,8 @@
  * is ENV_NO_ADDON with what to do; the program still starts.
  */
 import { existsSync } from "node:fs";
-import type {
-  CpuEngine,
-  EngineCounts,
-  KernelNote,
-  PlanHandle,
-  RunRequest,
-  RunResult,
-  SessionBytes,
-  SessionHandle,
-  SessionOptions,
-  StoredRows,
-  StoredSums,
-  WeightsHandle,
-} from "../../backends/cpu/engine.ts";
+import type { CpuEngine, KernelNote, PlanHandle, SessionOptions, StoredRows, StoredSums, WeightsHandle } from "../../backends/cpu/engine.ts";
+import type { EngineCounts, TokenRun, TokenResult, SessionBytes, TokenSession } from "../../ir/session.ts";
 import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { freeBytes } from "../machine/machineInfo.ts";
@@ -42,7 +30,7 @@ interface NativeAddon {
   largePages(weights: number): { readonly bytes: number; readonly done: boolean };
   loadPlan(bytes: Uint8Array, weights: number | null): number;
   openSession(plan: number, options: SessionOptions & { readonly isa?: string }): number;
-  run(session: number, request: RunRequest): Started<RunResult>;
+  run(session: number, request: TokenRun): Started<TokenResult>;
   fork(session: number, positions: number): Started<number>;
   save(session: number, positions: number): Started<Uint8Array<ArrayBuffer>>;
   restore(session: number, positions: number, state: Uint8Array): Started<void>;
@@ -68,7 +56,7 @@ export interface AddonOptions {
 const OFF = "off";
 
 const builtAddon = (): string | undefined =>
-  addonPlaces("native/build/rlx.node", "native/rlx.node").find((place) => existsSync(place));
+  addonPlaces("native/build/rlx.node", "rlx.node").find((place) => existsSync(place));
 
 /** Nothing to load: none was built and none is named. One that is broken or too old is there, and an error. */
 export const addonAbsent = (path: string | null): boolean =>
@@ -148,17 +136,19 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
     return handle;
   };
 
-  const sessionHandle = (id: number): SessionHandle => {
+  const sessionHandle = (id: number, threads: number): TokenSession => {
     let runs = 0;
-    const handle: SessionHandle = tracked(id, {
-      run: (request: RunRequest, signal?: AbortSignal) =>
-        awaited(() => {
-          // What is used again is worth larger pages; the first run is not made to wait for them.
-          if (++runs === 2 && cpuWeights !== "mapped")
-            native.enlargePages(id, cpuWeights === "copied", availableBytes());
-          return native.run(id, request);
-        }, signal),
-      fork: async (positions: number) => sessionHandle(await awaited(() => native.fork(id, positions))),
+    const run = (request: TokenRun, signal?: AbortSignal): Promise<TokenResult> =>
+      awaited(() => {
+        // What is used again is worth larger pages; the first run is not made to wait for them.
+        if (++runs === 2 && cpuWeights !== "mapped") native.enlargePages(id, cpuWeights === "copied", availableBytes());
+        return native.run(id, request);
+      }, signal);
+    const handle: TokenSession = tracked(id, {
+      threads,
+      tokens: { follows: true, series: true, run },
+      run,
+      fork: async (positions: number) => sessionHandle(await awaited(() => native.fork(id, positions)), threads),
       save: (positions: number) => awaited(() => native.save(id, positions)),
       restore: (positions: number, state: Uint8Array) => awaited(() => native.restore(id, positions, state)),
       reset: () => awaited(() => native.reset(id)),
@@ -171,7 +161,10 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
   const planHandle = (id: number): PlanHandle => {
     const handle: PlanHandle = tracked(id, {
       openSession: (options: SessionOptions) =>
-        sessionHandle(guarded(() => native.openSession(id, { ...options, ...forced }))),
+        sessionHandle(
+          guarded(() => native.openSession(id, { ...options, ...forced })),
+          options.threads,
+        ),
       dispose: disposer(id, () => handle),
     });
     return handle;

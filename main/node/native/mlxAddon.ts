@@ -3,12 +3,10 @@
  * its absence is ENV_NO_ADDON with what to do, and nothing else of the program needs it.
  */
 import { existsSync } from "node:fs";
-import type { EngineCounts, RunRequest, RunResult, SessionBytes } from "../../backends/cpu/engine.ts";
-import type { HeldWeight, MlxMemory } from "../../backends/mlx/engine.ts";
+import type { EngineCounts, GraphRun, TokenRun, TokenResult, SessionBytes, Disposable } from "../../ir/session.ts";
+import type { HeldWeight, MlxMemory, MlxEngine, MlxPlanHandle, MlxSessionHandle } from "../../backends/mlx/engine.ts";
 import { MLX_FUNCTIONS } from "../../backends/mlx/functions.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Disposable } from "../../backends/cpu/engine.ts";
-import type { MlxEngine, MlxPlanHandle, MlxSessionHandle } from "../../runtime/mlxDevice.ts";
 import type { Started } from "./nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
@@ -30,11 +28,11 @@ interface NativeMlx {
   planFacts(plan: number): ReturnType<MlxPlanHandle["facts"]>;
   weightReport(plan: number): Started<readonly HeldWeight[]>;
   openSession(plan: number, options: Parameters<MlxPlanHandle["openSession"]>[0]): number;
-  run(session: number, request: RunRequest): Started<RunResult>;
-  runSlots(session: number, request: RunRequest): Started<RunResult>;
+  run(session: number, request: TokenRun): Started<TokenResult>;
+  runSlots(session: number, request: GraphRun): Started<TokenResult>;
   readSlot(session: number, name: string, target: Uint8Array): void;
-  commit(session: number, request: RunRequest): Started<RunResult>;
-  sync(session: number): Started<RunResult>;
+  commit(session: number, request: TokenRun): Started<TokenResult>;
+  sync(session: number): Started<TokenResult>;
   fork(session: number): Started<number>;
   save(session: number, positions: number): Started<Uint8Array<ArrayBuffer>>;
   restore(session: number, positions: number, state: Uint8Array): Started<void>;
@@ -69,7 +67,7 @@ export function findMlxEngine(): MlxEngine | string {
 
 function openMlx(given: string | undefined): MlxEngine {
   const path =
-    given ?? addonPlaces("native/build/rlx_mlx.node", "native/rlx_mlx.node").find((place) => existsSync(place));
+    given ?? addonPlaces("native/build/rlx_mlx.node", "rlx_mlx.node").find((place) => existsSync(place));
   if (path === undefined)
     throw new WorkbenchError("ENV_NO_ADDON", "[mlx] the MLX engine is not built on this machine.", { hint: HINT });
   const native = requireAddon(path, HINT) as NativeMlx;
@@ -90,12 +88,17 @@ function engineOver(native: NativeMlx): MlxEngine {
   const { awaited, disposer, idOf, tracked } = nativeHandles(native);
 
   const sessionHandle = (id: number): MlxSessionHandle => {
+    const run = (request: TokenRun, signal?: AbortSignal): Promise<TokenResult> =>
+      awaited(() => native.run(id, request), signal);
     const handle: MlxSessionHandle = tracked(id, {
-      runSlots: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.runSlots(id, request), signal),
+      // MLX decides over its own threads.
+      threads: 1,
+      tokens: { follows: true, series: false, run },
+      run,
+      runSlots: (request: GraphRun, signal?: AbortSignal) => awaited(() => native.runSlots(id, request), signal),
       readSlot: (name: string, target: Uint8Array) => guarded(() => native.readSlot(id, name, target)),
-      commit: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.commit(id, request), signal),
+      commit: (request: TokenRun, signal?: AbortSignal) => awaited(() => native.commit(id, request), signal),
       sync: (signal?: AbortSignal) => awaited(() => native.sync(id), signal),
-      run: (request: RunRequest, signal?: AbortSignal) => awaited(() => native.run(id, request), signal),
       fork: async () => sessionHandle(await awaited(() => native.fork(id))),
       save: (positions: number) => awaited(() => native.save(id, positions)),
       restore: (positions: number, state: Uint8Array) => awaited(() => native.restore(id, positions, state)),

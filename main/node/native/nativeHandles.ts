@@ -12,12 +12,19 @@ export interface Started<T> {
   readonly promise: Promise<T>;
 }
 
-/** The built place in the repository, or that among the resources of an installed app: from this folder upwards. */
-export function addonPlaces(built: string, installed: string): readonly string[] {
+/** The folders of scripts/stageNative.mjs. */
+const OS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: "mac", linux: "linux", win32: "win" };
+
+/**
+ * Where an addon may lie, from this folder upwards: built in the repository, among the resources of an installed
+ * application (native/), or in the packed library (native/prebuilt/<os>-<arch>/).
+ */
+export function addonPlaces(built: string, name: string): readonly string[] {
   const here = dirname(fileURLToPath(import.meta.url));
+  const packed = join("native", "prebuilt", `${OS[process.platform] ?? process.platform}-${process.arch}`, name);
   const found: string[] = [];
   for (let folder = here; ; folder = dirname(folder)) {
-    found.push(join(folder, built), join(folder, installed));
+    found.push(join(folder, built), join(folder, "native", name), join(folder, packed));
     if (dirname(folder) === folder) return found;
   }
 }

@@ -178,6 +178,44 @@ describe("a request line that names no path", () => {
   });
 });
 
+describe("the token", () => {
+  const post = (path: string, body: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${origin()}${path}`, { method: "POST", body, headers });
+  const ticketOf = (url: string): string => new URLSearchParams(new URL(url).hash.slice(1)).get("ticket") ?? "";
+  const ours = (): Record<string, string> => ({ origin: origin() });
+
+  it("stands in no address: an address has a ticket that gives it once", async () => {
+    const url = server.url("/models/a b.gguf");
+    expect(url).not.toContain(server.token);
+    expect(new URLSearchParams(new URL(url).hash.slice(1)).get("open")).toBe("/models/a b.gguf");
+    const first = await post("/session", ticketOf(url), ours());
+    expect([first.status, first.headers.get("cache-control"), await first.text()]).toEqual([
+      200,
+      "no-store",
+      server.token,
+    ]);
+    expect((await post("/session", ticketOf(url), ours())).status).toBe(401);
+  });
+
+  it("is for our own page only, and a refusal uses no ticket up", async () => {
+    const ticket = ticketOf(server.url());
+    expect((await post("/session", ticket)).status).toBe(403);
+    expect((await post("/session", ticket, { origin: "http://evil.example" })).status).toBe(403);
+    expect((await post("/session", `${ticket}x`, ours())).status).toBe(401);
+    await expect(post("/session", "x".repeat(100_000), ours())).rejects.toThrow();
+    expect((await post("/other", ticket, ours())).status).toBe(405);
+    expect((await post("/session", ticket, ours())).status).toBe(200);
+  });
+
+  it("gets a program another address", async () => {
+    expect((await post("/address", "")).status).toBe(401);
+    expect((await post("/address", "", { authorization: "Bearer wrong" })).status).toBe(401);
+    const answer = await post("/address", "", { authorization: `Bearer ${server.token}` });
+    const ticket = ticketOf(await answer.text());
+    expect((await post("/session", ticket, ours())).status).toBe(200);
+  });
+});
+
 describe("sockets", () => {
   it("refuse a wrong token, origin, host or path", async () => {
     expect(await refusedWith(open({ token: "wrong" }))).toBe(401);

@@ -1,26 +1,28 @@
 /**
  * `rlx serve`: the workbench in a browser. A small supervisor that serves files and sockets on loopback and forks the engine.
- * Who may talk to the engine: a page of our own origin that has the token. The token never stands in a request line.
+ * A page may talk to the engine when it has our own origin and the token, which it gets for a ticket (tickets.ts).
  */
-import { randomBytes, timingSafeEqual } from "node:crypto";
-import type { IncomingMessage, Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import type { WebSocket } from "ws";
 import { REQUEST_LIMITS } from "../../contract/codec.ts";
 import {
+  ADDRESS_PATH,
   CLOSE_CODES,
   OPEN_FRAGMENT_KEY,
+  SESSION_PATH,
   SOCKET_PATH,
   SOCKET_PROTOCOL,
-  TOKEN_FRAGMENT_KEY,
+  TICKET_FRAGMENT_KEY,
   TOKEN_PROTOCOL_PREFIX,
 } from "../../contract/transport.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { EngineProcess } from "./engineProcess.ts";
 import { createEngineProcess } from "./engineProcess.ts";
 import { SECURITY_HEADERS, serveStatic } from "./staticFiles.ts";
+import { createTickets, newSecret, sameSecret } from "./tickets.ts";
 
 export interface ServeOptions {
   /** 0: any free port. */
@@ -29,12 +31,14 @@ export interface ServeOptions {
   readonly engineEntry: string;
   readonly execArgv?: readonly string[];
   readonly onLost?: (reason: string) => void;
+  /** A page has the token now; the address that it came with is used up. */
+  readonly onTicketUsed?: () => void;
 }
 
 export interface Serving {
   readonly port: number;
   readonly token: string;
-  /** The address to open, with the token in its fragment. */
+  /** A new address for one page: its fragment holds a ticket that works once. */
   url(open?: string): string;
   readonly engine: EngineProcess;
   close(): Promise<void>;
@@ -45,25 +49,34 @@ const HOST = "127.0.0.1";
 const MAX_BUFFERED = 512 << 20;
 
 export async function startServer(options: ServeOptions): Promise<Serving> {
-  const token = randomBytes(24).toString("base64url");
+  const token = newSecret();
+  const tickets = createTickets();
+  const addressOf = (open?: string): string => {
+    const opened = open === undefined ? "" : `&${OPEN_FRAGMENT_KEY}=${encodeURIComponent(open)}`;
+    return `http://${HOST}:${portOf(http)}/#${TICKET_FRAGMENT_KEY}=${tickets.issue()}${opened}`;
+  };
   const engine = createEngineProcess({
     entry: options.engineEntry,
     ...(options.execArgv ? { execArgv: options.execArgv } : {}),
     ...(options.onLost ? { onLost: options.onLost } : {}),
   });
   const http = createServer((request, response) => {
-    if (!isOurHost(request, portOf(http)) || (request.method !== "GET" && request.method !== "HEAD")) {
-      response.writeHead(request.method === "GET" || request.method === "HEAD" ? 421 : 405, SECURITY_HEADERS);
-      response.end();
-      return;
-    }
     const path = pathOf(request.url);
-    if (path === undefined) {
-      response.writeHead(400, SECURITY_HEADERS);
-      response.end();
-      return;
-    }
-    serveStatic(options.rendererFolder, path, request.method === "HEAD", response).catch(() => response.destroy());
+    const refusal = refuseRequest(request, portOf(http), path);
+    if (refusal !== undefined || path === undefined) answer(response, refusal ?? 400);
+    else if (request.method !== "POST")
+      serveStatic(options.rendererFolder, path, request.method === "HEAD", response).catch(() => response.destroy());
+    else if (path === SESSION_PATH)
+      bodyOf(request).then(
+        (ticket) => {
+          if (!tickets.redeem(ticket)) return answer(response, 401);
+          answer(response, 200, token);
+          options.onTicketUsed?.();
+        },
+        () => response.destroy(),
+      );
+    else if (sameSecret(request.headers.authorization ?? "", `Bearer ${token}`)) answer(response, 200, addressOf());
+    else answer(response, 401);
   });
   const sockets = new WebSocketServer({
     noServer: true,
@@ -86,8 +99,7 @@ export async function startServer(options: ServeOptions): Promise<Serving> {
     port,
     token,
     engine,
-    url: (open) =>
-      `http://${HOST}:${port}/#${TOKEN_FRAGMENT_KEY}=${token}${open === undefined ? "" : `&${OPEN_FRAGMENT_KEY}=${encodeURIComponent(open)}`}`,
+    url: addressOf,
     async close() {
       const stopped = engine.stop();
       for (const client of sockets.clients) client.terminate();
@@ -139,6 +151,35 @@ function pathOf(url = "/"): string | undefined {
 const isOurHost = (request: IncomingMessage, port: number): boolean =>
   request.headers.host === `${HOST}:${port}` || request.headers.host === `localhost:${port}`;
 
+/** The status with which a request for a file, the token or an address is refused, or undefined. */
+function refuseRequest(request: IncomingMessage, port: number, path: string | undefined): number | undefined {
+  if (!isOurHost(request, port)) return 421;
+  if (path === undefined) return 400;
+  if (request.method === "GET" || request.method === "HEAD") return undefined;
+  if (request.method !== "POST" || (path !== SESSION_PATH && path !== ADDRESS_PATH)) return 405;
+  // A page says where it comes from; a program that asks for an address has the token.
+  const ours = `http://${request.headers.host ?? ""}`;
+  return path === ADDRESS_PATH || request.headers.origin === ours ? undefined : 403;
+}
+
+function answer(response: ServerResponse, status: number, text?: string): void {
+  const type = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+  response.writeHead(status, { ...SECURITY_HEADERS, ...(text === undefined ? {} : type) });
+  response.end(text);
+}
+
+/** A ticket is short: more is not read. */
+const LONGEST_BODY = 128;
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const piece of request.setEncoding("latin1")) {
+    text += String(piece);
+    if (text.length > LONGEST_BODY) throw new WorkbenchError("CONTRACT_FRAME", "[serve] the ticket is too long");
+  }
+  return text;
+}
+
 /** Why a socket is refused, as a status line, or undefined. */
 export function refuse(
   request: Pick<IncomingMessage, "headers" | "url">,
@@ -156,11 +197,6 @@ export function refuse(
   const given =
     offered.find((part) => part.startsWith(TOKEN_PROTOCOL_PREFIX))?.slice(TOKEN_PROTOCOL_PREFIX.length) ?? "";
   return sameSecret(given, token) ? undefined : "401 Unauthorized";
-}
-
-function sameSecret(a: string, b: string): boolean {
-  const [x, y] = [Buffer.from(a), Buffer.from(b)];
-  return x.length === y.length && timingSafeEqual(x, y);
 }
 
 /** WebSocket close reasons hold at most 123 bytes. */

@@ -5,9 +5,8 @@ import type { Graph } from "../../../ir/graph.ts";
 import { GraphBuilder } from "../../../ir/builder.ts";
 import { specialize } from "../../../ir/specialize.ts";
 import { tensor } from "../../../ir/type.ts";
-import { buildModel } from "../../../models/buildModel.ts";
 import { opOf, opTable, typedBuilder } from "../../../ops/index.ts";
-import { TINY_OPTIONS, tinyArchitecture, tinyWeights } from "../../../testing/tinyModels.ts";
+import { tinyArchitecture, tinyGraph, tinyHyper } from "../../../testing/tinyModels.ts";
 import { rulesFrom } from "../hybrid/loweredGraph.ts";
 import type { WeightProfile } from "../weights/forms.ts";
 import { floatOf, formText, WEIGHT_PROFILES } from "../weights/forms.ts";
@@ -24,9 +23,8 @@ function formsOf(graphs: readonly Graph[], profile: WeightProfile): ReadonlyMap<
 }
 
 function llama(count: number): Graph {
-  const tiny = tinyArchitecture("llama");
-  const architecture = { ...tiny, rope: { ...tiny.rope, factorsTensor: FACTORS } };
-  const graph = buildModel(architecture, tinyWeights(architecture), TINY_OPTIONS);
+  const rope = { ...tinyHyper("llama").rope, factorsTensor: FACTORS };
+  const graph = tinyGraph(tinyArchitecture("llama", { rope }));
   return specialize(opTable, graph, { T: count, R: 1 });
 }
 

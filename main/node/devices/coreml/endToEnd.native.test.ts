@@ -20,7 +20,7 @@ import { exportModel } from "../../../engine/models/exporting.ts";
 import { runHybrid } from "../../../engine/models/hybrid.ts";
 import { routeOf } from "../../../engine/models/routes.ts";
 import { loadAddon } from "../../native/addon.ts";
-import { openDecoder } from "../../../runtime/decoderModel.ts";
+import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import { compiledDecoder } from "./session.ts";
 import type { TrialProgress } from "./trial.ts";
 import { coremlAccess, openRunner, prepareModel, unitsOf } from "./device.ts";

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { ShapeFlexibility } from "../../../backends/coreml/flexible.ts";
 import { openPackage } from "../../../backends/coreml/package.ts";
 import { resolveTarget } from "../../../backends/coreml/plan/target.ts";
-import { openDecoder } from "../../../runtime/decoderModel.ts";
+import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import type { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { GREEDY } from "../../../runtime/generate.ts";
 import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";

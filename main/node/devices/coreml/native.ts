@@ -192,8 +192,7 @@ export interface CoremlBridge {
 }
 
 /** native/build-coreml of the repository, or native/ among the resources of an installed app. */
-const candidates = (): readonly string[] =>
-  addonPlaces("native/build-coreml/rlx_coreml.node", "native/rlx_coreml.node");
+const candidates = (): readonly string[] => addonPlaces("native/build-coreml/rlx_coreml.node", "rlx_coreml.node");
 
 export const NO_COREML = "Core ML exists on Macs only; the simulator runs the same package here.";
 

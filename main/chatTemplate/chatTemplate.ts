@@ -1,0 +1,100 @@
+/**
+ * From a conversation to the text a model was trained on: the file's own template, or ChatML where the vocabulary shows
+ * that the model knows it. A file with neither is said to be for completion only; nothing is guessed.
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Json } from "../diagnostics/errors.ts";
+import { strftime } from "./strftime.ts";
+import type { TemplateLimits } from "./budget.ts";
+import { parseTemplate, runTemplate } from "./sandbox.ts";
+import type { Tokenizer, TokenizerSource } from "../tokenizer/tokenizer.ts";
+
+export interface ChatMessage {
+  readonly role: string;
+  readonly content: string;
+}
+
+export interface RenderOptions {
+  /** End with the beginning of the assistant's turn. Default true. */
+  readonly addGenerationPrompt?: boolean;
+  /** For templates that write the date; default now. */
+  readonly now?: Date;
+  /** More variables a template may look at, such as enable_thinking. */
+  readonly variables?: { readonly [name: string]: Json };
+}
+
+export interface ChatTemplate {
+  /** Where the template comes from: the file itself, or the general form that its vocabulary speaks for. */
+  readonly origin: "file" | "chatml";
+  readonly source: string;
+  readonly render: (messages: readonly ChatMessage[], options?: RenderOptions) => string;
+}
+
+export type ChatSupport =
+  | { readonly kind: "chat"; readonly template: ChatTemplate }
+  /** Completion only, and why. */
+  | { readonly kind: "none"; readonly sentence: string };
+
+const CHATML = `{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`;
+
+/** The chat of a model. A template that cannot be parsed fails here, with INPUT_TEMPLATE. */
+export function chatSupport({ metadata }: TokenizerSource, tokenizer: Tokenizer): ChatSupport {
+  const source = metadata.optionalString("tokenizer.chat_template");
+  if (source !== undefined && source !== "") return { kind: "chat", template: chatTemplate(source, tokenizer, "file") };
+  if (tokenizer.idOf("<|im_start|>") !== undefined && tokenizer.idOf("<|im_end|>") !== undefined)
+    return { kind: "chat", template: chatTemplate(CHATML, tokenizer, "chatml") };
+  return {
+    kind: "none",
+    sentence:
+      "The file has no chat template, and its vocabulary does not show one: the model completes text, it does not chat.",
+  };
+}
+
+/** Why the file's own template cannot be used, as far as parsing it shows; undefined when it can, or when there is none. */
+export function templateRefusal({ metadata }: TokenizerSource): WorkbenchError | undefined {
+  try {
+    parseTemplate(metadata.optionalString("tokenizer.chat_template") ?? "");
+    return undefined;
+  } catch (error) {
+    if (error instanceof WorkbenchError) return error;
+    throw error;
+  }
+}
+
+export function chatTemplate(
+  source: string,
+  tokenizer: Pick<Tokenizer, "bos" | "eos" | "tokenText">,
+  origin: ChatTemplate["origin"] = "file",
+  limits?: TemplateLimits,
+): ChatTemplate {
+  const program = parseTemplate(source, limits);
+  const text = (id: number | undefined): string => (id === undefined ? "" : tokenizer.tokenText(id));
+  return {
+    origin,
+    source,
+    render(messages, { addGenerationPrompt = true, now = new Date(), variables = {} } = {}) {
+      const values = {
+        // None where a conversation has none, as apply_chat_template of Hugging Face passes them.
+        tools: null,
+        documents: null,
+        ...variables,
+        messages: messages.map((message) => ({ ...message })),
+        add_generation_prompt: addGenerationPrompt,
+        bos_token: text(tokenizer.bos),
+        eos_token: text(tokenizer.eos),
+        strftime_now: (format: unknown) => (typeof format === "string" ? strftime(now, format) : ""),
+      };
+      return runTemplate(program, values, limits);
+    },
+  };
+}
+
+/** Token ids of a rendered conversation: what the rules add is added, but not a second BOS where the template wrote one. */
+export function encodeRendered(tokenizer: Tokenizer, rendered: string): Int32Array {
+  const ids = tokenizer.encode(rendered, { addSpecial: false });
+  if (!tokenizer.addBos || tokenizer.bos === undefined || ids[0] === tokenizer.bos) return ids;
+  return Int32Array.from([tokenizer.bos, ...ids]);
+}

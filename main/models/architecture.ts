@@ -1,0 +1,126 @@
+/**
+ * Which model a file holds: its family's reading of it, or one sentence on why there is no graph for it. It is
+ * worked out once for an open file; later callers get the same value.
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
+import { quote } from "../formats/gguf/header.ts";
+import { mixtureSentence } from "./dense.ts";
+import { FAMILIES } from "./families/index.ts";
+import type { Architecture, Family } from "./family.ts";
+import { noTensor, wrongShape } from "./tensorErrors.ts";
+
+export type ArchitectureReading =
+  | { readonly kind: "known"; readonly architecture: Architecture }
+  /** `sentence` is for people: what it is and what still works. */
+  | { readonly kind: "unsupported"; readonly name: string | undefined; readonly sentence: string }
+  /** It names a family we know, but a key or tensor that all of them have is missing or broken. */
+  | { readonly kind: "broken"; readonly name: string; readonly error: WorkbenchError };
+
+const STILL_WORKS = "Its metadata, blocks, tensors and tokenizer can be inspected, but there is no graph for it.";
+
+/** Files of this format that are no models, by their `general.type`. */
+const NO_MODELS: ReadonlyMap<string, string> = new Map([
+  [
+    "adapter",
+    "It is an adapter (LoRA), not a model: it changes the weights of another file, which is not supported yet.",
+  ],
+  ["imatrix", "It is an importance matrix, not a model: it tells a quantiser which weights matter."],
+]);
+
+const listed = (names: readonly string[], last: "and" | "or"): string =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} ${last} ${names.at(-1) ?? ""}`;
+
+/** What to do about a file without a graph. */
+export const USE_A_KNOWN_FAMILY = `Use a dense model of the ${listed(
+  FAMILIES.map(({ name }) => name),
+  "or",
+)} family.`;
+
+const readings = new WeakMap<GgufFile, ArchitectureReading>();
+
+export function readArchitecture(file: GgufFile): ArchitectureReading {
+  const known = readings.get(file);
+  if (known !== undefined) return known;
+  const reading = readWith(FAMILIES, file);
+  readings.set(file, reading);
+  return reading;
+}
+
+/** The same with other families than those of the program. */
+export function readWith(families: readonly Family[], file: GgufFile): ArchitectureReading {
+  const name = optionalText(file, "general.architecture");
+  const unsupported = (sentence: string): ArchitectureReading => ({
+    kind: "unsupported",
+    name,
+    sentence: `${sentence} ${STILL_WORKS}`,
+  });
+  const other = NO_MODELS.get(optionalText(file, "general.type") ?? "");
+  if (other !== undefined) return unsupported(other);
+  if (file.tensors.length === 0)
+    return unsupported(
+      `It holds no weights${file.metadata.has("tokenizer.ggml.model") ? ", only a vocabulary and keys" : ", only keys"}.`,
+    );
+  if (name === undefined) return unsupported("The file does not name its architecture.");
+  const family = families.find(({ architectures }) => architectures.includes(name));
+  if (family === undefined) return unsupported(unknownSentence(families, file, name));
+  try {
+    const architecture = family.read(file, name);
+    const unread = unreadTensors(file, architecture);
+    return unread.length > 0 ? unsupported(leftOver(name, unread)) : { kind: "known", architecture };
+  } catch (error) {
+    if (!(error instanceof WorkbenchError)) throw error;
+    if (error.code === "UNSUPPORTED_ARCHITECTURE") return unsupported(error.message.replace(/^\[[^\]]*\] /u, ""));
+    return { kind: "broken", name, error };
+  }
+}
+
+function unknownSentence(families: readonly Family[], file: GgufFile, name: string): string {
+  const known = listed(
+    families.map((family) => family.name),
+    "and",
+  );
+  const experts = file.metadata.get(`${name}.expert_count`);
+  const mixture = experts?.kind === "number" && experts.value > 0 ? ` ${mixtureSentence(experts.value)}` : "";
+  return `The architecture ${quote(name)} is not supported yet (${known} are).${mixture}`;
+}
+
+/** Tensors of the file that its family's graph leaves out: answers without them could be wrong. */
+function unreadTensors(file: GgufFile, architecture: Architecture): readonly string[] {
+  const read = new Set<string>();
+  for (const { name } of architecture.tensors()) read.add(name);
+  return file.tensors.map(({ name }) => name).filter((name) => !read.has(name) && !architecture.isBeside(name));
+}
+
+function leftOver(name: string, unread: readonly string[]): string {
+  const some = unread.slice(0, 3).map(quote).join(", ");
+  const more = unread.length > 3 ? ` and ${unread.length - 3} more` : "";
+  return `It has tensors that a ${name} model does not read, so its answers could be wrong without them: ${some}${more}.`;
+}
+
+/** The architecture, or the error that `run` and `graph` end with. */
+export function requireArchitecture(file: GgufFile): Architecture {
+  const reading = readArchitecture(file);
+  if (reading.kind === "known") return reading.architecture;
+  if (reading.kind === "broken") throw reading.error;
+  throw new WorkbenchError("UNSUPPORTED_ARCHITECTURE", `[${file.name}] ${reading.sentence}`, {
+    hint: USE_A_KNOWN_FAMILY,
+    details: { architecture: reading.name ?? null },
+  });
+}
+
+/** Why the file's tensors make no graph: the first that is missing or has another shape; undefined when none is. */
+export function missingTensor(file: GgufFile, architecture: Architecture): WorkbenchError | undefined {
+  for (const { name, shape, optional } of architecture.tensors()) {
+    const found = file.tensor(name)?.shape;
+    if (found === undefined) {
+      if (!optional) return noTensor(file.name, name);
+    } else if (found.length !== shape.length || shape.some((size, i) => size !== found[i]))
+      return wrongShape(file.name, name, `[${found.join(",")}]`, shape);
+  }
+  return undefined;
+}
+
+function optionalText(file: GgufFile, key: string): string | undefined {
+  return file.metadata.get(key)?.kind === "string" ? file.metadata.optionalString(key) : undefined;
+}

@@ -1,0 +1,159 @@
+/**
+ * What dense decoders have in common: their keys with the defaults of llama.cpp, their tensors, what the overview
+ * says of them. A family takes it as it is, or adds to it.
+ */
+import type { HyperReader } from "./hyperReader.ts";
+import type { FamilySpec, ModelFact, TensorSpec } from "./family.ts";
+import { needed, optional } from "./family.ts";
+import type { Rope, RopeStyle } from "./rope.ts";
+import { readRope, ropeScalingText } from "./rope.ts";
+
+export interface DenseHyper {
+  /** general.architecture */
+  readonly name: string;
+  readonly layers: number;
+  readonly width: number;
+  readonly feedForward: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  readonly rope: Rope;
+  readonly normEpsilon: number;
+  readonly vocabulary: number;
+  readonly context: number;
+  readonly tiedEmbedding: boolean;
+  /** Positions of a sliding window that the file names and the graph does not apply; 0 for none. */
+  readonly unusedWindow: number;
+}
+
+export function readDense(keys: HyperReader, rope: RopeStyle): DenseHyper {
+  const experts = keys.looseNumber("expert_count") ?? 0;
+  if (experts > 0) throw keys.refuse(mixtureSentence(experts));
+  const layers = keys.positive("block_count");
+  const width = keys.positive("embedding_length");
+  const heads = keys.sameInEveryLayer("attention.head_count");
+  const kvHeads = keys.sameInEveryLayer("attention.head_count_kv", heads);
+  const headDim = headSize(keys, width, heads);
+  const feedForward = keys.sameInEveryLayer("feed_forward_length");
+  const context = keys.positive("context_length");
+  if (keys.isFalse("attention.causal"))
+    throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
+  const normEpsilon = keys.number("attention.layer_norm_rms_epsilon");
+  if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon))
+    throw keys.badKey("attention.layer_norm_rms_epsilon", normEpsilon, "0 or more");
+  if (heads % kvHeads !== 0)
+    throw keys.malformed(`${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
+  if (layers > 10_000) throw keys.badKey("block_count", layers, "at most 10000");
+  return {
+    name: keys.name,
+    layers,
+    width,
+    feedForward,
+    heads,
+    kvHeads,
+    headDim,
+    rope: readRope(keys, rope, { headDim, context }),
+    normEpsilon,
+    vocabulary: vocabularySize(keys, width),
+    context,
+    tiedEmbedding: !keys.has("output.weight"),
+    unusedWindow: Math.max(0, keys.looseNumber("attention.sliding_window") ?? 0),
+  };
+}
+
+export const mixtureSentence = (experts: number): string =>
+  `It is a mixture of experts (${experts} of them), which is not supported yet.`;
+
+/** Rows of the embedding; the vocabulary, where there is one, must have as many tokens. */
+export function vocabularySize(keys: HyperReader, width: number): number {
+  const embedding = keys.file.requireTensor("token_embd.weight");
+  const [vocabulary, columns] = embedding.shape;
+  if (vocabulary === undefined || columns !== width || embedding.shape.length !== 2)
+    throw keys.malformed(`token_embd.weight is [${embedding.shape.join(", ")}]: expected [vocabulary, ${width}]`);
+  const tokens = keys.file.metadata.get("tokenizer.ggml.tokens");
+  if (tokens?.kind === "strings" && tokens.strings.length !== vocabulary)
+    throw keys.malformed(
+      `tokenizer.ggml.tokens has ${tokens.strings.length} tokens: expected ${vocabulary}, one for each row of token_embd.weight`,
+    );
+  return vocabulary;
+}
+
+function headSize(keys: HyperReader, width: number, heads: number): number {
+  const given = keys.optionalCount("attention.key_length");
+  const headDim = given ?? width / heads;
+  if (!Number.isInteger(headDim) || headDim <= 0 || headDim % 2 !== 0)
+    throw keys.malformed(`the size of a head: got ${headDim}, expected an even whole number`);
+  const values = keys.optionalCount("attention.value_length") ?? given ?? headDim;
+  if (values !== headDim)
+    throw keys.refuse(
+      `Its keys have ${headDim} dimensions per head and its values ${values}; only equal sizes are supported.`,
+    );
+  return headDim;
+}
+
+/** `more` gives tensors of a block that this family has besides. */
+export function* denseTensors(h: DenseHyper, more?: (block: string) => readonly TensorSpec[]): Generator<TensorSpec> {
+  const queries = h.heads * h.headDim;
+  const keys = h.kvHeads * h.headDim;
+  yield needed("token_embd.weight", h.vocabulary, h.width);
+  yield needed("output_norm.weight", h.width);
+  if (!h.tiedEmbedding) yield needed("output.weight", h.vocabulary, h.width);
+  if (h.rope.factorsTensor !== undefined) yield needed(h.rope.factorsTensor, h.rope.dims / 2);
+  for (let layer = 0; layer < h.layers; layer++) {
+    const block = `blk.${layer}.`;
+    yield needed(`${block}attn_norm.weight`, h.width);
+    yield needed(`${block}ffn_norm.weight`, h.width);
+    yield* more?.(block) ?? [];
+    yield* product(`${block}attn_q`, queries, h.width);
+    yield* product(`${block}attn_k`, keys, h.width);
+    yield* product(`${block}attn_v`, keys, h.width);
+    yield* product(`${block}attn_output`, h.width, queries);
+    yield* product(`${block}ffn_gate`, h.feedForward, h.width);
+    yield* product(`${block}ffn_up`, h.feedForward, h.width);
+    yield* product(`${block}ffn_down`, h.width, h.feedForward);
+  }
+}
+
+const product = (name: string, out: number, inner: number): readonly TensorSpec[] => [
+  needed(`${name}.weight`, out, inner),
+  optional(`${name}.bias`, out),
+];
+
+function denseFacts(h: DenseHyper): readonly ModelFact[] {
+  return [
+    { label: "architecture", value: h.name },
+    { label: "layers × width", value: `${h.layers} × ${h.width}` },
+    { label: "feed-forward", value: h.feedForward },
+    { label: "heads, kv heads", value: `${h.heads}, ${h.kvHeads}` },
+    { label: "head size", value: h.headDim },
+    { label: "rope base", value: h.rope.base },
+    { label: "rope scaling", value: ropeScalingText(h.rope) },
+    { label: "context", value: h.context },
+  ];
+}
+
+/** The parts of a family that every dense decoder shares. */
+export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" | "warnings" | "isBeside"> = {
+  sizes: (h) => ({
+    layers: h.layers,
+    width: h.width,
+    feedForward: h.feedForward,
+    vocabulary: h.vocabulary,
+    context: h.context,
+    tiedEmbedding: h.tiedEmbedding,
+    cache: {
+      elements: h.layers * 2 * h.kvHeads * h.headDim,
+      product: `${h.layers} layers × 2 × ${h.kvHeads} × ${h.headDim}`,
+    },
+  }),
+  sentence: (h) => `A dense decoder of ${h.layers} layers.`,
+  facts: denseFacts,
+  warnings: ({ unusedWindow }) =>
+    unusedWindow === 0
+      ? []
+      : [
+          `The file names a sliding window of ${unusedWindow} positions, which is not applied: attention sees everything.`,
+        ],
+  // A classifier's head stands beside the decoder: the logits do not depend on it.
+  isBeside: (tensor) => tensor.startsWith("cls."),
+};

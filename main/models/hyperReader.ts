@@ -1,0 +1,93 @@
+/** Reads the hyper-parameters of one architecture from a file's keys, and says what is wrong with them. */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
+
+export class HyperReader {
+  readonly file: GgufFile;
+  /** general.architecture, the prefix of the keys. */
+  readonly name: string;
+
+  constructor(file: GgufFile, name: string) {
+    this.file = file;
+    this.name = name;
+  }
+
+  has(tensor: string): boolean {
+    return this.file.tensor(tensor) !== undefined;
+  }
+
+  /** A count above 0 that must be there. */
+  positive(key: string): number {
+    return this.#above0(key, this.file.metadata.count(this.#key(key)));
+  }
+
+  optionalCount(key: string): number | undefined {
+    return this.file.metadata.optionalCount(this.#key(key));
+  }
+
+  number(key: string): number {
+    return this.file.metadata.number(this.#key(key));
+  }
+
+  optionalNumber(key: string): number | undefined {
+    return this.file.metadata.optionalNumber(this.#key(key));
+  }
+
+  /** The number under a key; undefined also where the key has another type. */
+  looseNumber(key: string): number | undefined {
+    const value = this.file.metadata.get(this.#key(key));
+    return value?.kind === "number" ? value.value : undefined;
+  }
+
+  optionalText(key: string): string | undefined {
+    return this.file.metadata.optionalString(this.#key(key));
+  }
+
+  /** False also where the key has another type. */
+  isFalse(key: string): boolean {
+    const value = this.file.metadata.get(this.#key(key));
+    return value?.kind === "bool" && !value.value;
+  }
+
+  /** One count for each layer: the key holds a single one, or a list of them. */
+  perLayer(key: string, layers: number, fallback?: number): readonly number[] {
+    const name = this.#key(key);
+    const value = this.file.metadata.countOrList(name) ?? fallback ?? this.file.metadata.count(name);
+    if (typeof value === "number") return new Array<number>(layers).fill(value);
+    if (value.length === layers) return value;
+    throw this.malformed(`${name} has ${value.length} entries: expected ${layers}, one for each layer`);
+  }
+
+  /** A count above 0 that all layers share; refuses a file whose layers differ. */
+  sameInEveryLayer(key: string, fallback?: number): number {
+    const name = this.#key(key);
+    const value = this.file.metadata.countOrList(name) ?? fallback ?? this.file.metadata.count(name);
+    if (typeof value !== "number") throw this.refuse(`Its layers differ in ${name}, which is not supported.`);
+    return this.#above0(key, value);
+  }
+
+  /** The file contradicts itself. */
+  malformed(message: string): WorkbenchError {
+    return new WorkbenchError("INPUT_MALFORMED", `[${this.file.name}] ${message}`, {
+      hint: "The keys contradict each other; convert the model again.",
+    });
+  }
+
+  badKey(key: string, got: number | string, expected: string): WorkbenchError {
+    return this.malformed(`${this.#key(key)}: got ${got}, expected ${expected}`);
+  }
+
+  /** The file is right, but the family has no graph for it. */
+  refuse(sentence: string): WorkbenchError {
+    return new WorkbenchError("UNSUPPORTED_ARCHITECTURE", `[${this.file.name}] ${sentence}`);
+  }
+
+  #above0(key: string, value: number): number {
+    if (value > 0) return value;
+    throw this.badKey(key, value, "more than 0");
+  }
+
+  #key(key: string): string {
+    return `${this.name}.${key}`;
+  }
+}

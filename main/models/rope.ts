@@ -1,0 +1,87 @@
+/** Rotary positions: which dimensions of a head turn, how fast, and how a longer context scales them. */
+import { quote } from "../formats/gguf/header.ts";
+import type { HyperReader } from "./hyperReader.ts";
+
+export type RopeScaling =
+  | { readonly kind: "none" }
+  /** Positions divided by the factor. */
+  | { readonly kind: "linear"; readonly factor: number }
+  /** NTK-by-parts: low frequencies are divided by the factor, high ones kept, a ramp between them. */
+  | {
+      readonly kind: "yarn";
+      readonly factor: number;
+      readonly originalContext: number;
+      readonly betaFast: number;
+      readonly betaSlow: number;
+    };
+
+export interface Rope {
+  /** Dimensions of a head that are rotated. */
+  readonly dims: number;
+  readonly base: number;
+  /** Which two dimensions turn together: (2i, 2i+1), or (i, i + dims/2). */
+  readonly pairing: "adjacent" | "halves";
+  readonly scaling: RopeScaling;
+  /** What sine and cosine are multiplied by: attn_factor, and for yarn (1 + 0.1 · ln factor) besides. */
+  readonly attentionFactor: number;
+  /** Tensor of dims/2 divisors, one per frequency (how llama3 scaling travels); applies on top of `scaling`. */
+  readonly factorsTensor: string | undefined;
+}
+
+export interface RopeStyle {
+  readonly pairing: Rope["pairing"];
+  /** The name of a tensor of divisors, in families that have one. */
+  readonly factors?: string;
+}
+
+export interface RopeContext {
+  readonly headDim: number;
+  readonly context: number;
+}
+
+/** Defaults as in llama.cpp: a type that is not given is linear, a factor that is not given or 0 is 1. */
+export function readRope(keys: HyperReader, { pairing, factors }: RopeStyle, { headDim, context }: RopeContext): Rope {
+  const dims = keys.optionalCount("rope.dimension_count") ?? headDim;
+  if (dims === 0 || dims > headDim || dims % 2 !== 0)
+    throw keys.badKey("rope.dimension_count", dims, `an even number up to ${headDim}`);
+  const base = keys.optionalNumber("rope.freq_base") ?? 10_000;
+  if (!(base > 0) || !Number.isFinite(base)) throw keys.badKey("rope.freq_base", base, "more than 0");
+  const scaling = readScaling(keys, context);
+  const magnitude = scaling.kind === "yarn" && scaling.factor > 1 ? 1 + 0.1 * Math.log(scaling.factor) : 1;
+  const attention = keys.optionalNumber("rope.scaling.attn_factor") ?? 1;
+  if (!Number.isFinite(attention)) throw keys.badKey("rope.scaling.attn_factor", attention, "a number");
+  return {
+    dims,
+    base,
+    pairing,
+    scaling,
+    attentionFactor: magnitude * attention,
+    factorsTensor: factors !== undefined && keys.has(factors) ? factors : undefined,
+  };
+}
+
+function readScaling(keys: HyperReader, context: number): RopeScaling {
+  const type = keys.optionalText("rope.scaling.type") ?? "linear";
+  const given = keys.optionalNumber("rope.scaling.factor") ?? keys.optionalNumber("rope.scale_linear") ?? 0;
+  const factor = given === 0 ? 1 : given;
+  if (!(factor > 0) || !Number.isFinite(factor)) throw keys.badKey("rope.scaling.factor", factor, "more than 0");
+  switch (type) {
+    case "none":
+      return { kind: "none" };
+    case "linear":
+      return factor === 1 ? { kind: "none" } : { kind: "linear", factor };
+    case "yarn": {
+      const original = keys.optionalCount("rope.scaling.original_context_length") ?? 0;
+      return { kind: "yarn", factor, originalContext: original === 0 ? context : original, betaFast: 32, betaSlow: 1 };
+    }
+    default:
+      throw keys.refuse(
+        `Its rope scaling ${quote(type)} is not supported (none, linear, llama3 factors and yarn are).`,
+      );
+  }
+}
+
+export function ropeScalingText({ factorsTensor, scaling }: Rope): string {
+  if (factorsTensor !== undefined) return "llama3 factors";
+  return scaling.kind === "none" ? "none" : `${scaling.kind} × ${scaling.factor}`;
+}

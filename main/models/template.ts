@@ -1,0 +1,42 @@
+/** From a file to its model's template: the graph with open symbols that every device binds and compiles. */
+import type { GgufFile } from "../formats/gguf/file.ts";
+import { weightSourceOf } from "../formats/gguf/weightSource.ts";
+import type { Graph } from "../ir/graph.ts";
+import type { Steps } from "../ir/steps.ts";
+import { requireArchitecture } from "./architecture.ts";
+import { CAPACITY, INPUTS, ROWS, TOKENS } from "./blocks.ts";
+
+/** Most tokens of a prompt that run at once: enough for full speed, few enough that progress is seen. */
+export const CHUNK = 512;
+/** Tokens of a prefill step in a Core ML package: Apple's advice for prompts on the Neural Engine. */
+export const PREFILL_BUCKET = 64;
+
+/** The symbols of a template, the input that counts new tokens, and the largest fixed step. */
+export const TEMPLATE = {
+  tokens: TOKENS,
+  rows: ROWS,
+  capacity: CAPACITY,
+  input: INPUTS.tokens,
+  bucket: PREFILL_BUCKET,
+} as const;
+
+export interface TemplateOptions {
+  /** Element type of keys and values. */
+  readonly cacheType: "f16" | "f32";
+  readonly largestStep?: number;
+  readonly largestRows?: number;
+  /** Most positions of a cache; the model's own context when absent. */
+  readonly largestCapacity?: number;
+}
+
+export function template(file: GgufFile, options: TemplateOptions): Steps<Graph> {
+  const architecture = requireArchitecture(file);
+  const { cacheType, largestStep = CHUNK, largestRows = CHUNK, largestCapacity = architecture.context } = options;
+  return architecture.graph(weightSourceOf(file), {
+    capacity: CAPACITY,
+    cacheType,
+    largestStep,
+    largestRows,
+    largestCapacity,
+  });
+}

@@ -1,0 +1,166 @@
+/** The native CPU engine as a device: op rules from the op table, weights mapped from their files. */
+import { compileCpu } from "../../backends/cpu/compile.ts";
+import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import type { CpuRules } from "../../backends/cpu/lower.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { otherTypes, typeShares } from "../../formats/gguf/describe.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { Bindings } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { TokenSession } from "../../ir/session.ts";
+import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
+import { WEIGHTS } from "../../ops/families/cpu.ts";
+import { opOf } from "../../ops/index.ts";
+import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
+import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderModel.ts";
+import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
+import { inputsOf, symbolReader } from "../device.ts";
+import { stepsOf } from "../planSteps.ts";
+
+export const cpuRules: CpuRules = (name) => {
+  const rule = opOf(name)?.backends.cpu;
+  if (rule === undefined) return "no such op";
+  if (rule.kind === "unsupported") return rule.reason;
+  if (rule.kind === "decompose") return "it is decomposed on the cpu";
+  // Rules of an erased op take any operands: arity was checked when the node was built.
+  return { emit: (emitter, inputs, attrs, node) => rule.emit(emitter, inputs, attrs, node) };
+};
+
+export interface CpuDeviceOptions {
+  readonly threads: number;
+  /** Absent for graphs without weights from files. */
+  readonly weights?: WeightFiles;
+  readonly limits?: Bindings;
+  /** false: one instruction per op rule. */
+  readonly fuse?: boolean;
+  /** Add and round as ggml does. */
+  readonly asGgml?: boolean;
+}
+
+const noWeights: LocateWeight = (_file, tensor) => {
+  throw new WorkbenchError("INPUT_MISSING_TENSOR", `[cpu] no weight files were given: "${tensor}" is needed`);
+};
+
+export function cpuDevice(engine: CpuEngine, options: CpuDeviceOptions): Device {
+  return {
+    id: "cpu",
+    title: `CPU engine, ${engine.isa}`,
+    compile: (graph) =>
+      loadArtifact(engine, compileArtifact(graph, options), {
+        threads: options.threads,
+        paths: options.weights?.paths,
+      }),
+  };
+}
+
+/**
+ * A compiled graph without the graph: the plan's bytes and what is said of them. It can be kept and loaded again over the
+ * same weight files (cpuArtifact.ts has its form in bytes).
+ */
+export interface CpuArtifact {
+  readonly plan: Uint8Array;
+  readonly steps: readonly PlanStep[];
+  readonly inputs: readonly GraphInput[];
+  readonly weightBytes: number;
+  readonly arenaBytes: number;
+}
+
+export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "threads">): CpuArtifact {
+  const plan = compileCpu(graph, cpuRules, options.weights?.locate ?? noWeights, {
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.fuse === undefined ? {} : { fuse: options.fuse }),
+    ...(options.asGgml === undefined ? {} : { asGgml: options.asGgml }),
+  });
+  return {
+    plan: plan.bytes,
+    steps: stepsOf(graph, plan.instructions),
+    inputs: inputsOf(graph),
+    weightBytes: plan.weightBytes,
+    arenaBytes: plan.memory.arenaBytes,
+  };
+}
+
+/** Hands a plan to the engine, which checks every number in it. `paths` are undefined for a graph without weights. */
+export function loadArtifact(
+  engine: CpuEngine,
+  artifact: CpuArtifact,
+  options: { readonly threads: number; readonly paths?: readonly string[] | undefined },
+): CompiledGraph {
+  const weights = options.paths === undefined ? null : engine.openWeights(options.paths);
+  try {
+    const handle = engine.loadPlan(artifact.plan, weights);
+    return {
+      device: "cpu",
+      steps: artifact.steps,
+      weightBytes: artifact.weightBytes,
+      arenaBytes: artifact.arenaBytes,
+      open: (open: OpenOptions = {}) => {
+        const threads = open.threads ?? options.threads;
+        return sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));
+      },
+      dispose: () => {
+        handle.dispose();
+        weights?.dispose();
+      },
+    };
+  } catch (error) {
+    weights?.dispose();
+    throw error;
+  }
+}
+
+function sessionOver(inputs: readonly GraphInput[], handle: TokenSession): TokenSession {
+  const symbolsOf = symbolReader(inputs);
+  // async, so that a bad request is a rejection and never a throw
+  const run: TokenSession["tokens"]["run"] = async (request, signal) => {
+    const result = await handle.tokens.run({ ...request, symbols: symbolsOf(request) }, signal);
+    return result;
+  };
+  return {
+    threads: handle.threads,
+    tokens: { follows: handle.tokens.follows, series: handle.tokens.series, run },
+    run,
+    fork: async (positions) => sessionOver(inputs, await handle.fork(positions)),
+    save: (positions) => handle.save(positions),
+    restore: (positions, state) => handle.restore(positions, state),
+    reset: () => handle.reset(),
+    bytes: (positions) => handle.bytes(positions),
+    dispose: () => handle.dispose(),
+  };
+}
+
+// --------------------------------------------------------------------------------------- decoders
+
+export interface DecoderOptions extends DecoderPlanOptions {
+  readonly threads: number;
+}
+
+/**
+ * Graph, passes and plan of a file: the part that can be kept. It depends on the header (keys and tensor table), on
+ * the options, and on nothing else: no weight is read, no path is in it.
+ */
+export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): CpuArtifact {
+  const other = otherTypes(typeShares(file.tensors), WEIGHTS);
+  if (other.length > 0)
+    throw new WorkbenchError(
+      "UNSUPPORTED_TENSOR_TYPE",
+      `[${file.name}] its weights: got ${other.join(", ")}, expected ${WEIGHTS.join(", ")}`,
+      { hint: "These can be inspected, but not run on the CPU: use a file of another type." },
+    );
+  return compileArtifact(decoderGraph(file, options), {
+    weights: { paths: [], locate: locateIn(file) },
+    asGgml: options.asGgml ?? options.cacheType === "f32",
+  });
+}
+
+/** `artifact` is one that decoderArtifact made from this very header and these options. */
+export function openDecoder(
+  engine: CpuEngine,
+  file: GgufFile,
+  paths: readonly string[],
+  options: DecoderOptions,
+  artifact: CpuArtifact = decoderArtifact(requireData(file), options),
+): DecoderModel {
+  requireData(file);
+  return decoderOver(file, options, loadArtifact(engine, artifact, { threads: options.threads, paths }));
+}

@@ -1,0 +1,212 @@
+/**
+ * The TypeScript reference as a device: the fallback where no native addon was built. It says so in its title, tells
+ * beforehand how long it will take, and refuses models above 100 million parameters.
+ */
+import { tensorBytes } from "../../ir/hostBytes.ts";
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import { bindDim } from "../../ir/dim.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { isPacked } from "../../ir/dtype.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import type { GraphRun, GraphSession, RunResult } from "../../ir/session.ts";
+import type { TensorType } from "../../ir/type.ts";
+import type { Steps } from "../../ir/steps.ts";
+import { finish } from "../../ir/steps.ts";
+import { evaluateInSteps } from "../../ops/evaluate.ts";
+import type { CompiledGraph, Device, OpenOptions } from "../device.ts";
+import { inputsOf, symbolsOf } from "../device.ts";
+import { stepsOf } from "../planSteps.ts";
+
+export interface ReferenceOptions {
+  /** The numbers of a weight. */
+  readonly param?: (name: string, type: TensorType) => HostTensor;
+  /** How a run goes through its nodes: all at once unless somebody else wants a turn between them. */
+  readonly pace?: <T>(steps: Steps<T>, signal: AbortSignal | undefined) => Promise<T>;
+}
+
+/** More is hopeless in TypeScript, and would only look like a hang. */
+export const REFERENCE_LIMIT = 100_000_000;
+/** Multiply-adds a second: the most that was measured, and what is left with a small model, whose cache is copied at each step. */
+const RATE = { low: 4e7, high: 2.5e8 };
+
+export function parameterCount(graph: Graph): number {
+  return graph.nodes.reduce((total, node) => {
+    const [type] = node.outputs;
+    if (node.op !== "param" || type === undefined) return total;
+    return total + type.shape.reduce<number>((n, dim) => n * Number(dim), 1);
+  }, 0);
+}
+
+/** Seconds for one token, by parameters alone. */
+export const referenceEstimate = (parameters: number): { readonly low: number; readonly high: number } => ({
+  low: parameters / RATE.high,
+  high: parameters / RATE.low,
+});
+
+/** Why a model of so many parameters does not run here. */
+export const referenceRefusal = (parameters: number): WorkbenchError | undefined =>
+  parameters <= REFERENCE_LIMIT
+    ? undefined
+    : new WorkbenchError(
+        "ENV_NO_ADDON",
+        `[reference] the model has ${parameters} parameters: the TypeScript reference runs at most ${REFERENCE_LIMIT}`,
+        { hint: "Build the native engine with `npm run build:native`." },
+      );
+
+export function referenceDevice(options: ReferenceOptions = {}): Device {
+  return {
+    id: "reference",
+    title: "TypeScript reference (slow, for lack of the native addon)",
+    compile: (graph) => compile(graph, options),
+  };
+}
+
+function compile(graph: Graph, options: ReferenceOptions): CompiledGraph {
+  const parameters = parameterCount(graph);
+  const refusal = referenceRefusal(parameters);
+  if (refusal !== undefined) throw refusal;
+  const computing = graph.nodes.filter((node) => node.inputs.length > 0);
+  return {
+    device: "reference",
+    steps: stepsOf(
+      graph,
+      computing.map((node) => ({ kernel: node.op, nodes: [node.id] })),
+    ),
+    weightBytes: parameters * 8,
+    arenaBytes: 0,
+    open: (open = {}) => new ReferenceSession(graph, options, open, {}),
+    dispose: () => undefined,
+  };
+}
+
+type States = Readonly<Record<string, HostTensor>>;
+
+class ReferenceSession implements GraphSession {
+  readonly threads = 1;
+  readonly #graph: Graph;
+  readonly #options: ReferenceOptions;
+  readonly #open: OpenOptions;
+  #states: States;
+
+  constructor(graph: Graph, options: ReferenceOptions, open: OpenOptions, states: States) {
+    this.#graph = graph;
+    this.#options = options;
+    this.#open = open;
+    this.#states = states;
+  }
+
+  async run(request: GraphRun, signal?: AbortSignal): Promise<RunResult> {
+    const start = performance.now();
+    const inputs: Record<string, HostTensor> = {};
+    const bindings = symbolsOf(inputsOf(this.#graph), {
+      ...request,
+      symbols: { ...this.#open.symbols, ...request.symbols },
+    });
+    for (const id of this.#graph.inputs) {
+      const node = this.#graph.nodes[id];
+      const [type] = node?.outputs ?? [];
+      const name = String(node?.attrs["name"]);
+      const data = request.inputs[name];
+      if (type === undefined || data === undefined)
+        throw new WorkbenchError("INPUT_ARGUMENT", `[reference] input ${name} is missing`);
+      invariant(!isPacked(type.dtype), "inputs are plain");
+      inputs[name] = hostTensor(
+        type.dtype,
+        type.shape.map((dim) => Number(bindDim(dim, bindings))),
+        numbersOf(type.dtype, data),
+      );
+    }
+    const { param, pace } = this.#options;
+    const steps = evaluateInSteps(this.#graph, {
+      inputs,
+      states: this.#states,
+      bindings,
+      ...(param === undefined ? {} : { param }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const result = pace === undefined ? finish(steps) : await pace(steps, signal);
+    this.#states = result.states;
+    return {
+      seconds: (performance.now() - start) / 1000,
+      outputs: Object.fromEntries(
+        (request.fetch ?? []).map((name) => {
+          const tensor = result.outputs[name];
+          invariant(tensor, `output ${name}`);
+          return [name, { dtype: tensor.dtype, shape: tensor.shape, bytes: tensorBytes(tensor).slice() }];
+        }),
+      ),
+    };
+  }
+
+  async fork(): Promise<GraphSession> {
+    return Promise.resolve(new ReferenceSession(this.#graph, this.#options, this.#open, this.#states));
+  }
+  async save(): Promise<Uint8Array<ArrayBuffer>> {
+    const held = this.#graph.states.flatMap(({ name }) => this.#states[name] ?? []);
+    const parts = held.map(({ data }) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    const saved = new Uint8Array(parts.reduce((n, part) => n + part.length, 0));
+    parts.reduce((at, part) => (saved.set(part, at), at + part.length), 0);
+    return Promise.resolve(saved);
+  }
+  async restore(_positions: number, saved: Uint8Array): Promise<void> {
+    // Nothing has run before: all states are zero, and none is held.
+    if (saved.byteLength === 0) return this.reset();
+    const places = this.#graph.states.map((state) => {
+      const [type] = this.#graph.nodes[state.input]?.outputs ?? [];
+      invariant(type && !isPacked(type.dtype), "a state is plain");
+      const shape = type.shape.map((dim) => Number(bindDim(dim, this.#open.symbols ?? {})));
+      return { name: state.name, dtype: type.dtype, shape };
+    });
+    const expected = 8 * places.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+    if (saved.byteLength !== expected)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[reference] saved state: got ${saved.byteLength} bytes, expected ${expected}`,
+      );
+    const numbers = new Float64Array(saved.slice().buffer);
+    const states: Record<string, HostTensor> = {};
+    let at = 0;
+    for (const { name, dtype, shape } of places) {
+      states[name] = hostTensor(dtype, shape, numbers.slice(at, at + sizeOf(shape)));
+      at += sizeOf(shape);
+    }
+    this.#states = states;
+    return Promise.resolve();
+  }
+  async reset(): Promise<void> {
+    this.#states = {};
+    return Promise.resolve();
+  }
+  bytes(): { readonly reserved: number; readonly states: number; readonly used: number } {
+    const states = Object.values(this.#states).reduce((n, state) => n + state.data.byteLength, 0);
+    return { reserved: states, states, used: states };
+  }
+  dispose(): void {
+    this.#states = {};
+  }
+}
+
+function numbersOf(dtype: DType, data: ArrayBufferView): ArrayLike<number> {
+  const view = [data.buffer as ArrayBuffer, data.byteOffset] as const;
+  switch (dtype) {
+    case "f32":
+      return new Float32Array(...view, data.byteLength / 4);
+    case "f64":
+      return new Float64Array(...view, data.byteLength / 8);
+    case "i32":
+      return new Int32Array(...view, data.byteLength / 4);
+    case "u32":
+      return new Uint32Array(...view, data.byteLength / 4);
+    case "i16":
+      return new Int16Array(...view, data.byteLength / 2);
+    case "i8":
+      return new Int8Array(...view, data.byteLength);
+    case "u8":
+    case "bool":
+      return new Uint8Array(...view, data.byteLength);
+    default:
+      throw new WorkbenchError("UNSUPPORTED_OP", `[reference] inputs of ${dtype} are not taken from bytes`);
+  }
+}

@@ -1,0 +1,49 @@
+/** Licence texts in the bundles: which package a module belongs to, and what is written of it. */
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "vite";
+import { expect, it } from "vitest";
+import { LICENSES_FILE, licensesPlugin, licensesText, packageFolder } from "./licenses.mjs";
+
+it.each([
+  ["/a/node_modules/zod/v4/index.js", "/a/node_modules/zod"],
+  ["/a/node_modules/@x/y/dist/i.js?worker", "/a/node_modules/@x/y"],
+  ["\0/a/node_modules/x/node_modules/y/i.js", "/a/node_modules/x/node_modules/y"],
+  ["/a/main/ir/graph.ts", undefined],
+])("the package of %s", (id, folder) => expect(packageFolder(id)).toBe(folder));
+
+function packageWith(files: Readonly<Record<string, string>>): string {
+  const folder = join(mkdtempSync(join(tmpdir(), "licenses-")), "node_modules", "some");
+  mkdirSync(folder, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+it("a bundle names what it took in with its text, and nothing else", async () => {
+  const folder = packageWith({
+    "package.json": '{"name":"some","version":"1.2.3","license":"MIT","type":"module","main":"index.js"}',
+    "index.js": "export const x = Math.random();",
+    "LICENSE.md": "Permission is hereby granted",
+    "README.md": "not this",
+  });
+  const entry = join(folder, "../../entry.js");
+  writeFileSync(entry, 'import { x } from "./node_modules/some/index.js";\nconsole.log(x);');
+  const made = await build({
+    configFile: false,
+    logLevel: "error",
+    plugins: [licensesPlugin()],
+    build: { ssr: entry, write: false },
+    ssr: { noExternal: true },
+  });
+  const outputs = (Array.isArray(made) ? made : [made]).flatMap((part) => ("output" in part ? part.output : []));
+  const text = outputs.find(({ fileName }) => fileName === LICENSES_FILE);
+  expect(text?.type === "asset" ? String(text.source) : "").toMatch(
+    /^-+\nsome 1\.2\.3 \(MIT\)\n-+\nPermission is hereby granted\n$/,
+  );
+});
+
+it("a package without a text is named with what it declares", () => {
+  const folder = packageWith({ "package.json": '{"name":"bare","version":"1.0.0","license":"ISC"}' });
+  expect(licensesText([folder])).toContain("Its package declares ISC and has no text.");
+});
