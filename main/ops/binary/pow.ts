@@ -33,10 +33,15 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   summary:
     "First tensor to the power of the second, element by element, with broadcasting; whole numbers are cut off towards zero.",
   arity: 2,
+  operands: ["base", "exponent"],
   outputs: "one",
   attributes: {},
   infer: inferBinary("pow"),
   reference: referenceBinary((a, b, dtype) => (isFloat(dtype) ? realPower(a, b) : powerWhole(a, b, dtype))),
+  oracle: {
+    numpy:
+      "x0 ** x1 if x0.dtype.kind == 'f' else np.where(x1 < 0, np.trunc(x0.astype(float) ** x1).astype(x0.dtype), x0 ** np.maximum(x1, 0))",
+  },
   // d(a^b) = b a^(b-1) da + a^b ln(a) db; the second term is 0 at a = 0.
   gradient: {
     kind: "vjp",

@@ -31,7 +31,9 @@ export function extremePosition<N extends ExtremeName>(
     name,
     summary: `Position of the ${which} element along one axis, the first of equals; of the first NaN, where there is one.`,
     arity: 1,
+    operands: ["x"],
     outputs: "one",
+    results: ["position"],
     attributes: { axis: attr.int() },
     infer: ([x], { axis }) => {
       dtypeAmong("numbers", x.dtype, name);
@@ -61,6 +63,7 @@ export function extremePosition<N extends ExtremeName>(
       });
       return hostTensor("i32", shape, found);
     },
+    oracle: { numpy: `np.${name}(x0, a["axis"]).astype(np.int32)` },
     gradient: nondifferentiable("the result is a position: its derivative is zero wherever it exists"),
     batching: {
       kind: "rule",

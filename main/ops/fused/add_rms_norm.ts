@@ -11,6 +11,7 @@ import { normal, withDoubles } from "../families/samples.ts";
 import type { RmsNormAttrs } from "../norm/rms_norm.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
 
 const plus = referenceBinary((a, b) => a + b);
 
@@ -27,7 +28,9 @@ export const add_rms_norm: Op<"add_rms_norm", RmsNormAttrs, 3, "many"> = defineO
   name: "add_rms_norm",
   summary: "x + residual, and rms_norm of that sum: two outputs.",
   arity: 3,
+  operands: ["x", "residual", "gamma"],
   outputs: "many",
+  results: ["sum", "norm"],
   attributes: { eps: attr.float() },
   infer: ([x, residual, gamma]) => {
     if (!sameType(x, residual))
@@ -41,6 +44,12 @@ export const add_rms_norm: Op<"add_rms_norm", RmsNormAttrs, 3, "many"> = defineO
   reference: ([x, residual, gamma], attrs, types) => {
     const sum = plus([x, residual]);
     return [sum, rms_norm.reference([sum, gamma], attrs, types)];
+  },
+  oracle: {
+    numpy: lines(
+      "rms = lambda x, e: x / np.sqrt(np.mean(np.square(x), -1, keepdims=True) + e)",
+      "(x0 + x1, rms(x0 + x1, a['eps']) * x2)",
+    ),
   },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),

@@ -17,6 +17,7 @@ export const gated_linear: Op<"gated_linear", NoAttrs, 3> = defineOp({
   name: "gated_linear",
   summary: "silu(x · gateᵀ) · (x · upᵀ): the first half of a gated feed-forward block.",
   arity: 3,
+  operands: ["x", "gate weight", "up weight"],
   outputs: "one",
   attributes: {},
   infer: ([x, gate, up]) => {
@@ -30,6 +31,7 @@ export const gated_linear: Op<"gated_linear", NoAttrs, 3> = defineOp({
   },
   reference: ([x, gate, up], attrs, types) =>
     swiglu.reference([multiplyTransposed(x, gate), multiplyTransposed(x, up)], attrs, types),
+  oracle: { numpy: "(x0 @ x1.T) * scipy.special.expit(x0 @ x1.T) * (x0 @ x2.T)" },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "fused"],

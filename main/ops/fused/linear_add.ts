@@ -2,7 +2,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { formatType, sameType } from "../../ir/type.ts";
-import type { InputsOf, Op } from "../defineOp.ts";
+import type { InputsOf, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { referenceBinary } from "../families/binary.ts";
 import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
@@ -12,13 +12,14 @@ import type { OpBuilder } from "../opBuilder.ts";
 
 const plus = referenceBinary((a, b) => a + b);
 
-const decompose = (g: OpBuilder, [x, w, residual, bias]: InputsOf<"3-4", Value>): Value =>
+const decompose = (g: OpBuilder, [x, w, residual, bias]: InputsOf<Range<3, 4>, Value>): Value =>
   g.add([g.linear(bias === undefined ? [x, w] : [x, w, bias]), residual]);
 
-export const linear_add: Op<"linear_add", NoAttrs, "3-4"> = defineOp({
+export const linear_add: Op<"linear_add", NoAttrs, Range<3, 4>> = defineOp({
   name: "linear_add",
   summary: "x · weightᵀ (+ bias) + residual.",
-  arity: "3-4",
+  arity: { least: 3, most: 4 },
+  operands: ["x", "weight", "residual", "bias"],
   outputs: "one",
   attributes: {},
   infer: ([x, w, residual, bias]) => {
@@ -31,6 +32,7 @@ export const linear_add: Op<"linear_add", NoAttrs, "3-4"> = defineOp({
     return type;
   },
   reference: ([x, w, residual, bias]) => plus([multiplyTransposed(x, w, bias), residual]),
+  oracle: { numpy: "x0 @ x1.T + x2 + (xs[3] if len(xs) > 3 else 0)" },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "fused"],

@@ -1,7 +1,7 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
-import type { InputsOf, Op } from "../defineOp.ts";
+import type { InputsOf, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
@@ -9,20 +9,22 @@ import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** The three products with their biases. */
-const products = <T>([x, wq, wk, wv, bq, bk, bv]: InputsOf<"4-7", T>): readonly (readonly [T, T, T?])[] => [
+const products = <T>([x, wq, wk, wv, bq, bk, bv]: InputsOf<Range<4, 7>, T>): readonly (readonly [T, T, T?])[] => [
   bq === undefined ? [x, wq] : [x, wq, bq],
   bk === undefined ? [x, wk] : [x, wk, bk],
   bv === undefined ? [x, wv] : [x, wv, bv],
 ];
 
-const decompose = (g: OpBuilder, inputs: InputsOf<"4-7", Value>): readonly Value[] =>
+const decompose = (g: OpBuilder, inputs: InputsOf<Range<4, 7>, Value>): readonly Value[] =>
   products(inputs).map((operands) => g.linear(operands));
 
-export const qkv_linear: Op<"qkv_linear", NoAttrs, "4-7", "many"> = defineOp({
+export const qkv_linear: Op<"qkv_linear", NoAttrs, Range<4, 7>, "many"> = defineOp({
   name: "qkv_linear",
   summary: "Three linear products of one operand: x, wq, wk, wv and all three biases or none; three outputs.",
-  arity: "4-7",
+  arity: { least: 4, most: 7 },
+  operands: ["x", "query weight", "key weight", "value weight", "query bias", "key bias", "value bias"],
   outputs: "many",
+  results: ["query", "key", "value"],
   attributes: {},
   infer: (inputs) => {
     if (inputs[4] !== undefined && inputs[6] === undefined)
@@ -33,6 +35,7 @@ export const qkv_linear: Op<"qkv_linear", NoAttrs, "4-7", "many"> = defineOp({
     return products(inputs).map(([x, w, bias]) => inferLinear("qkv_linear", x, w, bias));
   },
   reference: (inputs) => products(inputs).map(([x, w, bias]) => multiplyTransposed(x, w, bias)),
+  oracle: { numpy: "tuple(x0 @ w.T + (xs[4 + i] if len(xs) > 4 else 0) for i, w in enumerate(xs[1:4]))" },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "fused"],

@@ -3,7 +3,7 @@ import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
-import type { InputsOf, Op, SampleInput } from "../defineOp.ts";
+import type { InputsOf, Op, Range, SampleInput } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { RopeAttrs } from "../attention/rope.ts";
 import { inferRope, rope } from "../attention/rope.ts";
@@ -14,6 +14,9 @@ import { inferNorm } from "../families/norm.ts";
 import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
+import { APPEND } from "../attention/kv_append.ts";
+import { TURN } from "../attention/rope.ts";
 
 export interface RopeAppendAttrs extends RopeAttrs {
   /** Of the norms of q and k. */
@@ -22,7 +25,7 @@ export interface RopeAppendAttrs extends RopeAttrs {
 
 function decompose(
   g: OpBuilder,
-  [q, k, v, cos, sin, kCache, vCache, past, qNorm, kNorm]: InputsOf<"8-10", Value>,
+  [q, k, v, cos, sin, kCache, vCache, past, qNorm, kNorm]: InputsOf<Range<8, 10>, Value>,
   { dims, style, eps }: RopeAppendAttrs,
 ): readonly Value[] {
   const turned = (x: Value, gamma: Value | undefined): Value =>
@@ -32,12 +35,25 @@ function decompose(
 
 const half = (input: SampleInput): SampleInput => ({ ...input, type: tensor("f16", input.type.shape) });
 
-export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = defineOp({
+export const rope_append: Op<"rope_append", RopeAppendAttrs, Range<8, 10>, "many"> = defineOp({
   name: "rope_append",
   summary:
     "Between the q, k, v products and attention: norms of q and k (if given), rope on both, k and v written into their caches; gives q and the caches.",
-  arity: "8-10",
+  arity: { least: 8, most: 10 },
+  operands: [
+    "query",
+    "key",
+    "value",
+    "cosines",
+    "sines",
+    "key cache",
+    "value cache",
+    "past",
+    "query gamma",
+    "key gamma",
+  ],
   outputs: "many",
+  results: ["query", "key cache", "value cache"],
   attributes: { dims: attr.int(2), style: attr.oneOf(["neox", "pairs"]), eps: attr.float() },
   infer: ([q, k, v, cos, sin, kCache, vCache, past, qNorm, kNorm], { dims }) => {
     if ((qNorm === undefined) !== (kNorm === undefined))
@@ -58,6 +74,16 @@ export const rope_append: Op<"rope_append", RopeAppendAttrs, "8-10", "many"> = d
     };
     const position = at(past.data, 0);
     return [turned(q, qNorm), appendRows(kCache, turned(k, kNorm), position), appendRows(vCache, v, position)];
+  },
+  oracle: {
+    numpy: lines(
+      TURN,
+      APPEND,
+      "rms = lambda x, e: x / np.sqrt(np.mean(np.square(x), -1, keepdims=True) + e)",
+      "norm = lambda x, i: rms(x, a['eps']) * xs[i] if len(xs) > 8 else x",
+      'go = lambda x: turn(x, x3, x4, a["dims"], a["style"])',
+      "(go(norm(x0, 8)), append(x5, go(norm(x1, 9)), int(x7)), append(x6, x2, int(x7)))",
+    ),
   },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),

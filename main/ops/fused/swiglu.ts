@@ -19,6 +19,7 @@ export const swiglu: Op<"swiglu", NoAttrs, 2> = defineOp({
   name: "swiglu",
   summary: "silu(gate) · up, element by element.",
   arity: 2,
+  operands: ["gate", "up"],
   outputs: "one",
   attributes: {},
   infer: ([gate, up]) => {
@@ -33,6 +34,7 @@ export const swiglu: Op<"swiglu", NoAttrs, 2> = defineOp({
       gate.shape,
       gate.data.map((x, i) => x * logistic(x) * at(up.data, i)),
     ),
+  oracle: { numpy: "x0 * scipy.special.expit(x0) * x1" },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "elementwise", "fused"],

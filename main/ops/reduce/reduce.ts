@@ -160,6 +160,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   name: "reduce",
   summary: "Sum, mean, largest, smallest or product over the given axes.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {
     kind: attr.oneOf(["sum", "mean", "max", "min", "prod"]),
@@ -195,6 +196,10 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
     if (attrs.kind === "mean") data = data.map((v) => v / count);
     const kept = attrs.keepDims === true ? shape : shape.filter((_, i) => !axes.includes(i));
     return hostTensor(x.dtype, kept, data);
+  },
+  oracle: {
+    numpy:
+      'x0 if not a["axes"] else getattr(np, a["kind"])(x0, axis=tuple(a["axes"]), keepdims=a.get("keepDims", False)).astype(x0.dtype)',
   },
   gradient: { kind: "vjp", rule: gradient },
   batching: {

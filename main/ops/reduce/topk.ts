@@ -28,7 +28,9 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
   summary:
     "The k largest elements of the last axis, largest first, and their positions; the first of equals, NaN before all.",
   arity: 1,
+  operands: ["x"],
   outputs: "many",
+  results: ["values", "positions"],
   attributes: { k: attr.int(1) },
   infer: ([x], { k }) => {
     const dtype = dtypeAmong("numbers", x.dtype, "topk");
@@ -52,6 +54,7 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     }
     return [hostTensor(x.dtype, shape, top), hostTensor("i32", shape, where)];
   },
+  oracle: { jax: 'tuple(jax.lax.top_k(x0, a["k"]))' },
   // Σ over k of ct where the position is the one that was picked.
   gradient: {
     kind: "vjp",

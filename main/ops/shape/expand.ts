@@ -23,6 +23,7 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
   name: "expand",
   summary: "Stretches axes of size 1, and adds axes in front, to a given shape.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { shape: attr.dims() },
   infer: ([x], { shape }) => {
@@ -34,6 +35,7 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
     const shape = boundShape(type, "expand");
     return hostTensor(x.dtype, shape, broadcastData(x, shape));
   },
+  oracle: { numpy: "np.broadcast_to(x0, s)" },
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [unbroadcast(g, ct, x)] },
   batching: {
     kind: "rule",

@@ -19,6 +19,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
   name: "gather",
   summary: "Picks positions of one axis by index. Rows of a packed table come out as f32.",
   arity: 2,
+  operands: ["table", "indices"],
   outputs: "one",
   attributes: { axis: attr.int() },
   infer: ([table, indices], { axis }) => {
@@ -47,6 +48,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       }
     return hostTensor(table.dtype, shape, out);
   },
+  oracle: { numpy: 'np.take(x0, x1, a["axis"])' },
   // Each row's cotangent is added where the row came from.
   gradient: {
     kind: "vjp",

@@ -29,6 +29,7 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
   name: "narrow",
   summary: "A run of `length` positions from `start` along one axis.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { axis: attr.int(), start: attr.dim(), length: attr.dim() },
   infer: ([x], { axis, start, length }) => {
@@ -51,6 +52,7 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
     const offset = staticDim(start, "narrow") * at(strides, normalizeAxis(axis, x.shape.length, "narrow"));
     return hostTensor(x.dtype, shape, stridedCopy(x.data, shape, strides, offset));
   },
+  oracle: { numpy: 'np.take(x0, np.arange(a["start"], a["start"] + a["length"]), a["axis"])' },
   // Zeros before and after.
   gradient: {
     kind: "vjp",

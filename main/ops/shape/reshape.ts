@@ -21,6 +21,7 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
   name: "reshape",
   summary: "The same elements in row-major order under another shape.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { shape: attr.dims() },
   infer: ([x], { shape }) => {
@@ -33,6 +34,7 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
     return tensor(plainDType(x.dtype, "reshape"), shape);
   },
   reference: ([x], _attrs, [type]) => hostTensor(x.dtype, boundShape(type, "reshape"), x.data),
+  oracle: { numpy: "x0.reshape(s)" },
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.reshape([ct], { shape: g.typeOf(x).shape })] },
   batching: {
     kind: "rule",

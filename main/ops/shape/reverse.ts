@@ -29,6 +29,7 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
   name: "reverse",
   summary: "The positions of some axes from the last to the first.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { axes: attr.ints() },
   infer: ([x], attrs) => {
@@ -42,6 +43,7 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
     const steps = strides.map((stride, axis) => (axes.includes(axis) ? -stride : stride));
     return hostTensor(x.dtype, x.shape, stridedCopy(x.data, x.shape, steps, start));
   },
+  oracle: { numpy: 'np.flip(x0, tuple(a["axes"]))' },
   gradient: { kind: "vjp", rule: ({ g, ct, attrs }) => [g.reverse([ct], attrs)] },
   batching: {
     kind: "rule",

@@ -22,6 +22,7 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
   name: "where",
   summary: "Takes the second operand where the condition is true, the third elsewhere, with broadcasting.",
   arity: 3,
+  operands: ["condition", "if true", "if false"],
   outputs: "one",
   attributes: {},
   infer: ([condition, a, b]) => {
@@ -46,6 +47,7 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
       c.map((flag, i) => (flag !== 0 ? at(x, i) : at(y, i))),
     );
   },
+  oracle: { numpy: "np.where(x0, x1, x2)" },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [condition, a, b] }) => {

@@ -12,10 +12,12 @@ export const erf: Op<"erf", NoAttrs, 1> = defineOp({
   name: "erf",
   summary: "Error function.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("erf"),
   reference: referenceUnary(erfOf),
+  oracle: { numpy: "scipy.special.erf(x0)" },
   // d erf x = 2/√π e^(-x²) dx
   gradient: {
     kind: "vjp",

@@ -10,10 +10,12 @@ export const exp: Op<"exp", NoAttrs, 1> = defineOp({
   name: "exp",
   summary: "e to the power of x.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("exp"),
   reference: referenceUnary(Math.exp),
+  oracle: { numpy: "np.exp(x0)" },
   // d e^x = e^x dx
   gradient: { kind: "vjp", rule: ({ g, ct, outputs: [y = ct] }) => [g.mul([ct, y])] },
   batching: elementwiseBatching,

@@ -10,10 +10,12 @@ export const log: Op<"log", NoAttrs, 1> = defineOp({
   name: "log",
   summary: "Natural logarithm.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("log"),
   reference: referenceUnary(Math.log),
+  oracle: { numpy: "np.log(x0)" },
   // d ln x = dx / x
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.div([ct, x])] },
   batching: elementwiseBatching,

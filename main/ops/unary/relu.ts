@@ -11,10 +11,12 @@ export const relu: Op<"relu", NoAttrs, 1> = defineOp({
   name: "relu",
   summary: "The number where it is positive, 0 elsewhere.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("relu"),
   reference: referenceUnary((x) => Math.max(x, 0)),
+  oracle: { numpy: "np.maximum(x0, 0)" },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x] }) => {

@@ -11,10 +11,12 @@ export const round: Op<"round", NoAttrs, 1> = defineOp({
   name: "round",
   summary: "Nearest whole number, ties to even.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("round"),
   reference: referenceUnary(roundHalfEven),
+  oracle: { numpy: "np.rint(x0)" },
   // Straight through, so that quantisation can be trained.
   gradient: { kind: "vjp", rule: ({ ct }) => [ct] },
   batching: elementwiseBatching,

@@ -11,10 +11,12 @@ export const rsqrt: Op<"rsqrt", NoAttrs, 1> = defineOp({
   name: "rsqrt",
   summary: "One over the square root.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("rsqrt"),
   reference: referenceUnary((x) => 1 / Math.sqrt(x)),
+  oracle: { numpy: "1 / np.sqrt(x0)" },
   // d x^-½ = -½ x^-½ / x dx
   gradient: {
     kind: "vjp",

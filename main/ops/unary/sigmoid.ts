@@ -11,10 +11,12 @@ export const sigmoid: Op<"sigmoid", NoAttrs, 1> = defineOp({
   name: "sigmoid",
   summary: "1 / (1 + e^-x).",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("sigmoid"),
   reference: referenceUnary(logistic),
+  oracle: { numpy: "scipy.special.expit(x0)" },
   // dσ = σ (1 - σ) dx
   gradient: {
     kind: "vjp",

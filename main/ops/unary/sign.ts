@@ -11,10 +11,12 @@ export const sign: Op<"sign", NoAttrs, 1> = defineOp({
   name: "sign",
   summary: "-1, 0 or 1.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("sign", "numbers"),
   reference: referenceUnary(Math.sign),
+  oracle: { numpy: "np.sign(x0)" },
   // Constant wherever it has a derivative.
   gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
   batching: elementwiseBatching,

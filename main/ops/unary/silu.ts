@@ -11,10 +11,12 @@ export const silu: Op<"silu", NoAttrs, 1> = defineOp({
   name: "silu",
   summary: "x · sigmoid(x).",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("silu"),
   reference: referenceUnary((x) => x * logistic(x)),
+  oracle: { numpy: "x0 * scipy.special.expit(x0)" },
   // d xσ = σ (1 + x (1 - σ)) dx
   gradient: {
     kind: "vjp",

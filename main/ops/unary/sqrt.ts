@@ -11,10 +11,12 @@ export const sqrt: Op<"sqrt", NoAttrs, 1> = defineOp({
   name: "sqrt",
   summary: "Square root.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("sqrt"),
   reference: referenceUnary(Math.sqrt),
+  oracle: { numpy: "np.sqrt(x0)" },
   // d √x = dx / 2√x
   gradient: {
     kind: "vjp",

@@ -11,10 +11,12 @@ export const tanh: Op<"tanh", NoAttrs, 1> = defineOp({
   name: "tanh",
   summary: "Hyperbolic tangent.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("tanh"),
   reference: referenceUnary(Math.tanh),
+  oracle: { numpy: "np.tanh(x0)" },
   // d tanh x = (1 - tanh² x) dx
   gradient: {
     kind: "vjp",
