@@ -12,11 +12,13 @@ import type { Bindings } from "../ir/dim.ts";
 import { isInteger } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
+import type { NodeInfo } from "../ir/nodeInfo.ts";
 import type { OpSpec, Range, Trait } from "../ir/opTable.ts";
 import type { TensorType } from "../ir/type.ts";
 import { wrapWhole } from "../ir/wholeNumbers.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 
+export type { NodeInfo } from "../ir/nodeInfo.ts";
 export type { Range } from "../ir/opTable.ts";
 export type AnyNumber = Range<1>;
 export const ANY_NUMBER: AnyNumber = { least: 1, most: Number.MAX_SAFE_INTEGER };
@@ -60,15 +62,6 @@ interface BackendTypes {
   coreml: { emitter: CoremlEmitter; value: MilValue };
   mlx: { emitter: MlxEmitter; value: MlxValue };
   webgpu: { emitter: never; value: never };
-}
-
-/** What a `when` or an emit rule may ask of the node. */
-export interface NodeInfo<Attrs> {
-  readonly inputs: readonly TensorType[];
-  readonly outputs: readonly TensorType[];
-  readonly attrs: Attrs;
-  /** Sub-graphs of control flow. */
-  readonly regions: readonly Graph[];
 }
 
 /** The op in terms of others. Checked against the reference on every sample. */

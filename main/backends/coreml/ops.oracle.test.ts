@@ -22,7 +22,7 @@ import { ropeFrequencies } from "../../ops/families/ropeFrequencies.ts";
 import { ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import type { MilValue } from "./emitter.ts";
 import type { CoremlRule } from "./emitter.ts";
-import { roundToHalf } from "./half.ts";
+import { roundToHalf } from "../../ir/half.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import { openPackage, writePackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";

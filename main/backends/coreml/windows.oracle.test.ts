@@ -15,7 +15,7 @@ import { evaluate } from "../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../ops/index.ts";
 import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
-import { roundToHalf } from "./half.ts";
+import { roundToHalf } from "../../ir/half.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import { openPackage, writePackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";

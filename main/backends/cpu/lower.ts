@@ -8,6 +8,7 @@ import type { Graph, Node, Value } from "../../ir/graph.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
 import { like, type TensorType } from "../../ir/type.ts";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { LowerInto } from "./control.ts";
 import { emitBranch, emitLoop } from "./control.ts";
 import { PlanDraft, passedOn, usesOf } from "./draft.ts";
@@ -21,12 +22,7 @@ export interface CpuRule {
     emitter: CpuEmitter,
     inputs: readonly CpuValue[],
     attrs: AttrRecord,
-    node: {
-      readonly inputs: readonly TensorType[];
-      readonly outputs: readonly TensorType[];
-      readonly attrs: AttrRecord;
-      readonly regions: readonly Graph[];
-    },
+    node: NodeInfo<AttrRecord>,
   ) => CpuValue | readonly CpuValue[];
 }
 export type CpuRules = (op: string) => CpuRule | string;

@@ -7,7 +7,7 @@ import { toWireError } from "../../diagnostics/errors.ts";
 import { USE_A_KNOWN_FAMILY, missingTensor } from "../../models/architecture.ts";
 import { otherTypes } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { WEIGHTS } from "../../ops/families/cpu.ts";
+import { WEIGHTS } from "../../backends/cpu/rules.ts";
 import type { CpuAccess } from "../devices.ts";
 import { MACHINES, machineFor } from "../measure/machines.ts";
 import type { ModelStore } from "../models/modelStore.ts";

@@ -10,7 +10,7 @@ import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { MlxOpRow, MlxRoute, MlxState, MlxWeightRow } from "../../contract/views/mlx.ts";
 import { MLX_STATES } from "../../contract/views/mlx.ts";
-import { f16ToF32, f32ToF16 } from "../../formats/quant/half.ts";
+import { f16ToF32, f32ToF16 } from "../../ir/half.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";

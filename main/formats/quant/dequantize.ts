@@ -3,7 +3,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { PACKED_TYPES, blockLayout, isPacked } from "../../ir/dtype.ts";
 import type { ElementType, PackedType } from "../../ir/dtype.ts";
 import type { BlockFormat } from "./format.ts";
-import { bf16BytesToF32, f16BytesToF32 } from "./half.ts";
+import { bf16BytesToF32, f16BytesToF32 } from "../../ir/half.ts";
 import { iq4_nl } from "./iq4.ts";
 import { q2_k, q3_k } from "./k2k3.ts";
 import { q4_k, q5_k } from "./k4k5.ts";

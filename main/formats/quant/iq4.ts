@@ -1,5 +1,5 @@
 /** IQ4_NL: blocks like Q4_0, but the nibble is an index into a fixed table of 16 unevenly spaced values. x = d · table[q] */
-import { f16At } from "./half.ts";
+import { f16At } from "../../ir/half.ts";
 import type { BlockFormat } from "./format.ts";
 
 /** ggml's table for IQ4_NL (and IQ4_XS). */

@@ -8,7 +8,7 @@
  *
  * In both, 32 bytes hold one bit pair of 4 × 32 values: value k·32 + i of a half is at bit 2k of byte i.
  */
-import { f16At } from "./half.ts";
+import { f16At } from "../../ir/half.ts";
 import type { BlockFormat } from "./format.ts";
 
 const fround = Math.fround;

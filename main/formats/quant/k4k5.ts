@@ -8,7 +8,7 @@
  *
  * Nibbles come in runs of 32 bytes: the low halves are group 2j, the high halves group 2j+1.
  */
-import { f16At } from "./half.ts";
+import { f16At } from "../../ir/half.ts";
 import type { BlockFormat } from "./format.ts";
 
 const fround = Math.fround;

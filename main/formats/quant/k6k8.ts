@@ -6,7 +6,7 @@
  *
  * Q8_K: 256 signed bytes and one f32 scale (ggml's form of activations; files rarely carry it).
  */
-import { f16At } from "./half.ts";
+import { f16At } from "../../ir/half.ts";
 import { signed } from "./format.ts";
 import type { BlockFormat } from "./format.ts";
 

@@ -3,7 +3,7 @@
  * Nibbles: value i is the low half of byte i, value i + 16 the high half. Every product and sum is rounded to f32 once,
  * as ggml's C code does; the order of the operations is part of the format.
  */
-import { f16At } from "./half.ts";
+import { f16At } from "../../ir/half.ts";
 import { signed } from "./format.ts";
 import type { BlockFormat } from "./format.ts";
 

@@ -7,7 +7,7 @@ import { ask, ggmlDequantize, ggmlQuantize, ggufPackageDequantize, oracleMissing
 import { randomFloats, seededRandom } from "../../testing/random.ts";
 import { GGML_TYPES } from "../gguf/types.ts";
 import { dequantize, dequantizableTypes } from "./dequantize.ts";
-import { f32ToBf16Array, f32ToF16Array } from "./half.ts";
+import { f32ToBf16Array, f32ToF16Array } from "../../ir/half.ts";
 
 const missing = oracleMissing();
 if (missing !== undefined) console.warn(`skipped: ${missing}`);

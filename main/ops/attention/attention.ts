@@ -24,7 +24,7 @@ import {
   visibleKeys,
 } from "../families/attention.ts";
 import { scalarLike, sizeValue } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";

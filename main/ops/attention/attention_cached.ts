@@ -21,7 +21,7 @@ import {
   visibleKeys,
 } from "../families/attention.ts";
 import { eachItem } from "../families/batching.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";

@@ -9,7 +9,7 @@ import type { TensorType } from "../../ir/type.ts";
 import type { Op, VjpContext } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import type { RopeStyle } from "../families/rotary.ts";
 import { joinHalves, splitHalves } from "../families/rotary.ts";

@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, milPlain } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -8,8 +8,7 @@ import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { Op, Range, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { milPlain } from "../families/coreml.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
 import { ggmlAngles, ropeFrequencies } from "../families/ropeFrequencies.ts";

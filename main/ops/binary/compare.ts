@@ -9,7 +9,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
-import { COMPARABLE, cpuKernel } from "../families/cpu.ts";
+import { COMPARABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
 import { integers, normal, values, withDoubles } from "../families/samples.ts";
 

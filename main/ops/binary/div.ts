@@ -10,7 +10,7 @@ import {
   milBinary,
   referenceBinary,
 } from "../families/binary.ts";
-import { milDivideWhole } from "../families/coreml.ts";
+import { milDivideWhole } from "../../backends/coreml/rules.ts";
 import { values, wrappingPairs } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 

@@ -15,7 +15,7 @@ import {
   referenceBinary,
 } from "../families/binary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { milPowerWhole } from "../families/coreml.ts";
+import { milPowerWhole } from "../../backends/coreml/rules.ts";
 import { values } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 

@@ -9,7 +9,7 @@ import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { NodeInfo, Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { shiftAxis } from "./batching.ts";
-import { NUMBERS, cpuKernel } from "./cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, forEachLine } from "./host.ts";
 import { integers, normal, values, withDoubles } from "./samples.ts";
 
@@ -72,7 +72,7 @@ export function extremePosition<N extends ExtremeName>(
     },
     traits: ["pure", "reduction"],
     backends: {
-      cpu: cpuKernel<ExtremeAttrs, 1>(name, { takes: NUMBERS, params: axisOf }),
+      cpu: cpuKernel<ExtremeAttrs>(name, { takes: NUMBERS, params: axisOf }),
       coreml: milNative((e, [x], { axis }) => e.op(`reduce_${name}`, { x, axis, keep_dims: false })),
       mlx: mlxCall(name, { takes: "numbers", attrs: axisOf }),
     },

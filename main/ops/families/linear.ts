@@ -8,7 +8,7 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { OpBuilder } from "../opBuilder.ts";
-import { milPlain } from "./coreml.ts";
+import { milPlain } from "../../backends/coreml/rules.ts";
 import { at } from "./host.ts";
 
 export function inferLinear(who: string, x: TensorType, w: TensorType, bias?: TensorType): TensorType {

@@ -5,7 +5,7 @@ import { formatType, sameType } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { referenceBinary } from "../families/binary.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { inferNorm } from "../families/norm.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import type { RmsNormAttrs } from "../norm/rms_norm.ts";

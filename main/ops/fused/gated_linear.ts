@@ -4,7 +4,7 @@ import type { Value } from "../../ir/graph.ts";
 import { formatType, sameShape } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
+import { cpuKernel, FLOATS, WEIGHTS } from "../../backends/cpu/rules.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";

@@ -5,7 +5,7 @@ import { formatType, sameType } from "../../ir/type.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { referenceBinary } from "../families/binary.ts";
-import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
+import { cpuKernel, FLOATS, WEIGHTS } from "../../backends/cpu/rules.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";

@@ -3,7 +3,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { cpuKernel, FLOATS, WEIGHTS } from "../families/cpu.ts";
+import { cpuKernel, FLOATS, WEIGHTS } from "../../backends/cpu/rules.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";

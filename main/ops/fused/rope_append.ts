@@ -8,7 +8,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import type { RopeAttrs } from "../attention/rope.ts";
 import { inferRope, rope } from "../attention/rope.ts";
 import { appendRows, inferAppend } from "../attention/kv_append.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { inferNorm } from "../families/norm.ts";
 import { normal, scalarInput, withDoubles } from "../families/samples.ts";

@@ -7,7 +7,7 @@ import { formatType, sameShape } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { inferBinary } from "../families/binary.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { inferUnary, logistic } from "../families/unary.ts";

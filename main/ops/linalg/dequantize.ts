@@ -7,7 +7,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
-import { WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { WEIGHTS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { weight } from "../families/samples.ts";
 
 export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({

@@ -10,7 +10,7 @@ import { like, tensor } from "../../ir/type.ts";
 import type { InputsOf, Lowering, Op, Range, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
-import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../families/cpu.ts";
+import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../../backends/cpu/rules.ts";
 import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
 import { normal, values, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";

@@ -7,7 +7,7 @@ import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";

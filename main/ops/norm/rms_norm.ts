@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, milPlain } from "../../backends/coreml/rules.ts";
 import { mlxCall, withoutDouble } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
@@ -7,8 +7,7 @@ import type { Op, Range, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
-import { milPlain } from "../families/coreml.ts";
-import { REALS, takesTypes } from "../families/cpu.ts";
+import { REALS, takesTypes } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { inferNorm, lastAxis, milRms } from "../families/norm.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";

@@ -14,7 +14,7 @@ import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import { multiplyWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
 import { integers, normal, uniform, values, withDoubles } from "../families/samples.ts";

@@ -6,7 +6,7 @@ import { normalizeAxis } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, forEachLine } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";

@@ -4,12 +4,12 @@ import { attr } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { dtypeAmong, dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import { roundToFloat } from "../../ir/roundFloat.ts";
+import { roundToFloat } from "../../ir/half.ts";
 import { tensor } from "../../ir/type.ts";
 import { wrapWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { integers, normal, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 

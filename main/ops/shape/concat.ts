@@ -11,7 +11,7 @@ import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { AnyNumber, Op } from "../defineOp.ts";
 import { ANY_NUMBER, defineOp } from "../defineOp.ts";
 import { asBatched, shiftAxis } from "../families/batching.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 

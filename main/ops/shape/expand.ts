@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milExpand, milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -9,8 +9,7 @@ import { broadcastShapes, formatType, sameShape, staticShape, tensor } from "../
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
-import { milExpand } from "../families/coreml.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { boundShape, broadcastData } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";

@@ -7,7 +7,7 @@ import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { runEach, shiftAxis } from "../families/batching.ts";
-import { MOVABLE, WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, WEIGHTS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, indexWithin } from "../families/host.ts";
 import { integers, normal, weight, withDoubles } from "../families/samples.ts";
 

@@ -6,7 +6,7 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { normalizeAxis, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 

@@ -9,7 +9,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, takesTypes } from "../families/cpu.ts";
+import { MOVABLE, takesTypes } from "../../backends/cpu/rules.ts";
 import { boundShape } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 

@@ -9,7 +9,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, stridedCopy } from "../families/host.ts";
 import { integers, normal, values, withDoubles } from "../families/samples.ts";
 

@@ -9,7 +9,7 @@ import type { TensorType } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
 import { integers, normal, scalarInput, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";

@@ -7,7 +7,7 @@ import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { stridedCopy } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 

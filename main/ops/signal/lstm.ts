@@ -11,7 +11,7 @@ import { elementCount, formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp, unsupported } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import { logistic } from "../families/unary.ts";

@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { stepSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { filledLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const floor: Op<"floor", NoAttrs, 1> = defineOp({
   name: "floor",

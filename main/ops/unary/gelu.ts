@@ -6,7 +6,7 @@ import type { Value } from "../../ir/graph.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { erfOf } from "../families/erf.ts";
 import { mapTensor } from "../families/host.ts";
 import { elementwiseBatching, inferUnary, realSamples } from "../families/unary.ts";

@@ -4,7 +4,7 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { numberSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const neg: Op<"neg", NoAttrs, 1> = defineOp({
   name: "neg",

@@ -5,7 +5,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { numberSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { filledLike } from "../families/constants.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const sign: Op<"sign", NoAttrs, 1> = defineOp({
   name: "sign",

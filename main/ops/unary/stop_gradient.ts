@@ -4,7 +4,7 @@ import { plainDType } from "../../ir/dtype.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, takesTypes } from "../families/cpu.ts";
+import { MOVABLE, takesTypes } from "../../backends/cpu/rules.ts";
 import { elementwiseBatching, stepSamples } from "../families/unary.ts";
 
 export const stop_gradient: Op<"stop_gradient", NoAttrs, 1> = defineOp({

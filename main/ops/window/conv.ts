@@ -18,7 +18,7 @@ import {
   weightCotangent,
 } from "../families/convolution.ts";
 import { milConvolution } from "../families/coremlWindows.ts";
-import { inOneType } from "../families/cpu.ts";
+import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, leftOver, reachedSizes, windowCounts } from "../families/windows.ts";

@@ -14,7 +14,7 @@ import { filled, scalarLike } from "../families/constants.ts";
 import { shapeOf } from "../families/batching.ts";
 import type { PoolAttrs, PoolKind } from "../families/coremlWindows.ts";
 import { milPool } from "../families/coremlWindows.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, uniform, values, withDoubles } from "../families/samples.ts";
 import type { WindowAttrs } from "../families/windows.ts";

@@ -9,7 +9,7 @@ import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
-import { WEIGHTS } from "../../ops/families/cpu.ts";
+import { WEIGHTS } from "../../backends/cpu/rules.ts";
 import { opOf } from "../../ops/index.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderModel.ts";

@@ -3,7 +3,7 @@
  * float32 number that a half can hold; kernels compute in double precision and round once per operator, as Core ML does.
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
-import { roundArrayToHalf } from "../half.ts";
+import { roundArrayToHalf } from "../../../ir/half.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { elementCount, isFloat } from "../mil/types.ts";
 

@@ -2,7 +2,7 @@
  * Numbers for the test double of Core ML: its predictions are evaluated by the simulator, from the folder that the double
  * compiled. With this, everything above the bridge runs where Core ML does not exist; results are labelled simulated.
  */
-import { floatsFromHalves, halvesFromFloats } from "../../../backends/coreml/half.ts";
+import { f16ToF32Array, f32ToF16Array } from "../../../ir/half.ts";
 import { openPackage } from "../../../backends/coreml/package.ts";
 import { SimState } from "../../../backends/coreml/simulator/simFunction.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
@@ -20,7 +20,7 @@ function fromDouble({ type, shape, bytes }: DoubleTensor): SimTensor {
   const { buffer, byteOffset, byteLength } = bytes;
   switch (dtype) {
     case "fp16":
-      return simTensor(dtype, shape, floatsFromHalves(new Uint16Array(buffer, byteOffset, byteLength / 2)));
+      return simTensor(dtype, shape, f16ToF32Array(new Uint16Array(buffer, byteOffset, byteLength / 2)));
     case "fp32":
       return simTensor(dtype, shape, new Float32Array(buffer, byteOffset, byteLength / 4).slice());
     case "int32":
@@ -35,7 +35,7 @@ function fromDouble({ type, shape, bytes }: DoubleTensor): SimTensor {
 function packed({ dtype, data }: SimTensor): ArrayBufferView {
   switch (dtype) {
     case "fp16":
-      return halvesFromFloats(data);
+      return f32ToF16Array(data);
     case "fp32":
       return Float32Array.from(data);
     case "int8":
