@@ -19,9 +19,9 @@ const runs = Number(values.runs);
 if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs: got ${values.runs}, expected 1 or more`);
 const child = `
 import { readFileSync, writeFileSync } from "node:fs";
-import { createEngine } from ${JSON.stringify(join(root, "main/engine/engine.ts"))};
+import { nodeEngine } from ${JSON.stringify(join(root, "main/node/nodeEngine.ts"))};
 import { readSettings } from ${JSON.stringify(join(root, "main/node/settings.ts"))};
-const engine = createEngine({ settings: readSettings(process.env) });
+const engine = nodeEngine({ settings: readSettings(process.env) });
 const signal = new AbortController().signal;
 const { handlers } = engine;
 await handlers.calls["engine.info"]({}, { signal });
@@ -39,7 +39,7 @@ const overview = await handlers.calls["model.open"]({ source: { kind: "path", pa
 const opened = performance.now();
 const peak = highest();
 const target = overview.target;
-await handlers.calls["graph.get"]({ model: overview.model, stage: { kind: "legal", target }, phase: "decode" }, { signal });
+await handlers.calls["graph.get"]({ model: overview.model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" }, { signal });
 const drawn = performance.now();
 await handlers.calls["route.get"]({ model: overview.model, target, phase: "decode" }, { signal });
 const routed = performance.now();

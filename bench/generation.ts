@@ -154,7 +154,7 @@ for (const preset of presets)
       },
     });
     console.error(`${name} by memory: ${JSON.stringify(byMemory)}`);
-    const profile = await profileDecoder(model, session, { promptTokens: 64, generateTokens: 8 });
+    const profile = await profileDecoder(model.compiled.steps, session, { promptTokens: 64, generateTokens: 8 });
     await llamaForget(path);
     walk.stop();
     session.dispose();

@@ -11,7 +11,8 @@ import { verify } from "../main/ir/verify.ts";
 import type { Graph } from "../main/ir/graph.ts";
 import { legalise } from "../main/compiler/legalise.ts";
 import { opTable } from "../main/ops/index.ts";
-import { PASSES, runPipeline } from "../main/passes/pipeline.ts";
+import { pipelineFor } from "../main/compiler/pipelines.ts";
+import { runPipeline } from "../main/passes/pipeline.ts";
 import { tinyModel } from "../main/testing/tinyModels.ts";
 
 const LAYERS = 2750;
@@ -29,6 +30,7 @@ function fastest(work: () => unknown): number {
   return best;
 }
 
+const PASSES = pipelineFor("cpu");
 const large = tinyModel("qwen3", LAYERS);
 const small = tinyModel("qwen3", LAYERS / 5);
 const walks: readonly (readonly [string, (graph: Graph) => unknown])[] = [

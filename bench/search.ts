@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { buildSync } from "esbuild";
-import { createEngine } from "../main/engine/engine.ts";
+import { nodeEngine } from "../main/node/nodeEngine.ts";
 import { readSettings } from "../main/node/settings.ts";
 import { median, quantile } from "../main/runtime/statistics.ts";
 import { root } from "./support/page.ts";
@@ -76,13 +76,18 @@ interface Prepared {
 /** The graph with the route that the window has beside it when somebody searches. */
 async function prepare(bundle: string, home: string): Promise<Prepared> {
   const { createGraphModel, parseQuery, searchNodes } = (await import(pathToFileURL(bundle).href)) as Searching;
-  const engine = createEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });
-  const { signal } = new AbortController();
+  const engine = nodeEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });
+  const context = { signal: new AbortController().signal, onLeave: () => undefined };
   const { calls } = engine.handlers;
-  const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, { signal });
-  const key = { model, stage: { kind: "legal", target }, phase: "decode", precision: "f32" } as const;
-  const view = await calls["graph.get"](key, { signal });
-  const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, { signal });
+  const { model, target } = await calls["model.open"]({ source: { kind: "offer", id: "header-only-400" } }, context);
+  const key = {
+    model,
+    stage: { backend: "coreml", step: "legal", target },
+    phase: "decode",
+    precision: "f32",
+  } as const;
+  const view = await calls["graph.get"](key, context);
+  const { nodes: columns } = await calls["route.get"]({ model, target, phase: "decode" }, context);
   await engine.dispose();
   const shown = createGraphModel(view);
   return {

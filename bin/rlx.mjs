@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `npx rlx …` inside the repository: runs the bundle, and makes it first when there is none or a source is newer (after `git pull`).
 import { spawnSync } from "node:child_process";
-import { utimesSync } from "node:fs";
+import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "../scripts/lib/process.mjs";
@@ -15,8 +15,16 @@ const needed = {
   [bundle]: ["main", "native/src", "package-lock.json"],
   ...(forWindow && { [window]: ["renderer", "main", "package-lock.json"] }),
 };
-const looked = new Date();
-if (!Object.entries(needed).every(([output, sources]) => isNewest(output, sources))) {
+/** Help and the version are the same in any build, and whoever asks for them waits for nothing. */
+const words = process.argv.slice(2);
+const asksForHelp =
+  words.length === 0 ||
+  ["help", "--version", "-V"].includes(words[0]) ||
+  words.some((word) => word === "--help" || word === "-h");
+
+function buildWhatIsStale() {
+  const looked = new Date();
+  if (Object.entries(needed).every(([output, sources]) => isNewest(output, sources))) return;
   const parts = forWindow ? ["renderer"] : [];
   // Standard output belongs to the command; what the build says goes to standard error.
   const built = spawnSync(process.execPath, [join(root, "scripts/firstUse.mjs"), ...parts], {
@@ -28,7 +36,18 @@ if (!Object.entries(needed).every(([output, sources]) => isNewest(output, source
     try {
       utimesSync(join(root, output), looked, looked);
     } catch {
-      // A bundle of somebody else's: then it asks again.
+      // A bundle of another user: then it asks again.
     }
 }
-await import(pathToFileURL(join(root, bundle)).href);
+
+if (!asksForHelp) buildWhatIsStale();
+if (existsSync(join(root, bundle))) await import(pathToFileURL(join(root, bundle)).href);
+else if (existsSync(join(root, "node_modules/tsx"))) {
+  // Nothing is built yet, and help is no reason to: the command line runs from its source.
+  const source = join(root, "main/node/cli/main.ts");
+  const { status } = spawnSync(process.execPath, ["--import", "tsx", source, ...words], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  process.exitCode = status ?? 1;
+} else console.log("rlx: nothing is installed in this folder yet. `npm start` sets everything up (see README.md).");

@@ -37,7 +37,7 @@ test("killed in the middle of a run", async ({ page }) => {
   const panel = await showTab(page, "Run");
   await panel.getByText("Text", { exact: true }).click();
   await page.getByRole("button", { name: "Sampling parameters" }).click();
-  await page.getByLabel("Most tokens").fill("2000");
+  await page.getByLabel("Max tokens").fill("2000");
   await page.keyboard.press("Escape");
   const composer = panel.getByLabel("The text to go on from");
   await composer.fill("Once upon a time");

@@ -127,6 +127,7 @@ async function graph({ page, look }: Journey): Promise<void> {
 
 async function pipeline({ page, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Pipeline");
+  await panel.getByRole("radiogroup", { name: "Backend" }).getByRole("radio", { name: "CPU" }).click();
   await expect(panel).toContainText(/fuse|fusion/i);
   // The difference itself is worked out after its two texts are there.
   await expect(panel.locator(".monaco-diff-editor").locator(".line-insert, .line-delete").first()).toBeAttached();
@@ -140,7 +141,7 @@ async function completion({ page, look }: Journey): Promise<void> {
   await look("run-empty");
   await panel.getByText("Text", { exact: true }).click();
   await page.getByRole("button", { name: "Sampling parameters" }).click();
-  await page.getByLabel("Most tokens").fill("4000");
+  await page.getByLabel("Max tokens").fill("4000");
   // The first one leaves the field.
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
@@ -178,7 +179,7 @@ async function bench({ page, look }: Journey): Promise<void> {
   await panel.getByLabel("Repeats").fill("3");
   const measure = panel.getByRole("button", { name: "Measure", exact: true });
   await measure.click();
-  await expect(panel.getByText("Writing tokens").first()).toBeVisible();
+  await expect(panel.getByText("Measuring decode").first()).toBeVisible();
   await expect(measure).toBeVisible({ timeout: 60_000 });
   await expect(panel).toContainText(/\d\st\/s/);
   await measure.click();
@@ -199,7 +200,7 @@ async function profile({ page, look }: Journey): Promise<void> {
     timeout: 60_000,
   });
   const where = page.getByRole("region", { name: "Where one token goes" });
-  await expect(where).toContainText("products with weights");
+  await expect(where).toContainText("matmuls with weights");
   await expect(where).toContainText("JavaScript in between");
   // No share above all of it: what is faster than memory comes from the cache, and is called so.
   const shares = (await panel.getByRole("row").allInnerTexts()).flatMap((row) => row.match(/\b\d+(?=\s?%)/g) ?? []);

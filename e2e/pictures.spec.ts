@@ -69,7 +69,7 @@ async function chat(page: Page): Promise<void> {
     await page.keyboard.press("Enter");
     await expect(panel.getByRole("article").filter({ hasText: message })).toContainText("ended its answer");
   }
-  await page.getByLabel("shade tokens by doubt").check();
+  await page.getByLabel("shade tokens by uncertainty").check();
 }
 
 async function openBlock(page: Page): Promise<void> {

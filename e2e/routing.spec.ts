@@ -2,16 +2,16 @@
  * The routing view beyond the prediction: MLX as the alternative, and Core ML's own plan beside ours. Where Core ML is not, the
  * window says so in a sentence; over the test double, where that is built, a plan is laid beside the prediction.
  */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
+import { doubleModule, noDouble } from "../main/testing/coremlDouble.ts";
 import type { ServedWorkbench } from "./serve.ts";
-import { root, serveWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
 import { axeFindings, legend, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
 
-const double = join(root, "native/build-coreml/rlx_coreml.node");
 const LOOKS = [
   ["light", 1440, 900],
   ["dark", 1440, 900],
@@ -51,7 +51,7 @@ for (const [theme, width, height] of LOOKS)
       await expect(truths.getByRole("button", { name: /Ask Core ML/ })).toHaveCount(0);
     }
     const mlx = card(page, "And on MLX instead?");
-    await mlx.getByRole("button", { name: "Look at it on MLX" }).click();
+    await mlx.getByRole("button", { name: "Show what MLX would do" }).click();
     await expect(mlx).toContainText(/\d+ native, .+ decomposed, none unsupported/);
     await expect(mlx).toContainText(/affine, 8 bits.*exact/s);
     await expect(mlx).toContainText(/No time: MLX (was not measured|is not here)/);
@@ -95,12 +95,12 @@ test("another target moves ops to other devices, and back", async ({ page }) => 
 
 test.describe("over the double of Core ML", () => {
   // Setup builds it: in CI its absence is a failure, not a skip.
-  test.skip(!existsSync(double) && process.env["CI"] !== "true", "the double of Core ML is not built");
+  test.skip(noDouble !== undefined && process.env["CI"] !== "true", "the double of Core ML is not built");
   let served: ServedWorkbench;
   test.beforeAll(async () => {
     served = await serveWorkbench({
       RLX_HOME: join(folder, "double"),
-      RLX_COREML_ADDON: double,
+      RLX_COREML_ADDON: doubleModule(),
       RLX_COREML_UNITS: "all",
     });
   });
@@ -115,7 +115,7 @@ test.describe("over the double of Core ML", () => {
       const truths = card(page, "Predicted, planned, observed");
       await truths.getByRole("button", { name: "Ask Core ML for its plan" }).click();
       await expect(truths).toContainText(/of \d+ operators as predicted/, { timeout: 120_000 });
-      await expect(truths).toContainText("A test double played the system.");
+      await expect(truths).toContainText("The system was simulated.");
       await expect(truths.getByRole("columnheader", { name: "planned" }).first()).toBeVisible();
       const first = truths.getByRole("alert");
       await expect(first).toContainText(/The first difference: .+ planned on .+, predicted on .+ Our reason: .+/);

@@ -59,7 +59,7 @@ test("Escape stops, and the composer keeps the focus", async ({ page }) => {
   await panel.getByText("Text", { exact: true }).click();
   await panel.getByRole("button", { name: "Sampling parameters" }).click();
   const form = page.getByRole("dialog");
-  await form.getByRole("spinbutton", { name: "Most tokens" }).fill("2000");
+  await form.getByRole("spinbutton", { name: "Max tokens" }).fill("2000");
   // The first one leaves the field.
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
@@ -114,7 +114,7 @@ for (const [theme, width, height] of [
     await ticks.nth(1).check();
     await expect(history.locator("mark").first()).toBeVisible();
     await expect(history).toContainText(/temperature (1\.2 → 0|0 → 1\.2)/);
-    await expect(history).toContainText(/writing.*×/s);
+    await expect(history).toContainText(/decode.*×/s);
     await picture(page, `${theme}-${width}-run-history`);
     expect(await axeFindings(page)).toEqual([]);
 

@@ -65,7 +65,7 @@ for (const [theme, width, height] of [
       await expect(column).toContainText(/\d\st\/s/);
       await expect(column).toContainText("seed 11");
     }
-    await expect(pair.getByRole("status")).toContainText(/All \d+ tokens are the same|They part at token \d+/);
+    await expect(pair.getByRole("status")).toContainText(/All \d+ tokens are the same|They diverge at token \d+/);
     // A simulator's speed is compared with nothing.
     if (other === "MLX") await expect(pair.getByRole("status")).toContainText(/wrote at [\d.]+ × the speed of CPU/);
     else await expect(pair.getByRole("status")).not.toContainText("the speed of");
@@ -103,7 +103,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   await panel.getByLabel("Seed").fill("3");
   await panel.getByText("Text", { exact: true }).click();
   await panel.getByRole("button", { name: "Sampling parameters" }).click();
-  await page.getByRole("spinbutton", { name: "Most tokens" }).fill("60");
+  await page.getByRole("spinbutton", { name: "Max tokens" }).fill("60");
   await page.getByRole("spinbutton", { name: "Top-k" }).fill("0");
   await page.getByRole("spinbutton", { name: "Top-p" }).fill("1");
   // The first one leaves the field.
@@ -115,7 +115,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   const pair = panel.getByRole("article");
   await expect(pair.getByText("simulated", { exact: true })).toBeVisible();
   const said = await pair.getByRole("status").innerText();
-  const parted = /They part at token (\d+)/.exec(said);
+  const parted = /They diverge at token (\d+)/.exec(said);
   if (parted === null) expect(said).toMatch(/All \d+ tokens are the same/);
   else {
     const marked = pair.locator('[title="The first token that differs"]');

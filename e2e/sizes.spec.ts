@@ -222,7 +222,7 @@ for (const theme of ["light", "dark"] as const)
     await look("log");
     await showTab(page, "Run");
     await page.getByRole("button", { name: "Sampling parameters" }).click();
-    await expect(page.getByLabel("Most tokens")).toBeVisible();
+    await expect(page.getByLabel("Max tokens")).toBeVisible();
     await look("sampling");
     expect(found).toEqual([]);
     expect(errors).toEqual([]);

@@ -11,6 +11,7 @@ export const staticChecks = [
     command: npmProgram("prettier"),
     args: ["--check", "--log-level", "warn", "--cache", "--cache-location", ".cache/prettier", "."],
   },
+  { name: "format of C++", command: process.execPath, args: ["scripts/nativeFormat.mjs"] },
   { name: "lint and walls", command: process.execPath, args: ["scripts/lint.mjs"] },
   { name: "types", command: process.execPath, args: ["scripts/typecheck.mjs"] },
   { name: "lock file", command: process.execPath, args: ["scripts/lockCheck.mjs"] },

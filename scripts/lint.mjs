@@ -1,11 +1,12 @@
-// Type-aware lint (oxlint) and the import walls, side by side; fails when either finds something.
+// Type-aware lint (oxlint) and the walls of TypeScript and C++, side by side; fails when one finds something.
 import { npmProgram, runCaptured } from "./lib/process.mjs";
 
-const [lint, walls] = await Promise.all([
+const results = await Promise.all([
   runCaptured(npmProgram("oxlint"), ["--format=unix", ...process.argv.slice(2)]),
   runCaptured("node", ["scripts/walls.mjs"]),
+  runCaptured("node", ["scripts/nativeWalls.mjs"]),
 ]);
-if (lint.code !== 0) console.error(lint.output.trim());
-if (walls.code !== 0) console.error(walls.output.trim());
+const failed = results.filter(({ code }) => code !== 0);
+for (const { output } of failed) console.error(output.trim());
 // `process.exit` would cut off what a pipe has not taken yet.
-process.exitCode = lint.code !== 0 || walls.code !== 0 ? 1 : 0;
+process.exitCode = failed.length > 0 ? 1 : 0;

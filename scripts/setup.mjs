@@ -11,6 +11,8 @@ import {
   canUseApt,
   findChromium,
   findClang,
+  findClangFormat,
+  findClangTidy,
   findCmake,
   findCompiler,
   findMlx,
@@ -170,6 +172,13 @@ async function prepareArm64() {
   return installWithApt("g++-aarch64-linux-gnu", "qemu-user");
 }
 
+async function prepareClangTools() {
+  if (findClangFormat() && findClangTidy()) return undefined;
+  if (!canUseApt()) return "no clang-format-19 with clang-tidy-19 (the form of C++ is not checked here)";
+  say("installing clang-format and clang-tidy");
+  return installWithApt("clang-format-19", "clang-tidy-19");
+}
+
 async function prepareClang() {
   if (!canHaveDouble() || findClang()) return undefined;
   if (!canUseApt()) return "no clang++-19 (the Core ML bridge is not compiled and run here)";
@@ -226,6 +235,7 @@ const rounds = [
       { name: "Chromium", act: prepareChromium },
       { name: "arm64 emulation", act: prepareArm64 },
       { name: "clang", act: prepareClang },
+      { name: "clang tools", act: prepareClangTools },
     ],
   ],
   // In the native engine's folder, with the MLX that came with the oracles.

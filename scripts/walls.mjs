@@ -1,26 +1,39 @@
-// Who may import whom. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
+// Which folder may import which. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
 // rule names. Imports are read by a real parser and resolved on disk, so neither comments nor `../` can hide one.
 //
-//   diagnostics ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
+//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
 //   backends/<b> sees ir and its own folder; ops see a backend's types and its rules.ts; the renderer sees the contract.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseSync } from "vite";
+import { deviceNameFaults } from "./deviceNames.mjs";
 import { root } from "./lib/process.mjs";
 
 const base = ["main/diagnostics"];
-const core = [...base, "main/ir"];
+const core = [...base, "main/quant", "main/ir"];
 const graphLayers = [...core, "main/ops", "main/passes", "main/autodiff"];
 const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
 const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
+/** The layout of linear_block's operands: fusions of the CPU write it, the op reads it. */
+const blockOperands = "main/backends/cpu/linearBlockOperands.ts";
 const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
 const compilerLayers = [...belowBackends, ...everyBackend];
 const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 const engine = [...runtimeLayers, "main/training", "main/contract"];
+
+/** What stands before the engine may see of it, and of Node's helpers. */
+const doors = [
+  ...base,
+  "main/contract",
+  "main/engine/connection.ts",
+  "main/engine/words.ts",
+  "main/node/files",
+  "main/node/settings.ts",
+];
 
 /**
  * Per folder (the longest matching entry counts): which folders of ours it may import, `types` for type-only imports,
@@ -29,13 +42,18 @@ const engine = [...runtimeLayers, "main/training", "main/contract"];
  */
 export const walls = [
   { folder: "main/diagnostics", may: [] },
-  { folder: "main/ir", may: base },
-  { folder: "main/ops", may: [...core, ...backendRules], types: everyBackend },
+  { folder: "main/quant", may: [] },
+  { folder: "main/ir", may: [...base, "main/quant"] },
+  { folder: "main/ops", may: [...core, ...backendRules, blockOperands], types: everyBackend },
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
-  { folder: "main/tokenizer", may: [...base, "main/formats"] },
-  { folder: "main/chatTemplate", may: [...base, "main/tokenizer"], packages: ["@huggingface/jinja"] },
+  { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
+  {
+    folder: "main/chatTemplate",
+    may: [...base, "main/tokenizer", "main/ir/steps.ts"],
+    packages: ["@huggingface/jinja"],
+  },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
   { folder: "main/compiler", may: compilerLayers },
@@ -44,14 +62,22 @@ export const walls = [
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
   { folder: "main/training", may: runtimeLayers },
   { folder: "main/contract", may: base, packages: ["zod"] },
-  // Temporary: portable code, except where main/node is imported. Each such import becomes a service.
-  { folder: "main/engine", may: [...engine, "main/node"], node: true, packages: ["zod"] },
+  // Portable: what it needs of a system comes as services (main/engine/services.ts).
+  { folder: "main/engine", may: engine, packages: ["zod"] },
   { folder: "main/node", may: [...engine, "main/engine"], node: true, packages: ["commander", "ws", "zod"] },
+  // Commands and server talk to the engine over the contract, and start it by its entry.
+  {
+    folder: "main/node/cli",
+    may: [...doors, "main/node/nodeEngine.ts", "main/node/serve"],
+    node: true,
+    packages: ["commander", "zod"],
+  },
+  { folder: "main/node/serve", may: doors, node: true, packages: ["ws", "zod"] },
   {
     folder: "main/testing",
     may: [...engine, "main/engine", "main/node"],
     node: true,
-    packages: ["fast-check", "vitest"],
+    packages: ["esbuild", "fast-check", "vitest"],
   },
   {
     folder: "renderer",
@@ -118,8 +144,7 @@ function ruleFor(path) {
   return walls.filter(({ folder }) => inside(folder, path)).sort((a, b) => b.folder.length - a.folder.length)[0];
 }
 
-function importsOf(file, text) {
-  const { module, program, errors } = parseSync(file, text);
+function importsOf(text, { module, program, errors }) {
   if (errors.length > 0) return { faults: [`does not parse: ${errors[0].message}`], imports: [] };
   const imports = [];
   const lineAt = (offset) => text.slice(0, offset).split("\n").length;
@@ -195,13 +220,28 @@ function faultOf(path, rule, isTest, { specifier, typeOnly }) {
   return `must not import ${target}: ${rule.folder} may see ${[...rule.may, ...(rule.types ?? [])].join(", ") || "nothing"}`;
 }
 
-function* sourceFiles(folder) {
+function* sourceFiles(folder, kind = sourceFile) {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     if (outside.has(entry.name) || entry.name.startsWith(".")) continue;
     const path = folder ? `${folder}/${entry.name}` : entry.name;
-    if (entry.isDirectory()) yield* sourceFiles(path);
-    else if (sourceFile.test(entry.name) && !entry.name.endsWith(".d.ts")) yield path;
+    if (entry.isDirectory()) yield* sourceFiles(path, kind);
+    else if (kind.test(entry.name) && !entry.name.endsWith(".d.ts")) yield path;
   }
+}
+
+/** What runs at the user's, and must not know that tests replace Apple's frameworks. */
+const production = ["main", "app", "renderer", "bin", "native/src"];
+const productionFile = /\.(ts|tsx|mts|mjs|js|cjs|cpp|mm|h)$/;
+const namesDouble = /test double|coreml[_ -]?double|for_?double|(bridge(\(\))?|native|addon)\??\.double\b/i;
+
+function* namesOfTheDouble() {
+  for (const folder of production.filter((one) => existsSync(join(root, one))))
+    for (const path of sourceFiles(folder, productionFile)) {
+      if (testFile.test(path) || inside("main/testing", path)) continue;
+      const lines = readFileSync(join(root, path), "utf8").split("\n");
+      for (const [i, line] of lines.entries())
+        if (namesDouble.test(line)) yield `${path}:${i + 1}: must not name the test double of Core ML`;
+    }
 }
 
 /** Folders that must have a rule: those of main/, and those at the top that hold source. */
@@ -217,16 +257,19 @@ function foldersWithoutRule() {
 
 /** Every breach, as `file:line: what`. */
 export function wallProblems() {
-  const problems = foldersWithoutRule();
+  const problems = [...foldersWithoutRule(), ...namesOfTheDouble()];
   for (const path of sourceFiles("")) {
     const rule = ruleFor(path);
     if (!rule) continue;
-    const { faults, imports } = importsOf(path, readFileSync(join(root, path), "utf8"));
+    const text = readFileSync(join(root, path), "utf8");
+    const parsed = parseSync(path, text);
+    const { faults, imports } = importsOf(text, parsed);
     problems.push(...faults.map((fault) => `${path}: ${fault}`));
     for (const found of imports) {
       const fault = faultOf(path, rule, testFile.test(path), found);
       if (fault) problems.push(`${path}:${found.line}: ${fault}`);
     }
+    for (const { line, fault } of deviceNameFaults(path, text, parsed)) problems.push(`${path}:${line}: ${fault}`);
   }
   return problems;
 }

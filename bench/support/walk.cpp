@@ -92,11 +92,13 @@ struct alignas(64) Next {
 };
 
 // Each thread takes items from its own stretch of a piece, then what the others have left.
-void walk_pieces(Read* read, const char* bytes, const std::vector<size_t>& ends, std::vector<Next>& next, size_t threads, size_t self, Barrier& barrier) {
+void walk_pieces(Read* read, const char* bytes, const std::vector<size_t>& ends, std::vector<Next>& next,
+                 size_t threads, size_t self, Barrier& barrier) {
   for (size_t piece = 0; piece + 1 < ends.size(); ++piece) {
     const size_t length = ends[piece + 1] - ends[piece], items = (length + kItem - 1) / kItem;
     for (size_t turn = 0; turn < threads; ++turn) {
-      const size_t whose = (self + turn) % threads, first = items * whose / threads, end = items * (whose + 1) / threads;
+      const size_t whose = (self + turn) % threads, first = items * whose / threads,
+                   end = items * (whose + 1) / threads;
       for (size_t item; (item = first + next[piece * threads + whose].item.fetch_add(1)) < end;) {
         const size_t from = item * kItem, to = std::min(length, from + kItem);
         read(bytes + ends[piece] + from, to - from);
@@ -179,10 +181,12 @@ int main(int count, char** arguments) {
                passes = std::strtoul(arguments[4], nullptr, 10);
   if (threads == 0 || size / threads < (size_t{64} << 20)) return failed("expected a file of 64 MB for each thread", 2);
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {
-    if (std::strcmp(line, "together\n") == 0) std::printf("%g\n", read_together(bytes, size, threads));
+    if (std::strcmp(line, "together\n") == 0)
+      std::printf("%g\n", read_together(bytes, size, threads));
     else {
       const auto walked = [&](Read* read, size_t parts) { return rate(read, bytes, size, threads, parts, passes); };
-      std::printf("%g %g %g %g\n", walked(read_along, pieces), walked(read_asking, pieces), walked(read_along, 1), walked(read_asking, 1));
+      std::printf("%g %g %g %g\n", walked(read_along, pieces), walked(read_asking, pieces), walked(read_along, 1),
+                  walked(read_asking, 1));
     }
     std::fflush(stdout);
   }

@@ -8,7 +8,8 @@ import { tensor } from "../ir/type.ts";
 import { verify } from "../ir/verify.ts";
 import { evaluate } from "../ops/evaluate.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
-import { PASSES, runPipeline } from "../passes/pipeline.ts";
+import { pipelineFor } from "../compiler/pipelines.ts";
+import { runPipeline } from "../passes/pipeline.ts";
 import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import { gradientGraph } from "./vjp.ts";
 import { batchGraph } from "./vmap.ts";
@@ -48,7 +49,7 @@ describe("the gradient of a model", () => {
 
   it.each([
     ["as built", model],
-    ["after the fusions", runPipeline(model, { passes: PASSES }).graph],
+    ["after the fusions", runPipeline(model, { passes: pipelineFor("cpu") }).graph],
   ] as const)("%s: equals central differences in random directions", (_, graph: Graph) => {
     const gradient = gradientGraph(graph, { of: ["logits"], wrt: WRT });
     expect(verify(opTable, gradient)).toEqual([]);

@@ -10,11 +10,12 @@ import { specialize } from "../ir/specialize.ts";
 import { requireVerified } from "../ir/verify.ts";
 import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
-import type { Pass } from "../passes/pass.ts";
+import type { Pass } from "../ir/pass.ts";
 import type { PassRecord } from "../passes/pipeline.ts";
-import { pipelineFor, runPipeline } from "../passes/pipeline.ts";
+import { runPipeline } from "../passes/pipeline.ts";
 import type { DispatchReport } from "./legalise.ts";
 import { legalise } from "./legalise.ts";
+import { pipelineFor } from "./pipelines.ts";
 import type { DispatchPolicy } from "./support.ts";
 import { applyPrecision } from "./precision.ts";
 

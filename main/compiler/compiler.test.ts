@@ -59,9 +59,12 @@ describe("legalise", () => {
     expect(farthest(want.states, got.states)).toBeLessThan(1e-9);
   });
 
-  it("takes fused ops apart again for Core ML", () => {
+  it("refuses the CPU's own ops for other backends, and takes them apart where common rules are forced", () => {
     const fused = compile(tinyModel("llama", 1), { backend: "cpu" }).graph;
-    const { graph: legal, blocked } = legalise(fused, "coreml");
+    const own = fused.nodes.filter((node) => opTable.get(node.op)?.traits.includes("fused"));
+    expect(own.length).toBeGreaterThan(4);
+    expect([...legalise(fused, "coreml").blocked.keys()].length).toBe(own.length);
+    const { graph: legal, blocked } = legalise(fused, "cpu", undefined, "force-common");
     expect(blocked.size).toBe(0);
     expect(legal.nodes.some((node) => opTable.get(node.op)?.traits.includes("fused"))).toBe(false);
     expect(farthest(step(fused).outputs, step(legal).outputs)).toBeLessThan(1e-9);
@@ -109,40 +112,43 @@ describe("legalise", () => {
   });
 
   it("names the part that cannot run, and why", () => {
-    const b = new GraphBuilder(opTable, "wide sum and norm");
-    const [x, gamma] = [b.input("x", tensor("f64", [3])), b.input("gamma", tensor("f64", [3]))];
-    typedBuilder(b).add_rms_norm([x, x, gamma], { eps: 1e-5 });
+    const b = new GraphBuilder(opTable, "wide norm");
+    const [x, gamma] = [b.input("x", tensor("f64", [2, 3, 1, 1])), b.input("gamma", tensor("f64", [3]))];
+    typedBuilder(b).layer_norm2d([x, gamma, gamma], { eps: 1e-5 });
     const [entry] = dispatchReport(b.finish(), "mlx").entries;
     expect(entry).toMatchObject({
       state: "unsupported",
-      reason: "its part rms_norm: MLX's rms_norm computes in float32, this operand is f64",
+      reason: "its part layer_norm: MLX's layer_norm computes in float32, this operand is f64",
       parts: [],
     });
   });
 
   it("follows the policy: native rules where there are any, none, or only those", () => {
-    const b = new GraphBuilder(opTable, "gate");
-    const x = b.input("x", tensor("f32", [3]));
-    b.output("y", typedBuilder(b).swiglu([x, x]));
+    const b = new GraphBuilder(opTable, "turn");
+    const [x, angles] = [b.input("x", tensor("f32", [1, 1, 2])), b.input("angles", tensor("f32", [1, 1]))];
+    b.output("y", typedBuilder(b).rope([x, angles, angles], { dims: 2, style: "neox" }));
     const graph = b.finish();
     const compiled = (backend: Backend, dispatch: DispatchPolicy) =>
       compile(graph, { backend, dispatch, blocked: "keep" });
     // MLX has the op, Core ML has its parts.
+    const parts = compile(graph, { backend: "coreml" }).graph.nodes.map(({ op }) => op);
+    expect(parts).toContain("concat");
+    const whole = ["input", "input", "rope"];
     for (const [backend, dispatch, state, ops] of [
-      ["mlx", "prefer-native", "native", ["swiglu"]],
-      ["mlx", "force-common", "decomposed", ["silu", "mul"]],
-      ["mlx", "force-native", "native", ["swiglu"]],
-      ["coreml", "prefer-native", "decomposed", ["silu", "mul"]],
-      ["coreml", "force-native", "unsupported", ["swiglu"]],
+      ["mlx", "prefer-native", "native", whole],
+      ["mlx", "force-common", "decomposed", parts],
+      ["mlx", "force-native", "native", whole],
+      ["coreml", "prefer-native", "decomposed", parts],
+      ["coreml", "force-native", "unsupported", whole],
     ] as const) {
       const { graph: legal, report } = compiled(backend, dispatch);
-      expect(legal.nodes.slice(1).map(({ op }) => op)).toEqual(ops);
+      expect(legal.nodes.map(({ op }) => op)).toEqual(ops);
       expect(report.entries.map((entry) => entry.state)).toEqual([state]);
     }
-    const reason = "native rules are forced, and coreml runs swiglu as its parts";
+    const reason = "native rules are forced, and coreml runs rope as its parts";
     expect([...compiled("coreml", "force-native").blocked.values()]).toEqual([reason]);
     expect(() => compile(graph, { backend: "coreml", dispatch: "force-native" })).toThrow(
-      expect.objectContaining({ code: "UNSUPPORTED_OP", message: `[coreml] cannot run swiglu: ${reason}` }),
+      expect.objectContaining({ code: "UNSUPPORTED_OP", message: `[coreml] cannot run rope: ${reason}` }),
     );
   });
 
@@ -176,7 +182,7 @@ describe("compile", () => {
     const options = { backend: "cpu", verify: true } as const;
     const [a, b] = [compile(tinyModel("qwen2"), options), compile(tinyModel("qwen2"), options)];
     expect(graphHash(b.graph)).toBe(graphHash(a.graph));
-    expect(a.records.map((record) => record.name)).toContain("fuse rope and append");
+    expect(a.records.map((record) => record.name)).toContain("fuse attention");
     expect(a.report.counts).toMatchObject({ decomposed: 0, unsupported: 0, undeclared: 0 });
     expect(farthest(step(tinyModel("qwen2")).outputs, step(a.graph).outputs)).toBeLessThan(1e-9);
   });
@@ -245,7 +251,8 @@ describe("precision", () => {
       "layer_norm2d",
       "group_norm",
       "batch_norm_inference",
-      "add_rms_norm",
+      "linear_block",
+      "attention_block",
     );
     expect(norms).toEqual(new Set(["f32"]));
     expect(dtypesOf("reduce", "pool", "cumsum", "scatter_add", "softmax", "exp")).toEqual(new Set(["f32"]));

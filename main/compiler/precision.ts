@@ -45,7 +45,7 @@ const keepsType = (graph: Graph, value: Value): boolean => {
 
 function isCache(graph: Graph, value: Value): boolean {
   const source = graph.nodes[value.node];
-  return source?.op === "state" || source?.op === "kv_append" || (source?.op === "rope_append" && value.output > 0);
+  return source?.op === "state" || source?.op === "kv_append";
 }
 
 export const applyPrecision = (source: Graph, policy: PrecisionPolicy): Graph =>

@@ -2,13 +2,13 @@
 import type { Graph } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
 import { requireVerified } from "../ir/verify.ts";
+import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
 import type { PipelineResult } from "../passes/pipeline.ts";
-import { pipelineFor, runPipelineInSteps } from "../passes/pipeline.ts";
+import { runPipelineInSteps } from "../passes/pipeline.ts";
 import type { Legalised } from "./legalise.ts";
 import { legaliseInSteps } from "./legalise.ts";
-
-type Backend = Parameters<typeof pipelineFor>[0] & Parameters<typeof legaliseInSteps>[1];
+import { pipelineFor } from "./pipelines.ts";
 
 /** What a compile did, for whoever wants to be told; the report is worked out when it is asked for. */
 export interface CompileNews {

@@ -5,11 +5,13 @@ import { printGraph } from "../ir/print.ts";
 import { specialize } from "../ir/specialize.ts";
 import { verify } from "../ir/verify.ts";
 import { opTable } from "../ops/index.ts";
-import { PASSES, runPipeline } from "../passes/pipeline.ts";
+import { runPipeline } from "../passes/pipeline.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
 import { legalise } from "./legalise.ts";
+import { pipelineFor } from "./pipelines.ts";
 
 const LAYERS = 2750;
+const PASSES = pipelineFor("cpu");
 
 describe("100 000 nodes", () => {
   const graph = tinyModel("qwen3", LAYERS);

@@ -20,6 +20,24 @@ const command = <const I extends string>(
   part: Partial<Pick<CommandDefinition, "scope" | "browser">> = {},
 ): CommandDefinition & { readonly id: I } => ({ id, title, menu, keys, scope: "window", browser: true, ...part });
 
+/** The tabs of the window, in order; what each shows stands in renderer/tabs, in the file of its name. */
+export const TABS = [
+  { id: "overview", title: "Overview" },
+  { id: "tensors", title: "Tensors" },
+  { id: "graph", title: "Graph" },
+  { id: "pipeline", title: "Pipeline" },
+  { id: "run", title: "Run" },
+  { id: "bench", title: "Bench" },
+  { id: "profile", title: "Profile" },
+  { id: "export", title: "Export" },
+] as const;
+export type Tab = (typeof TABS)[number]["id"];
+
+/** The command that shows a tab: the first nine have a number key. */
+const tabCommands: readonly (CommandDefinition & { readonly id: `view.${Tab}` })[] = TABS.map(({ id, title }, i) =>
+  command(`view.${id}`, title, "View", i < 9 ? [`Mod+${i + 1}`, `Alt+${i + 1}`] : []),
+);
+
 const graph = { scope: "graph" } as const;
 const shellOnly = { browser: false } as const;
 
@@ -30,18 +48,11 @@ export const COMMANDS = [
   command("file.close", "Close the model", "File", ["Mod+Shift+W"]),
   command("file.export", "Export an .mlpackage…", "File", ["Mod+E", "Mod+B"]),
   command("edit.find", "Find", "Edit", ["Mod+F"]),
-  command("edit.findNext", "Next that was found", "Edit", ["Mod+G"]),
-  command("edit.findPrevious", "Previous that was found", "Edit", ["Mod+Shift+G"]),
+  command("edit.findNext", "Find next", "Edit", ["Mod+G"]),
+  command("edit.findPrevious", "Find previous", "Edit", ["Mod+Shift+G"]),
   command("edit.copyCommand", "Copy as command", "Edit", ["Mod+Shift+C"], shellOnly),
   command("view.palette", "Commands", "View", ["Mod+K", "Mod+Shift+O"]),
-  command("view.overview", "Overview", "View", ["Mod+1", "Alt+1"]),
-  command("view.tensors", "Tensors", "View", ["Mod+2", "Alt+2"]),
-  command("view.graph", "Graph", "View", ["Mod+3", "Alt+3"]),
-  command("view.pipeline", "Pipeline", "View", ["Mod+4", "Alt+4"]),
-  command("view.run", "Run", "View", ["Mod+5", "Alt+5"]),
-  command("view.bench", "Bench", "View", ["Mod+6", "Alt+6"]),
-  command("view.profile", "Profile", "View", ["Mod+7", "Alt+7"]),
-  command("view.export", "Export", "View", ["Mod+8", "Alt+8"]),
+  ...tabCommands,
   command("view.navigator", "Show or hide the navigator", "View", ["Mod+0", "Alt+0"]),
   command("view.inspector", "Show or hide the inspector", "View", ["Mod+Alt+0", "Alt+9"]),
   command("view.log", "Show or hide the log", "View", ["Mod+J", "Mod+Shift+Y"]),
@@ -50,7 +61,7 @@ export const COMMANDS = [
   command("model.stop", "Stop", "Model", ["Mod+."]),
   command("model.bench", "Start the benchmark", "Model", ["Mod+Shift+B"]),
   command("model.profile", "Record a profile", "Model", ["Mod+I"]),
-  command("model.phase", "Switch between reading and writing", "Model", ["Mod+Shift+P"], shellOnly),
+  command("model.phase", "Switch between prefill and decode", "Model", ["Mod+Shift+P"], shellOnly),
   command("navigate.previousOfAll", "Previous pass", "Navigate", ["["], graph),
   command("navigate.nextOfAll", "Next pass", "Navigate", ["]"], graph),
   command("navigate.previousPass", "Previous pass that changed something", "Navigate", ["Shift+["], graph),
@@ -63,10 +74,10 @@ export const COMMANDS = [
   command("graph.onlyChanges", "Only what the pass changed", "Navigate", ["X"], graph),
   command("graph.criticalPath", "Critical path", "Navigate", ["P"], graph),
   command("graph.quickLook", "Look at the selection: inspector on or off", "Navigate", ["Space"], graph),
-  command("graph.walkUp", "To what it reads", "Navigate", ["ArrowUp"], graph),
-  command("graph.walkDown", "To what reads it", "Navigate", ["ArrowDown"], graph),
-  command("graph.walkLeft", "To the left", "Navigate", ["ArrowLeft"], graph),
-  command("graph.walkRight", "To the right", "Navigate", ["ArrowRight"], graph),
+  command("graph.walkUp", "Go to the producer", "Navigate", ["ArrowUp"], graph),
+  command("graph.walkDown", "Go to the consumer", "Navigate", ["ArrowDown"], graph),
+  command("graph.walkLeft", "Go left", "Navigate", ["ArrowLeft"], graph),
+  command("graph.walkRight", "Go right", "Navigate", ["ArrowRight"], graph),
   command("graph.find", "Search the graph", "Navigate", ["/"], graph),
   command("graph.fit", "Fit everything", "Navigate", ["F"], graph),
   command("graph.fitSelection", "Fit the selection", "Navigate", ["Shift+F"], graph),

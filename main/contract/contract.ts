@@ -18,6 +18,7 @@ import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/commo
 import { doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
+  backend,
   graphKey,
   graphView,
   nodeView,
@@ -66,7 +67,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 10,
+  version: 12,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -127,16 +128,17 @@ export const contract = {
     ),
     "graph.overlay": call(z.object({ key: graphKey, kind: overlayKind, target: targetSpec }), overlayView),
     "passes.list": call(
-      z.object({ model: modelId, phase, target: targetSpec, precision: precision.default("f32") }),
+      z.object({ model: modelId, backend, phase, target: targetSpec, precision: precision.default("f32") }),
       passList,
     ),
     /** Of the passes in f32. */
     "passes.diff": call(
       z.object({
         model: modelId,
+        backend,
         phase,
         target: targetSpec,
-        index: z.number().int().min(0).max(1000),
+        pass: z.string().min(1).max(100),
         full: z.boolean().default(false),
       }),
       passDiff,

@@ -70,6 +70,8 @@ export type EventPayload<C extends AnyContract, K extends EventName<C>> = View<C
 export interface CallContext {
   /** Fires when the caller cancels, leaves a stream, or the connection ends. Work ends within 100 ms of it. */
   readonly signal: AbortSignal;
+  /** Registers what frees something that the caller holds: called when its connection has ended, and its requests too. */
+  readonly onLeave: (free: () => void | Promise<void>) => void;
 }
 
 /** What the engine implements: every call and every stream of the contract. */

@@ -5,6 +5,8 @@
 export interface Port {
   /** Sends one frame. After the end of the port it does nothing. */
   send(frame: unknown): void;
+  /** Resolves when little of what was sent still waits for the other side; undefined when that is so now. */
+  readonly room?: () => Promise<void> | undefined;
   /** Sets the one receiver; frames that came before are delivered to it. */
   onMessage(listener: (frame: unknown) => void): void;
   /** Sets the one listener for the end, whichever side caused it; called once, also when it has already ended. */
@@ -46,6 +48,29 @@ export function createInbox(): PortInbox {
       closeListener = next;
       if (endReason !== undefined) next(endReason);
     },
+  };
+}
+
+/** Counts bytes that were sent and have not left yet, for transports that say when they have. */
+export interface Backlog {
+  /** Adds bytes; the function that is returned takes them off again. */
+  readonly add: (bytes: number) => () => void;
+  readonly room: () => Promise<void> | undefined;
+}
+
+export function createBacklog(limit: number): Backlog {
+  let waiting = 0;
+  let wake: (() => void)[] = [];
+  return {
+    add(bytes) {
+      waiting += bytes;
+      return () => {
+        waiting -= bytes;
+        if (waiting > limit) return;
+        for (const resolve of wake.splice(0)) resolve();
+      };
+    },
+    room: () => (waiting <= limit ? undefined : new Promise((resolve) => (wake = [...wake, resolve]))),
   };
 }
 

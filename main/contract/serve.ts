@@ -44,11 +44,30 @@ export function serve<C extends AnyContract>(
   options: ServeOptions = {},
 ): Serving<C> {
   const running = new Map<number, Running>();
+  const held: (() => void | Promise<void>)[] = [];
+  let ended = false;
   const maxOpen = options.maxOpen ?? 256;
   const callHandlers = handlers.calls as { readonly [name: string]: AnyCall };
   const streamHandlers = handlers.streams as { readonly [name: string]: AnyStream };
 
   const send = (frame: ServerFrame): void => port.send(frame);
+
+  /** Answers that the other side does not read must not pile up: work waits until there is room for more. */
+  const room = async (): Promise<void> => {
+    for (let wait = port.room?.(); wait !== undefined && !ended; wait = port.room?.())
+      await Promise.race([wait, closed]);
+  };
+  let announceEnd: () => void = () => undefined;
+  const closed = new Promise<void>((resolve) => (announceEnd = resolve));
+
+  const onLeave: CallContext["onLeave"] = (free) => void held.push(free);
+  const leaveWhenIdle = (): void => {
+    if (!ended || running.size > 0) return;
+    const freeAll = async (): Promise<void> => {
+      for (const free of held.splice(0)) await free();
+    };
+    freeAll().catch((error: unknown) => options.onUnexpected?.("the end of a connection", error));
+  };
 
   const fail = (id: number, method: string, error: unknown): void => {
     const wire = toWireError(error);
@@ -70,12 +89,14 @@ export function serve<C extends AnyContract>(
     const self: Running = { abort: new AbortController(), credit: frame.credit, dropped: false, wake: undefined };
     running.set(frame.id, self);
     try {
+      if (port.room?.() !== undefined) await room();
       if (frame.kind === "call") await runCall(frame, self);
       else await runStream(frame, self);
     } catch (error) {
       fail(frame.id, frame.method, error);
     } finally {
       running.delete(frame.id);
+      leaveWhenIdle();
       if (running.size === 0) options.onIdle?.();
     }
   };
@@ -85,7 +106,10 @@ export function serve<C extends AnyContract>(
     const handler = callHandlers[frame.method];
     if (definition === undefined || handler === undefined) throw unknownMethod(frame);
     const input = checkInput(frame.method, definition.input, frame.input);
-    const value = await handler(input, { signal: self.abort.signal });
+    const made = handler(input, { signal: self.abort.signal, onLeave });
+    // An answer that is there at once is sent at once, so that it counts before the next request starts.
+    const value: unknown = made instanceof Promise ? await made : made;
+    if (port.room?.() !== undefined) await room();
     send({ t: "res", id: frame.id, value });
   };
 
@@ -94,8 +118,9 @@ export function serve<C extends AnyContract>(
     const handler = streamHandlers[frame.method];
     if (definition === undefined || handler === undefined) throw unknownMethod(frame);
     const input = checkInput(frame.method, definition.input, frame.input);
-    for await (const value of handler(input, { signal: self.abort.signal })) {
+    for await (const value of handler(input, { signal: self.abort.signal, onLeave })) {
       while (self.credit === 0 && !self.dropped) await new Promise<void>((resolve) => (self.wake = resolve));
+      if (port.room?.() !== undefined) await room();
       if (self.dropped) break;
       self.credit -= 1;
       send({ t: "next", id: frame.id, value });
@@ -119,11 +144,14 @@ export function serve<C extends AnyContract>(
   };
 
   const stopAll = (): void => {
+    ended = true;
+    announceEnd();
     for (const self of running.values()) {
       self.dropped = true;
       self.abort.abort();
       wake(self);
     }
+    leaveWhenIdle();
   };
 
   /** A peer that sends what is not a frame is not one of ours: say so once and leave. */

@@ -7,7 +7,7 @@ import type { Handlers } from "./define.ts";
 import { call, event, stream } from "./define.ts";
 import { CONNECTION_ID } from "./frames.ts";
 import type { Port } from "./port.ts";
-import { createPortPair } from "./port.ts";
+import { createBacklog, createPortPair } from "./port.ts";
 import { serve } from "./serve.ts";
 import { f32 } from "./views/common.ts";
 
@@ -372,4 +372,72 @@ it("keeps a port's frames until somebody listens, and tells a late listener that
   expect(reason).toBe("done");
   // What was sent before the end arrives, nothing after it does.
   expect(seen).toEqual([1, 2, 3]);
+});
+
+describe("the end of a connection", () => {
+  const contractOf = {
+    version: 1,
+    calls: { hold: call(z.object({}), z.object({})), wait: call(z.object({}), z.object({})) },
+    streams: {},
+    events: {},
+  };
+
+  it("frees what the caller holds, once its requests have ended", async () => {
+    const log: string[] = [];
+    let finish: () => void = () => undefined;
+    const [near, far] = createPortPair();
+    serve(
+      contractOf,
+      {
+        calls: {
+          hold: (_input, { onLeave }) => {
+            onLeave(() => void log.push("freed"));
+            return {};
+          },
+          wait: () => new Promise((resolve) => (finish = () => (log.push("finished"), resolve({})))),
+        },
+        streams: {},
+      },
+      far,
+    );
+    const client = createClient(contractOf, near);
+    await client.call("hold", {});
+    client.call("wait", {}).catch(() => undefined);
+    await settle();
+    client.close();
+    await settle();
+    expect(log).toEqual([]);
+    finish();
+    await settle();
+    expect(log).toEqual(["finished", "freed"]);
+  });
+});
+
+describe("answers that are not read", () => {
+  it("hold up the work that would make more of them", async () => {
+    const backlog = createBacklog(1000);
+    const left: (() => void)[] = [];
+    let made = 0;
+    const [near, far] = createPortPair();
+    const slow: Port = {
+      ...far,
+      send: (frame) => {
+        if ((frame as { readonly t: string }).t === "res") left.push(backlog.add(400));
+        far.send(frame);
+      },
+      room: backlog.room,
+    };
+    const big = { version: 1, calls: { make: call(z.object({}), z.object({})) }, streams: {}, events: {} };
+    serve(big, { calls: { make: () => (made++, {}) }, streams: {} }, slow);
+    const client = createClient(big, near);
+    const answers = Array.from({ length: 10 }, () => client.call("make", {}));
+    await settle();
+    expect([made, left.length]).toEqual([3, 3]);
+    while (left.length > 0) {
+      for (const leaves of left.splice(0)) leaves();
+      await settle();
+    }
+    expect(await Promise.all(answers)).toHaveLength(10);
+    expect(made).toBe(10);
+  });
 });

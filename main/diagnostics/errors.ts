@@ -48,7 +48,32 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && (ERROR_CODES as readonly string[]).includes(value);
 }
 
-/** Any thrown value in wire form; what we did not foresee becomes BUG_UNEXPECTED, with its message kept. */
+/** What to do about errors of the system, by their own codes. Anything else of the system is ENV_IO without a hint. */
+const SYSTEM_HINTS: { readonly [code: string]: string } = {
+  EACCES: "Check the permissions of the file and of its folder.",
+  EPERM: "Check the permissions of the file and of its folder.",
+  EROFS: "The disk is read-only: choose another folder.",
+  ENOSPC: "The disk is full: free some space or choose another folder.",
+  EDQUOT: "Your share of the disk is used up: free some space or choose another folder.",
+  EMFILE: "Too many files are open in this process: raise the limit (ulimit -n).",
+  ENFILE: "Too many files are open on this machine: close some programs.",
+  ENOMEM: "The system gave no memory: close some programs, or raise the limit (ulimit -v).",
+  EAGAIN: "The system gave no more processes or threads: raise the limit (ulimit -u).",
+  ENOENT: "Check that the folder still exists: the current one, TMPDIR and HOME too.",
+};
+
+/** Errors of Node's system calls have the call and the system's code. */
+function systemError(error: Error): WireError | undefined {
+  if (!("syscall" in error) || !("code" in error) || typeof error.code !== "string") return undefined;
+  const hint = SYSTEM_HINTS[error.code];
+  const code = error.code === "ENOMEM" ? "ENV_NO_MEMORY" : "ENV_IO";
+  return { code, message: `[system] ${error.message}`, ...(hint === undefined ? {} : { hint }) };
+}
+
+/**
+ * Any thrown value in wire form. Errors of the system keep their message and get a hint; anything else that was not
+ * foreseen becomes BUG_UNEXPECTED, with its message.
+ */
 export function toWireError(error: unknown): WireError {
   if (error instanceof WorkbenchError)
     return {
@@ -58,6 +83,8 @@ export function toWireError(error: unknown): WireError {
       ...(error.details === undefined ? {} : { details: error.details }),
     };
   if (error instanceof Error && error.name === "AbortError") return { code: "CANCELLED", message: "Cancelled." };
+  const system = error instanceof Error ? systemError(error) : undefined;
+  if (system !== undefined) return system;
   return { code: "BUG_UNEXPECTED", message: error instanceof Error ? error.message : String(error) };
 }
 

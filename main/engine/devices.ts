@@ -1,100 +1,88 @@
-/** The devices of this machine: what is there, what is missing, each in a sentence. */
-import type { DeviceInfo, RunDevice } from "../contract/views/engine.ts";
-import type { Ability } from "../contract/views/common.ts";
-import type { CpuEngine } from "../backends/cpu/engine.ts";
-import { toWireError, WorkbenchError } from "../diagnostics/errors.ts";
-import type { CoremlAccess } from "../node/devices/coreml/device.ts";
-import { coremlMissing } from "../node/devices/coreml/device.ts";
-import type { MlxAccess } from "./mlxAccess.ts";
-import { REFERENCE_SENTENCE } from "./models/reference.ts";
+/**
+ * The devices of this machine as the contract tells them, and what a device may do for the engine beyond running decoders: plan
+ * a route, run the parts of a cut graph, describe this Mac. Handlers ask for these and for capabilities, never for an id.
+ */
+import type { Route } from "../backends/coreml/hybrid/route.ts";
+import type { Ability, Phase, ReferenceNotice, TargetSpec } from "../contract/views/common.ts";
+import type { DeviceInfo } from "../contract/views/engine.ts";
+import type { MacFacts } from "../contract/views/mac.ts";
+import type { PlannedRoute } from "../contract/views/route.ts";
+import type { ProfileView } from "../contract/views/run.ts";
+import { toWireError } from "../diagnostics/errors.ts";
+import type { DecoderSession } from "../runtime/decoderSession.ts";
+import type { DeviceDecoder, DeviceProvider } from "../runtime/devices/provider.ts";
+import type { DeviceRegistry } from "../runtime/devices/registry.ts";
+import { figure } from "./measure/forecast.ts";
+import type { RunnerOpener } from "./models/hybrid.ts";
+import type { OpenModel } from "./models/openModel.ts";
 import { cannot } from "./views/overviewView.ts";
 
-export interface CpuAccess {
-  /** The engine, or its ENV_NO_ADDON error. */
-  readonly engine: () => CpuEngine;
-  readonly missing: () => Ability | undefined;
-  /** None was built, which is the one case in which the TypeScript reference stands in. */
-  readonly absent: () => boolean;
+export interface ProfileRequest {
+  readonly promptTokens: number;
+  readonly generateTokens: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number) => void;
 }
 
-export function cpuAccess(load: () => CpuEngine, absent: () => boolean = () => false): CpuAccess {
-  let engine: CpuEngine | undefined;
-  let failure: Error | undefined;
-  const get = (): CpuEngine => {
-    if (failure !== undefined) throw failure;
-    try {
-      return (engine ??= load());
-    } catch (error) {
-      failure = error instanceof Error ? error : new Error(String(error));
-      throw failure;
-    }
-  };
-  return {
-    engine: get,
-    absent,
-    missing() {
-      try {
-        get();
-        return undefined;
-      } catch (error) {
-        const { code, message, hint } = toWireError(error);
-        return cannot(code, message, hint ?? null);
-      }
-    },
-  };
+export interface EngineDecoder extends DeviceDecoder {
+  /** Its own way to a profile, where it has no list of instructions to time. */
+  readonly profile?: (session: DecoderSession, request: ProfileRequest) => Promise<ProfileView>;
 }
 
-/** What MLX is here, or what is missing. */
-export const mlxSentence = (mlx: MlxAccess): string =>
-  mlx.missing() ??
-  `${mlx.title()}: ${mlx.engine().device === "gpu" ? "runs on this Mac's GPU." : "for checking; MLX is fast on a Mac's GPU."}`;
-
-/** What Core ML is here, or what is missing. */
-export function coremlSentence(coreml: CoremlAccess): string {
-  const missing = coremlMissing(coreml);
-  if (missing !== undefined) return missing;
-  const bridge = coreml.bridge();
-  if (bridge.double !== undefined) return "A test double of Core ML: the simulator computes, nothing is measured.";
-  const { chip, os, ane } = bridge.machine();
-  return `${chip}, macOS ${os}, ${ane ? "with" : "without"} a Neural Engine.`;
+export interface PlannedRequest {
+  readonly model: OpenModel;
+  readonly target: TargetSpec;
+  readonly phase: Phase;
+  readonly signal: AbortSignal;
 }
 
-function cpuSentence(cpu: CpuAccess, missing: Ability | undefined): string {
-  if (missing === undefined) return `The native engine with ${cpu.engine().isa} kernels.`;
-  if (cpu.absent()) return REFERENCE_SENTENCE;
-  return missing.ok ? "" : missing.sentence;
+export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
+  /** With the capability `plan`: the system's own plan beside the prediction. */
+  readonly planned?: (request: PlannedRequest) => Promise<PlannedRoute>;
+  /** With the capability `segments`: what runs the package of a route's parts. */
+  readonly segments?: (route: Route, signal: AbortSignal) => RunnerOpener;
+  /** This machine as a target, where the device knows the machine. */
+  here?(): Pick<TargetSpec, "chip" | "os"> | undefined;
+  mac?(): MacFacts | null;
 }
 
-export function deviceList(cpu: CpuAccess, mlx: MlxAccess, coreml: CoremlAccess): readonly DeviceInfo[] {
-  const missing = cpu.missing();
-  return [
-    {
-      id: "cpu",
-      title: "CPU",
-      available: missing === undefined || cpu.absent(),
-      sentence: cpuSentence(cpu, missing),
-    },
-    {
-      id: "coreml-sim",
-      title: "Core ML, simulated",
-      available: true,
-      sentence: "Reads the package back from disk and runs its program in TypeScript: for checking, not for speed.",
-    },
-    {
-      id: "coreml",
-      title: "Core ML",
-      available: coremlMissing(coreml) === undefined,
-      sentence: coremlSentence(coreml),
-    },
-    { id: "mlx", title: "MLX", available: mlx.missing() === undefined, sentence: mlxSentence(mlx) },
-  ];
+export type EngineDevices = DeviceRegistry<EngineDevice>;
+
+export function deviceInfo(devices: EngineDevices, device: EngineDevice): DeviceInfo {
+  const { ok, sentence } = devices.running(device).probe();
+  const { id, title, capabilities, instead = null } = device;
+  return { id, title, available: ok, sentence, instead, capabilities: { ...capabilities } };
 }
 
-/** Which devices can do a thing; what cannot says why. */
-export function requireDevice(device: RunDevice, what: string): void {
-  // MLX and Core ML say themselves what is missing when they are asked for.
-  if (device === "cpu" || device === "mlx" || device === "coreml" || device === "coreml-sim") return;
-  throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] the device ${device} is not part of this version`, {
-    hint: "Choose cpu, mlx or coreml-sim.",
-  });
+export const deviceList = (devices: EngineDevices): readonly DeviceInfo[] =>
+  devices.listed.map((device) => deviceInfo(devices, device));
+
+/** This Mac, where a device knows that it is one. */
+export const macOf = ({ listed }: EngineDevices): MacFacts | null =>
+  listed.reduce<MacFacts | null>((found, device) => found ?? device.mac?.() ?? null, null);
+
+/** Why the device is not here; undefined where it is. */
+export function missingOf(device: EngineDevice): Ability | undefined {
+  const probe = device.probe();
+  return probe.ok ? undefined : cannot(probe.code, probe.sentence, probe.hint);
+}
+
+/** Why a model of so many parameters does not run where this device was chosen; undefined where it does. */
+export function runRefusal(devices: EngineDevices, device: EngineDevice, parameters: number): Ability | undefined {
+  const running = devices.running(device);
+  const refusal = running.refuses?.(parameters);
+  if (refusal === undefined) return missingOf(running);
+  const { code, message, hint } = toWireError(refusal);
+  const why = message.replace(/^\[[^\]]*\] /u, "This model is larger: ");
+  return cannot(code, `${running.probe().sentence} ${why}.`, hint ?? null);
+}
+
+/** What to say before a run where another device stands in; null where none does. */
+export function noticeOf(device: EngineDevice, parameters: number): ReferenceNotice | null {
+  const notice = device.notice?.(parameters);
+  if (notice === undefined) return null;
+  const { low, high } = notice.secondsPerToken;
+  const basis = "by parameters alone, on a machine that does nothing else";
+  const secondsPerToken = figure((low + high) / 2, "seconds", "predicted", basis, { low, high });
+  return { sentence: notice.sentence, secondsPerToken };
 }

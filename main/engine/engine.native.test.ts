@@ -8,7 +8,8 @@ import { contract } from "../contract/contract.ts";
 import { createPortPair } from "../contract/port.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import type { Overview } from "../contract/views/model.ts";
-import { PASSES } from "../passes/pipeline.ts";
+import { pipelineFor } from "../compiler/pipelines.ts";
+import { BACKENDS } from "../contract/views/graph.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import type { Harness } from "./engineHarness.ts";
 import { engineHarness } from "./engineHarness.ts";
@@ -92,7 +93,14 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
 
   it.each(PHASES)("has graphs, overlays, nodes, passes and texts of %s", async (phase) => {
     const { client } = harness;
-    const stages = [{ kind: "initial" }, { kind: "pass", index: 1 }, { kind: "legal", target: TARGET }] as const;
+    const stages = [
+      { backend: "cpu", step: "built" },
+      { backend: "cpu", step: "dead code" },
+      { backend: "cpu", step: "legal" },
+      { backend: "mlx", step: "legal" },
+      { backend: "coreml", step: "simplify", target: TARGET },
+      { backend: "coreml", step: "legal", target: TARGET },
+    ] as const;
     for (const stage of stages) {
       const key = { model: model(), stage, phase };
       const graph = await client.call("graph.get", key);
@@ -113,24 +121,54 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
       expect(text.text.split("\n").length).toBeLessThanOrEqual(11);
     }
     const mil = await client.call("text.page", {
-      key: { model: model(), stage: { kind: "legal", target: TARGET }, phase },
+      key: { model: model(), stage: { backend: "coreml", step: "legal", target: TARGET }, phase },
       language: "mil",
       target: TARGET,
     });
     expect(mil.totalLines).toBeGreaterThan(10);
-    const { passes } = await client.call("passes.list", { model: model(), phase, target: TARGET });
-    expect(passes.map(({ name }) => name)).toEqual(PASSES.map(({ name }) => name));
-    const changed = passes.find((pass) => pass.changed);
-    for (const index of [passes[0]?.index, changed?.index].filter((each) => each !== undefined)) {
-      const diff = await client.call("passes.diff", { model: model(), phase, target: TARGET, index });
-      expect(diff.index).toBe(index);
+    for (const { backend } of BACKENDS) {
+      const asked = { model: model(), backend, phase, target: TARGET };
+      const { passes } = await client.call("passes.list", asked);
+      expect(passes.map((pass) => pass.name)).toEqual([...pipelineFor(backend).map((pass) => pass.name), "legal"]);
+      const changed = passes.find((pass) => pass.changed)?.name ?? "legal";
+      for (const pass of new Set([passes[0]?.name ?? "", changed, "legal"]))
+        expect((await client.call("passes.diff", { ...asked, pass })).pass).toBe(pass);
     }
+    await expect(
+      client.call("passes.diff", { model: model(), backend: "mlx", phase, target: TARGET, pass: "fuse attention" }),
+    ).rejects.toMatchObject({
+      code: "INPUT_ARGUMENT",
+      message:
+        "[graph] pass: got fuse attention, expected one of dead code, common subexpressions, control flow, constant folding, simplify, legal",
+    });
   });
+
+  it.skipIf(name === "demo-hybrid")(
+    "shows the graph that each device runs, and a route only for Core ML's",
+    async () => {
+      const { client } = harness;
+      for (const [stage, has, hasNot] of [
+        [{ backend: "cpu", step: "legal" }, ["linear_block", "attention_block"], ["linear", "rope", "kv_append"]],
+        [{ backend: "mlx", step: "legal" }, ["linear", "rope", "kv_append"], ["linear_block", "attention_block"]],
+        [{ backend: "coreml", step: "legal", target: TARGET }, ["linear", "kv_append"], ["linear_block", "rope"]],
+      ] as const) {
+        const key = { model: model(), stage, phase: "decode" } as const;
+        const graph = await client.call("graph.get", key);
+        const ops = new Set([...graph.nodes.op].map((op) => graph.strings[op]));
+        for (const op of has) expect(ops, stage.backend).toContain(op);
+        for (const op of hasNot) expect(ops, stage.backend).not.toContain(op);
+        const device = await client.call("graph.overlay", { key, kind: "device", target: TARGET });
+        const node = await client.call("graph.node", { key, node: graph.nodeCount - 1, target: TARGET });
+        expect(device.values.some((code) => code !== 0)).toBe(stage.backend === "coreml");
+        expect(node.placement !== null).toBe(stage.backend === "coreml");
+      }
+    },
+  );
 
   it.each(PHASES)("leads from an op of %s to its own lines of MIL, in every stage", async (phase) => {
     const { client } = harness;
-    for (const stage of [{ kind: "initial" }, { kind: "legal", target: TARGET }] as const) {
-      const key = { model: model(), stage, phase };
+    for (const step of ["built", "legal"]) {
+      const key = { model: model(), stage: { backend: "coreml", step, target: TARGET }, phase } as const;
       const graph = await client.call("graph.get", key);
       const lowered: number[] = [];
       for (let node = graph.nodeCount - 1; node >= 0 && lowered.length < 3; node -= 5) {
@@ -418,7 +456,7 @@ describe.each([
     expect((await client.call("model.tensors", { model })).total).toBe(24);
     expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);
     await expect(
-      client.call("graph.get", { model, stage: { kind: "initial" }, phase: "decode" }),
+      client.call("graph.get", { model, stage: { backend: "cpu", step: "built" }, phase: "decode" }),
     ).rejects.toMatchObject({ code: "UNSUPPORTED_ARCHITECTURE" });
     await close(model);
   });

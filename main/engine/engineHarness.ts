@@ -9,12 +9,12 @@ import { contract } from "../contract/contract.ts";
 import type { RequestOptions, StreamName } from "../contract/define.ts";
 import { createPortPair } from "../contract/port.ts";
 import { readSettings } from "../node/settings.ts";
-import type { Engine } from "./engine.ts";
-import { createEngine } from "./engine.ts";
+import type { NodeEngine } from "../node/nodeEngine.ts";
+import { nodeEngine } from "../node/nodeEngine.ts";
 
 export interface Harness {
   readonly client: EngineClient;
-  readonly engine: Engine;
+  readonly engine: NodeEngine;
   readonly folder: string;
   /** Every item of a stream. */
   all<K extends StreamName<Contract>>(
@@ -28,7 +28,7 @@ export interface Harness {
 /** `environment`: variables besides those of this process. */
 export async function engineHarness(environment: Readonly<Record<string, string>> = {}): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), "rlx-engine-"));
-  const engine = createEngine({
+  const engine = nodeEngine({
     settings: readSettings({ ...process.env, RLX_HOME: join(folder, "home"), ...environment }),
   });
   // As over a socket: whatever does not survive the encoding is found here.

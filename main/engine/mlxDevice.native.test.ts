@@ -2,23 +2,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { findMlxEngine } from "../node/native/mlxAddon.ts";
-import { deviceList, cpuAccess } from "./devices.ts";
+import { mlxAccess, mlxProvider } from "../runtime/devices/mlx.ts";
+import { deviceRegistry } from "../runtime/devices/registry.ts";
+import type { EngineDevice } from "./devices.ts";
+import { deviceList } from "./devices.ts";
 import type { Harness } from "./engineHarness.ts";
 import { engineHarness } from "./engineHarness.ts";
-import { loadAddon } from "../node/native/addon.ts";
-import { coremlAccess } from "../node/devices/coreml/device.ts";
-import { mlxAccess } from "./mlxAccess.ts";
 import { reasonNotFound } from "../testing/skipping.ts";
 
 const found = findMlxEngine();
 const missing = reasonNotFound(found);
 
 describe("without MLX", () => {
-  const access = mlxAccess({ mode: "lazy", dispatch: "prefer-native" }, () => "MLX is not here.");
+  const access = mlxAccess(() => "MLX is not here.", "prefer-native");
 
   test("the list says so, and whoever asks for it is told what to do", () => {
-    const [entry] = deviceList(cpuAccess(loadAddon), access, coremlAccess("unused")).filter(({ id }) => id === "mlx");
-    expect(entry).toEqual({ id: "mlx", title: "MLX", available: false, sentence: "MLX is not here." });
+    const device = mlxProvider({ access, mode: "lazy", dispatch: "prefer-native" });
+    const [entry] = deviceList(deviceRegistry<EngineDevice>([device]));
+    expect(entry).toMatchObject({ id: "mlx", title: "MLX", available: false, sentence: "MLX is not here." });
     expect(() => access.engine()).toThrow(expect.objectContaining({ code: "ENV_NO_DEVICE" }));
   });
 });

@@ -1,27 +1,16 @@
 /**
  * Element types: plain dtypes, and the packed (block-quantised) types a weight keeps through the whole compiler.
- * Sizes and names only; what a block means is told by main/formats/quant.
+ * The packed types come from main/quant/registry.ts.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { PACKED, PACKED_TYPES } from "../quant/registry.ts";
+import type { PackedType } from "../quant/registry.ts";
 
 export const DTYPES = ["bool", "u8", "i8", "i16", "bf16", "f16", "u32", "i32", "i64", "f32", "f64", "c64"] as const;
 export type DType = (typeof DTYPES)[number];
 
-export const PACKED_TYPES = [
-  "q4_0",
-  "q4_1",
-  "q5_0",
-  "q5_1",
-  "q8_0",
-  "q2_k",
-  "q3_k",
-  "q4_k",
-  "q5_k",
-  "q6_k",
-  "q8_k",
-  "iq4_nl",
-] as const;
-export type PackedType = (typeof PACKED_TYPES)[number];
+export { PACKED_TYPES };
+export type { PackedType };
 
 export type ElementType = DType | PackedType;
 
@@ -46,21 +35,6 @@ export interface BlockLayout {
   readonly bytes: number;
 }
 
-const BLOCKS: { readonly [P in PackedType]: BlockLayout } = {
-  q4_0: { elements: 32, bytes: 18 },
-  q4_1: { elements: 32, bytes: 20 },
-  q5_0: { elements: 32, bytes: 22 },
-  q5_1: { elements: 32, bytes: 24 },
-  q8_0: { elements: 32, bytes: 34 },
-  q2_k: { elements: 256, bytes: 84 },
-  q3_k: { elements: 256, bytes: 110 },
-  q4_k: { elements: 256, bytes: 144 },
-  q5_k: { elements: 256, bytes: 176 },
-  q6_k: { elements: 256, bytes: 210 },
-  q8_k: { elements: 256, bytes: 292 },
-  iq4_nl: { elements: 32, bytes: 18 },
-};
-
 const PACKED_SET: ReadonlySet<string> = new Set(PACKED_TYPES);
 const DTYPE_SET: ReadonlySet<string> = new Set(DTYPES);
 
@@ -70,7 +44,7 @@ export const isElementType = (type: string): type is ElementType => DTYPE_SET.ha
 
 /** A plain dtype is a block of one. */
 export const blockLayout = (type: ElementType): BlockLayout =>
-  isPacked(type) ? BLOCKS[type] : { elements: 1, bytes: BYTES[type] };
+  isPacked(type) ? PACKED[type] : { elements: 1, bytes: BYTES[type] };
 
 export const dtypeBytes = (type: DType): number => BYTES[type];
 

@@ -2,7 +2,7 @@
  * The engine as a process of its own: Electron forks it as a utility process and hands it MessagePorts, `rlx serve` forks it as a
  * plain child and relays each socket's messages over the fork's channel.
  */
-import { createEngine, dataFolder } from "../engine/engine.ts";
+import { dataFolder, nodeEngine } from "./nodeEngine.ts";
 import { removeLeftovers } from "./files/leftovers.ts";
 import { serveChildChannel } from "./serve/childChannel.ts";
 import { endWithSupervisor } from "./serve/ending.ts";
@@ -13,7 +13,7 @@ import { readSettings } from "./settings.ts";
 const WARM_UP_AFTER_MS = 150;
 
 const settings = readSettings(process.env);
-const engine = createEngine({ settings });
+const engine = nodeEngine({ settings });
 /** Nothing that anybody asked for: a failure is told, and the engine goes on. */
 const warmUp = (): void =>
   void engine.warmUp().catch((error: unknown) => process.stderr.write(`[engine] warm-up: ${String(error)}\n`));

@@ -26,6 +26,15 @@ describe("settings", () => {
     );
   });
 
+  it.each([
+    ["common", "force-common"],
+    ["native", "prefer-native"],
+    ["force_common", "force-common"],
+    ["FORCE-NATIVE", "force-native"],
+  ])("RLX_KERNEL_DISPATCH=%s is %s", (given, dispatch) =>
+    expect(readSettings({ RLX_KERNEL_DISPATCH: given }).dispatch).toBe(dispatch),
+  );
+
   it("takes an empty value for none, and off in any case for no cache", () => {
     const empty = Object.fromEntries(Object.values(VARIABLES).map(({ name }) => [name, ""]));
     expect(readSettings(empty)).toEqual(readSettings({}));

@@ -69,6 +69,17 @@ const oneOf = <const T extends string>(name: string, values: readonly T[], initi
   initial,
 });
 
+/** As `oneOf`, with other names for some of the values. */
+const oneNamed = <const T extends string>(
+  name: string,
+  values: readonly T[],
+  initial: T,
+  aliases: { readonly [alias: string]: T },
+): Variable<T> => {
+  const known = oneOf(name, values, initial);
+  return { ...known, read: (text) => aliases[text] ?? known.read(text.replaceAll("_", "-")) };
+};
+
 const path = (name: string, expects = "a path"): Variable<string | null> => ({
   name,
   expects,
@@ -83,7 +94,10 @@ const pathOrOff = (name: string): Variable<string | null> => ({
 
 export const VARIABLES = {
   verbose: flag("RLX_VERBOSE"),
-  dispatch: oneOf("RLX_KERNEL_DISPATCH", DISPATCH_POLICIES, "prefer-native"),
+  dispatch: oneNamed("RLX_KERNEL_DISPATCH", DISPATCH_POLICIES, "prefer-native", {
+    common: "force-common",
+    native: "prefer-native",
+  }),
   dispatchReport: flag("RLX_DISPATCH_REPORT"),
   coremlUnits: oneOf("RLX_COREML_UNITS", COREML_UNITS, "cpu-ane"),
   coremlHostDequant: flag("RLX_COREML_HOST_DEQUANT"),

@@ -92,7 +92,7 @@ describe("every op", () => {
     gather: "the axis that is indexed may have any size",
     conv: "an axis that one window covers, whatever its size",
     kv_append: "the cache may have any capacity",
-    rope_append: "the cache may have any capacity",
+    attention_block: "the caches may have any capacity",
     if: "what the branches make of an operand is theirs",
     while: "what the turns make of an operand is theirs",
   };

@@ -22,12 +22,8 @@ import { pow } from "./binary/pow.ts";
 import { sub } from "./binary/sub.ts";
 import { ifOp } from "./control/if.ts";
 import { whileOp } from "./control/while.ts";
-import { add_rms_norm } from "./fused/add_rms_norm.ts";
-import { gated_linear } from "./fused/gated_linear.ts";
-import { linear_add } from "./fused/linear_add.ts";
-import { qkv_linear } from "./fused/qkv_linear.ts";
-import { rope_append } from "./fused/rope_append.ts";
-import { swiglu } from "./fused/swiglu.ts";
+import { attention_block } from "./fused/attention_block.ts";
+import { linear_block } from "./fused/linear_block.ts";
 import { dequantize } from "./linalg/dequantize.ts";
 import { dot_general } from "./linalg/dot_general.ts";
 import { linear } from "./linalg/linear.ts";
@@ -88,10 +84,10 @@ import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 export const OPS = {
   abs,
   add,
-  add_rms_norm,
   argmax,
   argmin,
   attention,
+  attention_block,
   attention_cached,
   batch_norm_inference,
   cast,
@@ -110,7 +106,6 @@ export const OPS = {
   expand,
   fft,
   floor,
-  gated_linear,
   gather,
   gelu,
   group_norm,
@@ -120,7 +115,7 @@ export const OPS = {
   layer_norm,
   layer_norm2d,
   linear,
-  linear_add,
+  linear_block,
   log,
   lstm,
   matmul,
@@ -131,7 +126,6 @@ export const OPS = {
   neg,
   pool,
   pow,
-  qkv_linear,
   reduce,
   relu,
   reshape,
@@ -139,7 +133,6 @@ export const OPS = {
   reverse,
   rms_norm,
   rope,
-  rope_append,
   rope_table,
   round,
   rsqrt,
@@ -154,7 +147,6 @@ export const OPS = {
   sqrt,
   stop_gradient,
   sub,
-  swiglu,
   tanh,
   topk,
   transpose,

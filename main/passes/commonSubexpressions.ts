@@ -6,12 +6,22 @@ import { attrsText } from "../ir/attributes.ts";
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
+import type { Pass } from "../ir/pass.ts";
+import { unchanged } from "../ir/pass.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { opOf, opTable } from "../ops/index.ts";
-import type { Pass } from "./pass.ts";
-import { isPure, unchanged } from "./pass.ts";
 
 const NAME = "common subexpressions";
+
+/** The same operands always give the same results, and nothing else happens: in its sub-graphs too. */
+function isPure(node: Node): boolean {
+  const traits = opOf(node.op)?.traits ?? [];
+  return (
+    traits.includes("pure") &&
+    !traits.includes("random") &&
+    node.regions.every((region) => region.nodes.every((inner) => isLeaf(inner) || isPure(inner)))
+  );
+}
 
 /** For each node the first node that computes the same. */
 function representatives(graph: Graph): Int32Array {

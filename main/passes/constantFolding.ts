@@ -9,12 +9,12 @@ import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, valueKey } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { rewrite } from "../ir/rewrite.ts";
-import { roundToFloat } from "../ir/half.ts";
+import { roundToFloat } from "../quant/half.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType } from "../ir/type.ts";
 import { opOf, opTable } from "../ops/index.ts";
-import type { Miss, Pass } from "./pass.ts";
-import { placeOf, unchanged } from "./pass.ts";
+import type { Miss, Pass } from "../ir/pass.ts";
+import { placeOf, unchanged } from "../ir/pass.ts";
 
 const NAME = "constant folding";
 /** Most elements of a folded result, and of all operands of a fold together. */

@@ -13,8 +13,8 @@ import type { Replacement } from "../ir/rewrite.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { makeRegion, opTable } from "../ops/index.ts";
 import { knownValues } from "./constantFolding.ts";
-import type { Pass } from "./pass.ts";
-import { unchanged } from "./pass.ts";
+import type { Pass } from "../ir/pass.ts";
+import { unchanged } from "../ir/pass.ts";
 
 const NAME = "control flow";
 /** Larger constants stay outside: each sub-graph that reads one would hold a copy. */

@@ -3,7 +3,7 @@
  * Result: the graph without them. Inputs and states stay: they are the signature.
  */
 import { prune } from "../ir/rewrite.ts";
-import type { Pass } from "./pass.ts";
+import type { Pass } from "../ir/pass.ts";
 
 export const deadCode: Pass = {
   name: "dead code",

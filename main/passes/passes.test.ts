@@ -1,28 +1,17 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph, Value } from "../ir/graph.ts";
-import { printGraph } from "../ir/print.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
 import { verify } from "../ir/verify.ts";
-import { evaluate } from "../ops/evaluate.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
-import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
-import { randomCase } from "../testing/randomGraphs.ts";
 import { commonSubexpressions } from "./commonSubexpressions.ts";
 import { LARGEST_OPERANDS, LARGEST_RESULT, constantFolding } from "./constantFolding.ts";
 import { deadCode } from "./deadCode.ts";
-import { fuseAddRmsNorm } from "./fusions/addRmsNorm.ts";
-import { fuseGatedLinear } from "./fusions/gatedLinear.ts";
-import { fuseLinearAdd } from "./fusions/linearAdd.ts";
-import { fuseQkvLinear } from "./fusions/qkvLinear.ts";
-import { fuseRopeAppend } from "./fusions/ropeAppend.ts";
-import { fuseSwiglu } from "./fusions/swiglu.ts";
-import type { Pass } from "./pass.ts";
-import { unchanged } from "./pass.ts";
-import { PASSES, countOps, pipelineFor, runPipeline } from "./pipeline.ts";
+import type { Pass } from "../ir/pass.ts";
+import { unchanged } from "../ir/pass.ts";
+import { countOps, runPipeline } from "./pipeline.ts";
 import { simplify } from "./simplify.ts";
 
 function build(make: (g: OpBuilder, b: GraphBuilder) => Value): Graph {
@@ -34,10 +23,10 @@ function build(make: (g: OpBuilder, b: GraphBuilder) => Value): Graph {
 const opsOf = (graph: Graph): readonly string[] =>
   graph.nodes.filter((n) => !["input", "param", "constant", "state"].includes(n.op)).map((n) => n.op);
 
-function fused(pass: Pass, graph: Graph): { readonly ops: readonly string[]; readonly why: readonly string[] } {
-  const { graph: after, misses } = pass.run(graph);
+function opsAfter(pass: Pass, graph: Graph): readonly string[] {
+  const { graph: after } = pass.run(graph);
   expect(verify(opTable, after)).toEqual([]);
-  return { ops: opsOf(after), why: misses.map((miss) => miss.why) };
+  return opsOf(after);
 }
 
 describe("general passes", () => {
@@ -134,214 +123,11 @@ describe("general passes", () => {
       const back = g.reshape([g.expand([wide], { shape: ["T", 3, 2] })], { shape: ["T", 6] });
       return g.exp([back]);
     });
-    expect(fused(simplify, graph).ops).toEqual(["exp"]);
+    expect(opsAfter(simplify, graph)).toEqual(["exp"]);
     const narrowing = build((g, b) =>
       g.cast([g.cast([b.input("x", tensor("f32", [2]))], { to: "f16" })], { to: "f32" }),
     );
-    expect(fused(simplify, narrowing).ops).toEqual(["cast", "cast"]);
-  });
-});
-
-describe("fusions on a decoder", () => {
-  it.each(["llama", "qwen2", "qwen3"] as const)(
-    "%s: nothing is left unfused, and every pass keeps the numbers",
-    (family) => {
-      const layers = 2;
-      const graph = tinyModel(family, layers);
-      const { graph: after, records } = runPipeline(graph, { passes: PASSES, verify: true });
-      expect(countOps(after)).toMatchObject({
-        rope_append: layers,
-        attention_cached: layers,
-        qkv_linear: layers,
-        gated_linear: layers,
-        linear_add: 2 * layers,
-        linear: 1,
-        rms_norm: 2 * layers + 1,
-      });
-      for (const gone of ["add_rms_norm", "silu", "mul", "swiglu", "rope", "kv_append"])
-        expect(countOps(after)[gone]).toBeUndefined();
-      expect(records.flatMap((record) => record.misses)).toEqual([]);
-      expect(records.every((record) => record.reason.length > 30)).toBe(true);
-      const run = (g: Graph) =>
-        evaluate(g, {
-          inputs: {
-            tokens: hostTensor("i32", [3], [5, 17, 40]),
-            past: hostScalar("i32", 2),
-            logit_rows: hostTensor("i32", [2], [0, 2]),
-          },
-          param: tinyParam,
-        });
-      const [want, got] = [run(graph), run(after)];
-      expect(Object.keys(got.states)).toEqual(Object.keys(want.states));
-      for (const kind of ["outputs", "states"] as const)
-        for (const [name, value] of Object.entries(want[kind]))
-          value.data.forEach((x, i) => expect(got[kind][name]!.data[i]).toBeCloseTo(x, 10));
-    },
-  );
-
-  it("keeps origins: each fused node knows its parts and nothing else", () => {
-    const { graph } = runPipeline(tinyModel("qwen3", 1), { passes: PASSES });
-    const labels = Object.fromEntries(
-      graph.nodes.map((node) => [node.op, node.origins.map((origin) => `${origin.scope} ${origin.label}`)]),
-    );
-    const at = "blk.0/attention";
-    expect(labels["rope_append"]).toEqual(
-      ["q_norm", "q_rope", "k_norm", "k_rope", "k_cache", "v_cache"].map((label) => `${at} ${label}`),
-    );
-    expect(labels["attention_cached"]).toEqual([`${at} attention`]);
-    expect(labels["qkv_linear"]).toEqual(["q", "k", "v"].map((label) => `${at} ${label}`));
-    expect(labels["gated_linear"]).toEqual(["gate", "up", "activation", "gated"].map((label) => `blk.0/ffn ${label}`));
-    expect(graph.nodes.find((node) => node.op === "gated_linear")?.passes).toEqual([
-      "fuse swiglu",
-      "fuse gated linear",
-    ]);
-  });
-
-  it("leaves the graph to Core ML unfused", () => {
-    const { graph } = runPipeline(tinyModel("llama", 1), { passes: pipelineFor("coreml") });
-    expect(graph.nodes.some((node) => opTable.get(node.op)?.traits.includes("fused"))).toBe(false);
-  });
-});
-
-/** The parts of an attention block with something changed. */
-function attention(
-  change: Partial<Record<"extra" | "angles" | "oneNorm" | "eps" | "past" | "noRope", boolean>>,
-): Graph {
-  const b = new GraphBuilder(opTable, "attention");
-  const g = typedBuilder(b);
-  const heads = (name: string) => b.input(name, tensor("f32", ["T", 2, 4]));
-  const [q, k, v] = [heads("q"), heads("k"), heads("v")];
-  const table = (name: string) => b.input(name, tensor("f32", ["T", 2]));
-  const [cos, sin, sin2] = [table("cos"), table("sin"), table("sin2")];
-  const past = b.input("past", tensor("i32", []));
-  const other = b.input("other", tensor("i32", []));
-  const gamma = b.param("gamma", tensor("f32", [4]), { file: "f", tensor: "gamma" });
-  const state = (name: string) => b.state(name, tensor("f32", [2, 8, 4]));
-  const style = { dims: 4, style: "neox" } as const;
-  const qn = change.oneNorm || change.eps ? g.rms_norm([q, gamma], { eps: 1e-5 }) : q;
-  const kn = change.eps ? g.rms_norm([k, gamma], { eps: 1e-6 }) : k;
-  const qr = change.noRope ? qn : g.rope([qn, cos, sin], style);
-  const kr = g.rope([kn, cos, change.angles ? sin2 : sin], style);
-  const K = g.kv_append([state("K"), kr, change.past ? other : past]);
-  const V = g.kv_append([state("V"), v, past]);
-  b.setState("K", K);
-  b.setState("V", V);
-  b.output("y", g.attention_cached([qr, K, V, past], { scale: 0.5 }));
-  if (change.extra) b.output("cache", g.neg([K]));
-  return b.finish();
-}
-
-describe("near misses say why", () => {
-  const x = (b: GraphBuilder, name = "x") => b.input(name, tensor("f32", ["T", 4]));
-  const w = (b: GraphBuilder, name: string, rows = 4) =>
-    b.param(name, tensor("f32", [rows, 4]), { file: "f", tensor: name });
-
-  it("rope and append", () => {
-    expect(fused(fuseRopeAppend, attention({})).ops).toEqual(["rope_append", "attention_cached"]);
-    const why = (change: Parameters<typeof attention>[0]) => fused(fuseRopeAppend, attention(change)).why.join();
-    expect(why({ extra: true })).toContain("read by something else");
-    expect(why({ angles: true })).toContain("different angles");
-    expect(why({ oneNorm: true })).toContain("only one of q and k");
-    expect(why({ eps: true })).toContain("eps");
-    expect(why({ past: true })).toContain("positions differ");
-    expect(why({ noRope: true })).toContain("rope");
-  });
-
-  it("swiglu", () => {
-    const gate = (twice: boolean, stretched: boolean) =>
-      build((g, b) => {
-        const silu = g.silu([x(b)]);
-        const up = b.input("up", tensor("f32", stretched ? [4] : ["T", 4]));
-        const y = g.mul([up, silu]);
-        return twice ? g.add([y, silu]) : y;
-      });
-    expect(fused(fuseSwiglu, gate(false, false))).toEqual({ ops: ["swiglu"], why: [] });
-    expect(fused(fuseSwiglu, gate(true, false)).why.join()).toContain("read elsewhere");
-    expect(fused(fuseSwiglu, gate(false, true)).why.join()).toContain("stretched");
-  });
-
-  it("gated linear", () => {
-    const block = (change: "none" | "operands" | "bias" | "twice" | "scaled") =>
-      build((g, b) => {
-        const [a, c] = [x(b), x(b, "other")];
-        const bias = b.param("bias", tensor("f32", [4]), { file: "f", tensor: "bias" });
-        const gate = change === "bias" ? g.linear([a, w(b, "gate"), bias]) : g.linear([a, w(b, "gate")]);
-        const up = g.linear([change === "operands" ? c : a, w(b, "up")]);
-        const y = g.swiglu([change === "scaled" ? g.neg([gate]) : gate, up]);
-        return change === "twice" ? g.add([y, up]) : y;
-      });
-    expect(fused(fuseGatedLinear, block("none")).ops).toEqual(["gated_linear"]);
-    expect(fused(fuseGatedLinear, block("operands")).why.join()).toContain("different operands");
-    expect(fused(fuseGatedLinear, block("bias")).why.join()).toContain("bias");
-    expect(fused(fuseGatedLinear, block("twice")).why.join()).toContain("read elsewhere");
-    expect(fused(fuseGatedLinear, block("scaled")).why.join()).toContain("straight");
-  });
-
-  it("residual add", () => {
-    const residual = (change: "none" | "stretched" | "twice") =>
-      build((g, b) => {
-        const product = g.linear([x(b), w(b, "w")]);
-        const y = g.add([product, change === "stretched" ? b.input("r", tensor("f32", [4])) : x(b, "r")]);
-        return change === "twice" ? g.mul([y, product]) : y;
-      });
-    expect(fused(fuseLinearAdd, residual("none")).ops).toEqual(["linear_add"]);
-    expect(fused(fuseLinearAdd, residual("stretched")).why.join()).toContain("stretched");
-    expect(fused(fuseLinearAdd, residual("twice")).why.join()).toContain("read elsewhere");
-  });
-
-  it("add and norm", () => {
-    const block = (change: "none" | "beta" | "stretched" | "two" | "late") =>
-      build((g, b) => {
-        const vector = (name: string) => b.param(name, tensor("f32", [4]), { file: "f", tensor: name });
-        const sum = g.add([x(b), change === "stretched" ? vector("r") : x(b, "r")]);
-        const gamma = change === "late" ? g.exp([vector("gamma")]) : vector("gamma");
-        const normed = g.rms_norm(change === "beta" ? [sum, gamma, vector("beta")] : [sum, gamma], { eps: 1e-5 });
-        return change === "two"
-          ? g.add([normed, g.rms_norm([sum, vector("g2")], { eps: 1e-5 })])
-          : g.mul([normed, sum]);
-      });
-    expect(fused(fuseAddRmsNorm, block("none")).ops).toEqual(["add_rms_norm", "mul"]);
-    expect(fused(fuseAddRmsNorm, block("beta")).why.join()).toContain("beta");
-    expect(fused(fuseAddRmsNorm, block("stretched")).why.join()).toContain("stretched");
-    expect(fused(fuseAddRmsNorm, block("two")).why.join()).toContain("another norm");
-    expect(fused(fuseAddRmsNorm, block("late")).why.join()).toContain("computed after");
-  });
-
-  it("q, k, v", () => {
-    const block = (change: "none" | "biases" | "oneBias" | "operands" | "late" | "source") => {
-      const b = new GraphBuilder(opTable, "qkv");
-      const g = typedBuilder(b);
-      const [a, c] = [x(b), x(b, "other")];
-      const heads = (v: Value) => g.reshape([v], { shape: ["T", 1, 4] });
-      const product = (role: string) => {
-        const bias = change === "biases" || (change === "oneBias" && role === "k");
-        const raw = w(b, role);
-        const weight = change === "late" && role === "v" ? g.exp([raw]) : raw;
-        const operand = change === "operands" && role === "v" ? c : a;
-        const vector = b.param(`${role}.bias`, tensor("f32", [4]), { file: "f", tensor: role });
-        return heads(g.linear(bias ? [operand, weight, vector] : [operand, weight]));
-      };
-      const [q, k, v0] = [product("q"), product("k"), product("v")];
-      const v = change === "source" ? g.neg([v0]) : v0;
-      const past = b.input("past", tensor("i32", []));
-      const table = b.input("table", tensor("f32", ["T", 2]));
-      const caches = ["K", "V"].map((name) => b.state(name, tensor("f32", [1, 8, 4])));
-      const [q2, K, V] = g.rope_append([q, k, v, table, table, caches[0]!, caches[1]!, past], {
-        dims: 4,
-        style: "neox",
-        eps: 0,
-      });
-      b.setState("K", K!);
-      b.setState("V", V!);
-      b.output("y", q2!);
-      return b.finish();
-    };
-    expect(fused(fuseQkvLinear, block("none")).ops.filter((op) => op.includes("linear"))).toEqual(["qkv_linear"]);
-    expect(fused(fuseQkvLinear, block("biases")).ops.filter((op) => op.includes("linear"))).toEqual(["qkv_linear"]);
-    expect(fused(fuseQkvLinear, block("oneBias")).why.join()).toContain("only some");
-    expect(fused(fuseQkvLinear, block("operands")).why.join()).toContain("different operands");
-    expect(fused(fuseQkvLinear, block("late")).why.join()).toContain("computed after");
-    expect(fused(fuseQkvLinear, block("source")).why.join()).toContain("does not come from a product");
+    expect(opsAfter(simplify, narrowing)).toEqual(["cast", "cast"]);
   });
 });
 
@@ -365,36 +151,5 @@ describe("the verifier between passes", () => {
 
   it("is there only where it is asked for", () => {
     expect(run(graph, [bad], false)).not.toThrow();
-  });
-});
-
-describe("random graphs", () => {
-  it("every pass keeps what the graph computes, and its signature", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1 << 30 }), (seed) => {
-        const { graph, inputs } = randomCase(seed);
-        const want = evaluate(graph, inputs);
-        let current = graph;
-        for (const pass of PASSES) {
-          const { graph: after, moved, hits } = pass.run(current);
-          expect(verify(opTable, after), pass.name).toEqual([]);
-          expect(moved).toHaveLength(current.nodes.length);
-          expect(hits === 0).toBe(after === current);
-          expect(after.inputs.map((id) => after.nodes[id]!.attrs["name"])).toEqual(
-            graph.inputs.map((id) => graph.nodes[id]!.attrs["name"]),
-          );
-          const got = evaluate(after, inputs);
-          for (const [name, value] of Object.entries(want.outputs))
-            value.data.forEach((x, i) => {
-              const y = got.outputs[name]!.data[i]!;
-              if (!(Math.abs(x - y) <= 1e-5 * (1 + Math.abs(x))))
-                expect.fail(`${pass.name} changed ${name}[${i}] from ${x} to ${y}\n${printGraph(current)}`);
-            });
-          expect(pass.run(after).hits, `${pass.name} finds no more the second time`).toBe(0);
-          current = after;
-        }
-      }),
-      { numRuns: 300 },
-    );
   });
 });

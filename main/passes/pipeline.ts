@@ -1,43 +1,23 @@
 /**
- * The passes in order, each with its reason, and what running them leaves behind: a record per pass, for reports and for
- * the before and after of the workbench. Core ML and the other backends take fused ops apart again, so only the CPU's list
- * holds fusions.
+ * The passes that all backends share, in order, and what running passes leaves behind: a record per pass, for reports and
+ * for the before and after of the workbench. What a backend adds of its own is in main/compiler/pipelines.ts.
  */
 import { throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Graph } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
 import { requireVerified } from "../ir/verify.ts";
-import type { Backend } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
 import { commonSubexpressions } from "./commonSubexpressions.ts";
 import { constantFolding } from "./constantFolding.ts";
 import { controlFlow } from "./controlFlow.ts";
 import { deadCode } from "./deadCode.ts";
-import { fuseAddRmsNorm } from "./fusions/addRmsNorm.ts";
-import { fuseGatedLinear } from "./fusions/gatedLinear.ts";
-import { fuseLinearAdd } from "./fusions/linearAdd.ts";
-import { fuseQkvLinear } from "./fusions/qkvLinear.ts";
-import { fuseRopeAppend } from "./fusions/ropeAppend.ts";
-import { fuseSwiglu } from "./fusions/swiglu.ts";
-import type { Miss, Pass } from "./pass.ts";
+import type { Miss, Pass } from "../ir/pass.ts";
 import { runNested } from "./runNested.ts";
 import { simplify } from "./simplify.ts";
 
-const GENERAL: readonly Pass[] = [deadCode, commonSubexpressions, controlFlow, constantFolding, simplify];
-const FUSIONS: readonly Pass[] = [
-  fuseSwiglu,
-  fuseGatedLinear,
-  fuseRopeAppend,
-  fuseQkvLinear,
-  fuseLinearAdd,
-  fuseAddRmsNorm,
-];
-
-/** Every pass there is, in order: the pages of docs/passes. */
-export const PASSES: readonly Pass[] = [...GENERAL, ...FUSIONS];
-
-export const pipelineFor = (backend: Backend | "reference"): readonly Pass[] => (backend === "cpu" ? PASSES : GENERAL);
+/** What every backend's pipeline begins with. */
+export const GENERAL_PASSES: readonly Pass[] = [deadCode, commonSubexpressions, controlFlow, constantFolding, simplify];
 
 export interface PassRecord {
   readonly name: string;

@@ -3,7 +3,7 @@ import { mapRegions } from "../ir/nested.ts";
 import { regionPlace } from "../ir/regions.ts";
 import type { Graph, NodeId } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
-import type { Miss, Pass, PassOutcome } from "./pass.ts";
+import type { Miss, Pass, PassOutcome } from "../ir/pass.ts";
 
 type NestedOutcome = Omit<PassOutcome, "moved">;
 

@@ -10,8 +10,8 @@ import { rewrite } from "../ir/rewrite.ts";
 import type { RewriteRule } from "../ir/rewrite.ts";
 import { sameShape, sameType } from "../ir/type.ts";
 import { opTable } from "../ops/index.ts";
-import type { Pass, PassOutcome } from "./pass.ts";
-import { Pattern } from "./pass.ts";
+import type { Pass, PassOutcome } from "../ir/pass.ts";
+import { Pattern } from "../ir/pass.ts";
 
 const NAME = "simplify";
 

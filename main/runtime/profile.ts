@@ -4,7 +4,6 @@
  */
 import type { ProfileColumns, RunResult } from "../ir/session.ts";
 import { invariant } from "../diagnostics/errors.ts";
-import type { DecoderModel } from "./decoderModel.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { PlanStep } from "./device.ts";
 import { GREEDY_DRAW } from "./generate.ts";
@@ -17,7 +16,7 @@ export interface ProfileOptions {
   readonly generateTokens: number;
   readonly seed?: number;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (done: number, total: number) => void;
+  readonly onProgress?: (fraction: number) => void;
   /** The runs without a clock are over: from here on everything counts, and `start` of the runs counts from here. */
   readonly onBegin?: () => void;
 }
@@ -78,7 +77,7 @@ interface RecordedRun extends RunSpan {
 }
 
 export async function profileDecoder(
-  model: DecoderModel,
+  plan: readonly PlanStep[],
   session: DecoderSession,
   options: ProfileOptions,
 ): Promise<ProfileReport> {
@@ -87,7 +86,7 @@ export async function profileDecoder(
     invariant(profile, "a profiled run has columns");
     runs.push({ ...span, columns: profile });
   });
-  return report(model.compiled.steps, runs);
+  return report(plan, runs);
 }
 
 /** Reads a prompt of random tokens, then writes tokens one by one; `onRun` is told of every run on the way. */
@@ -116,10 +115,10 @@ export async function recordRuns(
   began = performance.now() / 1000;
   options.onBegin?.();
   let drawn = await session.feed(prompt, { sample, signal: options.signal, onRun: record(false) });
-  options.onProgress?.(options.promptTokens, total);
+  options.onProgress?.(options.promptTokens / total);
   for (let i = 0; i < options.generateTokens && drawn !== undefined; i++) {
     drawn = await session.feed([drawn.id], { sample, signal: options.signal, onRun: record(true) });
-    options.onProgress?.(options.promptTokens + i + 1, total);
+    options.onProgress?.((options.promptTokens + i + 1) / total);
   }
 }
 

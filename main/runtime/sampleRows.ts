@@ -15,7 +15,7 @@ function logSumExp(row: Float64Array): number {
   return largest + Math.log(row.reduce((sum, x) => sum + Math.exp(x - largest), 0));
 }
 
-/** The same steps in the same order as the native sampler (native/src/cpu/sampler.cpp); another random number generator. */
+/** The same steps in the same order as the native sampler (native/src/cpu/sample.cpp); another random number generator. */
 export function draw(logits: HostTensor, options: SampleOptions): SampledToken {
   const row = lastRow(logits);
   const normaliser = logSumExp(row);

@@ -1,8 +1,8 @@
 /** Packed blocks for comparing ways of unpacking them, and the comparison: bit for bit. */
-import { blockLayout } from "../ir/dtype.ts";
+import { blockLayout, isPacked } from "../ir/dtype.ts";
 import type { ElementType } from "../ir/dtype.ts";
+import { PACKED } from "../quant/registry.ts";
 import { seededRandom } from "./random.ts";
-import { BLOCK_FACTORS } from "./weightFile.ts";
 
 /** Zeros, subnormals, the smallest and largest normals, one, infinities, and NaNs (quiet and signalling). */
 const AWKWARD = [
@@ -21,7 +21,7 @@ export function randomBlocks(type: ElementType): Uint8Array {
 export function edgeBlocks(type: ElementType): Uint8Array {
   const { bytes } = blockLayout(type);
   const random = seededRandom(7);
-  const fields = BLOCK_FACTORS[type] ?? [];
+  const fields = isPacked(type) ? PACKED[type].factors : [];
   const pairs = fields.length === 2 ? AWKWARD.flatMap((a) => AWKWARD.map((b) => [a, b])) : AWKWARD.map((a) => [a]);
   const blocks: Uint8Array[] = [];
   for (const scales of pairs)

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AttrRecord } from "../ir/attributes.ts";
 import type { Graph } from "../ir/graph.ts";
-import type { ElementType, PackedType } from "../ir/dtype.ts";
+import type { PackedType } from "../ir/dtype.ts";
 import { blockLayout, isPacked } from "../ir/dtype.ts";
 import { specialize } from "../ir/specialize.ts";
 import type { TensorType } from "../ir/type.ts";
+import { PACKED } from "../quant/registry.ts";
 import type { AnyOp, Sample } from "../ops/defineOp.ts";
 import { opTable } from "../ops/index.ts";
 import { sampleGraph } from "../ops/sampleData.ts";
@@ -60,28 +61,15 @@ export function weightFile(graph: Graph, bytesOf: (name: string, type: TensorTyp
   };
 }
 
-/** Where a block has its half-float factors. */
-export const BLOCK_FACTORS: { readonly [E in ElementType]?: readonly number[] } = {
-  q4_0: [0],
-  q4_1: [0, 2],
-  q5_0: [0],
-  q5_1: [0, 2],
-  q8_0: [0],
-  q2_k: [80, 82],
-  q3_k: [108],
-  q4_k: [0, 2],
-  q5_k: [0, 2],
-  q6_k: [208],
-  iq4_nl: [0],
-};
-
 /** Random codes; factors between 2^-7 and 2^-5, so that the values stay near one. */
 export function packedBytes(type: PackedType, elements: number, seed: number): Uint8Array<ArrayBuffer> {
   const random = seededRandom(seed);
   const { elements: perBlock, bytes: blockBytes } = blockLayout(type);
   const bytes = new Uint8Array((elements / perBlock) * blockBytes).map(() => random.integer(256));
   const view = new DataView(bytes.buffer);
-  for (let block = 0; block < bytes.length; block += blockBytes)
-    for (const at of BLOCK_FACTORS[type] ?? []) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
+  for (let block = 0; block < bytes.length; block += blockBytes) {
+    for (const at of PACKED[type].factors) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
+    for (const at of PACKED[type].exponents ?? []) bytes[block + at] = 118 + random.integer(8);
+  }
   return bytes;
 }

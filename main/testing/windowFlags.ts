@@ -19,9 +19,9 @@ const SAMPLING = [
 
 export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   inspect: [],
-  graph: ["--stage", "--mil", "--phase", ...TARGET],
+  graph: ["--backend", "--stage", "--mil", "--phase", ...TARGET],
   route: ["--phase", ...TARGET],
-  passes: ["--phase"],
+  passes: ["--backend", "--phase"],
   chat: ["--message", "--system", ...SAMPLING],
   /** A text, or the demo graph on a target. */
   run: ["--prompt", ...SAMPLING, ...MACHINE],

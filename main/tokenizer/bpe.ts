@@ -3,8 +3,9 @@
  * by the ranks of the file's merge list. Merges are looked up in the file's own bytes ("left right"), never as strings.
  */
 import type { StringTable } from "../formats/gguf/values.ts";
+import type { Steps } from "../ir/steps.ts";
 import { mergeSymbols } from "./merge.ts";
-import { splitWords } from "./pretokenizers.ts";
+import { wordEnds } from "./pretokenizers.ts";
 import type { PreTokenizer } from "./pretokenizers.ts";
 import { StringIndex } from "./stringIndex.ts";
 import type { Vocabulary } from "./vocabulary.ts";
@@ -25,6 +26,8 @@ const byteOf = new Map<number, number>();
 }
 
 const encoder = new TextEncoder();
+/** Words between two pauses. */
+const PAUSE_EVERY = 1 << 10;
 const WORDS_KEPT = 1 << 15;
 const LONGEST_KEPT = 64;
 
@@ -41,22 +44,22 @@ export class BytePairEncoder {
     this.#pre = pre;
   }
 
-  encode(text: string, out: number[]): void {
-    splitWords(text, this.#pre, (word) => {
-      const known = this.#words.get(word);
-      if (known !== undefined) {
-        for (const id of known) out.push(id);
-        return;
-      }
-      const ids = this.#encodeWord(word);
+  *encode(text: string, out: number[]): Steps<void> {
+    let start = 0;
+    let count = 0;
+    for (const end of yield* wordEnds(text, this.#pre)) {
+      if (++count % PAUSE_EVERY === 0) yield;
+      const word = text.slice(start, end);
+      start = end;
+      const ids = this.#words.get(word) ?? (yield* this.#encodeWord(word));
       for (const id of ids) out.push(id);
-      if (word.length > LONGEST_KEPT) return;
+      if (word.length > LONGEST_KEPT) continue;
       if (this.#words.size >= WORDS_KEPT) this.#words.clear();
       this.#words.set(word, ids);
-    });
+    }
   }
 
-  #encodeWord(word: string): number[] {
+  *#encodeWord(word: string): Steps<readonly number[]> {
     const { index } = this.#vocabulary;
     const raw = encoder.encode(word);
     const bytes = new Uint8Array(raw.length * 2);
@@ -78,7 +81,7 @@ export class BytePairEncoder {
     }
     this.#mergeIndex ??= new StringIndex(this.#merges, "first");
     const merges = this.#mergeIndex;
-    const count = mergeSymbols(starts, raw.length, (from, middle, to) => {
+    const count = yield* mergeSymbols(starts, raw.length, (from, middle, to) => {
       const rank = merges.findPair(bytes, from, middle, to);
       return rank < 0 ? Infinity : rank;
     });

@@ -2,50 +2,94 @@
  * The merging that SentencePiece and byte-level BPE share: a text is a row of symbols; again and again the best pair of
  * neighbours becomes one symbol, the leftmost of equally good ones first, until no pair is known.
  */
+import type { Steps } from "../ir/steps.ts";
 
 /** How good it is to join from…middle and middle…to of the buffer: lower is sooner; Infinity when it is unknown. */
 export type PairRank = (from: number, middle: number, to: number) => number;
 
 /**
  * Merges in place. `starts` holds where each of the `count` symbols begins, and at `count` where the last one ends;
- * afterwards it holds those that are left. Returns how many.
+ * afterwards it holds those that are left.
  */
-export function mergeSymbols(starts: Int32Array, count: number, rankOf: PairRank): number {
-  if (count < 2) return count;
-  const previous = new Int32Array(count);
-  const next = new Int32Array(count + 1);
-  const ends = new Int32Array(count);
-  for (let i = 0; i < count; i++) {
-    previous[i] = i - 1;
-    next[i] = i + 1;
-    ends[i] = starts[i + 1] ?? 0;
+export class Merging {
+  readonly #starts: Int32Array;
+  readonly #count: number;
+  readonly #rankOf: PairRank;
+  readonly #previous: Int32Array;
+  readonly #next: Int32Array;
+  readonly #ends: Int32Array;
+  readonly #queue: PairQueue;
+  #offered = 0;
+
+  constructor(starts: Int32Array, count: number, rankOf: PairRank) {
+    this.#starts = starts;
+    this.#count = count;
+    this.#rankOf = rankOf;
+    this.#previous = new Int32Array(count);
+    this.#next = new Int32Array(count + 1);
+    this.#ends = new Int32Array(count);
+    this.#queue = new PairQueue(Math.max(1, count));
+    for (let i = 0; i < count; i++) {
+      this.#previous[i] = i - 1;
+      this.#next[i] = i + 1;
+      this.#ends[i] = starts[i + 1] ?? 0;
+    }
   }
-  const queue = new PairQueue(count);
-  const offer = (left: number): void => {
-    const right = next[left] ?? count;
-    if (left < 0 || right >= count) return;
-    const rank = rankOf(starts[left] ?? 0, starts[right] ?? 0, ends[right] ?? 0);
-    if (rank !== Infinity) queue.push(rank, left, ends[right] ?? 0);
-  };
-  for (let i = 0; i + 1 < count; i++) offer(i);
-  while (queue.pop()) {
-    const { left, end } = queue;
-    const right = next[left] ?? count;
-    // Out of date when either symbol has been merged since: then the pair ends elsewhere, or the left one is gone.
-    if (ends[left] === GONE || right >= count || ends[right] !== end) continue;
-    ends[left] = end;
-    ends[right] = GONE;
-    const after = next[right] ?? count;
-    next[left] = after;
-    if (after < count) previous[after] = left;
-    offer(previous[left] ?? -1);
-    offer(left);
+
+  /** Goes on for at most so many bytes of pairs that are looked up; true when all is merged. */
+  run(mostBytes: number): boolean {
+    let bytes = mostBytes;
+    for (; this.#offered + 1 < this.#count; this.#offered++) {
+      if (bytes <= 0) return false;
+      bytes -= this.#offer(this.#offered);
+    }
+    const [ends, next] = [this.#ends, this.#next];
+    for (;;) {
+      if (bytes <= 0) return false;
+      if (!this.#queue.pop()) return true;
+      const { left, end } = this.#queue;
+      const right = next[left] ?? this.#count;
+      bytes -= 1;
+      // Out of date when either symbol has been merged since: then the pair ends elsewhere, or the left one is gone.
+      if (ends[left] === GONE || right >= this.#count || ends[right] !== end) continue;
+      ends[left] = end;
+      ends[right] = GONE;
+      const after = next[right] ?? this.#count;
+      next[left] = after;
+      if (after < this.#count) this.#previous[after] = left;
+      bytes -= this.#offer(this.#previous[left] ?? -1) + this.#offer(left);
+    }
   }
-  let kept = 0;
-  const end = starts[count] ?? 0;
-  for (let i = 0; i < count; i = next[i] ?? count) starts[kept++] = starts[i] ?? 0;
-  starts[kept] = end;
-  return kept;
+
+  /** Leaves the symbols in `starts`, and says how many. */
+  end(): number {
+    const starts = this.#starts;
+    const end = starts[this.#count] ?? 0;
+    let kept = 0;
+    for (let i = 0; i < this.#count; i = this.#next[i] ?? this.#count) starts[kept++] = starts[i] ?? 0;
+    starts[kept] = end;
+    return kept;
+  }
+
+  /** Asks for the rank of a symbol with the one behind it; gives the bytes that were looked up. */
+  #offer(left: number): number {
+    const right = this.#next[left] ?? this.#count;
+    if (left < 0 || right >= this.#count) return 0;
+    const [from, end] = [this.#starts[left] ?? 0, this.#ends[right] ?? 0];
+    const rank = this.#rankOf(from, this.#starts[right] ?? 0, end);
+    if (rank !== Infinity) this.#queue.push(rank, left, end);
+    return end - from;
+  }
+}
+
+/** Bytes that are looked up between two pauses. */
+const PAUSE_EVERY = 1 << 20;
+
+/** Merges with pauses; gives how many symbols are left. */
+export function* mergeSymbols(starts: Int32Array, count: number, rankOf: PairRank): Steps<number> {
+  const merging = new Merging(starts, count, rankOf);
+  while (!merging.run(PAUSE_EVERY)) yield;
+  return merging.end();
 }
 
 const GONE = -1;

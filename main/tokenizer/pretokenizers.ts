@@ -4,6 +4,7 @@
  * nothing beyond their ends. The patterns are those of the models' own tokenizers; names and flags as llama.cpp has them.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Steps } from "../ir/steps.ts";
 import { SIGN, unitsOf } from "./unicode.ts";
 
 // Members of a character class in folded text: a class is its ASCII members and its sign.
@@ -14,14 +15,45 @@ const P = `!-#%-*,-/:;?@\\[-\\]_{}${SIGN.punctuation}`;
 /** ASCII members of Unicode's S. */
 const S = `$+<=>^\`|~${SIGN.symbol}`;
 const M = SIGN.mark;
-const folded = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "folded" });
+const folded = (source: string): Pattern => ({ matches: matchesOf(new RegExp(source, "g")), over: "folded" });
 /** Over plain text white space is written out as [\t-\r ], because \s takes U+FEFF for some. */
-const plain = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "plain" });
+const plain = (source: string): Pattern => ({ matches: matchesOf(new RegExp(source, "g")), over: "plain" });
 
-interface Pattern {
-  readonly regex: RegExp;
+interface Span {
+  readonly index: number;
+  readonly length: number;
+}
+
+export interface Pattern {
+  /** From left to right. A match of no length only cuts. */
+  readonly matches: (piece: string) => Iterable<Span>;
   readonly over: "folded" | "plain";
 }
+
+export const matchesOf = (regex: RegExp) =>
+  function* (piece: string): Generator<Span> {
+    // The place is kept here: between two matches the expression may be used for another text.
+    for (let at = 0; ;) {
+      regex.lastIndex = at;
+      const match = regex.exec(piece);
+      if (match === null) return;
+      const [{ length }] = match;
+      at = match.index + Math.max(1, length);
+      yield { index: match.index, length };
+    }
+  };
+
+/**
+ * Before each group of three ASCII digits, counted from the end of a run. An expression that looks ahead for whole
+ * groups, `(?=([0-9]{3})+(?![0-9]))`, would walk to the end of the run from each digit.
+ */
+const thousands: Pattern = {
+  *matches(piece) {
+    for (const { index, length } of matchesOf(/[0-9]+/g)(piece))
+      for (let left = length - (length % 3); left > 0; left -= 3) yield { index: index + length - left, length: 0 };
+  },
+  over: "plain",
+};
 
 const CONTRACTION = "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])";
 const TAIL = `\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
@@ -71,7 +103,8 @@ const PATTERNS = {
     folded("[\\r\\n]"),
     plain(`[\\t-\\r ]?[${CASED}]+`),
     plain("[\\t-\\r ]?[!-/:-~\\uff01-\\uff0f\\uff1a-\\uff5e\\u2018-\\u201f\\u3000-\\u3002]+"),
-    plain("[\\t-\\r ]+$"),
+    // Looked for where a run begins only: from each of its blanks the way to its end would be walked again.
+    plain("(?<![\\t-\\r ])[\\t-\\r ]+$"),
     plain("[\\u4e00-\\u9fa5\\u0800-\\u4e00\\uac00-\\ud7ff]+"),
     folded(`[${N}]+`),
   ],
@@ -82,7 +115,7 @@ const PATTERNS = {
   ],
   bloom: [plain(BLOOM)],
   viking: [plain(BLOOM), folded(`[${N}]`)],
-  superbpe: [folded(`[${N}]+`), plain("(?=([0-9]{3})+(?![0-9]))")],
+  superbpe: [folded(`[${N}]+`), thousands],
   falcon: [folded(`[${P}$+<=>^~|\`]+`), folded(gpt2), folded("[0-9][0-9][0-9]")],
   tekken: [folded(cased("", ""))],
   gpt4o: [folded(cased("{1,3}", `(?:${CONTRACTION})?`))],
@@ -165,35 +198,34 @@ export const unknownPreTokenizer = (name: string): WorkbenchError =>
     },
   );
 
-/** Calls `word` with each word of the text, in order; together they are the whole text. */
-export function splitWords(text: string, { patterns }: PreTokenizer, word: (word: string) => void): void {
-  if (text === "") return;
+/** Matches between two pauses. */
+const PAUSE_EVERY = 1 << 12;
+
+/** Where each word of the text ends, in order; the last one ends with it. */
+export function* wordEnds(text: string, { patterns }: Pick<PreTokenizer, "patterns">): Steps<readonly number[]> {
+  if (text === "") return [];
   const units = unitsOf(text);
   let ends: number[] = [units.folded.length];
-  for (const pattern of patterns) ends = cutPieces(units[pattern.over], ends, pattern.regex);
+  for (const { over, matches } of patterns) ends = yield* cutPieces(units[over], ends, matches);
   const { positions } = units;
-  let start = 0;
-  for (const end of ends) {
-    const stop = positions === undefined ? end : (positions[end] ?? 0);
-    word(text.slice(start, stop));
-    start = stop;
-  }
+  return positions === undefined ? ends : ends.map((end) => positions[end] ?? 0);
 }
 
 /** Cuts every piece (given by where it ends) before and after each match inside it. */
-function cutPieces(units: string, pieces: readonly number[], regex: RegExp): number[] {
+function* cutPieces(units: string, pieces: readonly number[], matches: Pattern["matches"]): Steps<number[]> {
   const ends: number[] = [];
   let start = 0;
+  let count = 0;
   for (const end of pieces) {
     // A piece by itself, because a pattern may look ahead and must not see the next piece.
     const piece = pieces.length === 1 ? units : units.slice(start, end);
     let last = 0;
-    regex.lastIndex = 0;
-    for (let match = regex.exec(piece); match !== null; match = regex.exec(piece)) {
-      if (match.index > last) ends.push(start + match.index);
-      last = match.index + match[0].length;
-      if (last === match.index) regex.lastIndex += 1;
-      else ends.push(start + last);
+    if (++count % PAUSE_EVERY === 0) yield;
+    for (const { index, length } of matches(piece)) {
+      if (++count % PAUSE_EVERY === 0) yield;
+      if (index > last) ends.push(start + index);
+      last = index + length;
+      if (length > 0) ends.push(start + last);
     }
     if (start + last < end) ends.push(end);
     start = end;

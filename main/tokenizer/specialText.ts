@@ -1,73 +1,174 @@
 /**
  * Finds special tokens in a text before it is tokenised: the longest texts first, each everywhere it occurs, then the
- * next in what is left. Control tokens only when they may be parsed; user-defined ones always.
+ * next in what is left. Control tokens only when they may be parsed; user-defined ones always. The work grows with the
+ * text alone, not with the number of tokens.
  */
+import type { Steps } from "../ir/steps.ts";
+import { TokenFinder } from "./tokenFinder.ts";
+import type { TextNumber } from "./tokenFinder.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 
 export type Fragment =
   { readonly kind: "text"; readonly text: string } | { readonly kind: "token"; readonly id: number };
 
-interface SpecialToken {
+export interface SpecialToken {
   readonly id: number;
   readonly text: string;
   readonly isUser: boolean;
-  readonly stripRight: boolean;
+  /** White space behind it is dropped (phi-3). */
+  readonly stripsRight: boolean;
 }
+
+/** Units of text, or tokens, between two pauses. */
+const PAUSE_EVERY = 1 << 16;
 
 export class SpecialText {
   readonly #tokens: readonly SpecialToken[];
-  /** First two UTF-16 units of all of them: most texts have none, and then nothing is searched. */
-  readonly #beginnings = new Set<string>();
+  #all: SpecialSearch | undefined;
+  #users: SpecialSearch | undefined;
 
-  /** `stripsRight` says for a text whether white space after it is dropped (phi-3). */
-  constructor(vocabulary: Vocabulary, stripsRight: (text: string) => boolean) {
-    const tokens = vocabulary.specialTokens().map((id) => {
-      const { length } = vocabulary.tokens.bytesAt(id);
-      const text = vocabulary.tokens.textAt(id);
-      return { id, text, length, isUser: vocabulary.kind(id) === "user", stripRight: stripsRight(text) };
-    });
-    this.#tokens = tokens.filter((token) => token.length > 0).toSorted((a, b) => b.length - a.length);
-    for (const token of this.#tokens) this.#beginnings.add(token.text.slice(0, 2));
+  constructor(tokens: readonly SpecialToken[]) {
+    this.#tokens = tokens;
   }
 
-  split(text: string, parseSpecial: boolean): readonly Fragment[] {
+  static of(vocabulary: Vocabulary, stripsRight: (text: string) => boolean): SpecialText {
+    return new SpecialText(
+      vocabulary.specialTokens().map((id) => {
+        const text = vocabulary.tokens.textAt(id);
+        return { id, text, isUser: vocabulary.kind(id) === "user", stripsRight: stripsRight(text) };
+      }),
+    );
+  }
+
+  *split(text: string, parseSpecial: boolean): Steps<readonly Fragment[]> {
     if (text === "") return [];
-    const present = this.#beginningsIn(text);
-    let fragments: Fragment[] = [{ kind: "text", text }];
-    if (present.size === 0) return fragments;
-    for (const token of this.#tokens) {
-      if (!parseSpecial && !token.isUser) continue;
-      if (present.has(token.text.slice(0, 2)) && text.includes(token.text))
-        fragments = fragments.flatMap((fragment) =>
-          fragment.kind === "text" ? cut(fragment.text, token) : [fragment],
-        );
-    }
-    return fragments;
-  }
-
-  #beginningsIn(text: string): ReadonlySet<string> {
-    const present = new Set<string>();
-    for (let i = 0; i < text.length; i++) {
-      const one = text[i] ?? "";
-      if (this.#beginnings.has(one)) present.add(one);
-      const two = text.slice(i, i + 2);
-      if (two.length === 2 && this.#beginnings.has(two)) present.add(two);
-    }
-    return present;
+    const search = parseSpecial
+      ? (this.#all ??= new SpecialSearch(this.#tokens))
+      : (this.#users ??= new SpecialSearch(this.#tokens.filter(({ isUser }) => isUser)));
+    return yield* search.split(text);
   }
 }
 
-function cut(text: string, token: SpecialToken): Fragment[] {
-  const fragments: Fragment[] = [];
-  let start = 0;
-  for (;;) {
-    const at = text.indexOf(token.text, start);
-    if (at < 0) break;
-    if (at > start) fragments.push({ kind: "text", text: text.slice(start, at) });
-    fragments.push({ kind: "token", id: token.id });
-    start = at + token.text.length;
-    if (token.stripRight) while (start < text.length && /[ \t\n\v\f\r]/u.test(text[start] ?? "")) start += 1;
+const utf8 = new TextEncoder();
+
+/** One set of tokens, the longest first and of equal texts the first one. */
+class SpecialSearch {
+  readonly #tokens: readonly SpecialToken[];
+  readonly #finder: TokenFinder;
+
+  constructor(tokens: readonly SpecialToken[]) {
+    const seen = new Set([""]);
+    this.#tokens = tokens
+      .filter(({ text }) => !seen.has(text) && seen.add(text) !== undefined)
+      .map((token) => ({ token, bytes: utf8.encode(token.text).length }))
+      .toSorted((a, b) => b.bytes - a.bytes)
+      .map(({ token }) => token);
+    this.#finder = new TokenFinder(this.#tokens.map(({ text }) => text));
   }
-  if (start < text.length) fragments.push({ kind: "text", text: text.slice(start) });
-  return fragments;
+
+  *split(text: string): Steps<readonly Fragment[]> {
+    const places = yield* this.#candidates(text);
+    if (places === undefined) return [{ kind: "text", text }];
+    yield* this.#choose(text, places);
+    return this.#fragments(text, places);
+  }
+
+  /** The longest token at each place of the text; undefined when there is none anywhere. */
+  *#candidates(text: string): Steps<Places | undefined> {
+    let places: Places | undefined;
+    let state = 0;
+    for (let at = text.length - 1; at >= 0; at--) {
+      if (at % PAUSE_EVERY === 0) yield;
+      state = this.#finder.step(state, text.charCodeAt(at));
+      const longest = this.#finder.longestAt(state);
+      if (longest !== 0) (places ??= new Places(text.length, this.#tokens.length)).offer(at, longest);
+    }
+    return places;
+  }
+
+  /**
+   * Takes tokens by their rank. One that runs into a token that is taken already can only be shorter there. What is taken
+   * has at least as many bytes, so it covers the last unit of what it is in the way of.
+   */
+  *#choose(text: string, places: Places): Steps<void> {
+    let done = 0;
+    for (let token = 1; token <= this.#tokens.length; token++) {
+      for (const at of places.offered(token)) {
+        if (++done % PAUSE_EVERY === 0) yield;
+        if (places.ownerOf(at) >= 0) continue;
+        const length = this.#finder.lengths[token] ?? 0;
+        const owner = places.ownerOf(at + length - 1);
+        if (owner < 0) places.take(at, token, this.#endOf(text, at + length, token, places));
+        else {
+          const shorter = this.#finder.within(token, owner - at);
+          if (shorter !== 0) places.offer(at, shorter);
+        }
+      }
+    }
+  }
+
+  #endOf(text: string, end: number, token: TextNumber, places: Places): number {
+    if (this.#tokens[token - 1]?.stripsRight !== true) return end;
+    let at = end;
+    while (at < text.length && places.ownerOf(at) < 0 && /[ \t\n\v\f\r]/u.test(text[at] ?? "")) at += 1;
+    return at;
+  }
+
+  #fragments(text: string, places: Places): readonly Fragment[] {
+    const fragments: Fragment[] = [];
+    let start = 0;
+    for (const { at, end, token } of places.taken()) {
+      if (at > start) fragments.push({ kind: "text", text: text.slice(start, at) });
+      fragments.push({ kind: "token", id: this.#tokens[token - 1]?.id ?? 0 });
+      start = end;
+    }
+    if (start < text.length) fragments.push({ kind: "text", text: text.slice(start) });
+    return fragments;
+  }
+}
+
+/** Which token is offered at each place of a text, and which are taken. */
+class Places {
+  /** Per token the first place that offers it, and per place the next one with the same token; counted from 1. */
+  readonly #first: Int32Array;
+  readonly #next: Int32Array;
+  /** Per place where the token that covers it begins; counted from 1. */
+  readonly #owners: Int32Array;
+  readonly #taken: { readonly at: number; readonly end: number; readonly token: TextNumber }[] = [];
+
+  constructor(units: number, tokens: number) {
+    this.#first = new Int32Array(tokens + 1);
+    this.#next = new Int32Array(units);
+    this.#owners = new Int32Array(units);
+  }
+
+  offer(at: number, token: TextNumber): void {
+    this.#next[at] = this.#first[token] ?? 0;
+    this.#first[token] = at + 1;
+  }
+
+  /** From left to right. */
+  offered(token: TextNumber): readonly number[] {
+    const places: number[] = [];
+    let isSorted = true;
+    for (let at = this.#first[token] ?? 0; at > 0; at = this.#next[at - 1] ?? 0) {
+      isSorted &&= places.length === 0 || (places.at(-1) ?? 0) < at - 1;
+      places.push(at - 1);
+    }
+    return isSorted ? places : places.sort((a, b) => a - b);
+  }
+
+  /** -1 where nothing is taken. */
+  ownerOf(at: number): number {
+    return (this.#owners[at] ?? 0) - 1;
+  }
+
+  take(at: number, token: TextNumber, end: number): void {
+    this.#owners.fill(at + 1, at, end);
+    this.#taken.push({ at, end, token });
+  }
+
+  taken(): readonly { readonly at: number; readonly end: number; readonly token: TextNumber }[] {
+    return this.#taken.toSorted((a, b) => a.at - b.at);
+  }
 }

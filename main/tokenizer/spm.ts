@@ -2,6 +2,7 @@
  * SentencePiece (`llama`): spaces become ▁, the characters of the whole text are merged by the scores of the tokens they
  * form, and characters that are no token are written as byte tokens <0x00>…<0xFF>.
  */
+import type { Steps } from "../ir/steps.ts";
 import { mergeSymbols } from "./merge.ts";
 import { tokenizerError } from "./vocabulary.ts";
 import type { Vocabulary } from "./vocabulary.ts";
@@ -21,7 +22,7 @@ export class SentencePieceEncoder {
       throw tokenizerError(vocabulary.file, `got ${this.#scores.length} scores for ${vocabulary.size} tokens`);
   }
 
-  encode(text: string, out: number[]): void {
+  *encode(text: string, out: number[]): Steps<void> {
     const bytes = encoder.encode(text.replaceAll(" ", "▁"));
     const starts = new Int32Array(bytes.length + 1);
     let count = 0;
@@ -32,7 +33,7 @@ export class SentencePieceEncoder {
     starts[count] = bytes.length;
     const { index } = this.#vocabulary;
     const scores = this.#scores;
-    const kept = mergeSymbols(starts, count, (from, _middle, to) => {
+    const kept = yield* mergeSymbols(starts, count, (from, _middle, to) => {
       const id = index.find(bytes, from, to);
       if (id < 0) return Infinity;
       const score = scores[id] ?? 0;

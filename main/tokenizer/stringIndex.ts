@@ -1,27 +1,22 @@
 /**
- * Looks up strings of a GGUF array by their bytes without ever making JavaScript strings of them: an open-addressing
- * hash table over the file's own bytes. 150 000 tokens are indexed in some ten milliseconds, a Map of strings takes ten
- * times as long, and the time to the first token is what people feel.
+ * Looks up strings of a GGUF array by their bytes without making JavaScript strings of them: an open-addressing hash
+ * table over the file's own bytes. 150 000 tokens are indexed in some ten milliseconds; a Map of strings takes ten times
+ * as long, and people wait for the first token. The strings come from a stranger, so the hash is keyed: a file cannot
+ * choose strings that share their slots.
  */
 import type { StringTable } from "../formats/gguf/values.ts";
-
-/** FNV-1a, continued from `hash`. */
-function hashRange(hash: number, bytes: Uint8Array, from: number, to: number): number {
-  for (let i = from; i < to; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), 16_777_619);
-  return hash;
-}
-const SEED = 0x811c9dc5 | 0;
-/** FNV's low bits are weak in the last byte; this spreads them before they choose a slot. */
-const spread = (hash: number): number => hash ^ (hash >>> 15);
+import { KeyedHash } from "./keyedHash.ts";
 
 const SPACE = 0x20;
 const EMPTY = -1;
 
 export class StringIndex {
   readonly #strings: StringTable;
+  readonly #hash = new KeyedHash();
   readonly #slots: Int32Array;
   readonly #hashes: Int32Array;
   readonly #mask: number;
+  #pair = new Uint8Array(64);
 
   /** Of equal strings the `last` or the first one is found, as llama.cpp does for tokens and for merges. */
   constructor(strings: StringTable, keep: "first" | "last") {
@@ -36,7 +31,7 @@ export class StringIndex {
       const from = strings.startOf(id);
       const to = strings.endOf(id);
       if (from === to) continue;
-      const hash = hashRange(SEED, region, from, to);
+      const hash = this.#hash.of(region, from, to);
       const slot = this.#slotOf(hash, region, from, to);
       if (this.#slots[slot] !== EMPTY && keep === "first") continue;
       this.#slots[slot] = id;
@@ -46,30 +41,25 @@ export class StringIndex {
 
   /** The number of the string that equals these bytes, or -1. */
   find(bytes: Uint8Array, from = 0, to = bytes.length): number {
-    return this.#slots[this.#slotOf(hashRange(SEED, bytes, from, to), bytes, from, to)] ?? EMPTY;
+    return this.#slots[this.#slotOf(this.#hash.of(bytes, from, to), bytes, from, to)] ?? EMPTY;
   }
 
   /** The number of the string "left right", where left is from…middle and right is middle…to; or -1. */
   findPair(bytes: Uint8Array, from: number, middle: number, to: number): number {
-    let hash = hashRange(SEED, bytes, from, middle);
-    hash = Math.imul(hash ^ SPACE, 16_777_619);
-    hash = hashRange(hash, bytes, middle, to);
-    const strings = this.#strings;
-    for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
-      const id = this.#slots[slot] ?? EMPTY;
-      if (id === EMPTY) return EMPTY;
-      if (this.#hashes[slot] !== hash) continue;
-      const start = strings.startOf(id);
-      const split = start + middle - from;
-      if (strings.endOf(id) - start !== to - from + 1 || strings.region[split] !== SPACE) continue;
-      if (this.#same(start, bytes, from, middle) && this.#same(split + 1, bytes, middle, to)) return id;
-    }
+    const length = to - from + 1;
+    if (this.#pair.length < length) this.#pair = new Uint8Array(length * 2);
+    const pair = this.#pair;
+    let at = 0;
+    for (let i = from; i < middle; i++) pair[at++] = bytes[i] ?? 0;
+    pair[at++] = SPACE;
+    for (let i = middle; i < to; i++) pair[at++] = bytes[i] ?? 0;
+    return this.find(pair, 0, length);
   }
 
   /** The slot that holds these bytes, or the empty one where they would go. */
   #slotOf(hash: number, bytes: Uint8Array, from: number, to: number): number {
     const strings = this.#strings;
-    for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
+    for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const id = this.#slots[slot] ?? EMPTY;
       if (id === EMPTY) return slot;
       if (this.#hashes[slot] !== hash) continue;

@@ -4,6 +4,8 @@
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Metadata } from "../formats/gguf/metadata.ts";
+import { finish } from "../ir/steps.ts";
+import type { Steps } from "../ir/steps.ts";
 import { BytePairEncoder, decodeByteText } from "./bpe.ts";
 import { streamingDetokenizer } from "./detokenizer.ts";
 import type { StreamingDetokenizer } from "./detokenizer.ts";
@@ -41,6 +43,8 @@ export interface Tokenizer {
   /** What a person should know: a missing pre-tokenizer, for one. */
   readonly warnings: readonly string[];
   readonly encode: (text: string, options?: EncodeOptions) => Int32Array;
+  /** As `encode`, with pauses: a long text can be interrupted. */
+  readonly encodeSteps: (text: string, options?: EncodeOptions) => Steps<Int32Array>;
   readonly decode: (ids: ArrayLike<number>, options?: DecodeOptions) => string;
   /** The bytes a token adds to a text; a control token adds none unless `special`. */
   readonly pieceBytes: (id: number, special?: boolean) => Uint8Array;
@@ -63,7 +67,7 @@ interface Rules {
   readonly model: "spm" | "bpe";
   readonly pre: string;
   readonly vocabulary: Vocabulary;
-  readonly encoder: { readonly encode: (text: string, out: number[]) => void };
+  readonly encoder: { readonly encode: (text: string, out: number[]) => Steps<void> };
   readonly addBos: boolean;
   readonly addEos: boolean;
   readonly addSpacePrefix: boolean;
@@ -162,7 +166,10 @@ function build(source: TokenizerSource, rules: Rules): Tokenizer {
   const keepsSpace = new Set(["<unk>", "<s>", "<|endoftext|>"]);
   let specials: SpecialText | undefined;
 
-  const encode = (text: string, { addSpecial = true, parseSpecial = true }: EncodeOptions = {}): Int32Array => {
+  function* encodeSteps(
+    text: string,
+    { addSpecial = true, parseSpecial = true }: EncodeOptions = {},
+  ): Steps<Int32Array> {
     if (text.length > LONGEST_TEXT)
       throw new WorkbenchError(
         "INPUT_LIMIT",
@@ -171,15 +178,15 @@ function build(source: TokenizerSource, rules: Rules): Tokenizer {
           hint: "Split the text.",
         },
       );
-    specials ??= new SpecialText(vocabulary, (token) => isPhi3 && !keepsSpace.has(token));
+    specials ??= SpecialText.of(vocabulary, (token) => isPhi3 && !keepsSpace.has(token));
     const out: number[] = [];
     if (addSpecial && rules.addBos && bos !== undefined) out.push(bos);
     let afterSpecial = true;
-    for (const fragment of specials.split(text, parseSpecial)) {
+    for (const fragment of yield* specials.split(text, parseSpecial)) {
       if (fragment.kind === "token") out.push(fragment.id);
       // SentencePiece puts a space before the text, and again behind every special token.
       else
-        rules.encoder.encode(
+        yield* rules.encoder.encode(
           rules.model === "spm" && rules.addSpacePrefix && afterSpecial ? ` ${fragment.text}` : fragment.text,
           out,
         );
@@ -187,7 +194,7 @@ function build(source: TokenizerSource, rules: Rules): Tokenizer {
     }
     if (addSpecial && rules.addEos && eos !== undefined) out.push(eos);
     return Int32Array.from(out);
-  };
+  }
 
   const pieceBytes = (id: number, special = false): Uint8Array => pieceOf(rules, id, special);
 
@@ -209,7 +216,8 @@ function build(source: TokenizerSource, rules: Rules): Tokenizer {
     addEos: rules.addEos,
     endings: vocabulary.endings,
     warnings: rules.warnings,
-    encode,
+    encode: (text, options) => finish(encodeSteps(text, options)),
+    encodeSteps,
     decode,
     pieceBytes,
     piece: (id, special = false) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(pieceBytes(id, special)),

@@ -77,7 +77,7 @@ MatmulArgs args_of(const Matrix& m, const void* act, size_t tokens, float* y) {
 
 Memory prepared(const Dispatch& d, const Matrix& m, const std::vector<float>& x, size_t tokens) {
   const ActKind kind = act_kind(m.type);
-  Memory act = memory(act_bytes(kind, m.k, tokens));
+  Memory act = memory(d.act_bytes(kind, m.k, tokens));
   d.prepare({kind, x.data(), m.k, m.k, tokens, 0, tokens, 0, chunks_of(m.k), act.get()});
   return act;
 }
@@ -115,10 +115,11 @@ void bench_matvec(const Options& o, Type type, size_t k, size_t tokens) {
       ratio.push_back((t2 - t1) / (t1 - t0));
     }
     char text[256];
-    std::snprintf(text, sizeof text,
-                  R"({"kernel":"matvec","type":"%s","k":%zu,"tokens":%zu,"threads":%d,"gbs":%.2f,"best_gbs":%.2f,"cpu_gbs":%.2f,"read_gbs":%.2f,"best_read_gbs":%.2f,"of_read":%.3f})",
-                  type_info(type).name, k, tokens, threads, median(rate), best(rate), median(cpu), median(plain), best(plain),
-                  median(ratio));
+    std::snprintf(
+        text, sizeof text,
+        R"({"kernel":"matvec","type":"%s","k":%zu,"tokens":%zu,"threads":%d,"gbs":%.2f,"best_gbs":%.2f,"cpu_gbs":%.2f,"read_gbs":%.2f,"best_read_gbs":%.2f,"of_read":%.3f})",
+        type_info(type).name, k, tokens, threads, median(rate), best(rate), median(cpu), median(plain), best(plain),
+        median(ratio));
     line(text);
   }
 }
@@ -140,7 +141,8 @@ void bench_cached(const Options& o, Type type, size_t k, size_t tokens) {
     rate.push_back(100.0 * static_cast<double>(m.bytes()) / (thread_seconds() - t0) / 1e9);
   }
   char text[256];
-  std::snprintf(text, sizeof text, R"({"kernel":"matvec_cached","type":"%s","k":%zu,"tokens":%zu,"gbs":%.2f,"best_gbs":%.2f})",
+  std::snprintf(text, sizeof text,
+                R"({"kernel":"matvec_cached","type":"%s","k":%zu,"tokens":%zu,"gbs":%.2f,"best_gbs":%.2f})",
                 type_info(type).name, k, tokens, median(rate), best(rate));
   line(text);
 }
@@ -149,7 +151,7 @@ void bench_gemm(const Options& o, Type type, size_t k, size_t n, size_t tokens) 
   const Matrix m = make_matrix(type, k, n);
   const std::vector<float> x = random_floats(k * tokens);
   const ActKind kind = act_kind(type);
-  const Memory act = memory(act_bytes(kind, k, tokens));
+  const Memory act = memory(o.table->act_bytes(kind, k, tokens));
   std::vector<float> y(n * tokens);
   for (int threads : o.threads) {
     Team team(threads);
@@ -180,9 +182,10 @@ void bench_gemm(const Options& o, Type type, size_t k, size_t n, size_t tokens) 
       prepare.push_back((t1 - t0) / (t2 - t1));
     }
     char text[256];
-    std::snprintf(text, sizeof text,
-                  R"({"kernel":"gemm","type":"%s","k":%zu,"n":%zu,"tokens":%zu,"threads":%d,"gops":%.1f,"best_gops":%.1f,"cpu_gops":%.1f,"prepare_share":%.4f})",
-                  type_info(type).name, k, n, tokens, threads, median(gops), best(gops), best(cpu), median(prepare));
+    std::snprintf(
+        text, sizeof text,
+        R"({"kernel":"gemm","type":"%s","k":%zu,"n":%zu,"tokens":%zu,"threads":%d,"gops":%.1f,"best_gops":%.1f,"cpu_gops":%.1f,"prepare_share":%.4f})",
+        type_info(type).name, k, n, tokens, threads, median(gops), best(gops), best(cpu), median(prepare));
     line(text);
   }
 }
@@ -244,13 +247,16 @@ void bench_attention(const Options& o, size_t heads, size_t kv_heads, size_t hea
       seconds.push_back((now() - t0) / static_cast<double>(layers));
     }
     const double s = *std::min_element(seconds.begin(), seconds.end());
-    const double pairs = static_cast<double>(tokens) * static_cast<double>(past) + static_cast<double>(tokens * (tokens + 1)) / 2;
+    const double pairs =
+        static_cast<double>(tokens) * static_cast<double>(past) + static_cast<double>(tokens * (tokens + 1)) / 2;
     const double flop = 4.0 * pairs * static_cast<double>(heads * head_dim);
     const double bytes = 4.0 * static_cast<double>(kv_heads * capacity * head_dim);
     char text[256];
-    std::snprintf(text, sizeof text,
-                  R"({"kernel":"attention","heads":%zu,"kv_heads":%zu,"head_dim":%zu,"tokens":%zu,"past":%zu,"threads":%d,"best_us":%.1f,"cpu_us":%.1f,"gflops":%.1f,"cache_gbs":%.2f})",
-                  heads, kv_heads, head_dim, tokens, past, threads, s * 1e6, median(cpu) * 1e6, flop / median(cpu) / 1e9, bytes / median(cpu) / 1e9);
+    std::snprintf(
+        text, sizeof text,
+        R"({"kernel":"attention","heads":%zu,"kv_heads":%zu,"head_dim":%zu,"tokens":%zu,"past":%zu,"threads":%d,"best_us":%.1f,"cpu_us":%.1f,"gflops":%.1f,"cache_gbs":%.2f})",
+        heads, kv_heads, head_dim, tokens, past, threads, s * 1e6, median(cpu) * 1e6, flop / median(cpu) / 1e9,
+        bytes / median(cpu) / 1e9);
     line(text);
   }
 }
@@ -291,7 +297,8 @@ int main(int argc, char** argv) {
     for (Type t : {Type::q8_0, Type::q4_k}) bench_matvec(o, t, 1024, 4);
   }
   if (o.only.empty() || o.only == "cached") {
-    for (Type t : {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1, Type::q4_k, Type::q5_k, Type::q6_k, Type::f16, Type::bf16, Type::f32}) {
+    for (Type t : {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1, Type::q4_k, Type::q5_k, Type::q6_k,
+                   Type::f16, Type::bf16, Type::f32}) {
       for (size_t k : {1024, 4096}) bench_cached(o, t, k, 1);
     }
     for (Type t : {Type::q8_0, Type::q4_k}) bench_cached(o, t, 1024, 4);

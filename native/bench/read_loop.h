@@ -11,7 +11,8 @@ typedef uint64_t Wide __attribute__((vector_size(32), aligned(1)));
 #if defined(__x86_64__)
 __attribute__((target("avx2")))
 #endif
-inline uint64_t read_loop(const uint8_t* p, size_t bytes) {
+inline uint64_t
+read_loop(const uint8_t* p, size_t bytes) {
   Wide a = {}, b = {}, c = {}, d = {};
   const auto* w = reinterpret_cast<const Wide*>(p);
   for (size_t i = 0; i + 16 <= bytes / sizeof(Wide); i += 16) {

@@ -60,7 +60,8 @@ class Team {
     left_.store(threads_ - 1);
     round_.fetch_add(1, std::memory_order_release);
     timed(0);
-    while (left_.load(std::memory_order_acquire) != 0) {}
+    while (left_.load(std::memory_order_acquire) != 0) {
+    }
     double total = 0.0;
     for (double t : spent_) total += t;
     return total / threads_;
@@ -70,7 +71,8 @@ class Team {
   void work(int index) {
     int seen = 0;
     for (;;) {
-      while (round_.load(std::memory_order_acquire) == seen) {}
+      while (round_.load(std::memory_order_acquire) == seen) {
+      }
       ++seen;
       if (stop_) return;
       timed(index);

@@ -15,10 +15,11 @@
 #include "core/memory.h"
 #include "core/pool.h"
 #include "coreTests.h"
-#include "cpu/asking.h"
 #include "cpu/plan.h"
-#include "cpu/sampler.h"
+#include "core/sampling.h"
+#include "cpu/sample.h"
 #include "cpu/session.h"
+#include "cpu/tuning/product_trials.h"
 
 namespace {
 
@@ -35,7 +36,8 @@ void test_handles() {
   const double second = handles.add(std::make_shared<int>(2));
   CHECK(first != second);
   CHECK(same(code_of([&] { handles.get<int>(first, "int"); }), "HANDLE_UNKNOWN"));
-  for (const double bad : {-1.0, 0.5e-3, 1e300, 0.0 / 0.0}) CHECK(same(code_of([&] { handles.get<int>(bad, "int"); }), "HANDLE_UNKNOWN"));
+  for (const double bad : {-1.0, 0.5e-3, 1e300, 0.0 / 0.0})
+    CHECK(same(code_of([&] { handles.get<int>(bad, "int"); }), "HANDLE_UNKNOWN"));
 }
 
 void test_memory() {
@@ -47,23 +49,24 @@ void test_memory() {
   CHECK(same(code_of([] { rlx::Pages impossible(size_t{1} << 62); }), "ENV_NO_MEMORY"));
 }
 
-// A machine that takes so many times as long where products ask in each way as where they don't, and `drift` times as long for the second token of a trial.
+// A machine: the time of a product with each setting, as a share of that without prefetching. The second token of a trial takes
+// `drift` times as long.
 struct Machine {
   double far, near, drift = 1.0;
 
-  double time(rlx::kernels::Ask ask) const {
-    using rlx::kernels::Ask;
-    return ask == Ask::far ? far : ask == Ask::near ? near : 1.0;
+  double time(rlx::kernels::Prefetch prefetch) const {
+    using rlx::kernels::Prefetch;
+    return prefetch == Prefetch::far ? far : prefetch == Prefetch::near ? near : 1.0;
   }
-  // The usual way, unless another one is better by more than two hundredths.
-  rlx::kernels::Ask best(rlx::kernels::Ask usual) const {
-    using rlx::kernels::Ask;
-    Ask best = usual;
+  // The usual setting, unless another one is better by more than 2 %.
+  rlx::kernels::Prefetch best(rlx::kernels::Prefetch usual) const {
+    using rlx::kernels::Prefetch;
+    Prefetch best = usual;
     double least = 0.98 * time(usual);
-    for (const Ask ask : {Ask::none, Ask::far, Ask::near}) {
-      if (time(ask) >= least) continue;
-      best = ask;
-      least = time(ask);
+    for (const Prefetch prefetch : {Prefetch::none, Prefetch::far, Prefetch::near}) {
+      if (time(prefetch) >= least) continue;
+      best = prefetch;
+      least = time(prefetch);
     }
     return best;
   }
@@ -72,16 +75,16 @@ struct Machine {
 // Two trials behind the first token, then one in 64.
 bool in_trial(size_t token) { return token < 64 ? token >= 1 && token <= 4 : token % 64 == 1 || token % 64 == 2; }
 
-// What products ask after so many tokens there.
-rlx::kernels::Ask after_trials(rlx::Asking& asking, Machine machine, size_t count, size_t tokens) {
-  using rlx::kernels::Ask;
-  std::vector<rlx::Trial> products;
-  for (size_t i = 0; i < count; ++i) products.emplace_back(asking, asking.begins_with_other());
-  Ask last = Ask::none;
+// The setting of the last product after so many tokens on that machine.
+rlx::kernels::Prefetch after_trials(rlx::PrefetchStatistics& statistics, Machine machine, size_t count, size_t tokens) {
+  using rlx::kernels::Prefetch;
+  std::vector<rlx::PrefetchTrial> products;
+  for (size_t i = 0; i < count; ++i) products.emplace_back(statistics, statistics.begins_with_other());
+  Prefetch last = Prefetch::none;
   for (size_t token = 0; token < tokens; ++token) {
     for (size_t i = 0; i < count; ++i) {
       products[i].begin();
-      last = products[i].ask();
+      last = products[i].prefetch();
       CHECK(products[i].is_timed() == in_trial(token));
       const double slower = static_cast<double>(1 + i) * (in_trial(token) && token % 2 == 0 ? machine.drift : 1.0);
       if (products[i].is_timed()) products[i].took(64, slower * machine.time(last));
@@ -90,64 +93,98 @@ rlx::kernels::Ask after_trials(rlx::Asking& asking, Machine machine, size_t coun
   return last;
 }
 
-void test_asking() {
-  using rlx::Asking;
-  using rlx::kernels::Ask;
-  for (const Ask usual : {Ask::none, Ask::far}) {
-    const Ask other = usual == Ask::none ? Ask::far : Ask::none;
+void test_prefetch_trials() {
+  using rlx::PrefetchStatistics;
+  using rlx::kernels::Prefetch;
+  for (const Prefetch usual : {Prefetch::none, Prefetch::far}) {
+    const Prefetch other = usual == Prefetch::none ? Prefetch::far : Prefetch::none;
     // However memory changes between the two tokens of a trial, and however many products there are.
     for (const size_t products : {1, 3, 16, 17}) {
       for (const double drift : {0.7, 0.8, 1.0, 1.25, 1.5}) {
         for (const double far : {0.8, 0.93, 1.0, 1.2}) {
           for (const double near : {0.7, 0.9, 0.99, 1.1, 1.4}) {
-            Asking asking(usual);
+            PrefetchStatistics statistics(usual);
             const Machine machine{far, near, drift};
-            CHECK(after_trials(asking, machine, products, 8 * 64) == machine.best(usual));
+            CHECK(after_trials(statistics, machine, products, 8 * 64) == machine.best(usual));
           }
         }
       }
     }
     const Machine likes_near{1.0, 0.7}, hates_near{1.0, 1.4};
-    Asking asking(usual);
-    CHECK(after_trials(asking, likes_near, 16, 1) == usual);
-    CHECK(after_trials(asking, likes_near, 16, 10) == Ask::near);
-    // Another hour: what was found before is outvoted.
-    CHECK(after_trials(asking, hates_near, 16, 10 + 64 * 3) == usual);
-    Asking alone(usual);
-    CHECK(after_trials(alone, likes_near, 1, 64 * 7) == Ask::near);
+    PrefetchStatistics statistics(usual);
+    CHECK(after_trials(statistics, likes_near, 16, 1) == usual);
+    CHECK(after_trials(statistics, likes_near, 16, 10) == Prefetch::near);
+    // The machine changes: newer trials outvote older ones.
+    CHECK(after_trials(statistics, hates_near, 16, 10 + 64 * 3) == usual);
+    PrefetchStatistics alone(usual);
+    CHECK(after_trials(alone, likes_near, 1, 64 * 7) == Prefetch::near);
     CHECK(after_trials(alone, hates_near, 1, 64 * 16) == usual);
-    // Found in the first five tokens, too: the way that is neither usual nor near.
-    Asking third(usual);
-    CHECK(after_trials(third, usual == Ask::none ? Machine{0.9, 1.2} : Machine{1.2, 1.5}, 16, 10) == other);
+    // The third setting is found in the first five tokens, too.
+    PrefetchStatistics third(usual);
+    CHECK(after_trials(third, usual == Prefetch::none ? Machine{0.9, 1.2} : Machine{1.2, 1.5}, 16, 10) == other);
     // A thread that got nothing to do in one of the two tokens, or in both.
     for (const bool never : {false, true}) {
-      Asking idle(usual);
-      rlx::Trial trial(idle, true);
+      PrefetchStatistics idle(usual);
+      rlx::PrefetchTrial trial(idle, true);
       for (size_t token = 0; token < 400; ++token) {
         trial.begin();
-        if (!never && trial.is_timed() && trial.ask() == usual) trial.took(64, 1.0);
+        if (!never && trial.is_timed() && trial.prefetch() == usual) trial.took(64, 1.0);
       }
       CHECK(idle.best() == usual);
     }
   }
 }
 
-void test_who_asks() {
-  using rlx::Asking;
-  using rlx::kernels::Ask;
+void test_prefetch_tuner() {
+  using rlx::PrefetchTuner;
+  using rlx::kernels::Prefetch;
   using rlx::kernels::Type;
-  const auto& scalar = *rlx::kernels::dispatch_for(rlx::kernels::Isa::scalar);
-  CHECK(Asking::of(scalar, Type::q4_k, 1024) == nullptr);
+  CHECK(PrefetchTuner(*rlx::kernels::dispatch_for(rlx::kernels::Isa::scalar)).of(Type::q4_k, 1024) == nullptr);
   const auto& best = *rlx::kernels::dispatch(nullptr);
-  CHECK(Asking::of(best, Type::f32, 1024) == nullptr);
+  const PrefetchTuner tuner(best);
+  CHECK(tuner.of(Type::f32, 1024) == nullptr && tuner.of(Type::iq4_nl, 1024) == nullptr);
   if (!rlx::kernels::is_x86(best.isa)) return;
-  CHECK(Asking::of(best, Type::q4_k, 1024) == Asking::of(best, Type::q4_k, 4096));
-  CHECK(Asking::of(best, Type::q4_k, 1024) != Asking::of(best, Type::q5_k, 1024));
+  CHECK(tuner.of(Type::q4_k, 1024) == tuner.of(Type::q4_k, 4096));
+  CHECK(tuner.of(Type::q4_k, 1024) != tuner.of(Type::q5_k, 1024));
   for (const Type type : {Type::q4_k, Type::q8_0}) {
-    CHECK(Asking::of(best, type, 1024)->usual() == Ask::none);
-    CHECK(Asking::of(best, type, 8192)->usual() == Ask::far);
+    CHECK(tuner.tuning().prefetch(type, 1024) == Prefetch::none);
+    CHECK(tuner.tuning().prefetch(type, 8192) == Prefetch::far);
   }
-  CHECK(Asking::of(best, Type::q6_k, 1024)->usual() == (rlx::kernels::is_avx512(best.isa) ? Ask::far : Ask::none));
+  CHECK(tuner.tuning().prefetch(Type::q6_k, 1024) ==
+        (rlx::kernels::is_avx512(best.isa) ? Prefetch::far : Prefetch::none));
+}
+
+// Items run with the setting of their product's trial, only while they run, and the time goes to that product.
+void test_product_trials() {
+  using rlx::kernels::Prefetch;
+  using rlx::kernels::Type;
+  const auto& best = *rlx::kernels::dispatch(nullptr);
+  if (!rlx::kernels::is_x86(best.isa)) return;
+  const rlx::PrefetchTuner tuner(best);
+  const rlx::TunedProduct products[] = {{Type::q4_k, 1024, 64, 32, 0}, {Type::q8_0, 1024, 40, 32, 2}};
+  rlx::ProductTrials trials(tuner, products, 2);
+  rlx::kernels::Tuning tuning = tuner.tuning();
+  for (size_t token = 0; token < 300; token++) {
+    for (size_t thread = 0; thread < 2; thread++) {
+      trials.begin(thread);
+      for (size_t item = 0; item < 5; item++) {
+        size_t runs = 0;
+        Prefetch seen[2];
+        trials.run(thread, item, tuning, [&] {
+          runs++;
+          seen[0] = tuning.prefetch(Type::q4_k, 1024);
+          seen[1] = tuning.prefetch(Type::q8_0, 1024);
+        });
+        CHECK(runs == 1);
+        // The other product keeps its setting; an item behind the last product changes nothing.
+        if (item >= 2) CHECK(seen[0] == Prefetch::none);
+        if (item < 2 || item == 4) CHECK(seen[1] == Prefetch::none);
+        if (!in_trial(token)) CHECK(seen[0] == Prefetch::none && seen[1] == Prefetch::none);
+        CHECK(tuning.prefetch(Type::q4_k, 1024) == Prefetch::none &&
+              tuning.prefetch(Type::q8_0, 1024) == Prefetch::none);
+      }
+    }
+  }
 }
 
 void test_philox() {
@@ -157,7 +194,9 @@ void test_philox() {
   } cases[] = {
       {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
       {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-      {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+      {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+       {0xa4093822, 0x299f31d0},
+       {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
   };
   for (const auto& known : cases) {
     uint32_t got[4];
@@ -213,7 +252,8 @@ void test_sampler() {
   // Shares of 20 000 draws against the softmax; the filters leave exactly what they should.
   const auto shares = [&] {
     std::vector<double> found(5);
-    for (request.step = 0; request.step < 20000; request.step++) found[rlx::sample(kernels, pool, 2, logits.data(), 5, request, work).token.id] += 1 / 20000.0;
+    for (request.step = 0; request.step < 20000; request.step++)
+      found[rlx::sample(kernels, pool, 2, logits.data(), 5, request, work).token.id] += 1 / 20000.0;
     return found;
   };
   const double expected[] = {0.08613, 0.63641, 0.23412, 0.03168, 0.01166};
@@ -327,7 +367,8 @@ void test_plans() {
   const std::vector<const char*> kernels = rlx::kernel_names();
   for (int i = 0; i < 10000; i++) {
     Bytes plan = small_plan(kernels[random() % kernels.size()]);
-    for (uint32_t n = random() % 4; n-- > 0;) plan.data[random() % plan.data.size()] = static_cast<uint8_t>(random() % 3 == 0 ? 255 : random() % 16);
+    for (uint32_t n = random() % 4; n-- > 0;)
+      plan.data[random() % plan.data.size()] = static_cast<uint8_t>(random() % 3 == 0 ? 255 : random() % 16);
     run_plan(plan, random() % 9);
   }
 }
@@ -341,8 +382,9 @@ int main() {
   core_tests::test_mapped_files();
   core_tests::test_stored_error();
   test_philox();
-  test_asking();
-  test_who_asks();
+  test_prefetch_trials();
+  test_prefetch_tuner();
+  test_product_trials();
   test_sampler();
   test_sampler_parts();
   test_plans();

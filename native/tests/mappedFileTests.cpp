@@ -86,8 +86,10 @@ size_t in_pages_of_2_mb(const uint8_t* data) {
   bool inside = false;
   for (char line[512]; maps != nullptr && std::fgets(line, sizeof line, maps) != nullptr;) {
     unsigned long from = 0, to = 0;
-    if (std::sscanf(line, "%lx-%lx ", &from, &to) == 2) inside = from <= reinterpret_cast<uintptr_t>(data) && reinterpret_cast<uintptr_t>(data) < to;
-    else if (inside && std::sscanf(line, "FilePmdMapped: %zu", &kilobytes) == 1) break;
+    if (std::sscanf(line, "%lx-%lx ", &from, &to) == 2)
+      inside = from <= reinterpret_cast<uintptr_t>(data) && reinterpret_cast<uintptr_t>(data) < to;
+    else if (inside && std::sscanf(line, "FilePmdMapped: %zu", &kilobytes) == 1)
+      break;
   }
   if (maps != nullptr) std::fclose(maps);
   return kilobytes << 10;
@@ -98,7 +100,7 @@ bool gives_large_pages(const TestFile& file, size_t bytes) {
   uint8_t* place = rlx::reserve_huge(bytes);
   void* data = mmap(place, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
   madvise(data, bytes, MADV_HUGEPAGE);
-  struct statfs info {};
+  struct statfs info{};
   const bool disk = fstatfs(fd, &info) == 0 && info.f_type == 0xef53;
   fdatasync(fd);
   posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -107,7 +109,8 @@ bool gives_large_pages(const TestFile& file, size_t bytes) {
   uint8_t sum = 0;
   for (size_t at = 0; at < bytes; at += 4096) sum ^= static_cast<volatile uint8_t*>(data)[at];
   clock_gettime(CLOCK_MONOTONIC, &after);
-  const double seconds = static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
+  const double seconds =
+      static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
   const bool large = in_pages_of_2_mb(place) > bytes / 10 * 9;
   munmap(data, bytes);
   close(fd);
@@ -124,7 +127,8 @@ void test_huge_pages_of(rlx::HugePages::Way way) {
   const size_t bytes = content.size() + little.size();
   const bool must = !copies && there && gives_large_pages(first, content.size());
   if (!copies) {
-    if (!must) std::printf("not shown here: pages of 2 MB of a file, which want a fast disk with ext4 and Linux 6.16\n");
+    if (!must)
+      std::printf("not shown here: pages of 2 MB of a file, which want a fast disk with ext4 and Linux 6.16\n");
     first.cut(0);
     first.fill();  // in small pages again, or as large as a write makes them
   }
@@ -137,7 +141,8 @@ void test_huge_pages_of(rlx::HugePages::Way way) {
     weights.use_huge_pages(way, copies ? 2 * bytes : bytes);
     weights.use_huge_pages(way, 2 * bytes);  // once is enough
     // Read while the pages are exchanged.
-    for (int i = 0; i < 1000 && there && !weights.huge().done(); i++) CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
+    for (int i = 0; i < 1000 && there && !weights.huge().done(); i++)
+      CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
     wait_for(weights.huge());
     CHECK(weights.huge().done() == there);
     if (copies) CHECK(weights.huge().bytes() == (there ? bytes : 0));

@@ -19,7 +19,11 @@ struct Arrays {
   std::vector<uint8_t> original, data, scale, offset, rest;
   rlx::StoredRows rows;
 
-  Arrays() : original(row_bytes(Type::q8_0, kCount)), data(kCount / 2), scale(kCount / 32 * 2), offset((kCount / 32 + 1) / 2) {
+  Arrays()
+      : original(row_bytes(Type::q8_0, kCount)),
+        data(kCount / 2),
+        scale(kCount / 32 * 2),
+        offset((kCount / 32 + 1) / 2) {
     uint32_t state = 1;
     const auto next = [&] { return static_cast<uint8_t>((state = state * 1664525u + 1013904223u) >> 24); };
     for (std::vector<uint8_t>* bytes : {&original, &data, &scale, &offset})
@@ -27,13 +31,15 @@ struct Arrays {
     // Halves of common size: their high bytes.
     for (size_t i = 1; i < original.size(); i += 34) original[i] = 0x20;
     for (size_t i = 1; i < scale.size(); i += 2) scale[i] = 0x28;
-    rows.args = {.type = Type::q8_0, .original = nullptr, .count = kCount, .codes = Codes::uint4, .data = nullptr, .group = 32};
+    rows.args = {
+        .type = Type::q8_0, .original = nullptr, .count = kCount, .codes = Codes::uint4, .data = nullptr, .group = 32};
     rows.args.offsets = Offsets::uint4;
     set();
   }
   void set() {
     const auto of = [](const std::vector<uint8_t>& bytes) { return rlx::StoredBytes{bytes.data(), bytes.size()}; };
-    rows.original = of(original), rows.data = of(data), rows.scale = of(scale), rows.offset = of(offset), rows.rest = of(rest);
+    rows.original = of(original), rows.data = of(data), rows.scale = of(scale), rows.offset = of(offset),
+    rows.rest = of(rest);
   }
 };
 
@@ -60,7 +66,8 @@ void test_sizes() {
   Arrays arrays;
   CHECK(same(code_for(arrays.rows), "none"));
   CHECK(same(code_for(arrays.rows, true), "CANCELLED"));
-  for (std::vector<uint8_t> Arrays::*part : {&Arrays::original, &Arrays::data, &Arrays::scale, &Arrays::offset, &Arrays::rest})
+  for (std::vector<uint8_t> Arrays::* part :
+       {&Arrays::original, &Arrays::data, &Arrays::scale, &Arrays::offset, &Arrays::rest})
     for (int by : {-1, 1}) {
       Arrays bad;
       if (by < 0 && (bad.*part).empty()) continue;

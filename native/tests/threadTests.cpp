@@ -1,4 +1,4 @@
-// The threads of the engine without Node: the pool, its barriers, its seats, and the lane.
+// The threads of the engine without Node: the pool, its barriers, its placement, and the lane.
 #ifdef __linux__
 #include <sched.h>
 #endif
@@ -15,7 +15,7 @@ namespace {
 struct Counting {
   std::atomic<size_t> seen{0};
   rlx::Barrier barrier;
-  rlx::Seats seats;
+  rlx::CorePlacement placement;
   std::atomic<int> lasts{0};
 };
 
@@ -31,18 +31,19 @@ void test_pool() {
             auto& state = *static_cast<Counting*>(argument);
             for (int i = 0; i < 5; i++) {
               state.seen.fetch_add(thread + 1);
-              state.barrier.wait(state.seats, thread, [&] { state.lasts.fetch_add(1); });
+              state.barrier.wait(state.placement, thread, [&] { state.lasts.fetch_add(1); });
             }
           },
           &counting);
-      if (counting.seen != 5 * threads * (threads + 1) / 2 || counting.lasts != 5) CHECK(!"every thread runs, one is last");
+      if (counting.seen != 5 * threads * (threads + 1) / 2 || counting.lasts != 5)
+        CHECK(!"every thread runs, one is last");
     }
   }
   CHECK(pool.workers() == 3);
 }
 
 #ifdef __linux__
-using Room = rlx::Seats::Room;
+using Spread = rlx::CorePlacement::Spread;
 
 void hold_on(const cpu_set_t& processors) { sched_setaffinity(0, sizeof processors, &processors); }
 cpu_set_t only(int processor) {
@@ -57,27 +58,27 @@ cpu_set_t affinity() {
   return all;
 }
 // Thread 0 sits down on `processor`, where this thread is then let go; the system may move it at once.
-void share(rlx::Seats& seats, int processor, const cpu_set_t& anywhere) {
+void share(rlx::CorePlacement& placement, int processor, const cpu_set_t& anywhere) {
   hold_on(only(processor));
-  seats.sit(0);
+  placement.enter(0);
   hold_on(anywhere);
 }
 
-void test_seats() {
+void test_placement() {
   const cpu_set_t anywhere = affinity();
   if (CPU_COUNT(&anywhere) < 2) {
-    std::printf("skipped: seats, which need two processors\n");
+    std::printf("skipped: placement, which need two processors\n");
     return;
   }
   const int here = sched_getcpu();
-  rlx::Seats seats;
-  seats.open(2);
-  CHECK(seats.make_room(1) == Room::alone);
+  rlx::CorePlacement placement;
+  placement.begin(2);
+  CHECK(placement.spread(1) == Spread::alone);
   // Away from whom it shares with, in most turns: in any of them the system may have moved it before, or move it back.
   int moved = 0, away = 0;
   for (int i = 0; i < 20; i++) {
-    share(seats, here, anywhere);
-    if (seats.make_room(1) != Room::moved) continue;
+    share(placement, here, anywhere);
+    if (placement.spread(1) != Spread::moved) continue;
     moved++;
     away += sched_getcpu() != here;
   }
@@ -86,27 +87,27 @@ void test_seats() {
   CHECK(CPU_EQUAL(&anywhere, &after));
   // Not with itself, nor with a thread that waits.
   hold_on(only(here));
-  CHECK(seats.make_room(0) == Room::alone);
-  seats.rise(0);
-  CHECK(seats.make_room(1) == Room::alone);
+  CHECK(placement.spread(0) == Spread::alone);
+  placement.leave(0);
+  CHECK(placement.spread(1) == Spread::alone);
   // Nowhere else to go: it may use this processor only, or others work on all that it may.
-  seats.sit(0);
-  CHECK(seats.make_room(1) == Room::none);
+  placement.enter(0);
+  CHECK(placement.spread(1) == Spread::full);
   hold_on(anywhere);
   for (size_t processor = 0, thread = 0; processor < CPU_SETSIZE && thread < 62; processor++) {
     if (!CPU_ISSET(processor, &anywhere)) continue;
-    seats.open(64);
+    placement.begin(64);
     hold_on(only(static_cast<int>(processor)));
-    seats.sit(thread++);
+    placement.enter(thread++);
   }
-  if (CPU_COUNT(&anywhere) <= 62) CHECK(seats.make_room(63) == Room::none);
+  if (CPU_COUNT(&anywhere) <= 62) CHECK(placement.spread(63) == Spread::full);
   hold_on(anywhere);
-  // More threads than seats: none is moved.
-  seats.open(65);
-  CHECK(seats.make_room(1) == Room::none && seats.make_room(64) == Room::none);
+  // More threads than placement: none is moved.
+  placement.begin(65);
+  CHECK(placement.spread(1) == Spread::full && placement.spread(64) == Spread::full);
 }
 #else
-void test_seats() {}
+void test_placement() {}
 #endif
 
 void test_lane() {
@@ -123,7 +124,7 @@ void test_lane() {
 
 void test_threads() {
   test_pool();
-  test_seats();
+  test_placement();
   test_lane();
 }
 

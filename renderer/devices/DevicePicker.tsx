@@ -1,7 +1,7 @@
 /** Which device does the work: all that there are, what is missing and why, and which is the fastest here with its sums. */
 import type { ReactNode } from "react";
 import { useEffect } from "react";
-import type { RunDevice } from "../../main/contract/views/engine.ts";
+import type { Capability, RunDevice } from "../../main/contract/views/engine.ts";
 import { current } from "../session/async.ts";
 import { Button } from "../ui/Button.tsx";
 import { cx } from "../ui/cx.ts";
@@ -12,7 +12,7 @@ import { TruthMark } from "../ui/marks.tsx";
 import { Popover } from "../ui/Popover.tsx";
 import { Progress } from "../ui/states.tsx";
 import { Words } from "../ui/Words.tsx";
-import type { DeviceChoice, Refusals } from "./choices.ts";
+import type { DeviceChoice } from "./choices.ts";
 import { deviceChoices, deviceTitle } from "./choices.ts";
 import { useDevices } from "./useDevices.ts";
 import styles from "./Devices.module.css";
@@ -23,7 +23,8 @@ export interface DevicePickerProps {
   /** Shown before the device; nothing without it. */
   readonly lead?: string;
   readonly value: RunDevice;
-  readonly refused?: Refusals;
+  /** What the task asks of a device; running models without it. */
+  readonly needs?: Capability;
   readonly disabled?: boolean;
   readonly onChange: (device: RunDevice) => void;
 }
@@ -32,7 +33,7 @@ export function DevicePicker({
   label,
   lead,
   value,
-  refused,
+  needs = "tokens",
   disabled = false,
   onChange,
 }: DevicePickerProps): ReactNode {
@@ -57,7 +58,7 @@ export function DevicePicker({
         </>
       }
     >
-      <Choices label={label} value={value} refused={refused ?? {}} onChange={onChange} />
+      <Choices label={label} value={value} needs={needs} onChange={onChange} />
       <Advice />
     </Popover>
   );
@@ -66,19 +67,19 @@ export function DevicePicker({
 function Choices({
   label,
   value,
-  refused,
+  needs,
   onChange,
 }: {
   readonly label: string;
   readonly value: RunDevice;
-  readonly refused: Refusals;
+  readonly needs: Capability;
   readonly onChange: (device: RunDevice) => void;
 }): ReactNode {
   const devices = useDevices((s) => current(s.info)?.devices ?? null);
   const advice = useDevices((s) => current(s.advice));
   return (
     <div className={styles["list"]} role="radiogroup" aria-label={label}>
-      {deviceChoices(devices ?? [], advice, refused).map((choice) => (
+      {deviceChoices(devices ?? [], advice, needs).map((choice) => (
         <Choice key={choice.id} choice={choice} chosen={choice.id === value} onChange={onChange} />
       ))}
     </div>

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { DeviceInfo } from "../../main/contract/views/engine.ts";
 import { fakeAdvice } from "../engine/fake/devices.ts";
-import { deviceChoices, deviceTitle, SIMULATED_TIME } from "./choices.ts";
+import { deviceChoices, deviceTitle } from "./choices.ts";
+import { testDevice } from "./testDevices.ts";
 
-const device = (id: DeviceInfo["id"], available: boolean): DeviceInfo => ({
-  id,
-  title: id.toUpperCase(),
-  available,
-  sentence: available ? `${id} is here.` : `${id} needs a Mac.`,
-});
+const device = (id: string, available: boolean): DeviceInfo =>
+  testDevice(id, {
+    title: id.toUpperCase(),
+    available,
+    sentence: available ? `${id} is here.` : `${id} needs a Mac.`,
+  });
 const devices = [device("cpu", true), device("coreml-sim", true), device("coreml", false), device("mlx", true)];
 
 describe("the devices to choose from", () => {
@@ -34,8 +35,11 @@ describe("the devices to choose from", () => {
   });
 
   it("say why a task refuses one, and do not offer it in place of another", () => {
-    const choices = deviceChoices(devices, null, { "coreml-sim": SIMULATED_TIME });
-    expect(choices.find(({ id }) => id === "coreml-sim")).toMatchObject({ usable: false, sentence: SIMULATED_TIME });
+    const choices = deviceChoices(devices, null, "measure");
+    expect(choices.find(({ id }) => id === "coreml-sim")).toMatchObject({
+      usable: false,
+      sentence: testDevice("coreml-sim").capabilities.measure,
+    });
     expect(choices.find(({ id }) => id === "coreml")?.instead).toBeNull();
   });
 

@@ -13,7 +13,7 @@ import {
   producersOf,
 } from "./graphModel.ts";
 
-const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const view = decoderGraph({ ...QWEN_SHAPE, layers: 6, oddLayers: [3] }, key);
 const model = createGraphModel(view);
 const groupNamed = (name: string): number =>

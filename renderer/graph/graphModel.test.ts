@@ -3,7 +3,7 @@ import type { GraphView } from "../../main/contract/views/graph.ts";
 import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { childrenOf, createGraphModel, groupCode } from "./graphModel.ts";
 
-const KEY = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const KEY = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 
 /** By definition: all items of a group, sorted by where they begin. */
 function slowChildren(view: GraphView, group: number): number[] {

@@ -11,7 +11,7 @@ import { layoutScene } from "./layout.ts";
 import { BOX_KINDS } from "./lift.ts";
 import type { Scene } from "./scene.ts";
 
-const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const modelOf = (layers: number) => createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers, oddLayers: [3] }, key));
 
 /** Pairs of boxes in the same frame that overlap. */

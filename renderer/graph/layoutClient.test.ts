@@ -15,7 +15,7 @@ it("says that the worker broke instead of waiting for it, and starts another", a
     terminate: () => (ended += 1),
   });
   const client = createLayoutClient(broken);
-  const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+  const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
   const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 2, oddLayers: [] }, key));
   const state = { open: new Set<number>(), classes: new Uint32Array(0) };
   const first = client.layout(model, state, ROOMY);

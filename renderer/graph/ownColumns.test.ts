@@ -3,7 +3,7 @@ import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { createGraphModel, nodeType, producersOf } from "./graphModel.ts";
 import { ownOverlay } from "./ownColumns.ts";
 
-const KEY = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const KEY = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const model = createGraphModel(decoderGraph(QWEN_SHAPE, KEY));
 
 describe("overlays that the graph holds itself", () => {

@@ -7,7 +7,7 @@ import { measuredColumn, weightErrorColumn } from "./resultColumns.ts";
 
 /** w (a weight, 300 B) → a(x, w) → b(a, a'): a reads 400 bytes, b 100. */
 const view: GraphView = {
-  key: { model: "m", stage: { kind: "initial" }, phase: "decode" },
+  key: { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
   title: "",
   nodeCount: 4,
   edgeCount: 3,

@@ -4,7 +4,10 @@ import { decoderGraph, QWEN_SHAPE } from "../engine/fake/decoder.ts";
 import { createGraphModel, nodeName, opName, pathOf, groupName } from "./graphModel.ts";
 import { parseQuery, searchFault, searchNodes } from "./search.ts";
 
-const view = decoderGraph({ ...QWEN_SHAPE, layers: 8 }, { model: "m", stage: { kind: "initial" }, phase: "decode" });
+const view = decoderGraph(
+  { ...QWEN_SHAPE, layers: 8 },
+  { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
+);
 const model = createGraphModel(view);
 const device = new Uint8Array(view.nodeCount).fill(deviceCode("ane"));
 const work = new Float32Array(view.nodeCount).fill(0.001);

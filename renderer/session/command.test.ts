@@ -20,10 +20,10 @@ const asked = {
 /** Each kind, with everything that it can say. */
 const FULL: readonly CommandLine[] = [
   { kind: "inspect" },
-  { kind: "graph", stage: 3, phase: "decode", target },
-  { kind: "graph", stage: "mil", phase: "decode", target },
+  { kind: "graph", backend: "cpu", stage: "fuse norm", phase: "decode", target },
+  { kind: "graph", backend: "coreml", stage: "mil", phase: "decode", target },
   { kind: "route", phase: "decode", target },
-  { kind: "passes", phase: "decode" },
+  { kind: "passes", backend: "mlx", phase: "decode" },
   { kind: "chat", message: "Hello", system: "Be brief", ...asked },
   { kind: "run", prompt: "Once", ...asked },
   { kind: "hybrid", device: "coreml", target },
@@ -65,10 +65,12 @@ describe("the command of an action", () => {
   });
 
   it("shows a graph at its stage, or its MIL, and runs the demo graph on its target", () => {
-    const graph = { kind: "graph", phase: "prefill", target } as const;
+    const graph = { kind: "graph", backend: "cpu", phase: "prefill", target } as const;
     const rest = "--phase prefill --chip m4 --os macos26 --units cpu-ane --profile auto --context 2048";
-    for (const stage of ["initial", "legal", 2] as const)
-      expect(commandText({ ...graph, stage }, "m.gguf")).toBe(`rlx graph m.gguf --stage ${stage} ${rest}`);
+    for (const stage of ["built", "legal", "fuse norm"]) {
+      const text = stage.includes(" ") ? `'${stage}'` : stage;
+      expect(commandText({ ...graph, stage }, "m.gguf")).toBe(`rlx graph m.gguf --backend cpu --stage ${text} ${rest}`);
+    }
     expect(commandText({ ...graph, stage: "mil" }, "m.gguf")).toBe(`rlx graph m.gguf --mil ${rest}`);
     expect(commandText({ kind: "hybrid", device: "coreml-sim", target }, "--demo")).toBe(
       "rlx run --demo --device coreml-sim --chip m4 --os macos26 --units cpu-ane --profile auto",

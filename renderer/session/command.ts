@@ -25,19 +25,21 @@ interface Measured {
 
 export type CommandLine =
   | { readonly kind: "inspect" }
-  /** Of the graph after so many passes, or of the MIL that becomes of it. */
+  /** A step of a backend, or the MIL that becomes of Core ML's legal graph. */
   | {
       readonly kind: "graph";
-      readonly stage: "initial" | "legal" | "mil" | number;
+      readonly backend: string;
+      /** As the contract calls it; "mil" is none. */
+      readonly stage: string;
       readonly phase: Phase;
       readonly target: TargetSpec;
     }
   | { readonly kind: "route"; readonly phase: Phase; readonly target: TargetSpec }
-  | { readonly kind: "passes"; readonly phase: Phase }
+  | { readonly kind: "passes"; readonly backend: string; readonly phase: Phase }
   | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
   | ({ readonly kind: "run"; readonly prompt: string } & Asked)
   /** The demo graph, part by part. */
-  | { readonly kind: "hybrid"; readonly device: string; readonly target: TargetSpec }
+  | { readonly kind: "hybrid"; readonly device: string | null; readonly target: TargetSpec }
   | ({ readonly kind: "bench"; readonly repeats: number; readonly warmup: number } & Measured)
   | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
@@ -93,10 +95,10 @@ export function commandText(command: CommandLine, argument: string | null): stri
       case "inspect":
         return [];
       case "passes":
-        return ["--phase", command.phase];
+        return ["--backend", command.backend, "--phase", command.phase];
       case "graph":
         return [
-          ...(command.stage === "mil" ? ["--mil"] : flag("--stage", command.stage)),
+          ...(command.stage === "mil" ? ["--mil"] : ["--backend", command.backend, ...flag("--stage", command.stage)]),
           ...["--phase", command.phase],
           ...targetFlags(command.target),
         ];

@@ -2,6 +2,7 @@
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import { targetSpec } from "../../main/contract/views/common.ts";
 import type { GraphKey } from "../../main/contract/views/graph.ts";
+import { isRouted, routedStage } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import type { TargetList } from "../../main/contract/views/route.ts";
 import { toWireError } from "../../main/diagnostics/errors.ts";
@@ -72,7 +73,7 @@ export function createSession(tools: SliceTools<SessionState>): SessionState {
 
   const loadGraph = async (model: string, target: TargetSpec, phase: Phase, mine: number): Promise<void> => {
     try {
-      const key = { model, stage: { kind: "legal", target }, phase } as const;
+      const key = { model, stage: routedStage(target), phase };
       const view = await engine.call("graph.get", key, { signal: asking.signal });
       if (mine === routing) set({ graph: ready(createGraphModel(view)) });
     } catch (error) {
@@ -358,6 +359,10 @@ export function nearTargets(target: TargetSpec, targets: TargetList | null): rea
 function isLegalGraph(key: GraphKey, model: string, target: TargetSpec, phase: Phase): boolean {
   const { stage } = key;
   return (
-    key.model === model && key.phase === phase && stage.kind === "legal" && stage.target.context === target.context
+    key.model === model &&
+    key.phase === phase &&
+    isRouted(stage) &&
+    "target" in stage &&
+    stage.target.context === target.context
   );
 }

@@ -8,7 +8,7 @@ import { createRouteMemory } from "./routeMemory.ts";
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "all", profile: "auto", context: 512 };
 const at = (context: number): TargetSpec => ({ ...TARGET, context });
 const route = (target: TargetSpec) => {
-  const key = { model: "m1", stage: { kind: "legal", target }, phase: "decode" } as const;
+  const key = { model: "m1", stage: { backend: "coreml", step: "legal", target }, phase: "decode" } as const;
   return fakeRoute(decoderGraph({ ...QWEN_SHAPE, layers: 1, oddLayers: [] }, key), target, "decode", "");
 };
 

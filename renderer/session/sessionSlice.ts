@@ -2,6 +2,7 @@
  * The session: the connection, the model that is open, the target it is looked at for, and what is selected. Features have
  * slices of their own; they read this one and never each other's.
  */
+import type { Tab } from "../../main/contract/commands.ts";
 import type { EngineClient, Input, Output } from "../../main/contract/contract.ts";
 import type { ConnectionState } from "../../main/contract/define.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
@@ -18,7 +19,7 @@ import type { Async } from "./async.ts";
 import { IDLE } from "./async.ts";
 import type { CommandLine } from "./command.ts";
 import type { LogEntry } from "./log.ts";
-import type { Loss, OpenSource, Selection, ShownNotice, Tab, UploadProgress } from "./types.ts";
+import type { Loss, OpenSource, Selection, ShownNotice, UploadProgress } from "./types.ts";
 
 /** Errors belong to the target that the weights were mapped for. */
 export interface WeightErrors {

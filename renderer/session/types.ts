@@ -2,9 +2,6 @@
 import type { Job } from "../../main/contract/views/engine.ts";
 import type { GraphKey } from "../../main/contract/views/graph.ts";
 
-export const TABS = ["overview", "tensors", "graph", "pipeline", "run", "bench", "profile", "export"] as const;
-export type Tab = (typeof TABS)[number];
-
 /** What the inspector speaks about. Node and group numbers belong to the graph with that key. */
 export type Selection =
   | { readonly kind: "none" }

@@ -2,6 +2,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { BACKENDS, isRouted } from "../../main/contract/views/graph.ts";
 import { foldGraph } from "../graph/fold.ts";
 import { groupName, nodeName, opName, pathOf } from "../graph/graphModel.ts";
 import { segmentsOfNodes } from "../graph/hopWords.ts";
@@ -74,9 +75,7 @@ function Structure({ filter }: { readonly filter: string }): ReactNode {
 function useSegmentRows(rows: readonly TreeRow[]): ReadonlySet<string> {
   const picture = useWorkbench((state) => current(state.picture));
   const segment = useWorkbench((state) => (state.selection.kind === "segment" ? state.selection.index : -1));
-  const route = useWorkbench((state) =>
-    state.graphStage.kind === "legal" ? current(state.routes[state.phase]) : null,
-  );
+  const route = useWorkbench((state) => (isRouted(state.graphStage) ? current(state.routes[state.phase]) : null));
   return useMemo((): ReadonlySet<string> => {
     const nodeCount = picture?.model.view.nodeCount;
     if (picture === null || segment < 0 || route === null || nodeCount !== route.nodes.device.length) return NO_ROWS;
@@ -235,16 +234,16 @@ function Passes(): ReactNode {
   const quiet = list.passes.length - changed.length;
   return (
     <section className={styles["passes"]} aria-label="Passes">
-      <h3>Passes for the CPU</h3>
+      <h3>Passes for {BACKENDS.find(({ backend }) => backend === list.backend)?.title}</h3>
       <div className={styles["passList"]}>
         {changed.map((pass) => (
           <button
-            key={pass.index}
+            key={pass.name}
             type="button"
-            className={cx(styles["pass"], tab === "pipeline" && pass.index === at && styles["on"])}
+            className={cx(styles["pass"], tab === "pipeline" && pass.name === at && styles["on"])}
             title={pass.reason}
             onClick={() => {
-              choosePass(pass.index);
+              choosePass(pass.name);
               setTab("pipeline");
             }}
           >

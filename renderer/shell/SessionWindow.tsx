@@ -2,52 +2,23 @@
 import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect } from "react";
 import { Group, Panel } from "react-resizable-panels";
-import { BenchTab } from "../features/bench/BenchTab.tsx";
-import { ExportTab } from "../features/export/ExportTab.tsx";
-import { GraphTab } from "../features/graph/GraphTab.tsx";
-import { PipelineTab } from "../features/pipeline/PipelineTab.tsx";
-import { ProfileTab } from "../features/profile/ProfileTab.tsx";
 import { Ribbon } from "../features/route/Ribbon.tsx";
-import { RunTab } from "../features/run/RunTab.tsx";
-import { TensorsTab } from "../features/tensors/TensorsTab.tsx";
+import { TABS } from "../../main/contract/commands.ts";
 import { current } from "../session/async.ts";
-import type { Tab } from "../session/types.ts";
 import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { Progress } from "../ui/states.tsx";
-import { focusView, shownTabs } from "./commands.ts";
+import { focusView } from "./commands.ts";
 import { InspectorPanel } from "./InspectorPanel.tsx";
 import { LogPane } from "./LogPane.tsx";
 import { Navigator } from "./Navigator.tsx";
-import { OverviewView } from "./OverviewView.tsx";
 import { LossBanner } from "./Notices.tsx";
 import { Edge, SidePane, usePane } from "./Panes.tsx";
 import { LEAST_VIEW } from "./panes.ts";
 import { StatusBar } from "./StatusBar.tsx";
+import { shownTabs, tabOf } from "./tabs.ts";
 import { Toolbar } from "./Toolbar.tsx";
-import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
+import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
-
-const NAMES: { readonly [T in Tab]: string } = {
-  overview: "Overview",
-  tensors: "Tensors",
-  graph: "Graph",
-  pipeline: "Pipeline",
-  run: "Run",
-  bench: "Bench",
-  profile: "Profile",
-  export: "Export",
-};
-
-const VIEWS: { readonly [T in Tab]: () => ReactNode } = {
-  overview: OverviewView,
-  tensors: TensorsTab,
-  graph: GraphTab,
-  pipeline: PipelineTab,
-  run: RunTab,
-  bench: BenchTab,
-  profile: ProfileTab,
-  export: ExportTab,
-};
 
 export function SessionWindow({ dragging, mac }: { readonly dragging: boolean; readonly mac: boolean }): ReactNode {
   const navigator = useWorkbench((state) => state.navigatorShown);
@@ -104,22 +75,22 @@ export function SessionWindow({ dragging, mac }: { readonly dragging: boolean; r
 }
 
 function Main(): ReactNode {
-  const api = useWorkbenchApi();
   const tab = useWorkbench((state) => state.tab);
   const setTab = useWorkbench((state) => state.setTab);
-  const title = useWorkbench((state) => state.openingTitle);
+  const opening = useWorkbench((state) => state.openingTitle);
   const opened = useWorkbench((state) => current(state.model) !== null);
   // A string, so that the list changes only when a tab does.
-  const shown = useWorkbench(() => shownTabs(api).join(" "));
-  const tabs = shown === "" ? [] : (shown.split(" ") as Tab[]);
-  const View = VIEWS[tab];
+  const shown = useWorkbench((state) => shownTabs(state).join(" ")).split(" ");
+  const tabs = TABS.filter(({ id }) => shown.includes(id));
+  const title = TABS.find(({ id }) => id === tab)?.title ?? "";
+  const { View } = tabOf(tab);
   useEffect(() => {
     // Those who work by keyboard go on in what they opened, not at the first button of the bar.
     if (opened && document.activeElement === document.body) focusView();
   }, [opened]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
+    const next = tabs[(tabs.findIndex(({ id }) => id === tab) + step + tabs.length) % tabs.length]?.id;
     if (step === 0 || next === undefined) return;
     event.preventDefault();
     setTab(next);
@@ -128,19 +99,19 @@ function Main(): ReactNode {
   return (
     <main className={styles["main"]}>
       <div className={styles["tabs"]} role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
-        {tabs.map((name) => (
+        {tabs.map(({ id, title: name }) => (
           <button
-            key={name}
-            id={`tab-${name}`}
+            key={id}
+            id={`tab-${id}`}
             type="button"
             role="tab"
-            data-text={NAMES[name]}
-            aria-selected={name === tab}
+            data-text={name}
+            aria-selected={id === tab}
             aria-controls="view"
-            tabIndex={name === tab ? 0 : -1}
-            onClick={() => setTab(name)}
+            tabIndex={id === tab ? 0 : -1}
+            onClick={() => setTab(id)}
           >
-            {NAMES[name]}
+            {name}
           </button>
         ))}
       </div>
@@ -153,13 +124,13 @@ function Main(): ReactNode {
         aria-label={opened ? undefined : "Opening"}
       >
         {opened ? (
-          <ErrorBoundary key={tab} title={`${NAMES[tab]} could not be drawn`}>
+          <ErrorBoundary key={tab} title={`${title} could not be drawn`}>
             <View />
           </ErrorBoundary>
         ) : (
           <div className={styles["opening"]}>
             {/* Another file begins another clock. */}
-            <Progress key={title} sentence={`Reading the header of ${title}`} fraction={null} />
+            <Progress key={opening} sentence={`Reading the header of ${opening}`} fraction={null} />
           </div>
         )}
       </div>

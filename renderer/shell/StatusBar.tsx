@@ -17,7 +17,7 @@ export function StatusBar(): ReactNode {
   const opened = useWorkbench((state) => current(state.model) !== null);
   const lastCommand = useWorkbench((state) => state.lastCommand);
   const cpu = info === null ? "" : `${info.cpu.kernels}, ${plural(info.cpu.cores, "core")}`;
-  const coreml = info?.devices.find(({ id }) => id === "coreml");
+  const coreml = info?.devices.find(({ capabilities }) => capabilities.plan === true);
   return (
     <footer className={styles["status"]}>
       <button

@@ -86,8 +86,8 @@ export function TargetForm(): ReactNode {
           label="Phase"
           value={phase}
           options={[
-            { id: "decode", text: "Writing", hint: "One token at a time" },
-            { id: "prefill", text: "Reading", hint: "The prompt, in chunks" },
+            { id: "decode", text: "Decode", hint: "One token at a time" },
+            { id: "prefill", text: "Prefill", hint: "The prompt, in chunks" },
           ]}
           onChange={setPhase}
         />

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
+import { LEGAL_STAGE } from "../features/graph/graphState.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { createWorkbenchStore } from "./store.ts";
 
@@ -35,17 +36,20 @@ it("has the stages of the graph", async () => {
     expect(lines[0]).toMatch(TARGET);
     return lines[0]!.replace(TARGET, "").trim();
   };
-  expect(one(() => get().setGraphStage({ kind: "initial" }))).toBe("rlx graph --stage initial");
-  expect(one(() => get().showPass(3))).toBe("rlx graph --stage 3");
-  expect(one(() => get().setPassSide("before"))).toBe("rlx graph --stage 2");
-  expect(one(() => get().setGraphStage({ kind: "legal" }))).toBe("rlx graph --stage legal");
+  expect(one(() => get().setGraphStage({ ...LEGAL_STAGE, step: "built" }))).toBe(
+    "rlx graph --backend coreml --stage built",
+  );
+  expect(one(() => get().showPass("fold constants"))).toBe("rlx graph --backend coreml --stage 'fold constants'");
+  expect(one(() => get().setPassSide("before"))).toBe("rlx graph --backend coreml --stage 'common subexpressions'");
+  expect(one(() => get().setGraphStage(LEGAL_STAGE))).toBe("rlx graph --backend coreml --stage legal");
 });
 
 it("has the pipeline's passes and programs", async () => {
   const { get, written } = await opened();
-  expect(written(() => get().choosePass(2))).toEqual(["rlx passes --phase decode"]);
+  expect(written(() => get().choosePass("fuse norm"))).toEqual(["rlx passes --backend coreml --phase decode"]);
+  expect(written(() => get().setPipelineBackend("cpu"))).toEqual(["rlx passes --backend cpu --phase decode"]);
   const [ir] = written(() => get().setPipelineView("rlx-ir"));
-  expect(ir).toMatch(/^rlx graph --stage legal --phase decode /);
+  expect(ir).toMatch(/^rlx graph --backend cpu --stage legal --phase decode /);
   const [mil] = written(() => get().showMil(1));
   expect(mil).toMatch(/^rlx graph --mil --phase decode /);
 });
@@ -60,6 +64,7 @@ it("has the demo's run, with its device and target", async () => {
 it("has the seed that was drawn, and the one that was given", async () => {
   const { get, written } = await opened();
   const seeds: (string | undefined)[] = [];
+  await get().loadTemplate();
   for (const seed of [null, null, 7]) {
     get().setParameters({ seed, maxTokens: 2 });
     get().setDraft("Why?");

@@ -1,14 +1,15 @@
 /** What each command does. A command without an entry here does not compile. */
-import type { CommandId } from "../../main/contract/commands.ts";
+import type { CommandId, Tab } from "../../main/contract/commands.ts";
+import { TABS } from "../../main/contract/commands.ts";
 import { deviceCode } from "../../main/contract/views/common.ts";
 import type { Device } from "../../main/contract/views/common.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import { hasPlan } from "../features/export/slice.ts";
-import { routeColumns } from "../features/graph/graphState.ts";
+import { isPass, routeColumns } from "../features/graph/graphState.ts";
 import { current } from "../session/async.ts";
-import type { Tab } from "../session/types.ts";
-import type { WorkbenchState, WorkbenchStore } from "./store.ts";
+import type { WorkbenchStore } from "./store.ts";
+import { isBusy, shownTabs, stopWork } from "./tabs.ts";
 
 export interface BoundCommand {
   readonly run: () => void;
@@ -23,6 +24,11 @@ export interface CommandTools {
   readonly pickFile: () => void;
 }
 
+const tabCommands = (of: (tab: Tab) => BoundCommand): { readonly [T in Tab as `view.${T}`]: BoundCommand } =>
+  Object.fromEntries(TABS.map(({ id }) => [`view.${id}`, of(id)])) as {
+    readonly [T in Tab as `view.${T}`]: BoundCommand;
+  };
+
 export function createCommands({ store, shell, pickFile }: CommandTools): CommandTable {
   const get = store.getState;
   const model = () => current(get().model);
@@ -35,7 +41,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       get().setTab(name);
       requestAnimationFrame(focusView);
     },
-    enabled: () => shownTabs(store).includes(name),
+    enabled: () => shownTabs(get()).includes(name),
   });
   const withHits = (run: () => void): BoundCommand => ({
     run: () => {
@@ -94,14 +100,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       enabled: () => get().lastCommand !== null,
     },
     "view.palette": always(() => get().showDialog(get().dialog === "palette" ? null : "palette")),
-    "view.overview": tab("overview"),
-    "view.tensors": tab("tensors"),
-    "view.graph": tab("graph"),
-    "view.pipeline": tab("pipeline"),
-    "view.run": tab("run"),
-    "view.bench": tab("bench"),
-    "view.profile": tab("profile"),
-    "view.export": tab("export"),
+    ...tabCommands(tab),
     "view.navigator": withModel(() => get().toggleNavigator()),
     "view.inspector": withModel(() => get().toggleInspector()),
     "view.log": withModel(() => get().toggleLog()),
@@ -113,13 +112,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       else requestAnimationFrame(() => document.getElementById("composer")?.focus());
     }),
     "model.stop": {
-      run: () => {
-        get().stop();
-        get().stopHybrid();
-        get().stopBench();
-        get().stopProfile();
-        get().stopExport();
-      },
+      run: () => stopWork(get()),
       enabled: () => isBusy(get()),
     },
     "model.bench": withRun(() => {
@@ -139,7 +132,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "navigate.previousChange": withGraph(() => get().nextChange(-1)),
     "graph.passSide": withGraph(() => {
       const { graphStage, setPassSide } = get();
-      if (graphStage.kind === "pass") setPassSide(graphStage.side === "after" ? "before" : "after");
+      if (isPass(graphStage)) setPassSide(graphStage.side === "after" ? "before" : "after");
     }),
     "graph.onlyChanges": { run: () => get().showOnly("changes"), enabled: () => get().stageChanges !== null },
     "graph.criticalPath": { run: () => get().showOnly("path"), enabled: () => routeColumns(get()).work !== null },
@@ -176,7 +169,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.byMlx": {
       // What is not there yet is asked for: it takes a moment.
       run: () => {
-        get().setGraphMode("mlx");
+        get().setGraphMode("mapped");
         if (["idle", "failed"].includes(get().onMlx.kind)) void get().loadOnMlx();
       },
       enabled: () => model()?.canGraph.ok === true,
@@ -189,29 +182,6 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "help.shortcuts": always(() => get().showDialog("shortcuts")),
   };
 }
-
-/** The tabs that this model has: what does not exist is not shown. */
-export function shownTabs(store: Pick<WorkbenchStore, "getState">): readonly Tab[] {
-  const model = current(store.getState().model);
-  if (model === null) return [];
-  const tabs: Tab[] = ["overview"];
-  if (model.file !== null) tabs.push("tensors");
-  if (model.canGraph.ok) tabs.push("graph", "pipeline");
-  tabs.push("run");
-  if (model.kind !== "demo-graph") tabs.push("bench", "profile");
-  tabs.push("export");
-  return tabs;
-}
-
-/** Something that Stop ends. */
-export const isBusy = ({
-  running,
-  hybrid,
-  benchRunning,
-  profile,
-  exportRunning,
-}: Pick<WorkbenchState, "running" | "hybrid" | "benchRunning" | "profile" | "exportRunning">): boolean =>
-  running !== null || hybrid.kind === "loading" || benchRunning !== null || profile.kind === "loading" || exportRunning;
 
 /** Why there is no package of this model, nor a plan for one. */
 export const exportRefusal = (model: Pick<Overview, "canExport" | "canGraph" | "file">): string | null =>

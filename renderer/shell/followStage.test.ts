@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
 import { createFakeEngine } from "../engine/fake/fakeEngine.ts";
+import { LEGAL_STAGE } from "../features/graph/graphState.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { createWorkbenchStore } from "./store.ts";
 
@@ -14,11 +15,15 @@ describe("a stage of the graph", () => {
     await until(() => get().passChoices.length > 0);
     const last = get()
       .passChoices.filter(({ changed }) => changed)
-      .at(-1)!.index;
+      .at(-1)!.name;
     expect(get().passAt).not.toBe(last);
-    get().setGraphStage({ kind: "pass", index: last, side: "after" });
+    get().setGraphStage({ backend: "coreml", step: last, side: "after" });
     expect(get().passAt).toBe(last);
-    get().setGraphStage({ kind: "legal" });
+    get().setGraphStage(LEGAL_STAGE);
     expect(get().passAt).toBe(last);
+    // Another backend's stage lists that backend's passes.
+    get().setGraphStage({ backend: "cpu", step: "legal", side: "after" });
+    expect(get().pipelineBackend).toBe("cpu");
+    await until(() => get().passBackend === "cpu");
   });
 });

@@ -20,7 +20,7 @@ async function opened(delay: (asked: number) => number) {
         asked.push(target);
         await pause(delay(asked.length));
         signal.throwIfAborted();
-        const key = { model, stage: { kind: "legal", target }, phase } as const;
+        const key = { model, stage: { backend: "coreml", step: "legal", target }, phase } as const;
         return fakeRoute(decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key), target, phase, "");
       },
     },

@@ -22,7 +22,7 @@ async function opened() {
     calls: {
       "route.planned": ({ model, target, phase }) => {
         asked.planned += 1;
-        const key = { model, stage: { kind: "legal", target }, phase } as const;
+        const key = { model, stage: { backend: "coreml", step: "legal", target }, phase } as const;
         const view = decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key);
         return fakePlanned(fakeRoute(view, target, phase, ""), view);
       },

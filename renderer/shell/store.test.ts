@@ -10,7 +10,7 @@ import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { withinContext } from "../session/createSession.ts";
 import { createWorkbenchStore } from "./store.ts";
-import { shownTabs } from "./commands.ts";
+import { shownTabs } from "./tabs.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state) => layoutScene(model, state) };
 
@@ -26,14 +26,14 @@ const QWEN = { kind: "path", path: "/models/q.gguf" } as const;
 
 describe("the store", () => {
   it("opens a model: overview, graph, both routes, passes, a picture", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open(QWEN);
     expect(current(get().model)?.title).toBe("Qwen3-0.6B");
     await until(() => get().passes.kind === "ready" && get().picture.kind === "ready");
     expect(get().routes.decode.kind).toBe("ready");
     expect(get().routes.prefill.kind).toBe("ready");
     expect(get().lastCommand).toContain("rlx inspect");
-    expect(shownTabs(store)).toContain("bench");
+    expect(shownTabs(get())).toContain("bench");
   });
 
   it("says why a file cannot be opened, and opens another one after it", async () => {
@@ -135,10 +135,49 @@ describe("the store", () => {
     expect(get().parameters.seed).toBe(7);
   });
 
+  it("asks for a completion when the file has no template, also when the question comes before that is known", async () => {
+    const asked: string[] = [];
+    let templates = 0;
+    const { get } = await setUp({
+      calls: {
+        "chat.template": async () => {
+          templates += 1;
+          await new Promise((resolve) => setTimeout(resolve, 30));
+          return { origin: null, sentence: "No template.", source: "", rendered: null };
+        },
+      },
+      streams: {
+        async *"run.start"({ prompt }) {
+          asked.push(prompt.kind);
+          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [] } };
+        },
+      },
+    });
+    await get().open(QWEN);
+    // As the tab does when it opens.
+    void get().loadTemplate();
+    get().setDraft("Why?");
+    await get().send();
+    expect(asked).toEqual(["completion"]);
+    expect(templates).toBe(1);
+    expect(get()).toMatchObject({ draft: "", running: null, runMode: "completion" });
+  });
+
+  it("gives a question back that is stopped before the template is known", async () => {
+    const { get } = await setUp({ calls: { "chat.template": () => new Promise(() => undefined) } });
+    await get().open(QWEN);
+    get().setDraft("Why?");
+    const sent = get().send();
+    expect(get().running?.sentence).toBe("Reading the chat template");
+    get().stop();
+    await sent;
+    expect(get()).toMatchObject({ draft: "Why?", running: null, turns: [] });
+  });
+
   it("shows only the tabs that a demo graph has", async () => {
-    const { store, get } = await setUp();
+    const { get } = await setUp();
     await get().open({ kind: "offer", id: "hybrid" });
-    expect(shownTabs(store)).toEqual(["overview", "graph", "pipeline", "run", "export"]);
+    expect(shownTabs(get())).toEqual(["overview", "graph", "pipeline", "run", "export"]);
   });
 
   it("streams an answer and stops it with its last report", async () => {

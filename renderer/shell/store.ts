@@ -1,4 +1,5 @@
 /** The one store of a window: the session and a slice per feature, made around an engine so that tests get their own. */
+import { isRouted, LEGAL } from "../../main/contract/views/graph.ts";
 import type { StoreApi } from "zustand/vanilla";
 import { createStore } from "zustand/vanilla";
 import type { EngineClient } from "../../main/contract/contract.ts";
@@ -11,6 +12,7 @@ import type { ExportSlice } from "../features/export/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
 import { followGraph } from "../features/graph/followGraph.ts";
 import type { GraphSlice } from "../features/graph/graphState.ts";
+import { isPass, LEGAL_STAGE } from "../features/graph/graphState.ts";
 import { createGraphSlice } from "../features/graph/slice.ts";
 import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
@@ -91,7 +93,7 @@ function followModel(store: WorkbenchStore): void {
     state.resetProfile();
     state.resetExport();
     state.resetAdvice();
-    store.setState({ passes: IDLE, passesFor: "", passAt: -1, diff: IDLE, page: IDLE, passChoices: [] });
+    store.setState({ passes: IDLE, passesFor: "", passAt: "", diff: IDLE, page: IDLE, passChoices: [] });
   });
 }
 
@@ -113,16 +115,17 @@ function followSlices(store: WorkbenchStore): void {
     if (profileSlice < 0 || profileSlice === before.profileSlice || graph === null || profile === null) return;
     const [node] = nodesOfSlice(profile, profileSlice, graph.view.nodes.id);
     if (node === undefined) return;
-    if (state.graphStage.kind !== "legal") state.setGraphStage({ kind: "legal" });
+    if (!isRouted(state.graphStage)) state.setGraphStage(LEGAL_STAGE);
     store.getState().showNode(node);
   });
 }
 
-/** A pass that is looked at in the graph is the one that the pipeline is open at. */
+/** What is looked at in the graph is what the pipeline is open at: the backend, and a pass of it. */
 function followStage(store: WorkbenchStore): void {
-  store.subscribe(({ graphStage, passAt, followPass }, before) => {
-    if (graphStage !== before.graphStage && graphStage.kind === "pass" && graphStage.index !== passAt)
-      followPass(graphStage.index);
+  store.subscribe(({ graphStage, passAt, pipelineBackend, followBackend, followPass }, before) => {
+    if (graphStage === before.graphStage) return;
+    if (graphStage.backend !== pipelineBackend) followBackend(graphStage.backend);
+    if (isPass(graphStage) && graphStage.step !== passAt) followPass(graphStage.step);
   });
 }
 
@@ -133,6 +136,9 @@ function followPasses(store: WorkbenchStore): void {
     [routes.prefill, routes.decode].every(({ kind }) => kind === "ready" || kind === "failed");
   store.subscribe((state, before) => {
     if (isSettled(state) && (state.graph !== before.graph || !isSettled(before))) void state.loadPasses();
-    if (state.passes !== before.passes) store.setState({ passChoices: current(state.passes)?.passes ?? [] });
+    if (state.passes === before.passes) return;
+    const list = current(state.passes);
+    const passChoices = list?.passes.filter(({ name }) => name !== LEGAL) ?? [];
+    store.setState({ passChoices, passBackend: list?.backend ?? state.pipelineBackend });
   });
 }

@@ -6,7 +6,7 @@ import { rowsWithin, treeRows } from "./treeRows.ts";
 
 const view = decoderGraph(
   { ...QWEN_SHAPE, layers: 6, oddLayers: [3] },
-  { model: "m", stage: { kind: "initial" }, phase: "decode" },
+  { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
 );
 const model = createGraphModel(view);
 const classes = classify(model, null);

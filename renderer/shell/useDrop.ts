@@ -6,14 +6,15 @@ import type { WorkbenchStore } from "./store.ts";
 
 const carriesFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") === true;
 
+const AFTER_DRAG = ["pointermove", "pointerdown", "keydown", "blur"] as const;
+
 export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boolean {
   const [dragging, setDragging] = useState(false);
   useEffect(() => {
-    let depth = 0;
+    const end = (): void => setDragging(false);
     const onEnter = (event: DragEvent): void => {
       if (!carriesFiles(event)) return;
       event.preventDefault();
-      depth += 1;
       setDragging(true);
     };
     const onOver = (event: DragEvent): void => {
@@ -21,15 +22,14 @@ export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boole
       event.preventDefault();
       if (event.dataTransfer !== null) event.dataTransfer.dropEffect = "copy";
     };
-    const onLeave = (): void => {
-      depth = Math.max(0, depth - 1);
-      if (depth === 0) setDragging(false);
+    // From one element to the next it stays over the window; out of the window it goes to nothing.
+    const onLeave = (event: DragEvent): void => {
+      if (event.relatedTarget === null) end();
     };
     const onDrop = (event: DragEvent): void => {
       if (!carriesFiles(event)) return;
       event.preventDefault();
-      depth = 0;
-      setDragging(false);
+      end();
       const source = droppedSource(event, shell);
       if (source !== null) void store.getState().open(source);
     };
@@ -37,11 +37,14 @@ export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boole
     addEventListener("dragover", onOver);
     addEventListener("dragleave", onLeave);
     addEventListener("drop", onDrop);
+    // A drag that was cancelled tells nobody: while it goes on, there are no such events.
+    for (const name of AFTER_DRAG) addEventListener(name, end);
     return () => {
       removeEventListener("dragenter", onEnter);
       removeEventListener("dragover", onOver);
       removeEventListener("dragleave", onLeave);
       removeEventListener("drop", onDrop);
+      for (const name of AFTER_DRAG) removeEventListener(name, end);
     };
   }, [store, shell]);
   return dragging;

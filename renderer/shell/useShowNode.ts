@@ -1,5 +1,7 @@
 /** To an op of the legal graph: the graph tab, at the stage that routes speak about. */
 import { useCallback } from "react";
+import { isRouted } from "../../main/contract/views/graph.ts";
+import { LEGAL_STAGE } from "../features/graph/graphState.ts";
 import { useWorkbenchApi } from "./useWorkbench.ts";
 
 export function useShowNode(): (node: number) => void {
@@ -7,7 +9,7 @@ export function useShowNode(): (node: number) => void {
   return useCallback(
     (node: number) => {
       const { graphStage, setGraphStage, setTab } = api.getState();
-      if (graphStage.kind !== "legal") setGraphStage({ kind: "legal" });
+      if (!isRouted(graphStage)) setGraphStage(LEGAL_STAGE);
       api.getState().showNode(node);
       setTab("graph");
     },

@@ -1,16 +1,25 @@
 /** Markdown as elements, never as HTML: what a model writes is text, not markup. Links are shown, not followed. */
 import type { Token, Tokens } from "marked";
-import { lexer } from "marked";
 import type { ReactNode } from "react";
 import { memo, useMemo } from "react";
+import { markdownTokens, MOST_NESTED } from "./markdownTokens.ts";
 import styles from "./Markdown.module.css";
 
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }): ReactNode {
-  const blocks = useMemo(() => lexer(text), [text]);
-  return <div className={styles["markdown"]}>{blocks.map((token, i) => block(token, i))}</div>;
+  const blocks = useMemo(() => markdownTokens(text), [text]);
+  return (
+    <div className={styles["markdown"]}>
+      {blocks === null ? <p className={styles["plain"]}>{text}</p> : blockList(blocks, 0)}
+    </div>
+  );
 });
 
-function block(token: Token, key: number): ReactNode {
+const blockList = (tokens: readonly Token[], depth: number): ReactNode =>
+  tokens.map((token, i) => block(token, i, depth + 1));
+
+function block(token: Token, key: number, depth: number): ReactNode {
+  if (depth > MOST_NESTED) return <p key={key}>{token.raw}</p>;
+  const inline = (tokens: readonly Token[]): ReactNode => inlineList(tokens, depth);
   const typed = token as Tokens.Generic;
   switch (token.type) {
     case "space":
@@ -28,12 +37,12 @@ function block(token: Token, key: number): ReactNode {
         </pre>
       );
     case "blockquote":
-      return <blockquote key={key}>{(token as Tokens.Blockquote).tokens.map(block)}</blockquote>;
+      return <blockquote key={key}>{blockList((token as Tokens.Blockquote).tokens, depth)}</blockquote>;
     case "hr":
       return <hr key={key} />;
     case "list": {
       const { items, ordered, start } = token as Tokens.List;
-      const rows = items.map((item, i) => <li key={i}>{item.tokens.map(block)}</li>);
+      const rows = items.map((item, i) => <li key={i}>{blockList(item.tokens, depth)}</li>);
       return ordered ? (
         <ol key={key} start={start === "" ? 1 : start}>
           {rows}
@@ -70,8 +79,10 @@ function block(token: Token, key: number): ReactNode {
   }
 }
 
-function inline(tokens: readonly Token[]): ReactNode {
+function inlineList(tokens: readonly Token[], depth: number): ReactNode {
+  const inline = (inner: readonly Token[]): ReactNode => inlineList(inner, depth + 1);
   return tokens.map((token, i) => {
+    if (depth > MOST_NESTED) return token.raw;
     const { tokens: inner } = token as Tokens.Generic;
     switch (token.type) {
       case "strong":

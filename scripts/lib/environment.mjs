@@ -37,6 +37,8 @@ export function findMlx() {
 
 /** The clang that compiles Objective-C against the double of Core ML. */
 export const findClang = () => ["clang++-19"].find((name) => hasProgram(name));
+export const findClangFormat = () => ["clang-format-19"].find((name) => hasProgram(name));
+export const findClangTidy = () => ["clang-tidy-19"].find((name) => hasProgram(name));
 export const canHaveDouble = () => process.platform === "linux" && process.arch === "x64";
 /** Why the double of Core ML cannot be built here, or undefined. */
 export const lacksDouble = () =>

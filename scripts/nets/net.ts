@@ -35,6 +35,7 @@ const copied = [
   ".oxlintrc.json",
   ".prettierrc",
   ".prettierignore",
+  ".clang-format",
   "knip.json",
   "tsconfig.base.json",
   "main/globals.d.ts",

@@ -25,9 +25,23 @@ const above = (layer: string): string[] => layers.slice(layers.indexOf(layer) + 
 const top = ["renderer", "app", "e2e", "bench", "scripts"];
 const portable = ["node:fs", "electron", "react", "commander"];
 const outer = [...above("main/ir"), "main/contract", ...top, ...portable];
+/** What commands and server reach by calls only. */
+const behindTheContract = [
+  "main/compiler",
+  "main/passes",
+  "main/runtime",
+  "main/backends/cpu",
+  "main/engine/handlers",
+  "main/engine/models",
+  "main/node/cache",
+  "main/node/devices",
+  "main/node/machine",
+  "main/node/native",
+];
 /** What a folder must not see, not even as a type: folders, npm packages and Node. Every row of the walls has a line. */
 const closed: Readonly<Record<string, readonly string[]>> = {
   "main/diagnostics": [...above("main/diagnostics"), "main/formats", "main/backends/cpu", ...top, ...portable, "zod"],
+  "main/quant": ["main/diagnostics", ...above("main/diagnostics"), "main/formats", ...top, ...portable, "zod"],
   "main/ir": [...outer, "main/formats", "main/backends/cpu", "zod"],
   "main/ops": [...above("main/ops"), "main/autodiff", "main/formats", "main/models", ...top, ...portable, "zod"],
   "main/passes": [...above("main/passes"), "main/autodiff", "main/formats", "main/backends/cpu", ...top, ...portable],
@@ -59,8 +73,10 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/runtime/devices/mlx.ts": [...above("main/runtime"), "main/contract", "main/backends/cpu", ...top, ...portable],
   "main/training": [...above("main/training"), "main/contract", ...top, ...portable, "zod"],
   "main/contract": ["main/ir", ...above("main/ir"), "main/formats", ...top, ...portable],
-  "main/engine": [...above("main/node"), ...top, "electron", "react", "commander", "vitest"],
+  "main/engine": [...above("main/engine"), ...top, ...portable, "vitest"],
   "main/node": [...above("main/node"), ...top, "electron", "react", "vitest"],
+  "main/node/cli": [...behindTheContract, "main/testing", ...top, "electron", "react", "ws"],
+  "main/node/serve": [...behindTheContract, "main/node/cli", "main/testing", ...top, "electron", "react", "commander"],
   "main/testing": [...top, "electron", "react", "commander"],
   renderer: ["main/ir", ...above("main/ir"), "main/formats", "app", "e2e", "scripts", "node:fs", "electron", "ws"],
   "renderer/features": ["main/ir", ...above("main/ir"), "app", "e2e", "scripts", "node:fs", "electron", "ws"],
@@ -112,6 +128,12 @@ describe("walls", () => {
       "renderer/ui/b.ts": 'import type { C } from "../../main/contract/c.ts";\nexport const b: C = 1;\n',
       "app/shell/index.ts": 'export { app } from "electron";\n',
       "main/contract/c.ts": "export type C = 1;\n",
+      "main/runtime/devices/mlx.ts":
+        'export const device = { id: "mlx", isCpu: (device: string) => device === "cpu" };\n',
+      "main/engine/a.test.ts": 'export const device = "mlx";\n',
+      "main/engine/place.ts":
+        'import { compileFor } from "../compiler/compile.ts";\nexport const route = { backend: "coreml", made: compileFor("mlx") };\n' +
+        'export const places = (name: string, side: string) => name === "cpu" || side === "coreml" || ["ane", "cpu"];\n',
       "main/ir/comment.ts": '// import { x } from "../ops/x.ts";\nexport const text = "import(\'../ops/x.ts\')";\n',
     };
     expect(await walls(clean)).toEqual({ code: 0, output: "" });
@@ -126,8 +148,11 @@ describe("walls", () => {
 
   const noOps = "must not import main/ops/x.ts";
   const noCpu = "must not import main/backends/cpu/x.ts";
+  const named = (id: string): string => `names the device "${id}"`;
+  const device = "declare const x: { device: string };\n";
   const onlyApp = "only app/ may";
   const apart = "do not see each other";
+  const double = "must not name the test double";
   const outcome = catches(
     walls,
     [
@@ -158,6 +183,43 @@ describe("walls", () => {
       seed("a package in a test", "main/ir/a.test.ts", 'import "react";\n', "the package react"),
       seed("the window in a test", "main/ir/b.test.ts", 'import "../../renderer/x.ts";\n', "must not import renderer"),
       seed("a way out of the repository", "main/ir/out.ts", 'import "../../../x.ts";\n', "outside the repository"),
+      seed(
+        "the double's name",
+        "main/node/d.ts",
+        "export const name = (bridge: { double?: 1 }) => bridge.double;\n",
+        double,
+      ),
+      seed("the double in a text", "renderer/d.tsx", 'export const text = "A test double.";\n', double),
+      seed("the double in native code", "native/src/a.mm", "#ifdef RLX_COREML_DOUBLE\n#endif\n", double),
+      seed("a device's id as a text", "main/engine/a.ts", 'export const d = ["mlx"];\n', named("mlx")),
+      seed("a device's id in a template", "renderer/a.ts", "export const d = `webgpu`;\n", named("webgpu")),
+      seed("a device's id as a type", "main/node/b.ts", 'export type D = "coreml" | 1;\n', named("coreml")),
+      seed("a device's id as a key", "renderer/b.ts", 'export const r = { "coreml-sim": 1 };\n', named("coreml-sim")),
+      seed(
+        "a comparison of devices",
+        "main/engine/b.ts",
+        `${device}export const c = x.device === "cpu";\n`,
+        named("cpu"),
+      ),
+      seed(
+        "devices told apart by a switch",
+        "main/node/c.ts",
+        `${device}switch (x?.device) { case "cpu": }\n`,
+        named("cpu"),
+      ),
+      seed(
+        "a comparison of ids",
+        "renderer/c.ts",
+        'export const c = (id: string) => "reference" !== id;\n',
+        named("reference"),
+      ),
+      seed(
+        "a device that is taken by name",
+        "main/contract/b.ts",
+        'export const r = { device: "cpu" };\n',
+        named("cpu"),
+      ),
+      seed("a device by default", "main/contract/d.ts", 'export const d = z.default("cpu");\n', named("cpu")),
       seed("what does not parse", "main/ir/syntax.ts", "export const = ;\n", "does not parse"),
     ],
     Object.fromEntries(rows.map(({ path, text }) => [path, text])),

@@ -4,7 +4,7 @@ import { BlobPlan, BlobReader, MemorySink, memorySource, writeBlobFrame } from "
 import { packBits } from "./mil/toProto.ts";
 import { unpackValues } from "./mil/fromProto.ts";
 import type { MilDtype } from "./mil/types.ts";
-import { f32ToF16Array } from "../../ir/half.ts";
+import { f32ToF16Array } from "../../quant/half.ts";
 
 const hex = (bytes: Uint8Array): string => [...bytes].map((b) => b.toString(16).padStart(2, "0")).join(" ");
 

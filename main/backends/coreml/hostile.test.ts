@@ -9,7 +9,7 @@ import { tensorType } from "./mil/types.ts";
 import type { DirectoryReader } from "./package.ts";
 import { MANIFEST_PATH, MODEL_PATH, WEIGHTS_PATH, manifestText, modelBytesInSteps, openPackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
-import { simTensor } from "./simulator/tensor.ts";
+import { packageTensor } from "./package/packageTensor.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -41,7 +41,7 @@ const directory = (files: ReadonlyMap<string, Uint8Array>): DirectoryReader => (
 
 async function runOnce(files: ReadonlyMap<string, Uint8Array>): Promise<void> {
   const opened = await openPackage(directory(files));
-  await new Simulator(opened).function().predict({ x: simTensor("fp16", [1, 8], new Float32Array(8)) });
+  await new Simulator(opened).function().predict({ x: packageTensor("fp16", [1, 8], new Float32Array(8)) });
 }
 
 describe("hostile packages", () => {

@@ -25,7 +25,7 @@ import type { ShapeFlexibility } from "./flexible.ts";
 import type { MilConstant, MilFunction } from "./mil/types.ts";
 import { elementCount, nestedOperations } from "./mil/types.ts";
 import { openPackage } from "./package.ts";
-import { SimulatedDecoder } from "./simulator/decoder.ts";
+import { PackageDecoder } from "./package/packageDecoder.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import type { WeightProfile } from "./weights/forms.ts";
 
@@ -164,7 +164,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
           expect(finish(previewInSteps(request(file, profile))).weightBytes).toBe(report.weightBytes);
           const reader = packageReader(path);
           const opened = await openPackage(reader);
-          const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
+          const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
           expect(decoder.capacity).toBe(CONTEXT);
           // 64 tokens through the bucket, then a short prompt through it with rows left over, then single ones.
           const rows: [number, Float64Array][] = [];
@@ -207,7 +207,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
         expect(report.functions).toEqual(["main"]);
         const reader = packageReader(path);
         const opened = await openPackage(reader);
-        const decoder = new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
+        const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), NAMES);
         const kl: number[] = [];
         let at = 0;
         // Steps of one, of a few, of the most, of none of the sizes that it was lowered at.

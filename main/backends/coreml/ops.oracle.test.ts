@@ -22,12 +22,12 @@ import { ropeFrequencies } from "../../ops/families/ropeFrequencies.ts";
 import { ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import type { MilValue } from "./emitter.ts";
 import type { CoremlRule } from "./emitter.ts";
-import { roundToHalf } from "../../ir/half.ts";
+import { roundToHalf } from "../../quant/half.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import { openPackage, writePackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
-import type { SimTensor } from "./simulator/tensor.ts";
-import { simTensor } from "./simulator/tensor.ts";
+import type { PackageTensor } from "./package/packageTensor.ts";
+import { packageTensor } from "./package/packageTensor.ts";
 import type { WeightProfile } from "./weights/forms.ts";
 import { WEIGHT_PROFILES } from "./weights/forms.ts";
 import { readSmallParts, writeWeights } from "./weights/write.ts";
@@ -117,7 +117,7 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
   const inputs = Object.fromEntries(
     bindings
       .filter((b) => b.kind === "input")
-      .map((b) => [b.feature, simTensor(b.dtype, b.shape, run.inputs[b.name]?.data ?? [])]),
+      .map((b) => [b.feature, packageTensor(b.dtype, b.shape, run.inputs[b.name]?.data ?? [])]),
   );
   const made = await simulator.function().predict(inputs);
   await reader.close();
@@ -132,7 +132,7 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
 }
 
 /** fp16: 2e-3 relative RMS. fp32: each number to 1e-5 of itself, or of the tensor's RMS where terms cancel. The rest: equal. */
-function expectClose(got: SimTensor | undefined, want: HostTensor | undefined, name: string): void {
+function expectClose(got: PackageTensor | undefined, want: HostTensor | undefined, name: string): void {
   // The fp32 program keeps a half of the graph at full width; the reference has rounded it.
   const halves = got?.dtype === "fp16" || want?.dtype === "f16";
   const rounded = halves ? roundToHalf : (x: number): number => x;

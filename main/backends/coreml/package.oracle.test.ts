@@ -21,7 +21,7 @@ import type { PackageContents } from "./package.ts";
 import { openPackage, writePackage } from "./package.ts";
 import { SimState } from "./simulator/simFunction.ts";
 import { Simulator } from "./simulator/simulator.ts";
-import { simTensor } from "./simulator/tensor.ts";
+import { packageTensor } from "./package/packageTensor.ts";
 import type { WeightProfile } from "./weights/forms.ts";
 import { MAPPED_TYPES } from "./weights/forms.ts";
 import { WeightPlan } from "./weights/plan.ts";
@@ -96,12 +96,13 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
       const e = d.emitter("main");
       const x = e.builder.input("x", tensorType(e.float, [3, 256]));
       const ids = e.builder.input("ids", tensorType("int32", [2]));
-      const types: readonly ElementType[] = [...MAPPED_TYPES, "f16", "f32", "bf16"];
+      const packedTypes: readonly ElementType[] = [...MAPPED_TYPES, "q2_k", "q3_k"];
+      const types: readonly ElementType[] = [...packedTypes, "f16", "f32", "bf16"];
       const files = new Map<string, Uint8Array>();
       const exact = new Map<string, Float32Array>();
       for (const type of types) {
         const values = randoms(8 * 256);
-        const packed = (MAPPED_TYPES as readonly string[]).includes(type);
+        const packed = packedTypes.includes(type);
         const name = `blk.0.${type}.weight`;
         const bytes = packed ? await ggmlQuantize(type, values, [8, 256]) : plainBytes(type, values);
         files.set(name, bytes);
@@ -118,8 +119,8 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
       await expectValid(path);
       const reader = packageReader(path);
       const simulator = new Simulator(await openPackage(reader));
-      const input = simTensor(e.float, [3, 256], randoms(3 * 256));
-      const made = await simulator.function().predict({ x: input, ids: simTensor("int32", [2], [6, 1]) });
+      const input = packageTensor(e.float, [3, 256], randoms(3 * 256));
+      const made = await simulator.function().predict({ x: input, ids: packageTensor("int32", [2], [6, 1]) });
       await reader.close();
       const tolerance = profile === "exact" ? 1e-6 : 3e-3;
       for (const type of types) {
@@ -190,9 +191,9 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
       k: randoms(groups * total * size),
       v: randoms(groups * total * size),
     };
-    const rowsOf = (data: Float32Array, from: number, count: number): ReturnType<typeof simTensor> => {
+    const rowsOf = (data: Float32Array, from: number, count: number): ReturnType<typeof packageTensor> => {
       const h = data.length / total / size;
-      return simTensor(
+      return packageTensor(
         "fp16",
         [h, count, size],
         Float32Array.from(
@@ -214,7 +215,7 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
         q: rowsOf(all.q, at, count),
         k: rowsOf(all.k, at, count),
         v: rowsOf(all.v, at, count),
-        past: simTensor("int32", [1], [at]),
+        past: packageTensor("int32", [1], [at]),
       };
       const { y } = await simulator.function(name).predict(inputs, { state });
       const expected = Float64Array.from(
@@ -255,8 +256,8 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
       from: number,
       count: number,
       padded = count,
-    ): ReturnType<typeof simTensor> =>
-      simTensor(
+    ): ReturnType<typeof packageTensor> =>
+      packageTensor(
         "fp16",
         [h, padded, 4],
         Float32Array.from({ length: h * padded * 4 }, (_, i) => {
@@ -271,7 +272,7 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
       v: rows(all.v, 1, 2, 3),
       k_old: rows(all.k, 1, 0, 2, 8),
       v_old: rows(all.v, 1, 0, 2, 8),
-      past: simTensor("int32", [1], [2]),
+      past: packageTensor("int32", [1], [2]),
     });
     await reader.close();
     const want = fullAttention(all, 2, 1, total, 4, undefined, 4);
@@ -328,7 +329,7 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
       const reader = packageReader(path);
       const opened = await openPackage(reader);
       expect(opened.functions[0]?.inputs[0]?.flexible).toEqual(flexible);
-      const made = await new Simulator(opened).function().predict({ x: simTensor("fp16", [5, 4], randoms(20)) });
+      const made = await new Simulator(opened).function().predict({ x: packageTensor("fp16", [5, 4], randoms(20)) });
       expect(made["y"]?.shape).toEqual([5, 4]);
       await reader.close();
     }

@@ -16,7 +16,7 @@ import { openDecoder } from "../../runtime/devices/cpu.ts";
 import { decoderExport, weightsOf } from "../../testing/decoderExport.ts";
 import { bindingsOf, exportPackage } from "./export.ts";
 import { openPackage } from "./package.ts";
-import { SimulatedDecoder } from "./simulator/decoder.ts";
+import { PackageDecoder } from "./package/packageDecoder.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import type { WeightProfile } from "./weights/forms.ts";
 
@@ -32,7 +32,7 @@ const STEPS = 32;
 async function simulated(
   file: GgufFile,
   profile: WeightProfile,
-): Promise<{ readonly decoder: SimulatedDecoder; readonly close: () => Promise<void> }> {
+): Promise<{ readonly decoder: PackageDecoder; readonly close: () => Promise<void> }> {
   const directory = join(folder, `${profile}.mlpackage`);
   await exportPackage(decoderExport(file, { profile, context: CONTEXT, cacheType: "f32" }), {
     directory: await packageWriter(directory),
@@ -42,7 +42,7 @@ async function simulated(
   const opened = await openPackage(reader);
   const names = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, logits: LOGITS };
   return {
-    decoder: new SimulatedDecoder(new Simulator(opened), bindingsOf(opened.userDefined), names),
+    decoder: new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), names),
     close: () => reader.close(),
   };
 }

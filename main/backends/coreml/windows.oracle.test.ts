@@ -15,11 +15,11 @@ import { evaluate } from "../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../ops/index.ts";
 import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
-import { roundToHalf } from "../../ir/half.ts";
+import { roundToHalf } from "../../quant/half.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import { openPackage, writePackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
-import { simTensor } from "./simulator/tensor.ts";
+import { packageTensor } from "./package/packageTensor.ts";
 import { readSmallParts, writeWeights } from "./weights/write.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-windows-"));
@@ -90,7 +90,7 @@ describe.skipIf(missing)(`convolutions of a model's own weights ${missing ?? ""}
     const simulator = new Simulator(await openPackage(reader));
     const feature = (kind: string) => lowered.functions[0]!.bindings.find((binding) => binding.kind === kind)!;
     const { feature: input, dtype, shape } = feature("input");
-    const made = (await simulator.function().predict({ [input]: simTensor(dtype, shape, x.data) }))[
+    const made = (await simulator.function().predict({ [input]: packageTensor(dtype, shape, x.data) }))[
       feature("output").feature
     ]!;
     await reader.close();

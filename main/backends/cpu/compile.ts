@@ -1,4 +1,5 @@
-/** Graph → plan: lower, patterns, memory, bytes. Portable; the addon only reads the result. */
+/** Graph → plan: lower, memory, bytes. Portable; the addon only reads the result. */
+import { canFollowGgml, followGgml } from "./asGgml.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { blockLayout } from "../../ir/dtype.ts";
@@ -9,16 +10,11 @@ import type { CpuRules } from "./lower.ts";
 import { lower, settle } from "./lower.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 import { planMemory } from "./memoryPlan.ts";
-import { attentionBlocks } from "./patterns/attentionBlock.ts";
-import { canFollowGgml, followGgml } from "./patterns/asGgml.ts";
-import { linearBlocks } from "./patterns/linearBlock.ts";
 import { writePlan } from "./planWriter.ts";
 
 export interface CpuCompileOptions {
   /** Largest size of each symbol, over the limits that the graph itself has. */
   readonly limits?: Bindings;
-  /** false: one instruction per op rule, for tests and for comparing. */
-  readonly fuse?: boolean;
   /** Add and round as ggml does where all weights are f32 or f16 (on x86 to the last bit): for comparing with it. */
   readonly asGgml?: boolean;
 }
@@ -48,11 +44,6 @@ export function compileCpu(
   options: CpuCompileOptions = {},
 ): CpuPlan {
   const draft = lower(graph, rules, locate);
-  if (options.fuse !== false) {
-    inBodies(draft, linearBlocks);
-    linearBlocks(draft);
-    attentionBlocks(draft);
-  }
   if (options.asGgml === true && canFollowGgml(draft)) {
     inBodies(draft, followGgml);
     followGgml(draft);

@@ -2,7 +2,7 @@
 // Tolerances follow from f32 arithmetic; half floats round each result once.
 import { afterAll, describe, expect, test } from "vitest";
 import type { CpuEngine } from "./engine.ts";
-import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "./kernels.ts";
+import { CONTROL_KERNELS, CPU_KERNELS } from "./kernels.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
@@ -208,7 +208,7 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
 
 test("the addon has exactly the kernels that the plan writer knows", () => {
   const [engine] = engines;
-  expect([...engine!.kernels].sort()).toEqual([...CPU_KERNELS, ...PATTERN_KERNELS, ...CONTROL_KERNELS].sort());
+  expect([...engine!.kernels].sort()).toEqual([...CPU_KERNELS, ...CONTROL_KERNELS].sort());
 });
 
 afterAll(() => {

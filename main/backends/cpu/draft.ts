@@ -7,7 +7,7 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { WeightPlace } from "../../ir/weightPlace.ts";
 import type { KernelParams } from "./emitter.ts";
-import type { ControlKernel, CpuKernel, PatternKernel } from "./kernels.ts";
+import type { ControlKernel, CpuKernel } from "./kernels.ts";
 
 export type BufferKind =
   | { readonly kind: "temp" }
@@ -23,8 +23,7 @@ export interface DraftValue {
   readonly buffer: number;
 }
 
-/** Kernels that only patterns emit stand beside the named ones. */
-export type DraftKernel = CpuKernel | PatternKernel | ControlKernel;
+export type DraftKernel = CpuKernel | ControlKernel;
 
 export interface DraftInstruction {
   readonly kernel: DraftKernel;

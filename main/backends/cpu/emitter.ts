@@ -16,10 +16,10 @@ export interface CpuValue {
 export type KernelParams = Readonly<Record<string, Dim | readonly Dim[] | boolean>>;
 
 export interface CpuEmitter {
-  /** One instruction. Inputs and outputs are row-major and contiguous. */
+  /** One instruction. Inputs and outputs are row-major and contiguous; undefined where an optional operand is missing. */
   readonly instr: (
     kernel: CpuKernel,
-    inputs: readonly CpuValue[],
+    inputs: readonly (CpuValue | undefined)[],
     outputs: readonly TensorType[],
     params?: KernelParams,
   ) => readonly CpuValue[];

@@ -1,8 +1,11 @@
 /** What lowering must know of kernels: which operands may stay half or packed, and which results may reuse an operand's memory. */
 import type { DraftKernel } from "./draft.ts";
 
-/** "all", or the operands that the kernel reads in any element type; the others are cast to f32 when they are half floats. */
-const ANY_TYPE: { readonly [K in DraftKernel]?: "all" | readonly number[] } = {
+/**
+ * "all", "matrices" (every second operand from the fourth on), or the operands that the kernel reads in any element type;
+ * the others are cast to f32 when they are half floats.
+ */
+const ANY_TYPE: { readonly [K in DraftKernel]?: "all" | "matrices" | readonly number[] } = {
   where: "all",
   cast: "all",
   copy: "all",
@@ -16,16 +19,15 @@ const ANY_TYPE: { readonly [K in DraftKernel]?: "all" | readonly number[] } = {
   gather: "all",
   dequantize: "all",
   linear: [1],
-  linear_add: [1],
-  qkv_linear: [1, 2, 3],
-  swiglu_linear: [1, 2],
+  linear_block: "matrices",
   kv_append: [0, 1],
   attention: [1, 2],
-  rope_append: [5, 6],
+  attention_block: [7, 8],
 };
 
 export function takesAnyType(kernel: DraftKernel, operand: number): boolean {
   const operands = ANY_TYPE[kernel];
+  if (operands === "matrices") return operand >= 3 && operand % 2 === 1;
   return operands === "all" || (operands?.includes(operand) ?? false);
 }
 
@@ -40,10 +42,6 @@ export interface InPlacePair {
 
 const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
   kv_append: [{ output: 0, input: 0 }],
-  rope_append: [
-    { output: 1, input: 5 },
-    { output: 2, input: 6 },
-  ],
   attention_block: [
     { output: 1, input: 7 },
     { output: 2, input: 8 },

@@ -83,13 +83,12 @@ export const CPU_KERNELS = [
   "iota", // () num {axis}: 0, 1, 2 … along axis
   "fill", // (scalar) any: the same value everywhere
   "dequantize", // (w packed) → f32
-  // Products. Where patterns/asGgml.ts asks for it, kernels of products, rope_tables and attention have {asGgml} too.
+  // Products. Where asGgml.ts asks for it, kernels of products, rope_tables and attention have {asGgml} too.
   "matmul", // (a [..,M,K], b [..,K,N]) real {transposeA, transposeB} with batch broadcasting
   "linear", // (x [..,K] f32, w [N,K] f32, f16, bf16 or packed, bias [N]?) → [..,N]
-  "linear_add", // (x [..,K], w [N,K], residual [..,N], bias [N]?): x·wᵀ (+ bias) + residual
-  "qkv_linear", // (x, wQ, wK, wV, bQ, bK, bV — all three biases or none) → q [T,Nq], k [T,Nk], v [T,Nv]
-  "swiglu_linear", // (x, wGate, wUp) {activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}: act(x·gateᵀ) * (x·upᵀ)
-  "glu", // (gate, up) {activation}: act(gate) * up
+  // (x, norm weight?, residual?, then for each result w, bias?; gated: gate, gate bias?, up, bias?) {normalise, eps, gated,
+  // activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}
+  "linear_block",
   // Windows over images [N, C, (H,) W], real; all lists have one number per size. The weight's kernel is its last sizes.
   "conv", // (x, w [F, C/groups, kernel]) {strides, padding, dilations, groups}
   "conv_transpose", // (x, w [C, F/groups, kernel]) {strides, padding, dilations, groups}: the result's size tells the output padding
@@ -100,7 +99,6 @@ export const CPU_KERNELS = [
   "pool_prod",
   // Norms over the last axis.
   "rms_norm", // (x, weight?) real {eps}
-  "add_rms_norm", // (x, residual, weight) {eps} → x + residual, rms_norm of that sum
   "layer_norm", // (x, weight?, bias?) real {eps}
   "group_norm", // (x [N,C,...], weight [C]?, bias [C]?) {groups, eps}
   // Attention. Layouts: q, k, v [T, heads, head_dim]; caches [kv_heads, capacity, head_dim] f32 or f16.
@@ -108,11 +106,11 @@ export const CPU_KERNELS = [
   // (positions i32[T], factors f32[rotary/2]?) {frequencies: list of rotary/2 doubles, magnitude}: cos, sin [T, rotary/2] =
   // magnitude · cos, sin(position · frequency / factor), the angle in double; {asGgml, base, stretch, kept}: in f32
   "rope_tables",
-  // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,Dv], cos, sin, kCache, vCache, past i32[], qNorm [D]?, kNorm [D]? — both or none)
-  // {interleaved, rotary, eps} → q normed and turned, kCache, vCache: per head rms_norm (if given), rope on q and k, append of k and v
-  "rope_append",
   "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can; new of the cache's type (any float), or f32 into f16
   "attention", // (q, k cache, v cache, past i32[]) {scale, softcap: 0 off, window: keys seen, own included; 0 off} → [T, heads, head_dim]
+  // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,D], q norm?, k norm?, cos?, sin?, k cache, v cache, past) {as attention; interleaved, eps,
+  // normQ, normK} → result, k cache, v cache in place: norms and rotation of q and k, the appends, attention
+  "attention_block",
   "attention_general", // (q [..,Hq,Sq,D], k [..,Hkv,Sk,D], v [..,Hkv,Sk,Dv], mask?) {scale, softcap, window, mask}: 0 none, 1 causal, 2 sliding window, 3 keep [B,Sk], 4 bias [B,H,Sq,Sk]
   // Sequences and signals, all real.
   "fft", // (x [..,2N]: re block, im block) {inverse, norm: 0 backward, 1 forward, 2 ortho}
@@ -121,13 +119,6 @@ export const CPU_KERNELS = [
   "rnn", // (x, wIh, wHh, bias, h0?) {hidden, layers, bidirectional, relu} → [B,S,D·hidden], h
 ] as const;
 export type CpuKernel = (typeof CPU_KERNELS)[number];
-
-/** Kernels that only the patterns of this backend emit: many instructions in one. */
-export const PATTERN_KERNELS = [
-  "linear_block", // (x, norm weight?, residual?, then for each result w, bias?; gated: gate, gate bias?, up, bias?) {normalise, eps, gated, activation}
-  "attention_block", // (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past) {as attention and rope_append} → result, k cache, v cache in place
-] as const;
-export type PatternKernel = (typeof PATTERN_KERNELS)[number];
 
 /** Where the engine goes on; only `flatten` emits them. `target` is the number of an instruction, or their count for the end. */
 export const CONTROL_KERNELS = [

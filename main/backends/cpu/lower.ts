@@ -11,6 +11,7 @@ import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { LowerInto } from "./control.ts";
 import { emitBranch, emitLoop } from "./control.ts";
+import type { DraftInstruction } from "./draft.ts";
 import { PlanDraft, passedOn, usesOf } from "./draft.ts";
 import type { CpuEmitter, CpuValue, KernelParams } from "./emitter.ts";
 import { inPlace, takesAnyType, writesAnyType } from "./kernelFacts.ts";
@@ -135,9 +136,10 @@ function emitterFor(scope: Scope, node: number): CpuEmitter {
     return result;
   };
   const instr: CpuEmitter["instr"] = (kernel, inputs, outputs, params = {}) => {
-    const operands = inputs.map((value, i) =>
-      isHalf(value.type) && !takesAnyType(kernel, i) ? cast(value, like(value.type, "f32")).id : value.id,
-    );
+    const operands = inputs.map((value, i) => {
+      if (value === undefined) return -1;
+      return isHalf(value.type) && !takesAnyType(kernel, i) ? cast(value, like(value.type, "f32")).id : value.id;
+    });
     const types = outputs.map((type, i) => (isHalf(type) && !writesAnyType(kernel, i) ? like(type, "f32") : type));
     const results = push(kernel, operands, types, params);
     return results.map((value, i) => {
@@ -191,7 +193,9 @@ function aliasInPlace(draft: PlanDraft): void {
   // Brought up to date as buffers become one: to look at all instructions again for each cache takes seconds for deep models.
   const lastReader = uses.readers.map((readers) => readers.at(-1) ?? -1);
   const kept = [...uses.kept];
+  const copies = new Map<number, readonly DraftInstruction[]>();
   draft.instructions.forEach((instruction, at) => {
+    let current = instruction;
     for (const pair of inPlace(instruction.kernel)) {
       const from = instruction.inputs[pair.input] ?? -1;
       const to = instruction.outputs[pair.output] ?? -1;
@@ -210,13 +214,16 @@ function aliasInPlace(draft: PlanDraft): void {
         lastReader[buffer] = Math.max(lastReader[buffer] ?? -1, lastReader[gone] ?? -1);
         kept[buffer] ||= kept[gone] === true;
         draft.rebase(to, buffer);
-      } else if (instruction.kernel === "attention_block")
-        throw new WorkbenchError(
-          "BUG_INVARIANT",
-          "[cpu] an attention block was made over caches that it cannot update in place",
-        );
+      } else if (instruction.kernel === "attention_block") {
+        // The only kernel that cannot copy by itself.
+        const copy = { kernel: "copy", inputs: [from], outputs: [to], params: {}, nodes: instruction.nodes } as const;
+        copies.set(at, [...(copies.get(at) ?? []), copy]);
+        draft.instructions[at] = current = { ...current, inputs: current.inputs.with(pair.input, to) };
+      }
     }
   });
+  if (copies.size > 0)
+    draft.instructions = draft.instructions.flatMap((instruction, at) => [...(copies.get(at) ?? []), instruction]);
 }
 
 function copyStates(draft: PlanDraft): void {

@@ -10,8 +10,6 @@ import type { PlanDraft } from "./draft.ts";
 import { settle } from "./lower.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 import { planMemory } from "./memoryPlan.ts";
-import { attentionBlocks } from "./patterns/attentionBlock.ts";
-import { linearBlocks } from "./patterns/linearBlock.ts";
 import { TestDraft } from "./testDraft.ts";
 
 const SLOT = 64;
@@ -83,7 +81,7 @@ function play(draft: PlanDraft, memory: MemoryPlan): number {
   return most;
 }
 
-/** A chain of instructions with several readers, views, products in patterns, caches and outputs. */
+/** A chain of instructions with several readers, views, products, caches and outputs. */
 function randomDraft(seed: number): PlanDraft {
   const random = seededRandom(seed);
   const t = new TestDraft();
@@ -114,7 +112,7 @@ function randomDraft(seed: number): PlanDraft {
         const norm = t.one("rms_norm", [x, t.weight([columns(x)])], shapeOf(x), { eps: 1e-5 });
         const shape = [...shapeOf(x).slice(0, -1), n];
         const [g, u] = [0, 1].map(() => t.one("linear", [norm, t.weight([n, columns(x)])], shape));
-        values.push(t.one("glu", [g!, u!], shape, { activation: 0 }));
+        values.push(t.one("mul", [g!, u!], shape));
         break;
       }
       case 4:
@@ -123,9 +121,12 @@ function randomDraft(seed: number): PlanDraft {
       case 5:
         values.push(t.view(x, [...shapeOf(x).slice(0, -1), 1, columns(x)]));
         break;
-      case 6:
-        values.push(...t.emit("add_rms_norm", [x, x, t.weight([columns(x)])], [shapeOf(x), shapeOf(x)], { eps: 1e-5 }));
+      case 6: {
+        const shapes = [0, 1].map(() => [...shapeOf(x).slice(0, -1), n]);
+        const matrices = shapes.flatMap(() => [t.weight([n, columns(x)]), -1]);
+        values.push(...t.emit("linear_block", [x, t.weight([columns(x)]), -1, ...matrices], shapes, { eps: 1e-5 }));
         break;
+      }
       case 7: {
         const name = `cache.${i}`;
         const cache = t.state(name, [1, "capacity", 8]);
@@ -141,10 +142,6 @@ function randomDraft(seed: number): PlanDraft {
   }
   t.output("y", values.at(-1)!);
   if (random.integer(2) === 0) t.output("more", random.pick(values));
-  if (random.integer(3) > 0) {
-    linearBlocks(t.draft);
-    attentionBlocks(t.draft);
-  }
   settle(t.draft);
   return t.draft;
 }

@@ -21,7 +21,6 @@ export const MLX_FUNCTIONS = [
   "silu",
   "gelu",
   "gelu_tanh",
-  "swiglu",
   "add",
   "subtract",
   "multiply",

@@ -4,9 +4,35 @@ import type { View } from "../define.ts";
 import { figure } from "./common.ts";
 import { macFacts } from "./mac.ts";
 
-export const RUN_DEVICES = ["cpu", "coreml-sim", "coreml", "mlx", "webgpu"] as const;
-export const runDevice = z.enum(RUN_DEVICES);
+/** A device is named by its id in the engine's list (`devices` of `engine.info`): nobody else needs to know which there are. */
+export const runDevice = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,31}$/u, "expected the id of a device: lower case letters, digits and hyphens");
 export type RunDevice = z.output<typeof runDevice>;
+
+/** What is taken when nothing is said: every build has it, if only with the reference in its place. */
+export const DEFAULT_DEVICE: RunDevice = "cpu";
+
+/** true, or in a sentence why not. */
+const can = z.union([z.literal(true), z.string()]);
+export const capabilities = z.object({
+  /** Runs models. */
+  tokens: can,
+  /** Its runs may be measured. */
+  measure: can,
+  /** Tells what each operation took. */
+  profile: can,
+  /** A conversation goes back, forks, is saved and restored. */
+  rewind: can,
+  train: can,
+  /** Tells where the system plans to run each operation. */
+  plan: can,
+  /** Compiles any graph, so that small ones can be measured on it. */
+  graphs: can,
+  /** Runs the parts of a cut graph between those of the host. */
+  segments: can,
+});
+export type Capability = keyof z.output<typeof capabilities>;
 
 export const deviceInfo = z.object({
   id: runDevice,
@@ -14,6 +40,9 @@ export const deviceInfo = z.object({
   available: z.boolean(),
   /** What it is here, or what is missing and how to get it. */
   sentence: z.string(),
+  /** What does the same work where this one is missing. */
+  instead: runDevice.nullable(),
+  capabilities,
 });
 export type DeviceInfo = View<typeof deviceInfo>;
 

@@ -4,23 +4,43 @@
  */
 import { z } from "zod";
 import type { View } from "../define.ts";
+import type { TargetSpec } from "./common.ts";
 import { device, f32, fact, figure, i32, modelId, phase, targetSpec, truth, u32, u8 } from "./common.ts";
 
 /** In which floats a graph is computed (main/compiler/precision.ts). A target has none: its profile says it. */
 export const precision = z.enum(["f32", "mixed", "f16"]);
 export type Precision = View<typeof precision>;
 
-/** initial: as the model file builds it · pass: after that many passes · legal: after legalisation for the target. */
-export const stage = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("initial"), precision: precision.optional() }),
-  z.object({
-    kind: z.literal("pass"),
-    index: z.number().int().min(0).max(1000),
-    precision: precision.optional(),
-  }),
-  z.object({ kind: z.literal("legal"), target: targetSpec }),
+/** Whose way from a model's graph to the one that it runs: each backend has passes of its own. */
+const COREML = { backend: "coreml", title: "Core ML", mil: true } as const;
+const CPU = { backend: "cpu", title: "CPU", mil: false } as const;
+const MLX = { backend: "mlx", title: "MLX", mil: false } as const;
+export const BACKENDS = [COREML, CPU, MLX] as const;
+export const backend = z.enum([COREML.backend, CPU.backend, MLX.backend]);
+export type Backend = z.output<typeof backend>;
+
+/** The first step and the last; between them are the passes, by name. */
+export const BUILT = "built";
+export const LEGAL = "legal";
+const step = z.string().min(1).max(100);
+
+/** A place on a backend's way. Core ML's graphs have the sizes of a target; the CPU's may be in other floats. */
+export const stage = z.discriminatedUnion("backend", [
+  z.object({ backend: z.literal(COREML.backend), step, target: targetSpec }),
+  z.object({ backend: z.literal(CPU.backend), step, precision: precision.optional() }),
+  z.object({ backend: z.literal(MLX.backend), step }),
 ]);
 export type Stage = View<typeof stage>;
+
+/** What the window shows first: the stage that routes speak about. */
+export const ROUTED = { backend: COREML.backend, step: LEGAL } as const;
+
+export const stageOn = (of: Backend, at: string, target: TargetSpec): Stage =>
+  of === COREML.backend ? { backend: of, step: at, target } : { backend: of, step: at };
+
+export const routedStage = (target: TargetSpec): Stage => ({ ...ROUTED, target });
+export const isRouted = ({ backend: of, step: at }: Pick<Stage, "backend" | "step">): boolean =>
+  of === ROUTED.backend && at === ROUTED.step;
 export const graphKey = z.object({ model: modelId, stage, phase });
 export type GraphKey = View<typeof graphKey>;
 
@@ -188,8 +208,8 @@ export const nodeView = z.object({
 });
 export type NodeView = View<typeof nodeView>;
 
+/** The last of a list is the step to the legal graph. */
 export const passView = z.object({
-  index: z.number(),
   name: z.string(),
   reason: z.string(),
   changed: z.boolean(),
@@ -201,12 +221,12 @@ export const passView = z.object({
   misses: z.array(z.object({ where: z.string(), why: z.string(), node: z.number().nullable() })),
 });
 export type PassView = View<typeof passView>;
-export const passList = z.object({ model: modelId, phase, passes: z.array(passView), total: figure });
+export const passList = z.object({ model: modelId, backend, phase, passes: z.array(passView), total: figure });
 export type PassList = View<typeof passList>;
 
 /** Both texts of a pass; long unchanged stretches are left out unless `full` was asked for. */
 export const passDiff = z.object({
-  index: z.number(),
+  pass: z.string(),
   beforeTitle: z.string(),
   afterTitle: z.string(),
   before: z.string(),

@@ -22,7 +22,7 @@ export const macFacts = z.object({
   rosetta: z.boolean(),
   thermal: z.enum(["nominal", "fair", "serious", "critical"]),
   lowPower: z.boolean(),
-  /** A test double plays a machine that is not this one. */
-  source: z.enum(["Core ML", "test double"]),
+  /** Simulated: these are the facts of a machine that is not this one. */
+  truth: z.enum(["measured", "simulated"]),
 });
 export type MacFacts = View<typeof macFacts>;

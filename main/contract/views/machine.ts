@@ -9,7 +9,10 @@ import { runDevice } from "./engine.ts";
 
 /** One thing that the machine tells, or does not. */
 export const reading = z.object({
-  id: z.enum(["thermal", "power", "memory", "swap", "load", "mlx-memory", "mlx-peak", "mlx-cache", "mlx-limit"]),
+  /** "thermal", "power", "memory", "swap", "load", or of a device what its memory holds. */
+  id: z.string(),
+  /** The device whose memory it is; absent: the machine's. */
+  device: runDevice.optional(),
   title: z.string(),
   /** null: not exposed on this machine. */
   value: z.string().nullable(),

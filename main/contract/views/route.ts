@@ -109,7 +109,7 @@ export const plannedOp = z.object({
 });
 /** Core ML's own plan for the machine at hand, joined to the predicted route. */
 export const plannedRoute = z.object({
-  /** planned; simulated when a test double plays the system. */
+  /** planned; simulated where Core ML is. */
   truth,
   target: targetSpec,
   targetTitle: z.string(),

@@ -15,7 +15,7 @@ import {
   u32,
   u8,
 } from "./common.ts";
-import { runDevice } from "./engine.ts";
+import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 import { machineState } from "./machine.ts";
 
 export const sampling = z.object({
@@ -38,7 +38,7 @@ export type ChatMessage = View<typeof chatMessage>;
 
 export const runInput = z.object({
   model: modelId,
-  device: runDevice.default("cpu"),
+  device: runDevice.default(DEFAULT_DEVICE),
   prompt: z.discriminatedUnion("kind", [
     z.object({ kind: z.literal("chat"), messages: z.array(chatMessage).min(1).max(10_000) }),
     z.object({ kind: z.literal("completion"), text: z.string().max(4_000_000) }),
@@ -112,7 +112,7 @@ export type TemplateView = View<typeof templateView>;
 
 export const benchInput = z.object({
   model: modelId,
-  device: runDevice.default("cpu"),
+  device: runDevice.default(DEFAULT_DEVICE),
   promptTokens: z.number().int().min(0).max(1_048_576).default(512),
   generateTokens: z.number().int().min(0).max(1_048_576).default(128),
   repeats: z.number().int().min(1).max(1000).default(6),
@@ -168,7 +168,7 @@ export type BenchItem = View<typeof benchItem>;
 
 export const profileInput = z.object({
   model: modelId,
-  device: runDevice.default("cpu"),
+  device: runDevice.default(DEFAULT_DEVICE),
   promptTokens: z.number().int().min(1).max(65_536).default(64),
   generateTokens: z.number().int().min(1).max(4096).default(16),
   threads: z.number().int().min(1).max(1024).nullable().default(null),
@@ -242,7 +242,8 @@ export type ProfileItem = View<typeof profileItem>;
 /** One run of a demo graph through its segments: simulator or Core ML for the device, CPU engine for the host. */
 export const hybridInput = z.object({
   model: modelId,
-  device: z.enum(["coreml-sim", "coreml"]).default("coreml-sim"),
+  /** null: the first that runs segments. */
+  device: runDevice.nullable().default(null),
   target: targetSpec,
   seed: z.number().int().min(0).max(4_294_967_295).default(1),
 });

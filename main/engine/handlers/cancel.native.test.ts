@@ -107,7 +107,11 @@ const WORKS: readonly { readonly name: string; readonly after: readonly number[]
     work: (signal, round) =>
       harness.client.call(
         "graph.get",
-        { model: deep, stage: { kind: "legal", target: { ...TARGET, context: 2000 + round } }, phase: "prefill" },
+        {
+          model: deep,
+          stage: { backend: "coreml", step: "legal", target: { ...TARGET, context: 2000 + round } },
+          phase: "prefill",
+        },
         { signal },
       ),
   },

@@ -43,7 +43,7 @@ export function templateView(model: OpenModel, messages: readonly ChatMessage[] 
     origin: template.origin,
     sentence:
       template.origin === "file"
-        ? "The file's own template."
+        ? "The chat template of the file is used."
         : "The file has no template; its vocabulary knows ChatML, so that is used.",
     source: template.source,
     rendered: messages === null ? null : template.render(messages),

@@ -1,20 +1,20 @@
 /** The devices of this machine compared: which is fastest for a model, what MLX would do with it, and the state they are in. */
 import type { EngineHandlers } from "../../contract/contract.ts";
-import type { DeviceInfo } from "../../contract/views/engine.ts";
 import type { DeviceAdvice } from "../../contract/views/machine.ts";
 import type { MlxRoute } from "../../contract/views/mlx.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
-import type { CoremlAccess } from "../../node/devices/coreml/device.ts";
+import type { MlxAccess } from "../../runtime/devices/mlx.ts";
+import { MLX } from "../../runtime/devices/mlx.ts";
 import type { CalibrationAccess } from "../measure/advice.ts";
 import { adviceOf, arithmeticOf, needOf } from "../measure/advice.ts";
-import type { CpuAccess } from "../devices.ts";
-import { deviceList, mlxSentence } from "../devices.ts";
+import type { EngineDevice, EngineDevices } from "../devices.ts";
+import { deviceList } from "../devices.ts";
 import { bytesFigure, figure } from "../measure/forecast.ts";
 import { stepTokens } from "../models/graphs.ts";
 import type { Jobs } from "../jobs.ts";
 import { machineState } from "../../node/machine/machineState.ts";
-import type { MlxAccess } from "../mlxAccess.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { mlxMapping } from "../models/routeOnMlx.ts";
@@ -23,9 +23,8 @@ import { phaseItem } from "./runHandlers.ts";
 
 export interface DeviceParts {
   readonly store: ModelStore;
-  readonly cpu: CpuAccess;
+  readonly devices: EngineDevices;
   readonly mlx: MlxAccess;
-  readonly coreml: CoremlAccess;
   readonly jobs: Jobs;
   readonly initialTarget: TargetSpec;
   readonly calibration: CalibrationAccess;
@@ -39,12 +38,14 @@ interface Asked {
 
 export function deviceHandlers(
   parts: DeviceParts,
-): Pick<EngineHandlers["calls"], "machine.state" | "devices.advise" | "route.mlx"> {
+): Pick<EngineHandlers["calls"], "machine.state" | "devices.advise" | "route.mlx" | "route.planned"> {
   return {
     "machine.state": () => machineState(parts),
     "devices.advise": (asked) => advise(parts, asked),
     "route.mlx": async ({ model, phase, context }, { signal }) =>
       routeOnMlx(parts, parts.store.get(model), phase, context, signal),
+    "route.planned": ({ model, target, phase }, { signal }) =>
+      plannedOf(parts.devices)({ model: parts.store.get(model), target, phase, signal }),
   };
 }
 
@@ -62,7 +63,16 @@ export function calibrateHandler(parts: DeviceParts): EngineHandlers["streams"][
   };
 }
 
-const listed = (parts: DeviceParts): readonly DeviceInfo[] => deviceList(parts.cpu, parts.mlx, parts.coreml);
+/** What tells the system's own plan. */
+function plannedOf({ find }: EngineDevices): NonNullable<EngineDevice["planned"]> {
+  const device = find("plan");
+  if (device?.planned === undefined)
+    throw new WorkbenchError("ENV_NO_DEVICE", "[route] plan: got a request, expected a device that plans", {
+      hint: "No device of this version tells a plan of its own.",
+    });
+  const { planned } = device;
+  return (request) => planned(request);
+}
 
 async function advise(parts: DeviceParts, asked: Asked): Promise<DeviceAdvice> {
   const model = asked.model === null ? undefined : parts.store.get(asked.model);
@@ -73,7 +83,7 @@ async function advise(parts: DeviceParts, asked: Asked): Promise<DeviceAdvice> {
       model?.file === undefined
         ? "A model of a billion parameters in 4 bits"
         : `${model.description.title}, ${bytesFigure(need.weightBytes)} read for a token`,
-    devices: listed(parts),
+    devices: deviceList(parts.devices),
     known: await parts.calibration.known(),
   });
 }
@@ -97,8 +107,8 @@ async function routeOnMlx(
     title: available ? parts.mlx.title() : "MLX, not here",
     sentence:
       unsupported === 0
-        ? `MLX runs all ${whole} ops${decomposed === 0 ? "" : `, ${decomposed} of them as their parts`}. ${mlxSentence(parts.mlx)}`
-        : `MLX cannot run ${unsupported} of ${whole} ops. ${mlxSentence(parts.mlx)}`,
+        ? `MLX runs all ${whole} ops${decomposed === 0 ? "" : `, ${decomposed} of them as their parts`}. ${parts.mlx.sentence()}`
+        : `MLX cannot run ${unsupported} of ${whole} ops. ${parts.mlx.sentence()}`,
     ...(await timeOf(parts, model, phase, unsupported)),
   };
 }
@@ -111,7 +121,7 @@ async function timeOf(parts: DeviceParts, model: OpenModel, phase: Phase, unsupp
   if (model.file === undefined) return none("No time is reckoned for a graph without layers of weights.");
   if (unsupported > 0) return none("No time: MLX cannot run all of it.");
   if (parts.mlx.missing() !== undefined) return none("No time: MLX is not here to be measured.");
-  const known = (await parts.calibration.known()).find(({ device }) => device === "mlx");
+  const known = (await parts.calibration.known()).find(({ device }) => device === MLX);
   if (known === undefined)
     return none("No time: MLX was not measured here yet. Measure the devices (in a terminal: rlx doctor --calibrate).");
   const tokens = stepTokens(phase);

@@ -11,7 +11,8 @@ import type { ExportPlan } from "../../contract/views/export.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Note } from "../../node/files/leftovers.ts";
 import { during } from "../during.ts";
-import type { CpuAccess } from "../devices.ts";
+import type { CpuAccess } from "../../runtime/devices/cpu.ts";
+import type { EngineDevices } from "../devices.ts";
 import { exportModel, exportRequest } from "../models/exporting.ts";
 import { figure } from "../measure/forecast.ts";
 import { overviewOf } from "./inspectHandlers.ts";
@@ -32,6 +33,7 @@ type ExportItem = StreamItemOf<"export.start">;
 export interface ExportParts {
   readonly store: ModelStore;
   readonly cpu: CpuAccess;
+  readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly flexibility: ShapeFlexibility;
   readonly note: Note;
@@ -175,12 +177,12 @@ export function weightNote({ fold, notFinite, overflowed }: ExportReport["weight
 }
 
 async function exportPlan(
-  { cpu, flexibility }: ExportParts,
+  { devices, flexibility }: ExportParts,
   model: OpenModel,
   target: TargetSpec,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
-  const can = overviewOf(model, target, cpu).canExport;
+  const can = overviewOf(model, target, devices).canExport;
   const folder = model.path === null ? homedir() : dirname(model.path);
   const space = await statfs(folder).catch(() => undefined);
   const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");

@@ -3,17 +3,18 @@ import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
-import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import { BACKENDS, BUILT, LEGAL } from "../../contract/views/graph.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { opTable } from "../../ops/index.ts";
 import { figure } from "../measure/forecast.ts";
-import type { StagedGraph } from "../models/graphs.ts";
-import { passRecords, stagedGraph } from "../models/graphs.ts";
+import type { Pipeline, StagedGraph } from "../models/graphs.ts";
+import { passRecords, recordNamed, stagedGraph } from "../models/graphs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import { legalGraph, planTarget, routeOf } from "../models/routes.ts";
+import { planTarget, routeOf } from "../models/routes.ts";
 import { graphViewInSteps, stableIds, valueBytes } from "../views/graphView.ts";
 import { nodeView } from "../views/nodeView.ts";
 import type { Line } from "../views/textView.ts";
@@ -27,13 +28,16 @@ const TEXT: Kind<readonly Line[]> = { name: "text", keep: 4 };
 type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
 
 export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], GraphCalls> {
+  const pipelineOf = (model: OpenModel, { stage, phase }: GraphKey): Pipeline => ({
+    backend: stage.backend,
+    phase,
+    context: stage.backend === "coreml" ? planTarget(model, stage.target, phase).context : initial.context,
+    precision: stage.backend === "cpu" ? (stage.precision ?? "f32") : "f32",
+  });
   const staged = (model: OpenModel, key: GraphKey, signal: AbortSignal): Promise<StagedGraph> =>
-    stagedGraph(model, key, (target, phase) => legalGraph(model, target, phase, signal), initial.context, signal);
-  /** Targets of one context share a legal graph, and so its view. */
-  const shared = (model: OpenModel, { stage, phase }: GraphKey): string =>
-    stage.kind === "legal"
-      ? `legal ${phase} ${planTarget(model, stage.target, phase).context}`
-      : JSON.stringify([stage, phase]);
+    stagedGraph(model, key.stage.step, pipelineOf(model, key), signal);
+  /** Targets of one context share a graph, and so its view. */
+  const shared = (model: OpenModel, key: GraphKey): string => JSON.stringify([key.stage.step, pipelineOf(model, key)]);
   const view = async (asked: GraphKey, signal: AbortSignal): Promise<GraphView> => {
     const model = store.get(asked.model);
     const key = withinContext(model, asked);
@@ -43,6 +47,13 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
     });
     return { ...made, key };
   };
+  const listed = (
+    id: string,
+    { target, ...pipeline }: Omit<Pipeline, "context"> & { readonly target: TargetSpec },
+  ): [OpenModel, Pipeline] => {
+    const model = store.get(id);
+    return [model, { ...pipeline, context: planTarget(model, target, pipeline.phase).context }];
+  };
   return {
     "graph.get": (key, { signal }) => view(key, signal),
     "graph.node": async ({ key, node, target }, { signal }) => {
@@ -50,8 +61,8 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       const { graph, bindings } = await staged(model, key, signal);
       if (node >= graph.nodes.length)
         throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
-      // The graph of a key serves every target of its context: the one that is named counts.
-      const asked = target ?? (key.stage.kind === "legal" ? key.stage.target : null);
+      // The graph of a key serves every target of its context: the one that is named counts. Routes are Core ML's.
+      const asked = key.stage.backend === "coreml" ? (target ?? key.stage.target) : null;
       const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
       const routed = route === undefined ? undefined : sameNode(graph, node, route.graph);
       const became = route === undefined ? [] : whatBecameOf(graph, node, route.graph);
@@ -60,25 +71,25 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
     "graph.overlay": async ({ key, kind, target }, { signal }) => {
       const model = store.get(key.model);
       const { graph, bindings } = await staged(model, key, signal);
-      const route = isPredicted(kind) ? await routeOf(model, target, key.phase, signal) : undefined;
+      const routed = isPredicted(kind) && key.stage.backend === "coreml";
+      const route = routed ? await routeOf(model, target, key.phase, signal) : undefined;
       return overlay(key, kind, route, graph, bindings);
     },
-    "passes.list": async ({ model, phase, precision }, { signal }) => {
-      const { records } = await passRecords(store.get(model), signal, precision);
+    "passes.list": async ({ model, backend, phase, target, precision }, { signal }) => {
+      const { records } = await passRecords(...listed(model, { backend, phase, target, precision }), signal);
       const total = records.reduce((sum, record) => sum + record.milliseconds, 0) / 1000;
       return {
         model,
+        backend,
         phase,
         passes: records.map(passView),
         total: figure(total, "seconds", "measured", "this run of the pipeline, once"),
       };
     },
-    "passes.diff": async ({ model, index, full }, { signal }) => {
-      const { records } = await passRecords(store.get(model), signal);
-      const record = records[index - 1];
-      if (!record)
-        throw new WorkbenchError("INPUT_ARGUMENT", `[passes] index: got ${index}, expected 1 to ${records.length}`);
-      return passDiff(record, index - 1, full);
+    "passes.diff": async ({ model, backend, phase, target, pass, full }, { signal }) => {
+      const passed = await passRecords(...listed(model, { backend, phase, target, precision: "f32" }), signal);
+      const { record, previous } = recordNamed(passed, pass);
+      return passDiff(record, { mark: record.mark, previous }, full);
     },
     "text.page": async ({ key, language, target, firstLine, around, lines }, { signal }) => {
       const model = store.get(key.model);
@@ -98,16 +109,17 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
 
 /** The key of the graph that there is: a model's own context bounds the one that was asked for. */
 function withinContext(model: OpenModel, key: GraphKey): GraphKey {
-  if (key.stage.kind !== "legal") return key;
+  if (key.stage.backend !== "coreml") return key;
   const { context } = planTarget(model, key.stage.target, key.phase);
-  return { ...key, stage: { kind: "legal", target: { ...key.stage.target, context } } };
+  return { ...key, stage: { ...key.stage, target: { ...key.stage.target, context } } };
 }
 
-function stageTitle(key: GraphKey): string {
-  if (key.stage.kind === "legal") return `IR, legal for Core ML, ${key.phase}`;
-  const { precision = "f32" } = key.stage;
+function stageTitle({ stage, phase }: GraphKey): string {
+  const title = BACKENDS.find(({ backend }) => backend === stage.backend)?.title ?? stage.backend;
+  const { precision = "f32" } = stage.backend === "cpu" ? stage : {};
   const floats = precision === "f32" ? "" : `, ${precision} precision`;
-  return `${key.stage.kind === "initial" ? "IR as built" : `IR after pass ${key.stage.index}`}${floats}`;
+  const at = stage.step === BUILT ? "as built" : stage.step === LEGAL ? "legal" : `after ${stage.step}`;
+  return `IR ${at} for ${title}, ${phase}${floats}`;
 }
 
 /** The node of another stage that stands for the same operation of the model. */
@@ -167,7 +179,10 @@ function overlay(
     case "device":
     case "segment":
     case "time": {
-      invariant(route, `overlay ${kind} has a route`);
+      if (route === undefined) {
+        if (kind === "segment") values.fill(-1);
+        return done("predicted", "no route: it speaks about Core ML's graphs");
+      }
       const at = routedIds(graph, route.graph);
       const segments = new Int32Array(route.graph.nodes.length).fill(-1);
       for (const segment of route.segments) for (const id of segment.nodes) segments[id] = segment.index;

@@ -1,14 +1,10 @@
 /** The hybrid run of a demo graph as the window gets it. */
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { HybridView } from "../../contract/views/run.ts";
-import { cp } from "node:fs/promises";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { CoremlAccess } from "../../node/devices/coreml/device.ts";
-import { contentOf } from "../../node/devices/coreml/compiledModels.ts";
-import { openRunner, prepareModel, unitsOf } from "../../node/devices/coreml/device.ts";
-import type { RunnerOpener } from "../models/hybrid.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
-import type { CpuAccess } from "../devices.ts";
+import type { CpuAccess } from "../../runtime/devices/cpu.ts";
+import type { EngineDevice, EngineDevices } from "../devices.ts";
 import { figure } from "../measure/forecast.ts";
 import type { HybridRun } from "../models/hybrid.ts";
 import { runHybrid } from "../models/hybrid.ts";
@@ -20,7 +16,7 @@ export function hybridHandlers(
   store: ModelStore,
   cpu: CpuAccess,
   jobs: Jobs,
-  coreml: CoremlAccess,
+  devices: EngineDevices,
 ): Pick<EngineHandlers["calls"], "hybrid.run"> {
   return {
     "hybrid.run": async ({ model, device, target, seed }, { signal }): Promise<HybridView> => {
@@ -38,7 +34,7 @@ export function hybridHandlers(
           cpu.engine(),
           seed,
           signal,
-          device === "coreml" ? onCoreml(coreml, route, signal) : undefined,
+          segmentsOf(devices, device)(route, signal),
         );
         return hybridView(route, run, target);
       } finally {
@@ -48,16 +44,14 @@ export function hybridHandlers(
   };
 }
 
-/** The parts' package on Core ML: copied to where compiled models live, because the one given here is temporary. */
-function onCoreml(coreml: CoremlAccess, route: Route, signal: AbortSignal): RunnerOpener {
-  const units = unitsOf(route.target);
-  return async (path) => {
-    const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
-    const facts = [await contentOf(path, signal)];
-    const compiled = await prepareModel(coreml, { units, facts, write, signal });
-    const runner = openRunner(coreml, compiled, units);
-    return { runner, close: () => runner.dispose() };
-  };
+function segmentsOf(devices: EngineDevices, id: string | null): NonNullable<EngineDevice["segments"]> {
+  const device = id === null ? devices.find("segments") : devices.able(id, "segments", "hybrid");
+  if (device?.segments === undefined)
+    throw new WorkbenchError("ENV_NO_DEVICE", "[hybrid] got a cut graph, expected a device that runs segments", {
+      hint: "No device of this version runs segments.",
+    });
+  const { segments } = device;
+  return (route, signal) => segments(route, signal);
 }
 
 function hybridView(route: Route, run: HybridRun, target: HybridView["target"]): HybridView {

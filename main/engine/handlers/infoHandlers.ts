@@ -5,23 +5,21 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import type { DoctorReport, EngineStatus } from "../../contract/views/engine.ts";
 import type { Reading } from "../../contract/views/machine.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import { toWireError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../../node/version.ts";
-import type { CpuAccess } from "../devices.ts";
-import { coremlSentence, deviceList, mlxSentence } from "../devices.ts";
-import type { CoremlAccess } from "../../node/devices/coreml/device.ts";
-import { macFacts, macLines } from "../../node/devices/coreml/macFacts.ts";
-import type { MlxAccess } from "../mlxAccess.ts";
+import type { EngineDevices } from "../devices.ts";
+import { deviceList, macOf } from "../devices.ts";
+import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { Jobs } from "../jobs.ts";
 import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "../../node/machine/machineInfo.ts";
 import type { DiskStore } from "../../node/cache/diskStore.ts";
 import { machineState } from "../../node/machine/machineState.ts";
 import type { Offers } from "../../node/files/offers.ts";
-import { REFERENCE_SENTENCE } from "../models/reference.ts";
+import { REFERENCE_SENTENCE } from "../../runtime/devices/reference.ts";
 
 export interface InfoParts {
   readonly cpu: CpuAccess;
-  readonly mlx: MlxAccess;
-  readonly coreml: CoremlAccess;
+  readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly offers: Offers;
   readonly dataFolder: string;
@@ -44,8 +42,7 @@ export function infoHandlers(
 ): Pick<EngineHandlers["calls"], "engine.info" | "engine.status" | "doctor.run"> {
   return {
     "engine.info": () => {
-      const missing = parts.cpu.missing();
-      const engine = missing === undefined ? parts.cpu.engine() : undefined;
+      const engine = parts.cpu.failure() === undefined ? parts.cpu.engine() : undefined;
       return {
         version: VERSION,
         contractVersion: contract.version,
@@ -60,7 +57,7 @@ export function infoHandlers(
         },
         memory: { totalBytes: totalBytes(), freeBytes: freeBytes() },
         readBandwidth: null,
-        devices: [...deviceList(parts.cpu, parts.mlx, parts.coreml)],
+        devices: [...deviceList(parts.devices)],
         offers: [...parts.offers.list()],
       };
     },
@@ -89,22 +86,18 @@ async function cacheCheck(store: DiskStore | undefined): Promise<Check> {
   };
 }
 
-/** Heat, power, load and MLX's memory: what is not told is a note, not a fault. The memory of the machine has its own check. */
+/** Heat, power, load, and memory of devices: what is not told is a note, not a fault. The machine's memory has its own check. */
 async function stateChecks(parts: InfoParts): Promise<readonly Check[]> {
   const { readings } = await machineState(parts);
-  const [mlx, others] = [true, false].map((of) => readings.filter(({ id }) => id.startsWith("mlx-") === of));
-  return [
-    ...(others ?? []).filter(({ id }) => id !== "memory").map(stateCheck),
-    {
-      id: "mlx-memory",
-      title: "MLX memory",
-      state: "info",
-      sentence: sentenceCase(
-        (mlx ?? []).map(({ title, value, source }) => (value === null ? source : `${title} ${value}`)).join(", "),
-      ),
-      hint: null,
-    },
-  ];
+  const ofDevices = parts.devices.listed.flatMap(({ id, title }): readonly Check[] => {
+    const own = readings.filter(({ device }) => device === id);
+    if (own.length === 0) return [];
+    const told = own.map(({ title: of, value, source }) => (value === null ? source : `${of} ${value}`));
+    const check = { id: `${id}-memory`, title: `${title} memory`, state: "info", hint: null } as const;
+    return [{ ...check, sentence: sentenceCase(told.join(", ")) }];
+  });
+  const ofMachine = readings.filter(({ id, device }) => device === undefined && id !== "memory");
+  return [...ofMachine.map(stateCheck), ...ofDevices];
 }
 
 const sentenceCase = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
@@ -117,45 +110,37 @@ const stateCheck = ({ id, title, value, source, state }: Reading): Check => ({
   hint: null,
 });
 
-async function modelsCheck({ models }: CoremlAccess): Promise<Check> {
-  const { folder, entries, bytes, limit } = await models.facts();
-  return {
-    id: "coreml-models",
-    title: "Compiled Core ML models",
-    state: "info",
-    sentence: `${entries}, ${(bytes / 1e6).toFixed(1)} of at most ${Math.round(limit / 1e6)} MB, in ${folder}.`,
-    hint:
-      entries === 0
-        ? null
-        : "rlx doctor --clear-cache removes them; those that were not used for a month go by themselves.",
-  };
+const ENGINE = { id: "addon", title: "Native engine" } as const;
+
+const engineCheck = (engine: CpuEngine): Check => ({
+  ...ENGINE,
+  state: "ok",
+  sentence: kernelSentence(engine),
+  hint: null,
+  details: engine.notes.map(({ kernels, how }) => `${kernels}: ${how}`),
+});
+
+function missingCheck(failure: unknown, standsIn: boolean): Check {
+  const { message, hint } = toWireError(failure);
+  const sentence = standsIn ? `${message}. ${REFERENCE_SENTENCE}` : message;
+  return { ...ENGINE, state: "missing", sentence, hint: hint ?? null };
+}
+
+async function deviceChecks({ listed }: EngineDevices): Promise<readonly Check[]> {
+  const found: Check[] = [];
+  for (const device of listed) found.push(...((await device.checks?.()) ?? []));
+  return found;
 }
 
 async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
-  const missing = parts.cpu.missing();
+  const failure = parts.cpu.failure();
   const problem = await parts.writable();
   const sample = parts.offers.list().find((offer) => offer.kind === "sample");
   const free = freeBytes();
-  const mac = macFacts(parts.coreml);
   return {
-    mac,
+    mac: macOf(parts.devices),
     checks: [
-      missing === undefined || missing.ok
-        ? {
-            id: "addon",
-            title: "Native engine",
-            state: "ok",
-            sentence: kernelSentence(parts.cpu.engine()),
-            hint: null,
-            details: parts.cpu.engine().notes.map(({ kernels, how }) => `${kernels}: ${how}`),
-          }
-        : {
-            id: "addon",
-            title: "Native engine",
-            state: "missing",
-            sentence: parts.cpu.absent() ? `${missing.sentence}. ${REFERENCE_SENTENCE}` : missing.sentence,
-            hint: missing.hint,
-          },
+      failure === undefined ? engineCheck(parts.cpu.engine()) : missingCheck(failure, parts.cpu.absent()),
       {
         id: "memory",
         title: "Memory",
@@ -170,22 +155,7 @@ async function doctorReport(parts: InfoParts): Promise<DoctorReport> {
         sentence: `${chipTitle()}, ${availableParallelism()} threads.`,
         hint: null,
       },
-      {
-        id: "coreml",
-        title: "Core ML",
-        state: "info",
-        sentence: coremlSentence(parts.coreml),
-        hint: mac?.rosetta === true ? "Use the arm64 build: translated programs do not reach the Neural Engine." : null,
-        ...(mac === null ? {} : { details: macLines(mac) }),
-      },
-      ...(mac === null ? [] : [await modelsCheck(parts.coreml)]),
-      {
-        id: "mlx",
-        title: "MLX",
-        state: parts.mlx.missing() === undefined ? "ok" : "info",
-        sentence: mlxSentence(parts.mlx),
-        hint: null,
-      },
+      ...(await deviceChecks(parts.devices)),
       sample
         ? {
             id: "sample",

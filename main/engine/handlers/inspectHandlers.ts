@@ -1,5 +1,5 @@
 /** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
-import { MAPPED_TYPES } from "../../backends/coreml/weights/forms.ts";
+import { STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
@@ -7,13 +7,12 @@ import { toWireError } from "../../diagnostics/errors.ts";
 import { USE_A_KNOWN_FAMILY, missingTensor } from "../../models/architecture.ts";
 import { otherTypes } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { WEIGHTS } from "../../backends/cpu/rules.ts";
-import type { CpuAccess } from "../devices.ts";
+import type { EngineDevices } from "../devices.ts";
+import { missingOf, noticeOf, runRefusal } from "../devices.ts";
 import { MACHINES, machineFor } from "../measure/machines.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import type { Recents } from "../../node/files/recents.ts";
-import { referenceAbility, referenceNotice } from "../models/reference.ts";
 import type { Uploads } from "../../node/files/uploads.ts";
 import { demoOverview } from "../views/demoView.ts";
 import { metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
@@ -41,22 +40,19 @@ type InspectCalls =
   | "upload.finish"
   | "upload.cancel";
 
-/** Whether the CPU engine is here: why it is not, and whether the TypeScript reference stands in. */
-type EngineState = Pick<CpuAccess, "missing" | "absent">;
-
 export interface InspectParts {
   readonly store: ModelStore;
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly initialTarget: TargetSpec;
-  readonly cpu: EngineState;
+  readonly devices: EngineDevices;
 }
 
 const OK = { ok: true } as const;
 
 export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
   const { store, recents, uploads } = parts;
-  const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.cpu);
+  const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.devices);
   return {
     "recents.list": async () => ({ recents: await recents.list() }),
     "recents.add": async ({ path }) => {
@@ -67,7 +63,11 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       await recents.remove(path);
       return OK;
     },
-    "model.open": async ({ source }, { signal }) => overview(await store.open(source, signal), parts.initialTarget),
+    "model.open": async ({ source }, { signal, onLeave }) => {
+      const model = await store.open(source, signal);
+      onLeave(() => store.leave(model.id));
+      return overview(model, parts.initialTarget);
+    },
     "model.close": async ({ model }) => {
       await store.close(model);
       return OK;
@@ -82,12 +82,20 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
     "model.metadataValue": ({ model, key, offset, limit }) =>
       metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
     "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
-    "header.begin": ({ name, size }) => store.headers.begin(name, size),
+    "header.begin": async ({ name, size }, { onLeave }) => {
+      const need = await store.headers.begin(name, size);
+      onLeave(() => store.headers.drop(need.header));
+      return need;
+    },
     "header.feed": ({ header, offset, bytes }) => store.headers.feed(header, offset, bytes),
     "model.locate": ({ model, folder }) => store.locate(model, folder),
     "model.attach": async ({ model, source }, { signal }) =>
       overview(await store.attach(model, source, signal), parts.initialTarget),
-    "upload.begin": ({ name, size }) => uploads.begin(name, size),
+    "upload.begin": async ({ name, size }, { onLeave }) => {
+      const begun = await uploads.begin(name, size);
+      onLeave(() => uploads.abandon(begun.upload));
+      return begun;
+    },
     "upload.chunk": async ({ upload, offset, bytes }) => ({
       receivedBytes: await uploads.chunk(upload, offset, bytes),
     }),
@@ -102,16 +110,19 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
   };
 }
 
-export function overviewOf(model: OpenModel, target: TargetSpec, cpu: EngineState): Overview {
+export function overviewOf(model: OpenModel, target: TargetSpec, devices: EngineDevices): Overview {
   const { file } = model;
-  const missing = cpu.missing();
+  const device = devices.first;
+  const missing = missingOf(device);
   if (!file) return demoOverview(model, target, missing ?? CAN);
   const machine = machineFor(target.chip) ?? MACHINES["m4"];
   if (!machine) throw new Error("the table of machines has no M4");
   const { description } = model;
-  const canGraph = graphAbility(model, file);
-  const cannotRun = canGraph.ok ? (typeAbility(model, WEIGHTS, "run") ?? dataAbility(model, "run")) : canGraph;
-  const onReference = cannotRun === undefined && cpu.absent();
+  const canGraph = graphAbility(model, file, device.weightTypes);
+  const cannotRun = canGraph.ok
+    ? (typeAbility(model, device.weightTypes, "run") ?? dataAbility(model, "run"))
+    : canGraph;
+  const { parameters } = description;
   return fileOverview({
     model: model.id,
     kind: model.kind === "header-only" ? "header-only" : "model",
@@ -124,17 +135,17 @@ export function overviewOf(model: OpenModel, target: TargetSpec, cpu: EngineStat
     machine,
     profiles: profileChoices(file, target),
     canGraph,
-    canRun: cannotRun ?? (onReference ? referenceAbility(description.parameters) : missing) ?? CAN,
+    canRun: cannotRun ?? runRefusal(devices, device, parameters) ?? CAN,
     canMeasure: cannotRun ?? missing ?? CAN,
-    reference: onReference ? referenceNotice(description.parameters) : null,
+    reference: cannotRun === undefined ? noticeOf(devices.running(device), parameters) : null,
     canExport: canGraph.ok
-      ? (typeAbility(model, EXPORTED, "exported") ?? dataAbility(model, "export") ?? CAN)
+      ? (typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN)
       : canGraph,
   });
 }
 
 /** Whether this file has a graph: a known architecture whose tensors have types the graph can use. */
-function graphAbility(model: OpenModel, file: GgufFile): Ability {
+function graphAbility(model: OpenModel, file: GgufFile, runs: readonly string[]): Ability {
   const { architecture, mix } = model.description;
   if (architecture.kind === "unsupported")
     return cannot("UNSUPPORTED_ARCHITECTURE", architecture.sentence, USE_A_KNOWN_FAMILY);
@@ -144,10 +155,8 @@ function graphAbility(model: OpenModel, file: GgufFile): Ability {
     return cannot(code, plainSentence(message), hint ?? null);
   }
   const graphed = mix.filter((row) => row.runs).map((row) => row.type);
-  return typeAbility(model, [...new Set([...WEIGHTS, ...graphed])], "run") ?? CAN;
+  return typeAbility(model, [...new Set([...runs, ...graphed])], "run") ?? CAN;
 }
-
-const EXPORTED: readonly string[] = ["f32", "f16", "bf16", ...MAPPED_TYPES];
 
 function typeAbility(
   { description }: OpenModel,

@@ -1,12 +1,8 @@
-/** Benchmarks and profiles of real runs, on the CPU engine or on MLX; benchmarks on Core ML too. */
+/** Benchmarks and profiles of real runs, on every device whose times say something. */
 import { availableParallelism } from "node:os";
-import type { TargetSpec } from "../../contract/views/common.ts";
-import type { CoremlAccess } from "../../node/devices/coreml/device.ts";
-import { coremlLease, coremlTruth } from "../../node/devices/coreml/lease.ts";
-import { profileCoreml } from "../../node/devices/coreml/profile.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
-import type { BenchTest, ProfileItem, ProfileRow, ProfileView } from "../../contract/views/run.ts";
+import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { requireArchitecture } from "../../models/architecture.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
@@ -14,15 +10,15 @@ import { runBench } from "../../runtime/bench.ts";
 import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";
 import { profileDecoder } from "../../runtime/profile.ts";
 import type { Decoders } from "../models/decoders.ts";
-import type { CpuAccess } from "../devices.ts";
-import { requireDevice } from "../devices.ts";
+import { leaseInPhases } from "../models/decoders.ts";
+import type { EngineDevice, EngineDevices } from "../devices.ts";
 import { during } from "../during.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
 import { llamaBenchJson } from "../measure/llamaBench.ts";
+import { profileSentence } from "../measure/profileSentence.ts";
 import { chipTitle, freeBytes } from "../../node/machine/machineInfo.ts";
 import { machineState, stateNotes } from "../../node/machine/machineState.ts";
-import type { MlxAccess } from "../mlxAccess.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { phaseItem } from "./runHandlers.ts";
@@ -31,10 +27,7 @@ import { StringTable } from "../views/strings.ts";
 export interface MeasureParts {
   readonly store: ModelStore;
   readonly decoders: Decoders;
-  readonly cpu: CpuAccess;
-  readonly mlx: MlxAccess;
-  readonly coreml: CoremlAccess;
-  readonly initialTarget: TargetSpec;
+  readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly defaultThreads: number;
   /** Bytes per second that this machine reads, measured once and kept. */
@@ -44,7 +37,7 @@ export interface MeasureParts {
 export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["streams"], "bench.run" | "profile.run"> {
   return {
     async *"bench.run"(input, { signal }) {
-      const device = input.device === "coreml" ? "coreml" : measurable(input.device, "bench");
+      const device = parts.devices.able(input.device, "measure", "bench").id;
       const started = performance.now();
       const model = parts.store.get(input.model);
       // Each test begins with an empty cache.
@@ -54,10 +47,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
         const needed = Math.max(input.promptTokens, input.generateTokens, 1) + 1;
-        const lease =
-          device === "coreml"
-            ? yield* coremlLease(parts, model, needed, signal)
-            : await parts.decoders.lease(model, { device, context: needed, threads });
+        const lease = yield* leaseInPhases(parts.decoders, model, { device, context: needed, threads, signal });
         try {
           const before = await machineState(parts);
           const steps = during<BenchSample, readonly Measured[]>((emit) =>
@@ -70,22 +60,23 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             next = await steps.next();
           }
           const tests = next.value;
+          const facts = lease.device.facts(lease.session.threads);
           const conditions = { before, after: await machineState(parts) };
           yield {
             kind: "done",
             device: input.device,
-            truth: device === "coreml" ? coremlTruth(parts.coreml) : "measured",
+            truth: facts.truth,
             tests: tests.map(testView),
             machine: chipTitle(),
             threads: lease.session.threads,
-            kernels: kernelsOf(parts, device),
+            kernels: facts.kernels,
             conditions,
             notes: [...notes(tests), ...stateNotes(conditions)],
             json: llamaBenchJson({
-              ...{ model, tests, machine: chipTitle(), mapped: device === "cpu" },
+              ...{ model, tests, machine: chipTitle(), mapped: facts.mapped },
               ...{ threads: lease.session.threads, chunk: lease.session.facts.chunk },
-              backends: backendOf(parts, device),
-              cacheType: "target" in lease ? (lease.target.profile === "exact" ? "f32" : "f16") : lease.cacheType,
+              backends: facts.backend,
+              cacheType: lease.decoder.cacheType,
             }),
           };
         } finally {
@@ -96,42 +87,39 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       }
     },
     async *"profile.run"(input, { signal }) {
-      if (input.device === "coreml") return yield* profileOnCoreml(parts, input, signal);
-      const device = measurable(input.device, "profile");
+      const device = parts.devices.able(input.device, "profile", "profile").id;
       const started = performance.now();
       const model = parts.store.get(input.model);
-      requireRoom(model, "profile", input.promptTokens + input.generateTokens);
+      const { promptTokens, generateTokens } = input;
+      requireRoom(model, "profile", promptTokens + generateTokens);
       const job = parts.jobs.start("profile", model.description.title);
       try {
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
-        const lease = await parts.decoders.lease(model, {
-          device,
-          context: input.promptTokens + input.generateTokens + 1,
-          threads,
-        });
+        const context = promptTokens + generateTokens + 1;
+        const lease = yield* leaseInPhases(parts.decoders, model, { device, context, threads, signal });
         try {
-          yield phaseItem("roof", "Measuring how fast this machine reads memory", started);
-          const roof = await parts.roof(threads, signal);
-          const steps = during<number, ProfileReport>((emit) =>
-            profileDecoder(lease.decoder, lease.session, {
-              promptTokens: input.promptTokens,
-              generateTokens: input.generateTokens,
-              signal,
-              onProgress: (done, total) => emit(done / total),
-            }),
-          );
+          const { decoder, session } = lease;
+          const request = { promptTokens, generateTokens, signal };
+          let work: (onProgress: (fraction: number) => void) => Promise<ProfileView>;
+          if (decoder.profile === undefined) {
+            yield phaseItem("roof", "Measuring how fast this machine reads memory", started);
+            const place = placeOf(lease.device, await parts.roof(threads, signal), threads);
+            work = async (onProgress) =>
+              profileView(await profileDecoder(decoder.steps, session, { ...request, onProgress }), place);
+          } else {
+            const { profile } = decoder;
+            work = (onProgress) => profile(session, { ...request, onProgress });
+          }
+          const steps = during<number, ProfileView>(work);
           let next = await steps.next();
           while (next.done !== true) {
             yield phaseItem("record", "Recording", started, next.value);
             next = await steps.next();
           }
-          yield {
-            kind: "done",
-            profile: profileView(next.value, { roof, threads, device, lane: laneOf(parts, device, threads) }),
-          };
+          yield { kind: "done", profile: next.value };
         } finally {
-          lease.release();
+          await lease.release();
         }
       } finally {
         job.end();
@@ -153,70 +141,21 @@ function requireRoom(model: OpenModel, what: string, tokens: number): void {
   );
 }
 
-/** Steps by the clock; operations by the cost weights of the system's plan. */
-async function* profileOnCoreml(
-  parts: MeasureParts,
-  input: Parameters<EngineHandlers["streams"]["profile.run"]>[0],
-  signal: AbortSignal,
-): AsyncGenerator<ProfileItem, void> {
-  const started = performance.now();
-  const model = parts.store.get(input.model);
-  const { promptTokens, generateTokens } = input;
-  requireRoom(model, "profile", promptTokens + generateTokens);
-  const job = parts.jobs.start("profile", model.description.title);
-  try {
-    yield phaseItem("prepare", "Preparing the model", started);
-    const lease = yield* coremlLease(parts, model, promptTokens + generateTokens + 1, signal);
-    try {
-      const steps = during<number, ProfileView>((emit) =>
-        profileCoreml(parts.coreml, model, lease, { promptTokens, generateTokens, signal, onProgress: emit }),
-      );
-      let next = await steps.next();
-      while (next.done !== true) {
-        yield phaseItem("record", "Recording", started, next.value);
-        next = await steps.next();
-      }
-      yield { kind: "done", profile: next.value };
-    } finally {
-      await lease.release();
-    }
-  } finally {
-    job.end();
-  }
-}
-
-function measurable(device: Parameters<typeof requireDevice>[0], what: string): "cpu" | "mlx" {
-  requireDevice(device, what);
-  if (device === "cpu" || device === "mlx") return device;
-  throw new WorkbenchError("ENV_NO_DEVICE", `[${what}] a simulator's speed says nothing of the device it simulates`, {
-    hint: "Measure on cpu or mlx.",
-  });
-}
-
-function kernelsOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
-  if (device === "cpu") return parts.cpu.engine().isa;
-  return device === "mlx" ? parts.mlx.title() : "Core ML";
-}
-
-/** As llama-bench would name it; what only a test double answered says so. */
-function backendOf(parts: MeasureParts, device: "cpu" | "mlx" | "coreml"): string {
-  if (device === "coreml") return coremlTruth(parts.coreml) === "measured" ? "Core ML" : "Core ML (simulated)";
-  return device === "mlx" ? "MLX" : "CPU";
-}
-
-/** Where the instructions of a profile ran. */
-function laneOf(parts: MeasureParts, device: "cpu" | "mlx", threads: number): Lane {
-  if (device === "cpu") return { title: `CPU, ${threads} threads`, device: "cpu" };
-  return { title: parts.mlx.title(), device: parts.mlx.engine().device };
-}
 type Lane = ProfileView["lanes"][number];
 
 /** What a profile was measured on. */
 interface Place {
+  readonly device: string;
   readonly roof: number;
   readonly threads: number;
-  readonly device: "cpu" | "mlx";
   readonly lane: Lane;
+  /** What a reader must know; empty when there is nothing. */
+  readonly note: string;
+}
+
+function placeOf(device: EngineDevice, roof: number, threads: number): Place {
+  const { lane, profileNote } = device.facts(threads);
+  return { device: device.id, roof, threads, lane, note: profileNote };
 }
 
 function testView(test: Measured): BenchTest {
@@ -268,7 +207,7 @@ function rowView(row: ProfilePhase["rows"][number], roof: number, { device }: La
   };
 }
 
-function profileView(report: ProfileReport, { roof, threads, device, lane }: Place): ProfileView {
+function profileView(report: ProfileReport, { roof, threads, device, lane, note }: Place): ProfileView {
   const strings = new StringTable();
   const { slices } = report;
   const ops = Uint32Array.from(report.titles, (title) => strings.add(title.op));
@@ -289,7 +228,7 @@ function profileView(report: ProfileReport, { roof, threads, device, lane }: Pla
     device,
     truth: "measured",
     machine: chipTitle(),
-    sentence: `${profileSentence(report.decode, roof)}${device === "mlx" ? " MLX evaluated each call on its own to time it: a plain run joins them and is faster." : ""}`,
+    sentence: [profileSentence(report, roof), ...(note === "" ? [] : [note])].join(" "),
     roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
     strings: strings.strings,
     lanes: [lane],
@@ -313,16 +252,4 @@ function profileView(report: ProfileReport, { roof, threads, device, lane }: Pla
     prefill: phase(report.prefill),
     decode: phase(report.decode),
   };
-}
-
-/** Of the typical token that the table shows. */
-export function profileSentence({ rows, seconds }: ProfilePhase, roof: number): string {
-  const [top] = rows;
-  if (top === undefined || seconds <= 0) return "Nothing was recorded.";
-  const share = rows.reduce((sum, { bytes }) => sum + bytes, 0) / seconds / roof;
-  const reads =
-    share > 1
-      ? "reads its weights from the processor\u2019s cache, faster than memory gives them"
-      : `reads memory at ${Math.round(share * 100)} % of what this machine can`;
-  return `A typical token spends ${Math.round(top.share * 100)} % of its time in ${top.op}, and ${reads}.`;
 }

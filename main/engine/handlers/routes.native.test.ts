@@ -7,7 +7,8 @@ import { legalise } from "../../compiler/legalise.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { specialize } from "../../ir/specialize.ts";
 import { opTable } from "../../ops/index.ts";
-import { pipelineFor, runPipeline } from "../../passes/pipeline.ts";
+import { pipelineFor } from "../../compiler/pipelines.ts";
+import { runPipeline } from "../../passes/pipeline.ts";
 import { seededRandom } from "../../testing/random.ts";
 import type { Harness } from "../engineHarness.ts";
 import { engineHarness } from "../engineHarness.ts";
@@ -79,7 +80,7 @@ for (const [id, count] of [
 it("the graph of a target serves every chip and system of its context", async () => {
   const model = await open("sample");
   const get = (target: TargetSpec) =>
-    harness.client.call("graph.get", { model, stage: { kind: "legal", target }, phase: "decode" });
+    harness.client.call("graph.get", { model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" });
   const [first, second] = [await get(TARGET), await get({ ...TARGET, chip: "m1", os: "macos26", units: "all" })];
   expect(second).toEqual({ ...first, key: second.key });
   expect(second.key.stage).toMatchObject({ target: { chip: "m1", os: "macos26", units: "all" } });
@@ -89,7 +90,7 @@ it("the graph of a target serves every chip and system of its context", async ()
 
 it("a node of that graph is explained for the target that is named", async () => {
   const model = await open("sample");
-  const key = { model, stage: { kind: "legal", target: TARGET }, phase: "decode" } as const;
+  const key = { model, stage: { backend: "coreml", step: "legal", target: TARGET }, phase: "decode" } as const;
   const route = await harness.client.call("route.get", { model, target: TARGET, phase: "decode" });
   const node = route.nodes.device.findIndex((code) => code !== 0);
   const cpu = { ...TARGET, units: "cpu" } as const;
@@ -100,7 +101,7 @@ it("a node of that graph is explained for the target that is named", async () =>
 it("an op has its own reasons: none of its free steps, none of a Neural Engine that the target leaves out", async () => {
   const model = await open("sample");
   const target = { ...TARGET, units: "cpu-gpu" } as const;
-  const key = { model, stage: { kind: "legal", target }, phase: "decode" } as const;
+  const key = { model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" } as const;
   const graph = await harness.client.call("graph.get", key);
   const node = graph.nodes.op.findIndex((op) => graph.strings[op] === "linear");
   const { placement } = await harness.client.call("graph.node", { key, node, target });
@@ -110,7 +111,7 @@ it("an op has its own reasons: none of its free steps, none of a Neural Engine t
 it("a rule about a part of an op names the part", async () => {
   const model = await open("sample");
   const target = { ...TARGET, units: "cpu-ane" } as const;
-  const key = { model, stage: { kind: "legal", target }, phase: "decode" } as const;
+  const key = { model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" } as const;
   const graph = await harness.client.call("graph.get", key);
   const node = graph.nodes.op.findIndex((op) => graph.strings[op] === "attention_cached");
   const { placement } = await harness.client.call("graph.node", { key, node, target });
@@ -125,7 +126,7 @@ it("a rule about a part of an op names the part", async () => {
 it("an op that became several operations says where each of them runs, and counts for the place of the heaviest", async () => {
   const model = await open("sample");
   const target = { ...TARGET, units: "cpu-ane" } as const;
-  const key = { model, stage: { kind: "legal", target }, phase: "decode" } as const;
+  const key = { model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" } as const;
   const graph = await harness.client.call("graph.get", key);
   const route = await harness.client.call("route.get", { model, target, phase: "decode" });
   for (const [op, least] of [

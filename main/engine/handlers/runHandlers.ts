@@ -2,25 +2,18 @@
 import { randomInt } from "node:crypto";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { View } from "../../contract/define.ts";
-import type { PhaseItem, TargetSpec } from "../../contract/views/common.ts";
+import type { PhaseItem } from "../../contract/views/common.ts";
 import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts";
 import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 import { generate } from "../../runtime/generate.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { promptOf } from "./chats.ts";
 import type { Decoders } from "../models/decoders.ts";
+import { leaseInPhases } from "../models/decoders.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import type { CpuAccess } from "../devices.ts";
-import { requireDevice } from "../devices.ts";
-import type { CoremlAccess } from "../../node/devices/coreml/device.ts";
-import { coremlLease, coremlTruth } from "../../node/devices/coreml/lease.ts";
-import { planTarget } from "../models/routes.ts";
-import { openSimulated } from "../models/simulated.ts";
-import type { DecoderSession } from "../../runtime/decoderSession.ts";
-
 type RunInput = View<typeof runInput>;
 type RunTruth = "measured" | "simulated";
 type RunItem = StreamItemOf<"run.start">;
@@ -30,25 +23,8 @@ export interface RunParts {
   readonly store: ModelStore;
   readonly decoders: Decoders;
   readonly jobs: Jobs;
-  readonly cpu: CpuAccess;
-  readonly initialTarget: TargetSpec;
-  readonly coreml: CoremlAccess;
 }
 
-/** The package of this model on the simulator, made for this run. */
-async function simulatedLease(
-  parts: RunParts,
-  model: OpenModel,
-  input: RunInput,
-  signal: AbortSignal,
-): Promise<{ readonly session: DecoderSession; release(): Promise<void> }> {
-  const target = { ...parts.initialTarget, context: Math.min(input.context ?? SIMULATED_CONTEXT, SIMULATED_CONTEXT) };
-  const simulated = await openSimulated(model, planTarget(model, target, "decode"), parts.cpu.engine(), signal);
-  return { session: simulated.session, release: () => simulated.dispose() };
-}
-
-/** Positions a simulated run has: it is for checking, not for long talks. */
-const SIMULATED_CONTEXT = 512;
 /** Statistics cross at most this often. */
 const STATS_EVERY_SECONDS = 0.1;
 
@@ -67,22 +43,16 @@ export const phaseItem = (
 
 export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.start"] {
   return async function* run(input, { signal }) {
-    requireDevice(input.device, "run");
     const started = performance.now();
     const model = parts.store.get(input.model);
     const job = parts.jobs.start("run", model.description.title);
     try {
       yield phaseItem("prepare", "Preparing the model", started);
       const prompt = promptOf(model, input.prompt);
-      const lease =
-        input.device === "cpu" || input.device === "mlx"
-          ? await parts.decoders.lease(model, { ...input, device: input.device, reference: true })
-          : input.device === "coreml"
-            ? yield* coremlLease(parts, model, input.context, signal)
-            : await simulatedLease(parts, model, input, signal);
+      const lease = yield* leaseInPhases(parts.decoders, model, { ...input, standIn: true, signal });
       try {
         const { ids } = prompt;
-        const truth = truthOf(parts, input.device);
+        const { truth } = lease.device.facts(lease.session.threads);
         const seed = input.sampling.seed ?? randomInt(0, 2 ** 32);
         yield {
           kind: "start",
@@ -91,7 +61,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
           seed,
           promptTokens: ids.length,
           promptText: prompt.text,
-          reference: "reference" in lease ? lease.reference : null,
+          reference: lease.reference,
         };
         const events = generate(lease.session, model.tokenizer, {
           prompt: ids,
@@ -111,12 +81,6 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
   };
 }
 
-/** How the speed of a run is known: a simulator's says nothing of the device. */
-function truthOf(parts: RunParts, device: RunInput["device"]): RunTruth {
-  if (device === "coreml") return coremlTruth(parts.coreml);
-  return device === "coreml-sim" ? "simulated" : "measured";
-}
-
 async function* itemsOf(
   events: AsyncIterable<GenerateEvent>,
   model: OpenModel,
@@ -132,7 +96,7 @@ async function* itemsOf(
     if (event.kind === "prompt") {
       yield phaseItem(
         "read",
-        `Reading the prompt, ${event.done} of ${event.total} tokens`,
+        `Prefill, ${event.done} of ${event.total} tokens`,
         started,
         event.total === 0 ? null : event.done / event.total,
       );

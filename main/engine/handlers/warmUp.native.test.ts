@@ -32,7 +32,11 @@ it("ends for the first model that is opened", async () => {
   const { model, target } = await harness.client.call("model.open", {
     source: { kind: "offer", id: "header-only-400" },
   });
-  const graph = harness.client.call("graph.get", { model, stage: { kind: "legal", target }, phase: "decode" });
+  const graph = harness.client.call("graph.get", {
+    model,
+    stage: { backend: "coreml", step: "legal", target },
+    phase: "decode",
+  });
   await Promise.all([warming, graph.then(() => ended.push("graph"))]);
   expect(ended).toEqual(["warm-up", "graph"]);
 });

@@ -9,16 +9,12 @@ import { requireArchitecture } from "../../models/architecture.ts";
 import type { Calibration, DeviceNeed, DeviceRank } from "../../runtime/calibration.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
-import { cpuDevice } from "../../runtime/devices/cpu.ts";
 import type { Device } from "../../runtime/device.ts";
-import { mlxDevice } from "../../runtime/devices/mlx.ts";
-import type { MlxMode } from "../../backends/mlx/engine.ts";
 import { calibrations, keptCalibration } from "../../node/cache/calibrations.ts";
 import type { DiskStore } from "../../node/cache/diskStore.ts";
-import type { CpuAccess } from "../devices.ts";
+import type { EngineDevices } from "../devices.ts";
 import { bytesFigure, figure } from "./forecast.ts";
 import { chipTitle } from "../../node/machine/machineInfo.ts";
-import type { MlxAccess } from "../mlxAccess.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { modelShape } from "../views/overviewView.ts";
 
@@ -30,9 +26,7 @@ export interface CalibrationAccess {
 }
 
 export interface CalibrationSettings {
-  readonly cpu: CpuAccess;
-  readonly mlx: MlxAccess;
-  readonly mlxMode: MlxMode;
+  readonly devices: EngineDevices;
   readonly threads: number;
   readonly store: DiskStore | undefined;
   readonly build: string | undefined;
@@ -40,17 +34,16 @@ export interface CalibrationSettings {
 
 type MakeDevice = (weights?: WeightFiles) => Device;
 
-/** The devices that can be measured here. */
-export function calibratedDevices({ cpu, mlx, mlxMode, threads }: CalibrationSettings): readonly MakeDevice[] {
-  return [
-    ...(cpu.missing() === undefined
-      ? [(weights?: WeightFiles) => cpuDevice(cpu.engine(), { threads, ...(weights && { weights }) })]
-      : []),
-    ...(mlx.missing() === undefined
-      ? [(weights?: WeightFiles) => mlxDevice(mlx.engine(), { mode: mlxMode, ...(weights && { weights }) })]
-      : []),
-  ];
-}
+/** The devices that can be measured here: those that compile the small graphs. */
+export const calibratedDevices = ({
+  devices,
+  threads,
+}: Pick<CalibrationSettings, "devices" | "threads">): readonly MakeDevice[] =>
+  devices.listed.flatMap((device) => {
+    const make = device.device?.bind(device);
+    if (make === undefined || !device.probe().ok) return [];
+    return [(weights?: WeightFiles) => make({ threads, ...(weights === undefined ? {} : { weights }) })];
+  });
 
 export function calibrationAccess(settings: CalibrationSettings): CalibrationAccess {
   const { store, build, threads } = settings;
@@ -102,7 +95,7 @@ const count = (n: number): string =>
 export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceRank): readonly Fact[] {
   return [
     {
-      label: `reading ${need.promptTokens} tokens`,
+      label: `prefill of ${need.promptTokens} tokens`,
       value: `2 × ${count(need.parameters)} × ${need.promptTokens} ÷ ${rateText(rank.flops, "FLOP")} = ${secondsText(rank.promptSeconds)}`,
     },
     {
@@ -110,18 +103,16 @@ export function arithmeticOf(need: DeviceNeed, known: Calibration, rank: DeviceR
       value: `${bytesFigure(need.weightBytes)} ÷ ${rateText(known.quantised, "B")} + ${need.layers} × ${secondsText(known.attention)} + ${secondsText(known.roundTrip)} = ${secondsText(rank.perToken)}`,
     },
     {
-      label: `writing ${need.generateTokens} tokens`,
+      label: `decode of ${need.generateTokens} tokens`,
       value: `${need.generateTokens} × ${secondsText(rank.perToken)} = ${secondsText(rank.generateSeconds)}`,
     },
   ];
 }
 
 /** Why a device has no time. */
-function unmeasured({ available, id, sentence }: DeviceInfo): string {
+function unmeasured({ available, sentence, capabilities: { graphs } }: DeviceInfo): string {
   if (!available) return sentence;
-  if (id === "coreml") return "Not reckoned: Core ML is not calibrated; Bench measures whole steps on it.";
-  if (id === "coreml-sim") return "A simulator: its time says nothing of a device.";
-  return "Not measured yet.";
+  return graphs === true ? "Not measured yet." : `Not reckoned: ${graphs}`;
 }
 
 const BASIS = "reckoned from what this device measured here: products, memory, attention, round trip";
@@ -168,7 +159,8 @@ export function adviceOf({ need, needText, devices, known }: AdviceInput): Devic
     best: (devices.find(({ id }) => id === best)?.id ?? null) satisfies RunDevice | null,
     sentence: adviceSentence(ranks, rows),
     canCalibrate: devices.some(
-      ({ id, available }) => (id === "cpu" || id === "mlx") && available && !known.some(({ device }) => device === id),
+      ({ id, available, capabilities }) =>
+        capabilities.graphs === true && available && !known.some(({ device }) => device === id),
     ),
   };
 }
@@ -179,13 +171,13 @@ function adviceSentence(ranks: readonly DeviceRank[], rows: DeviceAdvice["device
   const title = (rank: DeviceRank): string => rows.find(({ device }) => device === rank.device)?.title ?? rank.device;
   const whole = (rank: DeviceRank): number => rank.promptSeconds + rank.generateSeconds;
   if (second === undefined)
-    return `Only ${title(best)} was measured: ${secondsText(whole(best))} for reading and writing.`;
+    return `Only ${title(best)} was measured: ${secondsText(whole(best))} for prefill and decode.`;
   // The part that makes the larger difference is the reason.
   const reading = second.promptSeconds - best.promptSeconds;
   const writing = second.generateSeconds - best.generateSeconds;
   const [what, mine, other] =
     reading > writing
-      ? ["reading the prompt takes", best.promptSeconds, second.promptSeconds]
-      : ["writing takes", best.generateSeconds, second.generateSeconds];
+      ? ["prefill takes", best.promptSeconds, second.promptSeconds]
+      : ["decode takes", best.generateSeconds, second.generateSeconds];
   return `Fastest here: ${title(best)}, because ${what} ${secondsText(mine)} against ${secondsText(other)} on ${title(second)} (together ${secondsText(whole(best))} against ${secondsText(whole(second))}).`;
 }

@@ -58,7 +58,7 @@ describe("forecast", () => {
     // At the end of the context its cache is read, too.
     expect(speed.generate.low).toBeCloseTo((120e9 * 0.55) / (395e6 + 224 * 2 ** 20));
     expect(speedForecast(shape, m4, 40_960).generate.low).toBeLessThan((speed.generate.low ?? 0) / 5);
-    expect(speed.sentence).toMatch(/^Writing is bound by memory: 395 MB per token, and 235 MB more/);
+    expect(speed.sentence).toMatch(/^Decode is bound by memory: 395 MB per token, and 235 MB more/);
     const tiny = { ...shape, weightBytes: 2e6, bytesPerToken: 2e6 };
     expect(speedForecast(tiny, m4, 1024).sentence).toContain("bound by starting its ops");
     expect(speed.generate.low).toBeLessThan(speed.generate.value);

@@ -142,7 +142,7 @@ function fitSentence(
   const grow =
     room > context
       ? ` The context could grow to ${grouped(room)} tokens (${bytesText(room * perToken)}).`
-      : " That is with the longest context it knows.";
+      : " This is for its longest context.";
   return verdict === "fits"
     ? `Yes, with ${bytesText(available - total)} to spare.${grow}`
     : `Just: ${bytesText(available - total)} to spare. Close other programs first.`;
@@ -214,5 +214,5 @@ function speedSentence(shape: ModelShape, machine: Machine, cache: number): stri
   const read = `${bytesText(shape.bytesPerToken)} per token, and ${bytesText(cache)} more when the context is full, against ${bytesText(machine.bandwidth)} per second`;
   return shape.bytesPerToken / machine.bandwidth < LAUNCH_BOUND_SECONDS
     ? `Memory would allow this (${read}), but so small a model is bound by starting its ops, which is not counted here: expect a part of it.`
-    : `Writing is bound by memory: ${read}.`;
+    : `Decode is bound by memory: ${read}.`;
 }

@@ -1,44 +1,58 @@
 /**
- * Decoders of open models: compiled once per model (or taken from the plans on disk), one session per context length, used by
- * one job at a time. A finished conversation stays in its session's cache, so that the next question only feeds what is new.
+ * Decoders of open models on any device, one job at a time. Where a device keeps decoders, one is made per model, with a session
+ * per context length: a finished conversation stays in its session's cache, so that the next question only feeds what is new.
+ * Other devices make a decoder for each job.
  */
+import type { PhaseItem, ReferenceNotice } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Graph } from "../../ir/graph.ts";
-import type { DecoderModel } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
-import type { PlanCache } from "../../node/cache/planCache.ts";
-import { openCachedDecoder } from "../../node/cache/planCache.ts";
-import type { ReferenceNotice } from "../../contract/views/common.ts";
-import type { CpuAccess } from "../devices.ts";
-import type { MlxAccess } from "../mlxAccess.ts";
+import type { CacheType, DevicePhase } from "../../runtime/devices/provider.ts";
+import type { EngineDecoder, EngineDevice, EngineDevices } from "../devices.ts";
+import { noticeOf } from "../devices.ts";
+import { during } from "../during.ts";
 import type { OpenModel } from "./openModel.ts";
 import { pathsOf } from "./openModel.ts";
-import { openReference, referenceNotice } from "./reference.ts";
 
 export interface DecoderChoice {
-  /** The CPU engine without it. */
-  readonly device?: "cpu" | "mlx";
+  /** The first of the list without it. */
+  readonly device?: string;
   readonly context?: number | null;
   readonly threads?: number | null;
-  readonly cacheType?: "f16" | "f32";
+  readonly cacheType?: CacheType;
   readonly chunk?: number;
-  /** The TypeScript reference may stand in where no native engine was built: not for those who measure. */
-  readonly reference?: boolean;
+  /** Another device may stand in where this one is not here: not for those who measure. */
+  readonly standIn?: boolean;
+  readonly signal?: AbortSignal;
 }
 
 export interface Lease {
-  readonly decoder: DecoderModel;
+  /** What runs. */
+  readonly device: EngineDevice;
+  readonly decoder: EngineDecoder;
   readonly session: DecoderSession;
-  /** Element type of keys and values. */
-  readonly cacheType: "f16" | "f32";
   /** What to say when the TypeScript reference stands in; null when it does not. */
   readonly reference: ReferenceNotice | null;
   /** Gives the session back; another job may use it. */
-  release(): void;
+  release(): Promise<void>;
 }
 
 export interface Decoders {
-  lease(model: OpenModel, choice: DecoderChoice): Promise<Lease>;
+  lease(model: OpenModel, choice: DecoderChoice, onPhase?: (phase: DevicePhase) => void): Promise<Lease>;
+}
+
+/** A lease whose way there is told as it goes. */
+export async function* leaseInPhases(
+  decoders: Decoders,
+  model: OpenModel,
+  choice: DecoderChoice,
+): AsyncGenerator<PhaseItem, Lease> {
+  const steps = during<DevicePhase, Lease>((emit) => decoders.lease(model, choice, emit));
+  let next = await steps.next();
+  while (next.done !== true) {
+    yield { kind: "phase", fraction: null, ...next.value };
+    next = await steps.next();
+  }
+  return next.value;
 }
 
 interface Held {
@@ -47,63 +61,54 @@ interface Held {
 }
 
 export interface DecoderParts {
-  readonly cpu: CpuAccess;
-  readonly mlx: MlxAccess;
-  readonly prepare: (graph: Graph) => Graph;
-  /** Where plans are kept; absent when they are not. */
-  readonly plans: PlanCache | undefined;
+  readonly devices: EngineDevices;
   readonly defaultThreads: number;
   readonly defaultContext: number;
 }
 
-export function createDecoders(parts: DecoderParts): Decoders {
-  // MLX's attention wants one element type: a cache of another would be widened in every step.
-  const cacheTypeOf = (choice: DecoderChoice): "f16" | "f32" =>
-    choice.cacheType ?? (choice.device === "mlx" ? "f32" : "f16");
-  const onReference = (choice: DecoderChoice): boolean =>
-    choice.reference === true && choice.device !== "mlx" && parts.cpu.absent();
-  const keyOf = (choice: DecoderChoice): string =>
-    `${onReference(choice) ? "reference" : (choice.device ?? "cpu")} ${cacheTypeOf(choice)} ${choice.chunk ?? 0}`;
+type Open = (context: number) => Promise<EngineDecoder>;
 
-  const decoderOf = (model: OpenModel, threads: number, choice: DecoderChoice): Promise<DecoderModel> =>
-    model.cachedLater(`decoder ${keyOf(choice)}`, async () => {
+export function createDecoders({ devices, defaultThreads, defaultContext }: DecoderParts): Decoders {
+  /** How a decoder of the model comes to be on the device. */
+  const opener = (
+    model: OpenModel,
+    device: EngineDevice,
+    choice: DecoderChoice,
+    onPhase: (phase: DevicePhase) => void = () => undefined,
+  ): Open => {
+    const { cacheType, chunk, threads, signal = new AbortController().signal } = choice;
+    return (context) => {
       const paths = pathsOf(model);
       if (!paths)
         throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here", {
           hint: "Open a file with weights, or name its folder.",
         });
-      const plan = {
-        cacheType: cacheTypeOf(choice),
-        ...(choice.chunk === undefined ? {} : { chunk: choice.chunk }),
-      };
-      if (onReference(choice)) {
-        const decoder = await openReference(model.requireFile("run"), plan);
-        model.onDispose(() => decoder.dispose());
-        return decoder;
-      }
-      if (choice.device === "mlx") {
-        const decoder = parts.mlx.open(model.requireFile("run"), paths, plan);
-        model.onDispose(() => decoder.dispose());
-        return decoder;
-      }
-      const options = { ...plan, threads, prepare: parts.prepare };
-      const { decoder } = await openCachedDecoder(
-        parts.cpu.engine(),
-        model.requireFile("run"),
-        paths,
-        options,
-        parts.plans,
-      );
-      model.onDispose(() => decoder.dispose());
-      return decoder;
-    });
+      return device.openDecoder({
+        ...{ source: model, file: model.requireFile("run"), paths, context, signal, onPhase },
+        threads: threads ?? defaultThreads,
+        ...(cacheType === undefined ? {} : { cacheType }),
+        ...(chunk === undefined ? {} : { chunk }),
+      });
+    };
+  };
 
   return {
-    async lease(model, choice) {
-      const threads = choice.threads ?? parts.defaultThreads;
-      const decoder = await decoderOf(model, threads, choice);
-      const context = Math.min(choice.context ?? parts.defaultContext, decoder.architecture.context);
-      const held = model.cached(`session ${keyOf(choice)} ${threads} ${context}`, (): Held => {
+    async lease(model, choice, onPhase) {
+      const chosen = choice.device === undefined ? devices.first : devices.able(choice.device, "tokens", "run");
+      const device = choice.standIn === true ? devices.running(chosen) : chosen;
+      const reference = device === chosen ? null : noticeOf(device, model.description.parameters);
+      const open = opener(model, device, choice, onPhase);
+      const threads = choice.threads ?? defaultThreads;
+      const wanted = choice.context ?? defaultContext;
+      if (device.kept === undefined) return leaseOnce(device, await open(wanted), reference, { wanted, threads });
+      const key = `${device.id} ${choice.cacheType ?? device.kept.cacheType} ${choice.chunk ?? 0}`;
+      const decoder = await model.cachedLater(`decoder ${key}`, async () => {
+        const made = await open(wanted);
+        model.onDispose(() => void made.dispose());
+        return made;
+      });
+      const context = Math.min(wanted, decoder.context);
+      const held = model.cached(`session ${key} ${threads} ${context}`, (): Held => {
         const session = decoder.open({ context, threads });
         model.onDispose(() => session.dispose());
         return { session, busy: false };
@@ -113,15 +118,25 @@ export function createDecoders(parts: DecoderParts): Decoders {
           hint: "Stop the answer, or wait for its end.",
         });
       held.busy = true;
-      return {
-        decoder,
-        session: held.session,
-        cacheType: cacheTypeOf(choice),
-        reference: onReference(choice) ? referenceNotice(model.description.parameters) : null,
-        release: () => {
-          held.busy = false;
-        },
+      const release = (): Promise<void> => {
+        held.busy = false;
+        return Promise.resolve();
       };
+      return { device, decoder, session: held.session, reference, release };
     },
   };
+}
+
+function leaseOnce(
+  device: EngineDevice,
+  decoder: EngineDecoder,
+  reference: ReferenceNotice | null,
+  { wanted, threads }: { readonly wanted: number; readonly threads: number },
+): Lease {
+  const session = decoder.open({ context: Math.min(wanted, decoder.context), threads });
+  const release = async (): Promise<void> => {
+    session.dispose();
+    await decoder.dispose();
+  };
+  return { device, decoder, session, reference, release };
 }

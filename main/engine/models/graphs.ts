@@ -1,23 +1,29 @@
 /**
- * The graphs of an open model: as it is built, after each pass, and legal for a target; for a phase, which fixes how many tokens
- * a step has. What is made is kept with the model, the large ones as long as they are among the last.
+ * The graphs of an open model on the way to each backend: as it is built, after each pass, and legal; for a phase, which
+ * fixes how many tokens a step has. What is made is kept with the model, the large ones as long as they are among the last.
  */
 import type { Legalised } from "../../compiler/legalise.ts";
-import type { PrecisionPolicy } from "../../ir/precision.ts";
+import { legaliseInSteps } from "../../compiler/legalise.ts";
+import { pipelineFor } from "../../compiler/pipelines.ts";
 import { applyPrecisionInSteps } from "../../compiler/precision.ts";
 import { legalInSteps } from "../../compiler/prepare.ts";
-import type { Phase, TargetSpec } from "../../contract/views/common.ts";
-import type { GraphKey, Stage } from "../../contract/views/graph.ts";
+import { supportsOf } from "../../compiler/support.ts";
+import type { Phase } from "../../contract/views/common.ts";
+import type { Backend } from "../../contract/views/graph.ts";
+import { BUILT, LEGAL } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
+import { isLeaf } from "../../ir/graph.ts";
+import { placeOf } from "../../ir/pass.ts";
+import type { PrecisionPolicy } from "../../ir/precision.ts";
 import { specializeInSteps } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { demoGraph } from "../../models/demo.ts";
 import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
-import type { PipelineResult } from "../../passes/pipeline.ts";
-import { PASSES, runPipelineInSteps } from "../../passes/pipeline.ts";
+import type { PassRecord } from "../../passes/pipeline.ts";
+import { countOps, runPipelineInSteps } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
@@ -38,10 +44,10 @@ export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32"): Steps<G
   return yield* template(model.requireFile("graph"), { cacheType });
 }
 
-const BUILT: Kind<Graph> = { name: "template", keep: 1 };
+const UNTYPED: Kind<Graph> = { name: "template", keep: 1 };
 
 export const templateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  worksOf(model).get(BUILT, "", signal, (own) => inSlices(builtGraph(model, "f16"), own));
+  worksOf(model).get(UNTYPED, "", signal, (own) => inSlices(builtGraph(model, "f16"), own));
 
 const TYPED: Kind<Graph> = { name: "typed", keep: 1 };
 
@@ -53,22 +59,99 @@ const typedTemplate = (model: OpenModel, precision: PrecisionPolicy, signal: Abo
         inSlices(applyPrecisionInSteps(await templateOf(model, own), precision), own),
       );
 
-const PASS_RECORDS: Kind<PipelineResult> = { name: "passes", keep: 1 };
-const LEGAL: Kind<Legalised> = { name: "legal", keep: 4 };
+const MLX_BUILT: Kind<Graph> = { name: "template for MLX", keep: 1 };
 
-/** Every pass in order over the template: what the pipeline tab shows. */
-export const passRecords = (
-  model: OpenModel,
-  signal: AbortSignal,
-  precision: PrecisionPolicy = "f32",
-): Promise<PipelineResult> =>
-  worksOf(model).get(PASS_RECORDS, precision, signal, async (own) =>
-    inSlices(runPipelineInSteps(await typedTemplate(model, precision, own), { passes: PASSES }), own),
+/** As MLX decoders are built: caches in f32. */
+export const mlxTemplateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
+  worksOf(model).get(MLX_BUILT, "", signal, (own) => inSlices(builtGraph(model, "f32"), own));
+
+/** Whose pipeline, for which sizes, in which floats. */
+export interface Pipeline {
+  readonly backend: Backend;
+  readonly phase: Phase;
+  /** Core ML's graphs have their sizes fixed. */
+  readonly context: number;
+  readonly precision: PrecisionPolicy;
+}
+
+const pipelineKey = ({ backend, phase, context, precision }: Pipeline): string =>
+  backend === "coreml" ? `${backend} ${phase} ${context}` : backend === "cpu" ? `${backend} ${precision}` : backend;
+
+const BOUND: Kind<Graph> = { name: "bound", keep: 1 };
+const PASSED: Kind<Passed> = { name: "passes", keep: 1 };
+const LEGAL_FOR_TARGET: Kind<Legalised> = { name: "legal", keep: 4 };
+
+/** What a backend's first pass is given. */
+async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Graph> {
+  const { backend, phase, context, precision } = pipeline;
+  switch (backend) {
+    case "cpu":
+      return typedTemplate(model, precision, signal);
+    case "mlx":
+      return mlxTemplateOf(model, signal);
+    case "coreml":
+      return worksOf(model).get(BOUND, pipelineKey(pipeline), signal, async (own) =>
+        inSlices(specializeInSteps(opTable, await templateOf(model, own), bindingsFor(phase, context)), own),
+      );
+  }
+}
+
+/** A pass that has run, or legalisation at the end; `mark` is what it writes on nodes. */
+interface StepRecord extends PassRecord {
+  readonly mark: string;
+}
+interface Passed {
+  readonly records: readonly StepRecord[];
+}
+
+function* passInSteps(source: Graph, backend: Backend): Steps<Passed> {
+  const { graph: before, records } = yield* runPipelineInSteps(source, { passes: pipelineFor(backend) });
+  const start = performance.now();
+  const { graph: after, blocked } = yield* legaliseInSteps(before, backend);
+  const supports = supportsOf(backend);
+  const taken = before.nodes.filter((node) => !isLeaf(node) && supports(before, node).state === "decomposed");
+  const legal: StepRecord = {
+    name: LEGAL,
+    mark: `legalise for ${backend}`,
+    reason: "Last: what the backend has no rule for becomes its parts, and what is left without one is named.",
+    changed: after !== before,
+    nodesBefore: before.nodes.length,
+    nodesAfter: after.nodes.length,
+    opsBefore: countOps(before),
+    opsAfter: countOps(after),
+    milliseconds: performance.now() - start,
+    hits: taken.length,
+    misses: [...blocked].flatMap(([id, why]) => {
+      const node = after.nodes[id];
+      return node ? [{ node: id, where: placeOf(node), why }] : [];
+    }),
+    before,
+    after,
+  };
+  return { records: [...records.map((record) => ({ ...record, mark: record.name })), legal] };
+}
+
+/** Every pass of a backend in order, and legalisation: what the pipeline tab shows. */
+export const passRecords = (model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Passed> =>
+  worksOf(model).get(PASSED, pipelineKey(pipeline), signal, async (own) =>
+    inSlices(passInSteps(await sourceOf(model, pipeline, own), pipeline.backend), own),
   );
+
+/** A pass by its name, with the one before it. */
+export function recordNamed(
+  { records }: Passed,
+  name: string,
+): { readonly record: StepRecord; readonly previous: string | undefined } {
+  const at = records.findIndex((record) => record.name === name);
+  const record = records[at];
+  if (record) return { record, previous: records[at - 1]?.name };
+  const names = records.map((each) => each.name).join(", ");
+  throw new WorkbenchError("INPUT_ARGUMENT", `[graph] pass: got ${name}, expected one of ${names}`);
+}
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Legalised> =>
-  worksOf(model).get(LEGAL, `${phase} ${context}`, signal, async (own) =>
+  worksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) =>
     inSlices(boundLegalInSteps(model, await templateOf(model, own), phase, context), own),
   );
 
@@ -85,39 +168,18 @@ export interface StagedGraph {
   readonly bindings: Bindings;
 }
 
-/** The graph of a stage. A pass's index counts the passes that have run. */
+/** The graph of a step: as built, after a pass, or legal. */
 export async function stagedGraph(
   model: OpenModel,
-  key: Pick<GraphKey, "stage" | "phase">,
-  legal: (target: TargetSpec, phase: Phase) => Promise<Graph>,
-  context: number,
+  step: string,
+  pipeline: Pipeline,
   signal: AbortSignal,
 ): Promise<StagedGraph> {
-  const bindings = bindingsFor(key.phase, context);
-  const { stage } = key;
-  switch (stage.kind) {
-    case "initial":
-      return { graph: await typedTemplate(model, stage.precision ?? "f32", signal), bindings };
-    case "pass":
-      return { graph: await afterPass(model, stage, signal), bindings };
-    case "legal":
-      return { graph: await legal(stage.target, key.phase), bindings: bindingsFor(key.phase, stage.target.context) };
-  }
-}
-
-async function afterPass(
-  model: OpenModel,
-  stage: Extract<Stage, { readonly kind: "pass" }>,
-  signal: AbortSignal,
-): Promise<Graph> {
-  const { precision = "f32" } = stage;
-  if (stage.index === 0) return typedTemplate(model, precision, signal);
-  const { records } = await passRecords(model, signal, precision);
-  const record = records[stage.index - 1];
-  if (!record)
-    throw new WorkbenchError(
-      "INPUT_ARGUMENT",
-      `[graph] pass ${stage.index}: got ${stage.index}, expected 0 to ${records.length}`,
-    );
-  return record.after;
+  const { backend, phase, context } = pipeline;
+  const bindings = bindingsFor(phase, context);
+  if (step === BUILT) return { graph: await sourceOf(model, pipeline, signal), bindings };
+  // The graph that routes speak about is made without keeping what led there.
+  if (step === LEGAL && backend === "coreml")
+    return { graph: (await legalFor(model, phase, context, signal)).graph, bindings };
+  return { graph: recordNamed(await passRecords(model, pipeline, signal), step).record.after, bindings };
 }

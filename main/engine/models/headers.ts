@@ -38,6 +38,8 @@ interface ReadHeader {
 export interface Headers {
   begin(name: string, size: number): Promise<HeaderNeed>;
   feed(header: string, offset: number, bytes: Uint8Array): Promise<HeaderNeed>;
+  /** The window that was asked is gone. */
+  drop(header: string): void;
   /** The finished header; it is handed out once. */
   take(header: string): ReadHeader;
 }
@@ -91,6 +93,10 @@ export function createHeaders(findWhole: FindWhole): Headers {
       feed.request = undefined;
       request.give(bytes);
       return answer(id, feed);
+    },
+    drop(id) {
+      feeds.get(id)?.request?.fail(new WorkbenchError("CANCELLED", "The window was closed."));
+      feeds.delete(id);
     },
     take(id) {
       const ready = feeds.get(id)?.ready;

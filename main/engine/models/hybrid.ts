@@ -8,10 +8,9 @@ import { join } from "node:path";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { PartTiming, HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
-import type { PackageRunner } from "../../backends/coreml/packageRunner.ts";
+import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
-import { openPackage, writePackage } from "../../backends/coreml/package.ts";
-import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
+import { writePackage } from "../../backends/coreml/package.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -23,7 +22,7 @@ import { coremlKernel } from "../../ops/signal/customKernels.ts";
 import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
 import type { GraphSession } from "../../ir/session.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
-import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
+import { packageWriter } from "../../node/files/packageDirectory.ts";
 import { VERSION } from "../../node/version.ts";
 import { nativeDequantize } from "./exporting.ts";
 
@@ -32,7 +31,7 @@ export interface HybridRun {
   readonly timings: readonly PartTiming[];
   /** ‖hybrid − reference‖ / ‖reference‖ over all outputs. */
   readonly relativeRms: number;
-  readonly truth: PackageRunner["label"];
+  readonly truth: PackageRunner["truth"];
 }
 
 /** What runs the Core ML parts, opened from the package that was written. */
@@ -42,23 +41,13 @@ export interface OpenRunner {
 }
 export type RunnerOpener = (packagePath: string) => Promise<OpenRunner>;
 
-const openSimulator: RunnerOpener = async (path) => {
-  const reader = packageReader(path);
-  try {
-    return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
-  } catch (error) {
-    await reader.close();
-    throw error;
-  }
-};
-
 export async function runHybrid(
   graph: Graph,
   route: Route,
   engine: CpuEngine,
   seed: number,
   signal: AbortSignal,
-  open: RunnerOpener = openSimulator,
+  open: RunnerOpener,
 ): Promise<HybridRun> {
   const folder = await mkdtemp(join(tmpdir(), "rlx-hybrid-"));
   try {
@@ -70,7 +59,7 @@ export async function runHybrid(
       const runner = new HybridRunner({
         table: opTable,
         route,
-        simulator: opened.runner,
+        runner: opened.runner,
         host: hostExecutor(engine),
         kernel: coremlKernel,
       });

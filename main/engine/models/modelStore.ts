@@ -22,6 +22,8 @@ export interface ModelStore {
   open(source: ModelSource, signal?: AbortSignal): Promise<OpenModel>;
   get(id: string): OpenModel;
   close(id: string): Promise<void>;
+  /** The window that opened it is gone: closes the model unless that was done before. */
+  leave(id: string): Promise<void>;
   attach(id: string, source: ModelSource, signal?: AbortSignal): Promise<OpenModel>;
   locate(id: string, folder: string | null): Promise<LocateResult>;
   dispose(): Promise<void>;
@@ -162,7 +164,7 @@ export function createModelStore(parts: {
     return (await locateFile(file, null)).path;
   });
 
-  return {
+  const store: ModelStore = {
     headers,
     get,
     async open(source, signal) {
@@ -181,6 +183,9 @@ export function createModelStore(parts: {
       const model = get(id);
       models.delete(id);
       await dispose(model);
+    },
+    async leave(id) {
+      if (models.has(id)) await store.close(id);
     },
     async attach(id, source, signal) {
       const model = get(id);
@@ -204,6 +209,7 @@ export function createModelStore(parts: {
       models.clear();
     },
   };
+  return store;
 }
 
 const quotePath = (path: string): string => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

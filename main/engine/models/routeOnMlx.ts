@@ -8,9 +8,10 @@ import type { DispatchEntry, DispatchReport } from "../../compiler/legalise.ts";
 import { dispatchReportInSteps } from "../../compiler/legalise.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import { routedStage } from "../../contract/views/graph.ts";
 import type { MlxOpRow, MlxRoute, MlxState, MlxWeightRow } from "../../contract/views/mlx.ts";
 import { MLX_STATES } from "../../contract/views/mlx.ts";
-import { f16ToF32, f32ToF16 } from "../../ir/half.ts";
+import { f16ToF32, f32ToF16 } from "../../quant/half.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
@@ -18,9 +19,10 @@ import { isLeaf } from "../../ir/graph.ts";
 import { specializeInSteps } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { opTable } from "../../ops/index.ts";
-import { pipelineFor, runPipelineInSteps } from "../../passes/pipeline.ts";
+import { pipelineFor } from "../../compiler/pipelines.ts";
+import { runPipelineInSteps } from "../../passes/pipeline.ts";
 import { figure } from "../measure/forecast.ts";
-import { bindingsFor, builtGraph } from "./graphs.ts";
+import { bindingsFor, mlxTemplateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { legalGraph } from "./routes.ts";
 import { StringTable } from "../views/strings.ts";
@@ -37,12 +39,6 @@ export type MlxMapping = Pick<
 
 const MAPPING: Kind<MlxMapping> = { name: "route on MLX", keep: 4 };
 const WEIGHTS: Kind<readonly MlxWeightRow[]> = { name: "weights on MLX", keep: 1 };
-
-const TEMPLATE: Kind<Graph> = { name: "template for MLX", keep: 1 };
-
-/** As MLX decoders are built: caches in f32. */
-const mlxTemplate = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  worksOf(model).get(TEMPLATE, "", signal, (own) => inSlices(builtGraph(model, "f32"), own));
 
 interface Dispatched {
   readonly graph: Graph;
@@ -64,12 +60,12 @@ export async function mlxMapping(
   const shown = await legalGraph(model, target, phase, signal);
   return worksOf(model).get(MAPPING, `${phase} ${target.context} ${dispatch}`, signal, async (own) => {
     const dispatched = await inSlices(
-      dispatchInSteps(await mlxTemplate(model, own), bindingsFor(phase, target.context), dispatch),
+      dispatchInSteps(await mlxTemplateOf(model, own), bindingsFor(phase, target.context), dispatch),
       own,
     );
     const weights = await weightRows(model, own);
     return {
-      key: { model: model.id, stage: { kind: "legal", target }, phase },
+      key: { model: model.id, stage: routedStage(target), phase },
       phase,
       ...columnsOf(shown, dispatched),
       weights: [...weights],

@@ -4,7 +4,9 @@
  * Nothing of it is kept but the compiled code, and the first model that somebody opens ends it.
  */
 import { encodeFrame } from "../../contract/codec.ts";
+import type { EngineDevices } from "../devices.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import { routedStage } from "../../contract/views/graph.ts";
 import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
 import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
@@ -37,10 +39,11 @@ export interface WarmUpParts {
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly target: TargetSpec;
+  readonly devices: EngineDevices;
 }
 
 /** Rejects with CANCELLED when the signal fires; others have their turn meanwhile. */
-export async function warmUp({ recents, uploads, target }: WarmUpParts, signal: AbortSignal): Promise<void> {
+export async function warmUp({ recents, uploads, target, devices }: WarmUpParts, signal: AbortSignal): Promise<void> {
   const store = createModelStore({ offers, recents, uploads });
   const calls = {
     ...inspectHandlers({
@@ -48,19 +51,20 @@ export async function warmUp({ recents, uploads, target }: WarmUpParts, signal: 
       recents,
       uploads,
       initialTarget: target,
-      cpu: { missing: () => undefined, absent: () => false },
+      devices,
     }),
     ...graphHandlers(store, target),
     ...routeHandlers(store, target, null),
   };
   const phase = "decode";
+  const context = { signal, onLeave: () => undefined };
   try {
     for (let round = 1; round <= ROUNDS; round++) {
-      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, { signal });
-      const graph = await calls["graph.get"]({ model, stage: { kind: "legal", target }, phase }, { signal });
+      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, context);
+      const graph = await calls["graph.get"]({ model, stage: routedStage(target), phase }, context);
       encodeFrame({ t: "res", id: 1, value: graph });
-      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, { signal });
-      await calls["model.close"]({ model }, { signal });
+      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, context);
+      await calls["model.close"]({ model }, context);
     }
   } finally {
     await store.dispose();

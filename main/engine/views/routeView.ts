@@ -4,6 +4,7 @@ import type { RouteDevice, Verdict } from "../../backends/coreml/hybrid/segments
 import { ROUTE_DEVICES } from "../../backends/coreml/hybrid/segments.ts";
 import type { Device, Figure, Phase, TargetSpec } from "../../contract/views/common.ts";
 import { deviceCode } from "../../contract/views/common.ts";
+import { routedStage } from "../../contract/views/graph.ts";
 import type { DeviceShare, HopView, RouteView, SegmentView } from "../../contract/views/route.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { counted } from "../words.ts";
@@ -36,7 +37,7 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
   for (const segment of route.segments) for (const id of segment.nodes) segmentOf[id] = segment.index;
   return {
     // A key repeats what was asked, within the model's context; the target is the one that the numbers are for.
-    key: { model, stage: { kind: "legal", target: { ...target, context } }, phase },
+    key: { model, stage: routedStage({ ...target, context }), phase },
     target: { chip, os, units, profile, context },
     targetTitle: route.title,
     phase,

@@ -1,4 +1,5 @@
 /** Programs as text, page by page, each line tied to the node it belongs to; and the difference a pass makes. */
+import { LEGAL } from "../../contract/views/graph.ts";
 import type { PassDiff, PassView, TextPage } from "../../contract/views/graph.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { printLines } from "../../backends/coreml/mil/print.ts";
@@ -65,8 +66,7 @@ export function textPage(
   };
 }
 
-export const passView = (record: PassRecord, index: number): PassView => ({
-  index: index + 1,
+export const passView = (record: PassRecord): PassView => ({
   name: record.name,
   reason: record.reason,
   changed: record.changed,
@@ -74,7 +74,10 @@ export const passView = (record: PassRecord, index: number): PassView => ({
   nodesAfter: record.nodesAfter,
   time: figure(record.milliseconds / 1000, "seconds", "measured", "this run of the pass, once"),
   hits: record.hits,
-  misses: record.misses.slice(0, 200).map(({ node, where, why }) => ({ where, why, node })),
+  // What legalisation could not place is named in the graph after it.
+  misses: record.misses
+    .slice(0, 200)
+    .map(({ node, where, why }) => ({ where, why, node: record.name === LEGAL ? null : node })),
 });
 
 /** Unchanged stretches longer than this are left out of a diff. */
@@ -82,7 +85,12 @@ const CONTEXT_LINES = 3;
 /** A diff longer than this is cut: an editor with a million lines helps nobody. */
 const MOST_LINES = 20_000;
 
-export function passDiff(record: PassRecord, index: number, full: boolean): PassDiff {
+/** `mark`: what the pass writes on nodes that it makes or changes. `previous`: the pass before it, if there is one. */
+export function passDiff(
+  record: PassRecord,
+  { mark, previous }: { readonly mark: string; readonly previous: string | undefined },
+  full: boolean,
+): PassDiff {
   const before = numberless(record.before);
   const after = numberless(record.after);
   const [beforeSet, afterSet] = [countLines(before), countLines(after)];
@@ -98,12 +106,10 @@ export function passDiff(record: PassRecord, index: number, full: boolean): Pass
   const idsBefore = stableIds(record.before);
   const idsAfter = stableIds(record.after);
   const [wasThere, isThere] = [new Set(idsBefore), new Set(idsAfter)];
-  const changed = record.after.nodes
-    .filter((node) => node.passes.includes(record.name))
-    .map((node) => idsAfter[node.id] ?? 0);
+  const changed = record.after.nodes.filter((node) => node.passes.includes(mark)).map((node) => idsAfter[node.id] ?? 0);
   return {
-    index: index + 1,
-    beforeTitle: index === 0 ? "as built" : `after pass ${index}`,
+    pass: record.name,
+    beforeTitle: previous === undefined ? "as built" : `after ${previous}`,
     afterTitle: `after ${record.name}`,
     before: left.text,
     after: right.text,

@@ -81,7 +81,12 @@ describe("groups", () => {
 describe("the graph's view", () => {
   it("holds every node and edge of the demo graph", () => {
     const graph = demoGraph();
-    const view = graphView({ model: "m1", stage: { kind: "initial" }, phase: "decode" }, graph, opTable, {});
+    const view = graphView(
+      { model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" },
+      graph,
+      opTable,
+      {},
+    );
     expect(view.nodeCount).toBe(graph.nodes.length);
     graph.nodes.forEach((each, i) => {
       expect(view.strings[view.nodes.op[i] ?? 0]).toBe(each.op);
@@ -106,7 +111,7 @@ describe("nodes with sub-graphs", () => {
   ]);
   b.output("y", y!);
   const graph = b.finish();
-  const key = { model: "m1", stage: { kind: "initial" }, phase: "decode" } as const;
+  const key = { model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
   const at = graph.nodes.findIndex(({ op }) => op === "if");
 
   it("are one node of the flat graph, described with what they hold", () => {
@@ -125,7 +130,7 @@ describe("nodes with sub-graphs", () => {
     const lines = irLines(graph);
     expect(lines.find(({ text }) => text.includes("tanh"))!.node).toBe(at);
     const [record] = runPipeline(graph, { passes: [deadCode] }).records;
-    const { before, after } = passDiff(record!, 0, true);
+    const { before, after } = passDiff(record!, { mark: record!.name, previous: undefined }, true);
     expect(before).toContain("exp(");
     expect(after).not.toContain("exp(");
   });

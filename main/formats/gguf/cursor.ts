@@ -34,8 +34,14 @@ export const HEADER_LIMITS: HeaderLimits = {
 };
 
 const MAX_ARRAY_DEPTH = 4;
-/** Arrays of arrays are rare and small; each costs an object. */
+/** Arrays of arrays are rare and small. Each costs an object, so the whole header shares one budget of them. */
 const MAX_NESTED_ARRAYS = 10_000;
+
+/** Where reading can begin again, and how much of the budget was spent by then. */
+export interface HeaderMark {
+  readonly position: number;
+  readonly nested: number;
+}
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -54,6 +60,16 @@ export class HeaderCursor {
     this.limits = limits;
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  mark(): HeaderMark {
+    return { position: this.position, nested: this.#nested };
+  }
+
+  /** Reads again from a mark; what was read since is not counted twice. */
+  rewind(mark: HeaderMark): void {
+    this.position = mark.position;
+    this.#nested = mark.nested;
   }
 
   get available(): number {
@@ -168,11 +184,14 @@ export class HeaderCursor {
     if (type === "string") return { kind: "strings", strings: this.#strings(what) };
     if (type === "array") {
       const length = this.count(`${what} length`, 12);
-      if (depth === 0) this.#nested = 0;
       const items: MetadataValue[] = [];
       for (let i = 0; i < length; i++) {
         if (++this.#nested > MAX_NESTED_ARRAYS)
-          throw this.malformed(`${what}: more than ${MAX_NESTED_ARRAYS} inner arrays`);
+          throw new WorkbenchError(
+            "INPUT_LIMIT",
+            `[${this.name}] ${what}: got more than ${MAX_NESTED_ARRAYS} inner arrays in the header, expected fewer`,
+            { hint: "No known model has this many; the file is probably damaged." },
+          );
         items.push(this.value("array", what, depth + 1));
       }
       return { kind: "arrays", items };

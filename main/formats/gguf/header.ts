@@ -16,7 +16,7 @@ const MAGIC_REVERSED = 0x47475546;
 export const DEFAULT_ALIGNMENT = 32;
 export const MAX_DIMS = 4;
 const FIRST_WINDOW = 256 << 10;
-/** How far the window grows when it is too short: few steps for large vocabularies, little that is read for nothing. */
+/** How far the window grows at least: few steps for large vocabularies, little that is read for nothing. */
 const STEP = 4 << 20;
 
 export interface TensorInfo {
@@ -54,13 +54,13 @@ export async function readHeader(source: ByteSource, options: HeaderOptions = {}
   const cursor = new HeaderCursor(source.name, source.byteLength, limits, first);
   const steps = headerSteps(cursor, options.withoutData === true);
   for (;;) {
-    const before = cursor.position;
+    const before = cursor.mark();
     try {
       const step = steps.next();
       if (step !== undefined) return step;
     } catch (error) {
       if (!(error instanceof NeedMore)) throw error;
-      cursor.position = before;
+      cursor.rewind(before);
       throwIfCancelled(options.signal);
       await widen(cursor, source, error.end, options.signal);
     }
@@ -69,7 +69,9 @@ export async function readHeader(source: ByteSource, options: HeaderOptions = {}
 
 async function widen(cursor: HeaderCursor, source: ByteSource, needed: number, signal?: AbortSignal): Promise<void> {
   const have = cursor.available;
-  const end = Math.min(Math.max(needed, have + STEP), source.byteLength);
+  // Values of older windows keep them alive. When each is twice the one before, all of them together are no more than
+  // the last one.
+  const end = Math.min(Math.max(needed, have + STEP, have * 2), source.byteLength, cursor.limits.headerBytes);
   const window = new Uint8Array(end);
   window.set(cursor.slice(0, have));
   cursor.replaceWindow(window);
@@ -201,10 +203,10 @@ function finishEntry(cursor: HeaderCursor, span: MetadataSpan): MetadataEntry {
     const strings = new StringTable(raw.subarray(12), span.value.strings.starts);
     return { key: span.key, type: span.type, raw, value: { kind: "strings", strings } };
   }
-  const position = cursor.position;
-  cursor.position = span.start;
+  const after = cursor.mark();
+  cursor.rewind({ position: span.start, nested: 0 });
   const value = cursor.value(span.type, quote(span.key));
-  cursor.position = position;
+  cursor.rewind(after);
   return { key: span.key, type: span.type, raw, value };
 }
 

@@ -3,6 +3,7 @@
  * Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
  */
 import type { ElementType } from "../../ir/dtype.ts";
+import { PACKED, PACKED_TYPES } from "../../quant/registry.ts";
 
 export interface GgmlType {
   readonly id: number;
@@ -23,26 +24,20 @@ const type = (id: number, name: string, blockSize: number, blockBytes: number, e
   element,
 });
 
-export const GGML_TYPES: readonly GgmlType[] = [
+const PACKED_ENTRIES = PACKED_TYPES.map((name) => {
+  const { ggml, elements, bytes } = PACKED[name];
+  return type(ggml, name, elements, bytes, name);
+});
+
+/** Plain types, and the packed ones that main/quant may not have: those can be inspected only. */
+const OTHERS = [
   type(0, "f32", 1, 4, "f32"),
   type(1, "f16", 1, 2, "f16"),
-  type(2, "q4_0", 32, 18, "q4_0"),
-  type(3, "q4_1", 32, 20, "q4_1"),
-  type(6, "q5_0", 32, 22, "q5_0"),
-  type(7, "q5_1", 32, 24, "q5_1"),
-  type(8, "q8_0", 32, 34, "q8_0"),
   type(9, "q8_1", 32, 36),
-  type(10, "q2_k", 256, 84, "q2_k"),
-  type(11, "q3_k", 256, 110, "q3_k"),
-  type(12, "q4_k", 256, 144, "q4_k"),
-  type(13, "q5_k", 256, 176, "q5_k"),
-  type(14, "q6_k", 256, 210, "q6_k"),
-  type(15, "q8_k", 256, 292, "q8_k"),
   type(16, "iq2_xxs", 256, 66),
   type(17, "iq2_xs", 256, 74),
   type(18, "iq3_xxs", 256, 98),
   type(19, "iq1_s", 256, 50),
-  type(20, "iq4_nl", 32, 18, "iq4_nl"),
   type(21, "iq3_s", 256, 110),
   type(22, "iq2_s", 256, 82),
   type(23, "iq4_xs", 256, 136),
@@ -60,6 +55,11 @@ export const GGML_TYPES: readonly GgmlType[] = [
   type(41, "q1_0", 128, 18),
   type(42, "q2_0", 64, 18),
 ];
+
+export const GGML_TYPES: readonly GgmlType[] = [
+  ...PACKED_ENTRIES,
+  ...OTHERS.filter(({ name }) => !(name in PACKED)),
+].toSorted((a, b) => a.id - b.id);
 
 const BY_ID: ReadonlyMap<number, GgmlType> = new Map(GGML_TYPES.map((t) => [t.id, t]));
 const BY_NAME: ReadonlyMap<string, GgmlType> = new Map(GGML_TYPES.map((t) => [t.name, t]));

@@ -1,30 +1,9 @@
 /** Any element type of a GGUF tensor to f32. Bit for bit what ggml gives (a NaN's payload aside: it is the processor's). */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { PACKED_TYPES, blockLayout, isPacked } from "../../ir/dtype.ts";
-import type { ElementType, PackedType } from "../../ir/dtype.ts";
-import type { BlockFormat } from "./format.ts";
-import { bf16BytesToF32, f16BytesToF32 } from "../../ir/half.ts";
-import { iq4_nl } from "./iq4.ts";
-import { q2_k, q3_k } from "./k2k3.ts";
-import { q4_k, q5_k } from "./k4k5.ts";
-import { q6_k, q8_k } from "./k6k8.ts";
-import { q4_0, q4_1, q5_0, q5_1, q8_0 } from "./legacy.ts";
-
-/** A packed type without an entry here does not compile. */
-export const BLOCK_FORMATS: { readonly [P in PackedType]: BlockFormat } = {
-  q4_0,
-  q4_1,
-  q5_0,
-  q5_1,
-  q8_0,
-  q2_k,
-  q3_k,
-  q4_k,
-  q5_k,
-  q6_k,
-  q8_k,
-  iq4_nl,
-};
+import type { ElementType } from "../../ir/dtype.ts";
+import { bf16BytesToF32, f16BytesToF32 } from "../../quant/half.ts";
+import { PACKED } from "../../quant/registry.ts";
 
 export const dequantizableTypes: readonly ElementType[] = ["f32", "f16", "bf16", "f64", ...PACKED_TYPES];
 
@@ -42,7 +21,7 @@ export function dequantize(
       "BUG_INVARIANT",
       `[dequantize] ${type}: got ${bytes.byteLength} bytes for ${count} values, expected ${expected}`,
     );
-  if (isPacked(type)) BLOCK_FORMATS[type].dequantize(bytes, 0, out, 0, count / block.elements);
+  if (isPacked(type)) PACKED[type].unpack(bytes, 0, out, 0, count / block.elements);
   else dequantizePlain(type, bytes, out);
   return out;
 }

@@ -1,13 +1,13 @@
 /** Unpacking against ggml itself: bit for bit, on random blocks and on blocks whose scales are the awkward ones. */
 import { describe, expect, it } from "vitest";
-import { blockLayout } from "../../ir/dtype.ts";
+import { blockLayout, isPacked } from "../../ir/dtype.ts";
+import { PACKED } from "../../quant/registry.ts";
 import { edgeBlocks, expectSameBits, randomBlocks } from "../../testing/blocks.ts";
-import { BLOCK_FACTORS } from "../../testing/weightFile.ts";
 import { ask, ggmlDequantize, ggmlQuantize, ggufPackageDequantize, oracleMissing } from "../../testing/oracle.ts";
 import { randomFloats, seededRandom } from "../../testing/random.ts";
 import { GGML_TYPES } from "../gguf/types.ts";
 import { dequantize, dequantizableTypes } from "./dequantize.ts";
-import { f32ToBf16Array, f32ToF16Array } from "../../ir/half.ts";
+import { f32ToBf16Array, f32ToF16Array } from "../../quant/half.ts";
 
 const missing = oracleMissing();
 if (missing !== undefined) console.warn(`skipped: ${missing}`);
@@ -21,7 +21,7 @@ describe.skipIf(missing)(`unpacking as ggml does ${missing ?? ""}`, () => {
     expectSameBits(dequantize(type, data, count), await ggmlDequantize(type, data, count));
   });
 
-  it.each(types.filter((type) => BLOCK_FACTORS[type] !== undefined))(
+  it.each(types.filter((type) => isPacked(type) && PACKED[type].factors.length > 0))(
     "%s on blocks with awkward scales",
     async (type) => {
       const data = edgeBlocks(type);
@@ -72,6 +72,6 @@ describe.skipIf(missing)(`the table of tensor types ${missing ?? ""}`, () => {
   it("agrees with the element types of the graph", () => {
     for (const type of GGML_TYPES)
       if (type.element !== undefined)
-        expect(blockLayout(type.element)).toEqual({ elements: type.blockSize, bytes: type.blockBytes });
+        expect(blockLayout(type.element)).toMatchObject({ elements: type.blockSize, bytes: type.blockBytes });
   });
 });

@@ -15,7 +15,7 @@ import type { WeightFiles } from "../../ir/weightPlace.ts";
 const VERSION = 1;
 const positive = z.number().positive();
 const stored = z.object({
-  device: z.enum(["cpu", "mlx", "reference"]),
+  device: z.string(),
   title: z.string(),
   gemm: z.array(z.object({ size: positive, flops: positive })).min(1),
   bandwidth: positive,

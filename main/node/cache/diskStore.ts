@@ -7,11 +7,11 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { lstat, open, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import type { CompileStore } from "../../compiler/compileCache.ts";
 import { invariant } from "../../diagnostics/errors.ts";
 import type { Settings } from "../settings.ts";
+import { userHome, xdgFolder } from "../files/folders.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 
 /** Some hundred plans; that of a model with 30 blocks takes 0.1 MB. */
@@ -43,10 +43,8 @@ export function cacheFolder(
   if (settings.cache === "off") return undefined;
   if (settings.cache !== null) return settings.cache;
   if (settings.home !== null) return join(settings.home, "cache");
-  if (platform === "darwin") return join(homedir(), "Library", "Caches", "RLX Workbench");
-  // A relative path is to be ignored, says the XDG specification.
-  const xdg = environment["XDG_CACHE_HOME"];
-  return join(xdg !== undefined && isAbsolute(xdg) ? xdg : join(homedir(), ".cache"), "rlx-workbench");
+  if (platform === "darwin") return join(userHome(), "Library", "Caches", "RLX Workbench");
+  return join(xdgFolder("XDG_CACHE_HOME", ".cache", environment), "rlx-workbench");
 }
 
 interface Entry {

@@ -19,7 +19,7 @@ import { seededRandom } from "../../testing/random.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { loadAddon } from "../native/addon.ts";
 import { diskStore } from "./diskStore.ts";
-import { createEngine } from "../../engine/engine.ts";
+import { nodeEngine } from "../nodeEngine.ts";
 import { openFileSource } from "../files/fileByteSource.ts";
 import type { PlanCache } from "./planCache.ts";
 import { openCachedDecoder, planKey } from "./planCache.ts";
@@ -90,7 +90,7 @@ describe("a kept plan", () => {
         titles: found,
         plan,
         runs,
-      } = await profileDecoder(decoder, session, { promptTokens: 8, generateTokens: 2 });
+      } = await profileDecoder(decoder.compiled.steps, session, { promptTokens: 8, generateTokens: 2 });
       session.dispose();
       decoder.dispose();
       return { found, plan, tokens: runs.map((each) => each.tokens), weights: decoder.compiled.weightBytes };
@@ -243,7 +243,7 @@ describe("the engine", () => {
   const entries = async (environment: Record<string, string>, build?: string): Promise<number> => {
     const home = mkdtempSync(join(folder, "home-"));
     const settings = readSettings({ RLX_HOME: home, ...environment });
-    const engine = createEngine(build === undefined ? { settings } : { settings, build });
+    const engine = nodeEngine(build === undefined ? { settings } : { settings, build });
     const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     try {
       const model = await engine.store.open({ kind: "path", path });
@@ -269,7 +269,7 @@ describe("the engine", () => {
 
   it("tries again after a failure, and leaves nothing of a model that was closed meanwhile", async () => {
     const settings = readSettings({ RLX_HOME: mkdtempSync(join(folder, "home-")) });
-    const engine = createEngine({ settings, build: "b" });
+    const engine = nodeEngine({ settings, build: "b" });
     const moved = join(folder, "moved.gguf");
     writeFileSync(moved, readFileSync(path));
     const model = await engine.store.open({ kind: "path", path: moved });
@@ -277,7 +277,7 @@ describe("the engine", () => {
     for (let i = 0; i < 2; i++)
       await expect(engine.decoders.lease(model, {})).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
     writeFileSync(moved, readFileSync(path));
-    (await engine.decoders.lease(model, {})).release();
+    await (await engine.decoders.lease(model, {})).release();
     const closing = await engine.store.open({ kind: "path", path });
     const lease = engine.decoders.lease(closing, {});
     await engine.store.close(closing.id);

@@ -10,7 +10,7 @@ import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
-import { createEngine } from "../../engine/engine.ts";
+import { nodeEngine } from "../nodeEngine.ts";
 import { openFileSource } from "../files/fileByteSource.ts";
 import { cachedRouteView, routeKey } from "./routeCache.ts";
 import { readSettings } from "../settings.ts";
@@ -31,11 +31,11 @@ const entries = (): readonly string[] => readdirSync(place).map((name) => join(p
 
 /** As a process of its own asks. `models`: how many it opens before. */
 async function ask(build: string | undefined, phase: Phase, target = TARGET, models = 0): Promise<RouteView> {
-  const engine = createEngine({
+  const engine = nodeEngine({
     settings: readSettings({ RLX_HOME: join(folder, "home"), RLX_CACHE: place }),
     ...(build === undefined ? {} : { build }),
   });
-  const at = { signal: new AbortController().signal };
+  const at = { signal: new AbortController().signal, onLeave: () => undefined };
   const source = { kind: "path", path } as const;
   for (let i = 0; i < models; i++) await engine.handlers.calls["model.open"]({ source }, at);
   const { model } = await engine.handlers.calls["model.open"]({ source }, at);

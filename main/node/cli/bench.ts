@@ -1,12 +1,12 @@
 /** `rlx bench` and `rlx profile`. */
-import { stat, writeFile } from "node:fs/promises";
+import { open, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { intervalName, roofOf } from "../../contract/views/run.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { deviceOption, openModel, unfinished, wholeNumber } from "./client.ts";
+import { deviceOption, devicesOf, openModel, orList, unfinished, wholeNumber } from "./client.ts";
 import { figureText, phaseText } from "./output.ts";
 
 interface MeasureOptions extends CommonOptions {
@@ -17,9 +17,14 @@ interface MeasureOptions extends CommonOptions {
 }
 
 /** `least` and `most`: of tokens; the contract has the same limits. */
-function common(options: MeasureOptions, least: number, most: { readonly pp: number; readonly tg: number }) {
+async function common(
+  command: Command,
+  options: MeasureOptions,
+  least: number,
+  most: { readonly pp: number; readonly tg: number },
+) {
   return {
-    device: deviceOption(options.device),
+    device: await deviceOption(command, options.device),
     promptTokens: wholeNumber("pp", options.pp, least, most.pp),
     generateTokens: wholeNumber("tg", options.tg, least, most.tg),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
@@ -31,7 +36,7 @@ export async function bench(
   choice: ModelChoice,
   options: MeasureOptions & { readonly repeats: string; readonly warmup: string },
 ): Promise<number> {
-  const asked = common(options, 0, { pp: 1_048_576, tg: 1_048_576 });
+  const asked = await common(command, options, 0, { pp: 1_048_576, tg: 1_048_576 });
   if (asked.promptTokens + asked.generateTokens === 0)
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --pp and --tg: got 0 and 0, expected something to measure");
   const { model, title, variant } = await openModel(command, choice);
@@ -42,7 +47,7 @@ export async function bench(
     warmup: wholeNumber("warmup", options.warmup, 0, 100),
   };
   const items = command.client.stream("bench.run", input, { signal: command.signal });
-  for await (const item of measured(items, input.device)) {
+  for await (const item of measured(command, items, input.device)) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else if (item.kind === "sample")
       command.output.progress(
@@ -72,10 +77,10 @@ export async function profile(
   options: MeasureOptions & { readonly trace?: string },
 ): Promise<number> {
   if (options.trace !== undefined) await checkTrace(options.trace);
-  const asked = common(options, 1, { pp: 65_536, tg: 4096 });
+  const asked = await common(command, options, 1, { pp: 65_536, tg: 4096 });
   const { model } = await openModel(command, choice);
   const items = command.client.stream("profile.run", { ...asked, model }, { signal: command.signal });
-  for await (const item of measured(items, asked.device)) {
+  for await (const item of measured(command, items, asked.device)) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else {
       if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));
@@ -87,13 +92,16 @@ export async function profile(
   throw unfinished(command.signal);
 }
 
-/** Where there is no Core ML, its simulator is offered; but that measures nothing. */
-async function* measured<T>(items: AsyncIterable<T>, device: string): AsyncGenerator<T, void> {
+/** Where a device is missing, what does its work is offered; that may measure nothing, so others are named. */
+async function* measured<T>(command: Command, items: AsyncIterable<T>, asked: string): AsyncGenerator<T, void> {
   try {
     yield* items;
   } catch (error) {
-    if (device !== "coreml" || !(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
-    const hint = "Measure on cpu, or on mlx where it is installed.";
+    if (!(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
+    const others = (await devicesOf(command)).filter(
+      ({ id, capabilities: { measure } }) => measure === true && id !== asked,
+    );
+    const hint = `Measure on ${orList(others.map(({ id }) => id))}.`;
     throw new WorkbenchError(error.code, error.message, { hint, cause: error });
   }
 }
@@ -107,6 +115,27 @@ async function checkTrace(path: string): Promise<void> {
     });
   if ((await stat(path).catch(() => undefined))?.isDirectory() === true)
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: got the folder ${path}, expected a file`);
+  if (!(await isFreeOrTrace(path)))
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: ${path} exists and is no trace`, {
+      hint: "Choose another name. Only a trace is overwritten.",
+    });
+}
+
+const TRACE_START = '{"traceEvents":';
+
+/** A name that was meant for the model, or typed wrongly, must not cost a file. */
+async function isFreeOrTrace(path: string): Promise<boolean> {
+  const file = await open(path, "r").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (file === undefined) return true;
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(TRACE_START.length), 0, TRACE_START.length, 0);
+    return buffer.toString("latin1", 0, bytesRead) === TRACE_START;
+  } finally {
+    await file.close();
+  }
 }
 
 function printProfile({ output }: Command, view: ProfileView): void {

@@ -1,15 +1,11 @@
 /** `rlx doctor --calibrate`: what each device of this machine does, and which is the best for a model. */
 import { availableParallelism } from "node:os";
-import { cpuDevice } from "../../runtime/devices/cpu.ts";
+import { calibratedDevices } from "../../engine/measure/advice.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { DeviceNeed } from "../../runtime/calibration.ts";
-import { mlxDevice } from "../../runtime/devices/mlx.ts";
-import { loadAddon } from "../native/addon.ts";
 import { BUILD_HASH } from "../buildHash.ts";
 import { calibrations } from "../cache/calibrations.ts";
 import { chipTitle } from "../machine/machineInfo.ts";
-import { findMlxEngine } from "../native/mlxAddon.ts";
-import { readSettings } from "../settings.ts";
 import type { Command } from "./client.ts";
 
 /** A model of a billion parameters in 4 bits, a question of 500 tokens and an answer of 200. */
@@ -22,20 +18,9 @@ const TYPICAL: DeviceNeed = {
 };
 
 export async function calibrate({ engine, output, signal }: Command): Promise<number> {
-  const settings = readSettings(process.env);
   const threads = availableParallelism();
-  const cpu = loadAddon({ path: settings.addon, weights: settings.cpuWeights });
-  const mlx = findMlxEngine();
   const known = await calibrations({
-    devices: [
-      (weights) => cpuDevice(cpu, { threads, weights }),
-      ...(typeof mlx === "string"
-        ? []
-        : [
-            (weights: Parameters<typeof mlxDevice>[1]["weights"]) =>
-              mlxDevice(mlx, { mode: settings.mlxMode, ...(weights && { weights }) }),
-          ]),
-    ],
+    devices: calibratedDevices({ devices: engine.devices, threads }),
     machine: `${chipTitle()} ${threads}`,
     store: engine.plans,
     build: BUILD_HASH,

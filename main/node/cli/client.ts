@@ -5,17 +5,19 @@ import { createClient } from "../../contract/client.ts";
 import { createPortPair } from "../../contract/port.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import type { Capability, DeviceInfo } from "../../contract/views/engine.ts";
+import { DEFAULT_DEVICE } from "../../contract/views/engine.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Engine } from "../../engine/engine.ts";
-import { createEngine } from "../../engine/engine.ts";
+import type { NodeEngine } from "../nodeEngine.ts";
+import { nodeEngine } from "../nodeEngine.ts";
 import { DEMO } from "../files/offers.ts";
 import { readSettings } from "../settings.ts";
 import type { Output } from "./output.ts";
 
 /** What every command gets. */
 export interface Command {
-  readonly engine: Engine;
+  readonly engine: NodeEngine;
   readonly client: EngineClient;
   readonly output: Output;
   /** Fires on the first ^C, SIGTERM or SIGHUP, and when nobody reads on; a second ^C ends the process. */
@@ -23,7 +25,7 @@ export interface Command {
 }
 
 export function connect(output: Output, signal: AbortSignal): Command {
-  const engine = createEngine({ settings: readSettings(process.env) });
+  const engine = nodeEngine({ settings: readSettings(process.env) });
   const [near, far] = createPortPair();
   engine.connect(far);
   return { engine, client: createClient(contract, near), output, signal };
@@ -171,13 +173,27 @@ export function decimal(name: string, text: string, low: number, high: number): 
   );
 }
 
-const DEVICES = ["cpu", "mlx", "coreml-sim", "coreml"] as const;
+/** The devices that the engine has. */
+export const devicesOf = async ({ client }: Command): Promise<readonly DeviceInfo[]> =>
+  (await client.call("engine.info", {})).devices;
 
-export function deviceOption(text: string): (typeof DEVICES)[number] {
-  const found = DEVICES.find((device) => device === text);
-  if (found !== undefined) return found;
-  throw new WorkbenchError(
-    "INPUT_ARGUMENT",
-    `[rlx] --device: got ${shown(text)}, expected cpu, mlx, coreml-sim or coreml`,
-  );
+/** "cpu, mlx or coreml" */
+export const orList = (names: readonly string[]): string =>
+  [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((part) => part !== "").join(" or ");
+
+/** The id of a device that can do this; the default one is known without asking. `what` asks for it. */
+export async function deviceOption(
+  command: Command,
+  text: string,
+  capability: Capability = "tokens",
+  what = "--device",
+): Promise<string> {
+  if (text === DEFAULT_DEVICE && capability === "tokens") return text;
+  const devices = await devicesOf(command);
+  const able = devices.filter(({ capabilities }) => capabilities[capability] === true).map(({ id }) => id);
+  if (able.includes(text)) return text;
+  const why = devices.find(({ id }) => id === text)?.capabilities[capability];
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${what}: got ${shown(text)}, expected ${orList(able)}`, {
+    ...(typeof why === "string" ? { hint: why } : {}),
+  });
 }

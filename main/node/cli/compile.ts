@@ -4,7 +4,7 @@ import { dirname, extname, resolve } from "node:path";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { dataFolder } from "../../engine/engine.ts";
+import { dataFolder } from "../nodeEngine.ts";
 import { removeLeftovers } from "../files/leftovers.ts";
 import { readSettings } from "../settings.ts";
 import { openForTarget, unfinished } from "./client.ts";

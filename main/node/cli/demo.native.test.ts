@@ -58,7 +58,7 @@ it("refuses what it would not heed", async () => {
     ["-p x", /'--demo' cannot be used with option '-p, --prompt <text>'/],
     ["--temperature 0", /'--demo' cannot be used with option '--temperature <t>'/],
     ["--device mlx", /--device with --demo: got mlx, expected coreml-sim or coreml/],
-    ["--device nonsense", /--device: got nonsense, expected /],
+    ["--device nonsense", /--device with --demo: got nonsense, expected coreml-sim or coreml/],
     ["--chip m9", /--chip: got m9, expected one of m1, /],
   ];
   for (const [line, says] of lines) {

@@ -1,5 +1,5 @@
 /** `rlx run --demo`: the demo graph, its segments on Core ML or the simulator and the rest on the host. */
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { DEFAULT_DEVICE } from "../../contract/views/engine.ts";
 import type { Command, ModelChoice, TargetOptions } from "./client.ts";
 import { deviceOption, openModel, targetOf, wholeNumber } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
@@ -10,20 +10,14 @@ export async function runDemo(
   options: TargetOptions & { readonly device: string; readonly seed?: string },
 ): Promise<number> {
   const { output, client, signal } = command;
-  const asked = deviceOption(options.device);
-  if (asked === "mlx")
-    throw new WorkbenchError(
-      "INPUT_ARGUMENT",
-      "[rlx run] --device with --demo: got mlx, expected coreml-sim or coreml",
-      {
-        hint: "Only Core ML cuts a graph into segments; `rlx route --demo --mlx` shows what MLX would run of it.",
-      },
-    );
+  // The default device runs the host's part: without another word the first that runs segments takes those.
+  const device =
+    options.device === DEFAULT_DEVICE
+      ? null
+      : await deviceOption(command, options.device, "segments", "--device with --demo");
   const { model } = await openModel(command, choice);
   const target = await targetOf(command, options);
   const seed = options.seed === undefined ? 1 : wholeNumber("seed", options.seed, 0, 4_294_967_295);
-  // Without another word the device is "cpu", which here is the host's part: the segments go to the simulator.
-  const device = asked === "coreml" ? "coreml" : "coreml-sim";
   const view = await client.call("hybrid.run", { model, device, target, seed }, { signal });
   output.value(view);
   output.line(view.sentence);

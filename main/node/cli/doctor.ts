@@ -1,5 +1,5 @@
 /** `rlx doctor`: what this machine has, what is missing and how to get it. */
-import type { Engine } from "../../engine/engine.ts";
+import type { NodeEngine } from "../nodeEngine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { oneOf } from "./client.ts";
@@ -36,7 +36,7 @@ export async function doctor(command: Command, _model: ModelChoice, options: Doc
   return report.checks.some((check) => check.state === "missing") ? 1 : 0;
 }
 
-async function clearCache(engine: Engine, output: Output): Promise<number> {
+async function clearCache(engine: NodeEngine, output: Output): Promise<number> {
   const removed = await engine.plans?.clear();
   const models = await engine.coreml.models.clear();
   const left = ((await engine.plans?.facts())?.entries ?? 0) + (await engine.coreml.models.facts()).entries;

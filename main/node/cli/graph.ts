@@ -1,14 +1,15 @@
 /** `rlx graph` and `rlx passes`. */
 import type { Input } from "../../contract/contract.ts";
-import type { Precision, Stage, TextPage } from "../../contract/views/graph.ts";
+import type { Backend, Precision, Stage, TextPage } from "../../contract/views/graph.ts";
+import { BACKENDS, isRouted, ROUTED, stageOn } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { pipelineFor } from "../../passes/pipeline.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { openForTarget, wholeNumber } from "./client.ts";
+import { openForTarget } from "./client.ts";
 import { figureText } from "./output.ts";
 
 interface PassesOptions extends CommonOptions {
+  readonly backend?: string;
   readonly precision: string;
 }
 
@@ -23,34 +24,40 @@ export function phaseOf(options: CommonOptions): Phase {
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --phase: got ${phase}, expected decode or prefill`);
 }
 
-function precisionOf({ precision }: PassesOptions): Precision {
-  if (precision === "f32" || precision === "mixed" || precision === "f16") return precision;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision}, expected f32, mixed or f16`);
+function backendOf({ backend = ROUTED.backend }: PassesOptions): Backend {
+  const found = BACKENDS.find((each) => each.backend === backend);
+  if (found !== undefined) return found.backend;
+  const names = BACKENDS.map((each) => each.backend).join(", ");
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --backend: got ${backend}, expected one of ${names}`);
 }
 
-function stageOf(text: string, target: TargetSpec, precision: Precision): Stage {
-  if (text === "initial") return { kind: "initial", precision };
-  if (text === "legal" && precision === "f32") return { kind: "legal", target };
-  if (text === "legal")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision}, but a legal graph is Core ML's`, {
-      hint: "There the form of the weights decides: --profile exact is f32, the others f16. Or name a --stage before it: initial, or the number of passes applied.",
+function precisionOf({ precision }: PassesOptions, backend: Backend): Precision {
+  if (precision !== "f32" && precision !== "mixed" && precision !== "f16")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision}, expected f32, mixed or f16`);
+  if (precision !== "f32" && backend !== "cpu")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision} for ${backend}, expected f32`, {
+      hint: "Name --backend cpu. For Core ML the form of the weights decides: --profile exact is f32, the others f16.",
     });
-  if (/^\d+$/.test(text)) return { kind: "pass", index: wholeNumber("stage", text, 0, 1000), precision };
-  throw new WorkbenchError(
-    "INPUT_ARGUMENT",
-    `[rlx] --stage: got ${text}, expected initial, legal or the number of passes applied`,
-  );
+  return precision;
+}
+
+function stageOf({ stage, ...options }: GraphOptions, target: TargetSpec): Stage {
+  const backend = backendOf(options);
+  const precision = precisionOf(options, backend);
+  return backend === "cpu" ? { backend, step: stage, precision } : stageOn(backend, stage, target);
 }
 
 export async function graph(command: Command, choice: ModelChoice, options: GraphOptions): Promise<undefined> {
   const { client, output, signal } = command;
-  const precision = precisionOf(options);
-  if (options.mil === true && options.stage !== "legal")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --mil: got --stage ${options.stage}, expected none`, {
-      hint: "MIL is made of the legal graph.",
-    });
+  const at = { backend: backendOf(options), step: options.stage };
+  if (options.mil === true && !isRouted(at))
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx] --mil: got --backend ${at.backend} --stage ${at.step}, expected neither`,
+      { hint: "MIL is made of the graph that is legal for Core ML." },
+    );
   const { model, target } = await openForTarget(command, choice, options);
-  const key = { model, stage: stageOf(options.stage, target, precision), phase: phaseOf(options) };
+  const key = { model, stage: stageOf(options, target), phase: phaseOf(options) };
   if (options.mil === true) {
     const pages = [];
     for await (const page of textPages(command, { key, target, language: "mil" })) pages.push(page);
@@ -76,20 +83,19 @@ async function* textPages(
 }
 
 export async function passes(command: Command, choice: ModelChoice, options: PassesOptions): Promise<undefined> {
-  const precision = precisionOf(options);
+  const backend = backendOf(options);
+  const precision = precisionOf(options, backend);
   const { model, target } = await openForTarget(command, choice, options);
   const list = await command.client.call(
     "passes.list",
-    { model, phase: phaseOf(options), target, precision },
+    { model, backend, phase: phaseOf(options), target, precision },
     { signal: command.signal },
   );
   command.output.value({ ...list, precision });
-  const shared = pipelineFor("coreml").length;
-  command.output.line(
-    `The passes of the CPU engine. What is for Core ML or MLX goes through the first ${shared}, and is made legal then (rlx graph).`,
-  );
-  const rows = list.passes.map((pass) => [
-    String(pass.index),
+  const title = BACKENDS.find((each) => each.backend === backend)?.title ?? backend;
+  command.output.line(`Passes for ${title}, ${list.phase}.`);
+  const rows = list.passes.map((pass, i) => [
+    String(i + 1),
     pass.name,
     `${pass.nodesBefore} → ${pass.nodesAfter}`,
     String(pass.hits),

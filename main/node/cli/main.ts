@@ -12,7 +12,7 @@ import {
   DEMO_INSTEAD,
   forTarget,
   inPhase,
-  inPrecision,
+  ofBackend,
   ofBothPhases,
   onTarget,
   onDevice,
@@ -100,27 +100,28 @@ withoutWeights(
   .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
 
-inPrecision(
+ofBackend(
   forTarget(
     add(
       "graph",
       "the IR as text, or its columns with --json",
-      "rlx graph model.gguf --stage initial | less",
+      "rlx graph model.gguf --stage built | less",
+      "rlx graph model.gguf --backend cpu",
       "rlx graph model.gguf --mil --phase prefill --units all",
     ),
   ),
 )
-  .addOption(preset("--stage <name>", "initial, legal, or the number of passes applied", "legal"))
+  .addOption(preset("--stage <name>", "built, the name of a pass, or legal", "legal"))
   .option("--mil", "the MIL program that Core ML is given instead, for this phase and target")
   .action(run(async () => (await import("./graph.ts")).graph));
 
-inPrecision(
+ofBackend(
   inPhase(
     add(
       "passes",
-      "what each pass of the CPU engine did, hits and misses and why",
+      "what each pass of a backend did, hits and misses and why",
       "rlx passes model.gguf",
-      "rlx passes model.gguf --precision mixed",
+      "rlx passes model.gguf --backend cpu --precision mixed",
     ),
   ),
 ).action(run(async () => (await import("./graph.ts")).passes));

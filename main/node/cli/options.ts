@@ -90,10 +90,13 @@ export const DEMO_INSTEAD = new Option(
   "threads",
 ]);
 
-export const inPrecision = (command: Program): Program =>
-  command.addOption(
-    preset("--precision <policy>", "f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),
-  );
+/** Whose passes, and in which floats. */
+export const ofBackend = (command: Program): Program =>
+  command
+    .option("--backend <id>", "whose graphs: coreml (without it), cpu or mlx")
+    .addOption(
+      preset("--precision <policy>", "of the CPU: f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),
+    );
 
 export const withText = (command: Program): Program =>
   command

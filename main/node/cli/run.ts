@@ -41,10 +41,15 @@ interface Answer {
 
 type RunInput = StreamInputOf<"run.start">;
 
-function runInput(model: string, options: SamplingOptions, prompt: RunInput["prompt"]): RunInput {
+async function runInput(
+  command: Command,
+  model: string,
+  options: SamplingOptions,
+  prompt: RunInput["prompt"],
+): Promise<RunInput> {
   return {
     model,
-    device: deviceOption(options.device),
+    device: await deviceOption(command, options.device),
     prompt,
     sampling: {
       temperature: decimal("temperature", options.temperature, 0, 10),
@@ -184,7 +189,7 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   }
   await noteCache(command);
   const { model } = await openModel(command, choice, "sample");
-  const input = runInput(model, options, { kind: "completion", text });
+  const input = await runInput(command, model, options, { kind: "completion", text });
   const {
     text: written,
     start,
@@ -229,7 +234,7 @@ async function speak(
   const answers = [];
   for (const content of said) {
     messages.push({ role: "user", content });
-    const request = runInput(model, options, { kind: "chat", messages: [...messages] });
+    const request = await runInput(command, model, options, { kind: "chat", messages: [...messages] });
     const { text, start, done } = await answer(command, request, command.signal, mark(command));
     command.output.line();
     if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
@@ -265,7 +270,7 @@ async function converse(
       if (content === "" || command.signal.aborted) break;
       messages.push({ role: "user", content });
       answering = new AbortController();
-      const request = runInput(model, options, { kind: "chat", messages: [...messages] });
+      const request = await runInput(command, model, options, { kind: "chat", messages: [...messages] });
       const said = await answerUnlessStopped(command, request, answering.signal);
       answering = undefined;
       if (said === undefined) {

@@ -93,15 +93,14 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
     );
   if (options.cache !== "f16" && options.cache !== "f32")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${options.cache}, expected f16 or f32`);
-  const device = deviceOption(options.device);
-  if (device !== "cpu" && device !== "mlx")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx score] --device: got ${device}, expected cpu or mlx`);
+  // The type of the cache is asked for, so the device compiles the graph itself.
+  const device = await deviceOption(command, options.device, "graphs");
   const lease = await command.engine.decoders.lease(model, {
     device,
     context: tokens.length + 1,
     threads: options.threads === undefined ? availableParallelism() : wholeNumber("threads", options.threads, 1, 1024),
     cacheType: options.cache,
-    reference: true,
+    standIn: true,
     chunk: wholeNumber("chunk", options.chunk, 1, 65_536),
   });
   try {
@@ -122,6 +121,6 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
     output.line(`\nperplexity ${perplexity.toFixed(4)} over ${counted(known.length, "token")}`);
     return 0;
   } finally {
-    lease.release();
+    await lease.release();
   }
 }

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { lstat, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { claimOf } from "./claim.ts";
 import { makeFolder } from "./makeFolder.ts";
 import { hasEnded, MAKER, makerName, ownMaker, parseMaker } from "./processes.ts";
 
@@ -75,6 +76,7 @@ async function removePartial(partial: string): Promise<void> {
     else await rename(aside, target).catch(() => undefined);
   }
   await remove(partial);
+  await remove(claimOf(target));
 }
 
 const isThere = (path: string): Promise<boolean> =>

@@ -8,6 +8,7 @@ import { basename, dirname, join } from "node:path";
 import type { PositionedSink, RangeSource } from "../../backends/coreml/blob.ts";
 import type { DirectoryReader, DirectoryWriter } from "../../backends/coreml/package.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { claim } from "./claim.ts";
 import type { Note } from "./leftovers.ts";
 import { asideOf, partialName } from "./leftovers.ts";
 import { makeFolder } from "./makeFolder.ts";
@@ -56,9 +57,15 @@ async function writeFully(handle: FileHandle, position: number, bytes: Uint8Arra
 export async function packageWriter(target: string, note?: Note): Promise<DirectoryWriter> {
   const parent = dirname(target);
   const temporary = join(parent, partialName(target));
-  const forget = await note?.(temporary);
+  await guarded(target, () => makeFolder(parent));
+  const giveUp = await guarded(target, () => claim(target));
+  const forgetNote = await note?.(temporary);
+  const forget = async (): Promise<void> => {
+    await forgetNote?.();
+    await giveUp();
+  };
   await guarded(target, () => makeFolder(temporary)).catch(async (error: unknown) => {
-    await forget?.();
+    await forget();
     throw error;
   });
   const directories = new Set([temporary]);
@@ -66,7 +73,7 @@ export async function packageWriter(target: string, note?: Note): Promise<Direct
   const cleanUp = async (): Promise<void> => {
     await Promise.allSettled([...opened].map((handle) => handle.close()));
     await rm(temporary, { recursive: true, force: true });
-    await forget?.();
+    await forget();
   };
   let state: "open" | "done" = "open";
   return {
@@ -94,7 +101,7 @@ export async function packageWriter(target: string, note?: Note): Promise<Direct
         await replace(temporary, target);
         await syncDirectory(parent);
         state = "done";
-        await forget?.();
+        await forget();
       }),
     async abandon() {
       if (state === "done") return;

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, open, rm, statfs } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { uploadPrefix } from "./leftovers.ts";
 
@@ -35,9 +35,27 @@ export interface Uploads {
   chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
   finish(upload: string): Promise<void>;
   cancel(upload: string): Promise<void>;
+  /** The window that sent it is gone: drops what has not arrived whole. What has belongs to its model. */
+  abandon(upload: string): Promise<void>;
   /** The finished file. */
   pathOf(upload: string): { readonly path: string; readonly name: string };
   dispose(): Promise<void>;
+}
+
+/** Longest name of a file on the usual file systems, in bytes. */
+const LONGEST_NAME = 255;
+
+/** The name of a dropped file, which comes from the page: one file name and nothing else. */
+export function uploadName(given: string): string {
+  const refused = (why: string): WorkbenchError =>
+    new WorkbenchError("INPUT_ARGUMENT", `[upload] file name: ${why}`, { hint: "Rename the file and drop it again." });
+  const name = given.split(/[\\/]/).at(-1) ?? "";
+  if (name === "" || name === "." || name === "..") throw refused(`got ${JSON.stringify(given)}, expected a name`);
+  // Controls, and marks that turn the direction of text, could hide in a terminal or a list.
+  if (/[\p{Cc}\p{Cf}]/u.test(name)) throw refused("it has control characters");
+  const bytes = Buffer.byteLength(name);
+  if (bytes > LONGEST_NAME) throw refused(`got ${bytes} bytes, expected at most ${LONGEST_NAME}`);
+  return name;
 }
 
 /** A file in a folder of its own, on a disk that has room for it beside what others were promised. */
@@ -54,7 +72,7 @@ async function makePlace(
       throw new WorkbenchError("ENV_IO", `[upload] ${name} needs ${size} bytes, the temporary folder has ${free}`, {
         hint: "Copy the file to this machine and open it by its path.",
       });
-    const path = join(folder, basename(name) || "upload.gguf");
+    const path = join(folder, name);
     return { folder, path, handle: await open(path, "w") };
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
@@ -87,7 +105,8 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
     await rm(entry.folder, { recursive: true, force: true });
   };
   return {
-    async begin(name, size) {
+    async begin(given, size) {
+      const name = uploadName(given);
       for (const [id, entry] of open_) if (!entry.finished && now() - entry.latest > LEFT_MS) await drop(id);
       const count = beginning.size + arriving().length;
       if (count >= MOST)
@@ -132,6 +151,9 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
       await entry.handle.close();
     },
     cancel: drop,
+    async abandon(id) {
+      if (open_.get(id)?.finished === false) await drop(id);
+    },
     pathOf(id) {
       const entry = find(id);
       if (!entry.finished) throw new WorkbenchError("HANDLE_BUSY", `[upload] ${entry.name} has not arrived whole yet`);

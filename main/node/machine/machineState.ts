@@ -7,11 +7,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, loadavg, platform } from "node:os";
 import { join } from "node:path";
 import type { MachineState, Reading } from "../../contract/views/machine.ts";
-import type { CoremlAccess } from "../devices/coreml/device.ts";
-import { coremlMissing } from "../devices/coreml/device.ts";
+import type { EngineDevice, EngineDevices } from "../../engine/devices.ts";
+import { macOf } from "../../engine/devices.ts";
 import { bytesFigure } from "../../engine/measure/forecast.ts";
 import { freeBytes, totalBytes } from "./machineInfo.ts";
-import type { MlxAccess } from "../../engine/mlxAccess.ts";
 
 /** Where this machine is asked: replaced in tests. */
 export interface MachineSource {
@@ -60,14 +59,13 @@ const unknown = (id: Reading["id"], title: string, why: string): Reading => ({
 });
 
 export interface StateParts {
-  readonly coreml: CoremlAccess;
-  readonly mlx: MlxAccess;
+  readonly devices: EngineDevices;
   readonly machine?: MachineSource;
 }
 
-export async function machineState({ coreml, mlx, machine = thisMachine }: StateParts): Promise<MachineState> {
-  const mac = coremlMissing(coreml) === undefined ? coreml.bridge() : undefined;
-  const told = mac === undefined || mac.double !== undefined ? undefined : mac.machine();
+export async function machineState({ devices, machine = thisMachine }: StateParts): Promise<MachineState> {
+  const mac = macOf(devices);
+  const told = mac?.truth === "measured" ? mac : undefined;
   return {
     at: Date.now(),
     readings: [
@@ -76,7 +74,7 @@ export async function machineState({ coreml, mlx, machine = thisMachine }: State
       await memoryReading(machine),
       ...swapReading(machine),
       loadReading(machine),
-      ...mlxReadings(mlx),
+      ...devices.listed.flatMap(memoryReadings),
     ],
   };
 }
@@ -229,23 +227,15 @@ export function loadReading(machine: MachineSource, load = loadavg()[0] ?? 0): R
   };
 }
 
-function mlxReadings(mlx: MlxAccess): Reading[] {
-  const missing = mlx.missing();
-  if (missing !== undefined) return [unknown("mlx-memory", "MLX memory", "MLX is not here")];
-  const { active, peak, cache, limit } = mlx.engine().memory();
-  const row = (id: Reading["id"], title: string, bytes: number, source: string): Reading => ({
-    id,
-    title,
-    value: bytesFigure(bytes),
-    source,
-    state: "ok",
-  });
-  return [
-    row("mlx-memory", "in use", active, "mlx::core::get_active_memory"),
-    row("mlx-peak", "most so far", peak, "mlx::core::get_peak_memory"),
-    row("mlx-cache", "kept for reuse", cache, "mlx::core::get_cache_memory"),
-    row("mlx-limit", "limit", limit, "mlx::core::get_memory_limit"),
-  ];
+/** Of a device with a memory of its own. */
+function memoryReadings(device: EngineDevice): Reading[] {
+  if (device.memory === undefined) return [];
+  const { id, title } = device;
+  if (!device.probe().ok)
+    return [{ ...unknown(`${id}-memory`, `${title} memory`, `${title} is not here`), device: id }];
+  return device
+    .memory()
+    .map(({ bytes, ...reading }): Reading => ({ ...reading, value: bytesFigure(bytes), state: "ok", device: id }));
 }
 
 /** Heat, power and memory that make a result hard to compare; load is not among them, because a benchmark is one. */

@@ -5,17 +5,17 @@
 import { existsSync } from "node:fs";
 import type { CpuEngine, KernelNote, PlanHandle, SessionOptions, StoredRows, StoredSums, WeightsHandle } from "../../backends/cpu/engine.ts";
 import type { EngineCounts, TokenRun, TokenResult, SessionBytes, TokenSession } from "../../ir/session.ts";
-import { CONTROL_KERNELS, CPU_KERNELS, PATTERN_KERNELS } from "../../backends/cpu/kernels.ts";
+import { CONTROL_KERNELS, CPU_KERNELS } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { freeBytes } from "../machine/machineInfo.ts";
 import type { Started } from "./nativeHandles.ts";
 import type { CpuWeights } from "../settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
-/** The number in native/src/binding/addon.cpp. */
+/** The number in native/src/cpu/binding/addon.cpp. */
 const ABI = 5;
 
-/** What native/src/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
+/** What native/src/cpu/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
 interface NativeAddon {
   readonly abi: number;
   readonly hugePages: boolean;
@@ -90,7 +90,7 @@ function openAddon(path: string, hint: string): NativeAddon {
       hint: "The addon is older than the program: run `npm run build:native`.",
     });
   const have = new Set(native.kernels());
-  const missing = [...CPU_KERNELS, ...PATTERN_KERNELS, ...CONTROL_KERNELS].filter((kernel) => !have.has(kernel));
+  const missing = [...CPU_KERNELS, ...CONTROL_KERNELS].filter((kernel) => !have.has(kernel));
   if (missing.length > 0)
     throw new WorkbenchError("ENV_NO_ADDON", `[addon] kernels are missing: ${missing.join(", ")}`, {
       hint: "The addon is older than the program: run `npm run build:native`.",

@@ -10,10 +10,10 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Started } from "./nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
-/** The number in native/src/mlx/binding.cpp. */
+/** The number in native/src/mlx/binding/addon.cpp. */
 const ABI = 2;
 
-/** What native/src/mlx/binding.cpp exports, name by name. */
+/** What native/src/mlx/binding/addon.cpp exports, name by name. */
 interface NativeMlx {
   readonly abi: number;
   readonly version: string;

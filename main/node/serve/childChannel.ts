@@ -2,20 +2,26 @@
 import { decodeFrame, encodeFrame, REQUEST_LIMITS } from "../../contract/codec.ts";
 import { CONNECTION_ID } from "../../contract/frames.ts";
 import type { PortInbox } from "../../contract/port.ts";
-import { createInbox } from "../../contract/port.ts";
+import { createBacklog, createInbox } from "../../contract/port.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import type { Connectable } from "../../engine/connection.ts";
 import type { FromEngine } from "./messages.ts";
 import { isToEngine } from "./messages.ts";
+
+/** Bytes of answers on their way to the supervisor before work waits. */
+const MOST_WAITING = 32 << 20;
 
 /** False when this process was not forked with a channel. */
 export function serveChildChannel(engine: Connectable): boolean {
   const send = process.send?.bind(process);
   if (!send) return false;
   const inboxes = new Map<number, PortInbox>();
+  const backlog = createBacklog(MOST_WAITING);
   const tell = (message: FromEngine): void => {
     // A supervisor that has just died takes no more; that it is gone is told by "disconnect".
-    if (process.connected) send(message, undefined, undefined, () => undefined);
+    if (!process.connected) return;
+    const left = backlog.add(message.t === "frame" ? message.bytes.byteLength : 0);
+    send(message, undefined, undefined, left);
   };
   const end = (socket: number, reason: string): void => {
     inboxes.get(socket)?.end(reason);
@@ -30,6 +36,7 @@ export function serveChildChannel(engine: Connectable): boolean {
       inboxes.set(socket, inbox);
       engine.connect({
         send: (frame) => tell({ t: "frame", socket, bytes: encodeFrame(frame) }),
+        room: backlog.room,
         onMessage: inbox.onMessage,
         onClose: inbox.onClose,
         close: (reason) => {

@@ -139,7 +139,7 @@ const codeOf = (last: Last): string => (last.t === "err" ? last.error.code : las
 
 /** Requests that the engine would take, one or more of each kind of input. */
 const good = (): readonly (readonly [RequestFrame["kind"], string, Record<string, unknown>])[] => {
-  const key = { model, stage: { kind: "initial" }, phase: "decode" };
+  const key = { model, stage: { backend: "cpu", step: "built" }, phase: "decode" };
   const run = {
     prompt: { kind: "completion", text: "the " },
     sampling: { temperature: 0 },
@@ -158,7 +158,7 @@ const good = (): readonly (readonly [RequestFrame["kind"], string, Record<string
     ["call", "upload.chunk", { upload: "none", offset: 0, bytes: new Uint8Array(24) }],
     ["call", "graph.node", { key, node: 3, target: TARGET }],
     ["call", "graph.overlay", { key, kind: "device", target: TARGET }],
-    ["call", "passes.diff", { model, phase: "decode", target: TARGET, index: 1, full: false }],
+    ["call", "passes.diff", { model, backend: "cpu", phase: "decode", target: TARGET, pass: "dead code", full: false }],
     ["call", "text.page", { key, language: "rlx-ir", target: TARGET, firstLine: 0, around: null, lines: 5 }],
     ["call", "route.compare", { model, phase: "decode", targets: [TARGET] }],
     ["call", "devices.advise", { model, promptTokens: 8, generateTokens: 4 }],

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
@@ -134,6 +135,34 @@ describe("files", () => {
     expect((await get("/%2e%2e%2f%2e%2e%2fetc%2fpasswd")).status).toBe(404);
   });
 
+  it.skipIf(process.platform !== "linux")(
+    "are closed when the reader leaves in the middle (only Linux has /proc)",
+    async () => {
+      const large = join(folder, "large.js");
+      await writeFile(large, new Uint8Array(16 << 20));
+      const openNow = (): number =>
+        readdirSync("/proc/self/fd").filter((fd) => {
+          try {
+            return readlinkSync(`/proc/self/fd/${fd}`) === large;
+          } catch {
+            return false;
+          }
+        }).length;
+      const leave = (): Promise<void> =>
+        new Promise((resolve) => {
+          const request = httpRequest({ host: "127.0.0.1", port: server.port, path: "/large.js" }, (response) =>
+            response.once("data", () => {
+              request.destroy();
+              resolve();
+            }),
+          );
+          request.on("error", () => undefined).end();
+        });
+      for (let i = 0; i < 20; i++) await leave();
+      await expect.poll(openNow, { timeout: 5000 }).toBe(0);
+    },
+  );
+
   it("are not for other hosts or methods", async () => {
     expect((await get("/", { host: "evil.example" })).status).toBe(421);
     expect((await get("/", {}, "POST")).status).toBe(405);
@@ -255,6 +284,26 @@ describe("sockets", () => {
     socket.send(new Uint8Array(17 << 20));
     expect((await closed(socket)).code).toBe(1009);
   });
+
+  it.skipIf(process.platform !== "linux")(
+    "of a window that does not read keep the engine's memory bounded (only Linux has /proc)",
+    async () => {
+      const resident = (): number =>
+        Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.engine.pid() ?? 0}/status`, "utf8"))?.[1]) / 1024;
+      const socket = open();
+      await nextFrame(socket);
+      const before = resident();
+      socket.pause();
+      let most = 0;
+      for (let id = 1; id <= 250; id++) {
+        socket.send(encodeFrame({ t: "req", id, kind: "call", method: "blob", input: { length: 4 << 20 }, credit: 0 }));
+        if (id % 25 === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+        most = Math.max(most, resident());
+      }
+      expect(most - before).toBeLessThan(400);
+      socket.terminate();
+    },
+  );
 
   it("end when bytes are not WebSocket's, and leave the engine and the others alone", async () => {
     const bystander = open();

@@ -45,8 +45,8 @@ export interface Serving {
 }
 
 const HOST = "127.0.0.1";
-/** Frames that wait for a slow browser before its socket is ended. */
-const MAX_BUFFERED = 512 << 20;
+/** Bytes that wait for a browser before its socket is ended: it does not read, or far too slowly. */
+const MAX_BUFFERED = 64 << 20;
 
 export async function startServer(options: ServeOptions): Promise<Serving> {
   const token = newSecret();

@@ -5,6 +5,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
 import { extname, isAbsolute, join, normalize, relative } from "node:path";
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -85,7 +86,6 @@ export async function serveStatic(
     response.end();
     return;
   }
-  const stream = createReadStream(file);
-  stream.on("error", () => response.destroy());
-  stream.pipe(response);
+  // `pipeline` closes the file when the reader leaves in the middle.
+  await pipeline(createReadStream(file), response);
 }

@@ -9,6 +9,7 @@ export const testContract = {
   version: 1,
   calls: {
     echo: call(z.object({ text: z.string() }), z.object({ text: z.string() })),
+    blob: call(z.object({ length: z.number() }), z.object({ text: z.string() })),
     die: call(z.object({}), z.object({})),
   },
   streams: { count: stream(z.object({ to: z.number() }), z.number()) },
@@ -18,6 +19,7 @@ export const testContract = {
 const handlers = {
   calls: {
     echo: (input: { readonly text: string }) => input,
+    blob: ({ length }: { readonly length: number }) => ({ text: "x".repeat(length) }),
     die: (): never => process.exit(7),
   },
   streams: {

@@ -1,3 +1,4 @@
+import type { KernelParams } from "../../backends/cpu/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -77,6 +78,14 @@ function mlxCachedAttention(
   );
   return turn(mlxShaped(e, mixed, [heads, tokens, valueSize]), [tokens, heads, valueSize]);
 }
+
+/** Of the CPU's kernels, whose window counts the token's own position. */
+export const cpuAttentionParams = ({ scale, softcap, window }: AttentionCachedAttrs): KernelParams => ({
+  scale,
+  softcap: softcap ?? 0,
+  window: window === undefined ? 0 : window + 1,
+  causal: true,
+});
 
 const sample = (
   title: string,
@@ -170,12 +179,7 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
   backends: {
     cpu: cpuKernel("attention", {
       takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"]],
-      params: ({ scale, softcap, window }) => ({
-        scale,
-        softcap: softcap ?? 0,
-        window: window === undefined ? 0 : window + 1,
-        causal: true,
-      }),
+      params: cpuAttentionParams,
     }),
     coreml: milNative((e, [q, key, value, past], { scale, softcap, window }) => {
       const mixed = e.attention({

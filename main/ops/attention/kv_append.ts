@@ -5,7 +5,7 @@ import type { DType } from "../../ir/dtype.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import { roundToFloat } from "../../ir/half.ts";
+import { roundToFloat } from "../../quant/half.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";

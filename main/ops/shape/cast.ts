@@ -4,7 +4,7 @@ import { attr } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { dtypeAmong, dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import { roundToFloat } from "../../ir/half.ts";
+import { roundToFloat } from "../../quant/half.ts";
 import { tensor } from "../../ir/type.ts";
 import { wrapWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample } from "../defineOp.ts";

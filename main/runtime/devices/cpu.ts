@@ -1,8 +1,11 @@
-/** The native CPU engine as a device: op rules from the op table, weights mapped from their files. */
+/**
+ * The native CPU engine as a device: op rules from the op table, weights mapped from their files. Plans can be kept without
+ * their graph, and decoders open over kept plans.
+ */
 import { compileCpu } from "../../backends/cpu/compile.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { CpuRules } from "../../backends/cpu/lower.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import { otherTypes, typeShares } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
@@ -16,6 +19,12 @@ import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderMode
 import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
 import { stepsOf } from "../planSteps.ts";
+import type { DecoderCompile, DeviceProvider } from "./provider.ts";
+import { compiledDecoder, NO_TRAINING, prepareDecoder } from "./provider.ts";
+import { REFERENCE } from "./reference.ts";
+
+/** As the registry knows it. */
+export const CPU = "cpu";
 
 export const cpuRules: CpuRules = (name) => {
   const rule = opOf(name)?.backends.cpu;
@@ -31,8 +40,6 @@ export interface CpuDeviceOptions {
   /** Absent for graphs without weights from files. */
   readonly weights?: WeightFiles;
   readonly limits?: Bindings;
-  /** false: one instruction per op rule. */
-  readonly fuse?: boolean;
   /** Add and round as ggml does. */
   readonly asGgml?: boolean;
 }
@@ -43,7 +50,7 @@ const noWeights: LocateWeight = (_file, tensor) => {
 
 export function cpuDevice(engine: CpuEngine, options: CpuDeviceOptions): Device {
   return {
-    id: "cpu",
+    id: CPU,
     title: `CPU engine, ${engine.isa}`,
     compile: (graph) =>
       loadArtifact(engine, compileArtifact(graph, options), {
@@ -68,7 +75,6 @@ export interface CpuArtifact {
 export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "threads">): CpuArtifact {
   const plan = compileCpu(graph, cpuRules, options.weights?.locate ?? noWeights, {
     ...(options.limits === undefined ? {} : { limits: options.limits }),
-    ...(options.fuse === undefined ? {} : { fuse: options.fuse }),
     ...(options.asGgml === undefined ? {} : { asGgml: options.asGgml }),
   });
   return {
@@ -90,7 +96,7 @@ export function loadArtifact(
   try {
     const handle = engine.loadPlan(artifact.plan, weights);
     return {
-      device: "cpu",
+      device: CPU,
       steps: artifact.steps,
       weightBytes: artifact.weightBytes,
       arenaBytes: artifact.arenaBytes,
@@ -163,4 +169,100 @@ export function openDecoder(
 ): DecoderModel {
   requireData(file);
   return decoderOver(file, options, loadArtifact(engine, artifact, { threads: options.threads, paths }));
+}
+
+// --------------------------------------------------------------------------------------- provider
+
+/** The engine of this process: loaded at the first question, or the error that says what is missing. */
+export interface CpuAccess {
+  readonly engine: () => CpuEngine;
+  readonly failure: () => unknown;
+  /** None was built, which is the one case in which the TypeScript reference stands in. */
+  readonly absent: () => boolean;
+}
+
+export function cpuAccess(load: () => CpuEngine, absent: () => boolean = () => false): CpuAccess {
+  let engine: CpuEngine | undefined;
+  let failure: Error | undefined;
+  const get = (): CpuEngine => {
+    if (failure !== undefined) throw failure;
+    try {
+      return (engine ??= load());
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error));
+      throw failure;
+    }
+  };
+  return {
+    engine: get,
+    absent,
+    failure() {
+      try {
+        get();
+        return undefined;
+      } catch (error) {
+        return error;
+      }
+    },
+  };
+}
+
+export type OpenCpuDecoder = (
+  engine: CpuEngine,
+  file: GgufFile,
+  paths: readonly string[],
+  options: DecoderOptions,
+) => DecoderModel | Promise<DecoderModel>;
+
+export interface CpuProviderOptions extends DecoderCompile {
+  readonly access: CpuAccess;
+  /** Opens over kept plans, for instance; compiles without it. */
+  readonly open?: OpenCpuDecoder;
+}
+
+export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderOptions): DeviceProvider {
+  const cacheType = "f16";
+  return {
+    id: CPU,
+    title: "CPU",
+    capabilities: {
+      tokens: true,
+      measure: true,
+      profile: true,
+      rewind: true,
+      train: NO_TRAINING,
+      plan: "The CPU runs every operation itself: there is no plan of the system.",
+      graphs: true,
+      segments: "Runs the host segments, whatever is chosen here.",
+    },
+    weightTypes: WEIGHTS,
+    kept: { cacheType },
+    probe() {
+      const failure = access.failure();
+      if (failure === undefined)
+        return { ok: true, sentence: `The native engine with ${access.engine().isa} kernels.` };
+      const { code, message, hint } = toWireError(failure);
+      return { ok: false, code, sentence: message, hint: hint ?? null };
+    },
+    standIn: () => (access.absent() ? REFERENCE : undefined),
+    facts: (threads) => ({
+      truth: "measured",
+      backend: "CPU",
+      kernels: access.engine().isa,
+      mapped: true,
+      lane: { title: `CPU, ${threads} threads`, device: "cpu" },
+      profileNote: "",
+    }),
+    device: (options) => cpuDevice(access.engine(), options),
+    async openDecoder({ file, paths, threads, chunk, ...request }) {
+      const own = request.cacheType ?? cacheType;
+      const model = await open(access.engine(), file, paths, {
+        cacheType: own,
+        threads,
+        prepare: prepareDecoder("cpu", how),
+        ...(chunk === undefined ? {} : { chunk }),
+      });
+      return compiledDecoder(model, own);
+    },
+  };
 }

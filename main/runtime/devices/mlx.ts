@@ -2,9 +2,12 @@
 import { compileMlx } from "../../backends/mlx/compile.ts";
 import type { MlxRules } from "../../backends/mlx/emitter.ts";
 import type { MlxEngine, MlxMode, MlxPlanHandle, MlxSessionHandle } from "../../backends/mlx/engine.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
+import type { ElementType } from "../../ir/dtype.ts";
+import { PACKED_TYPES } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { GraphRun, RunResult, TokenResult, TokenRun, TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
@@ -14,6 +17,11 @@ import { decoderGraph, decoderOver, locateIn, requireData } from "../decoderMode
 import type { CompiledGraph, Device, GraphInput, OpenOptions } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
 import { stepsOf } from "../planSteps.ts";
+import type { DecoderCompile, DeviceProvider, MemoryFigure } from "./provider.ts";
+import { compiledDecoder, NO_TRAINING, prepareDecoder } from "./provider.ts";
+
+/** As the registry knows it. */
+export const MLX = "mlx";
 
 /** What a session on MLX can do beside what every session can. */
 export interface MlxSession extends TokenSession {
@@ -62,7 +70,7 @@ export const mlxTitle = (engine: MlxEngine): string =>
   `MLX ${engine.version}, ${engine.device === "gpu" ? "Metal" : "its CPU build"}`;
 
 export function mlxDevice(engine: MlxEngine, options: MlxDeviceOptions): MlxDevice {
-  return { id: "mlx", title: mlxTitle(engine), compile: (graph) => compileOn(engine, graph, options) };
+  return { id: MLX, title: mlxTitle(engine), compile: (graph) => compileOn(engine, graph, options) };
 }
 
 function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): MlxCompiled {
@@ -75,7 +83,7 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
   try {
     const handle = engine.loadPlan(plan.bytes, weights);
     return {
-      device: "mlx",
+      device: MLX,
       steps: stepsOf(graph, plan.steps),
       weightBytes: plan.weightBytes,
       // MLX plans its own memory.
@@ -150,4 +158,124 @@ export function openMlxDecoder(
   });
   const compiled = device.compile(graph);
   return { ...decoderOver(file, options, compiled), compiled };
+}
+
+// --------------------------------------------------------------------------------------- provider
+
+/** The MLX engine of this process, looked for once. */
+export interface MlxAccess {
+  /** As its decoders are compiled. */
+  readonly dispatch: DispatchPolicy;
+  /** A sentence when it is missing. */
+  readonly missing: () => string | undefined;
+  /** What it is here, or what is missing. */
+  readonly sentence: () => string;
+  /** "MLX 0.32.4, its CPU build". */
+  readonly title: () => string;
+  /** Throws ENV_NO_DEVICE. */
+  readonly engine: () => MlxEngine;
+}
+
+export function mlxAccess(find: () => MlxEngine | string, dispatch: DispatchPolicy): MlxAccess {
+  let known: MlxEngine | string | undefined;
+  const get = (): MlxEngine | string => (known ??= find());
+  const engine = (): MlxEngine => {
+    const found = get();
+    if (typeof found === "string")
+      throw new WorkbenchError("ENV_NO_DEVICE", found, { hint: "Choose cpu, or build the MLX engine." });
+    return found;
+  };
+  const missing = (): string | undefined => {
+    const found = get();
+    return typeof found === "string" ? found : undefined;
+  };
+  const purpose = (): string =>
+    engine().device === "gpu" ? "runs on this Mac's GPU." : "for checking; MLX is fast on a Mac's GPU.";
+  const title = (): string => mlxTitle(engine());
+  return { dispatch, engine, missing, title, sentence: () => missing() ?? `${title()}: ${purpose()}` };
+}
+
+export interface MlxProviderOptions extends DecoderCompile {
+  readonly access: MlxAccess;
+  readonly mode: MlxMode;
+}
+
+/** A run is cancelled between evaluations: where MLX is slow, prompts are cut smaller. */
+const CPU_CHUNK = 64;
+/** Every type comes into one of MLX's own forms (main/backends/mlx/weightForms.ts). */
+const WEIGHTS: readonly ElementType[] = ["f32", "f16", "bf16", ...PACKED_TYPES];
+
+export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): DeviceProvider {
+  // MLX's attention wants one element type: a cache of another would be widened in every step.
+  const cacheType = "f32";
+  const id = MLX;
+  return {
+    id,
+    title: "MLX",
+    capabilities: {
+      tokens: true,
+      measure: true,
+      profile: true,
+      rewind: true,
+      train: NO_TRAINING,
+      plan: "MLX runs every operation itself: there is no plan of the system.",
+      graphs: true,
+      segments: "Runs no Core ML program; the overview says what it would do with this graph.",
+    },
+    weightTypes: WEIGHTS,
+    kept: { cacheType },
+    probe() {
+      const sentence = access.sentence();
+      return access.missing() === undefined
+        ? { ok: true, sentence }
+        : { ok: false, code: "ENV_NO_DEVICE", sentence, hint: null };
+    },
+    facts: () => ({
+      truth: "measured",
+      backend: "MLX",
+      kernels: access.title(),
+      mapped: false,
+      lane: { title: access.title(), device: access.engine().device },
+      profileNote: "MLX evaluated each call on its own to time it: a plain run joins them and is faster.",
+    }),
+    device: ({ weights }) => mlxDevice(access.engine(), { mode, ...(weights === undefined ? {} : { weights }) }),
+    openDecoder({ file, paths, chunk, ...request }) {
+      const engine = access.engine();
+      const own = request.cacheType ?? cacheType;
+      const part = chunk ?? (engine.device === "cpu" ? CPU_CHUNK : undefined);
+      const model = openMlxDecoder(engine, file, paths, {
+        cacheType: own,
+        mode,
+        prepare: prepareDecoder("mlx", how),
+        ...(part === undefined ? {} : { chunk: part }),
+      });
+      return Promise.resolve(compiledDecoder(model, own));
+    },
+    memory() {
+      if (access.missing() !== undefined) return [];
+      const { active, peak, cache, limit } = access.engine().memory();
+      const figure = (name: string, title: string, bytes: number, source: string): MemoryFigure => ({
+        id: `${id}-${name}`,
+        title,
+        bytes,
+        source,
+      });
+      return [
+        figure("memory", "in use", active, "mlx::core::get_active_memory"),
+        figure("peak", "most so far", peak, "mlx::core::get_peak_memory"),
+        figure("cache", "kept for reuse", cache, "mlx::core::get_cache_memory"),
+        figure("limit", "limit", limit, "mlx::core::get_memory_limit"),
+      ];
+    },
+    checks: () =>
+      Promise.resolve([
+        {
+          id,
+          title: "MLX",
+          state: access.missing() === undefined ? "ok" : "info",
+          sentence: access.sentence(),
+          hint: null,
+        },
+      ]),
+  };
 }

@@ -4,6 +4,8 @@
  */
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { dequantizableTypes, dequantize } from "../../formats/quant/dequantize.ts";
 import { bindDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { isPacked } from "../../ir/dtype.ts";
@@ -15,9 +17,15 @@ import type { TensorType } from "../../ir/type.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { finish } from "../../ir/steps.ts";
 import { evaluateInSteps } from "../../ops/evaluate.ts";
+import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
+import { decoderGraph, decoderOver, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, OpenOptions } from "../device.ts";
 import { inputsOf, symbolsOf } from "../device.ts";
 import { stepsOf } from "../planSteps.ts";
+import type { DeviceProvider } from "./provider.ts";
+import { compiledDecoder, NO_TRAINING } from "./provider.ts";
+
+export const REFERENCE = "reference";
 
 export interface ReferenceOptions {
   /** The numbers of a weight. */
@@ -57,7 +65,7 @@ export const referenceRefusal = (parameters: number): WorkbenchError | undefined
 
 export function referenceDevice(options: ReferenceOptions = {}): Device {
   return {
-    id: "reference",
+    id: REFERENCE,
     title: "TypeScript reference (slow, for lack of the native addon)",
     compile: (graph) => compile(graph, options),
   };
@@ -69,7 +77,7 @@ function compile(graph: Graph, options: ReferenceOptions): CompiledGraph {
   if (refusal !== undefined) throw refusal;
   const computing = graph.nodes.filter((node) => node.inputs.length > 0);
   return {
-    device: "reference",
+    device: REFERENCE,
     steps: stepsOf(
       graph,
       computing.map((node) => ({ kernel: node.op, nodes: [node.id] })),
@@ -209,4 +217,91 @@ function numbersOf(dtype: DType, data: ArrayBufferView): ArrayLike<number> {
     default:
       throw new WorkbenchError("UNSUPPORTED_OP", `[reference] inputs of ${dtype} are not taken from bytes`);
   }
+}
+
+// --------------------------------------------------------------------------------------- decoders
+
+/** Several tokens at once gain little here, and a cancel waits for one operation on all of them. */
+const CHUNK = 4;
+
+/** The weights come from the file through the unpacking in TypeScript, and stay in memory as float64. */
+export async function openReference(
+  file: GgufFile,
+  plan: DecoderPlanOptions,
+  pace?: ReferenceOptions["pace"],
+): Promise<DecoderModel> {
+  requireData(file);
+  const options = { ...plan, chunk: Math.min(plan.chunk ?? CHUNK, CHUNK) };
+  const weights = new Map<string, HostTensor>();
+  const device = referenceDevice({
+    param: (name) => {
+      const weight = weights.get(name);
+      if (weight === undefined)
+        throw new WorkbenchError("INPUT_MISSING_TENSOR", `[reference] the tensor "${name}" is missing`);
+      return weight;
+    },
+    ...(pace === undefined ? {} : { pace }),
+  });
+  const graph = decoderGraph(file, options);
+  // Refused before anything is read.
+  const compiled = device.compile(graph);
+  for (const { op, attrs } of graph.nodes) if (op === "param") await readWeight(file, String(attrs["name"]), weights);
+  return decoderOver(file, options, compiled);
+}
+
+async function readWeight(file: GgufFile, name: string, weights: Map<string, HostTensor>): Promise<void> {
+  if (weights.has(name)) return;
+  const tensor = file.requireTensor(name);
+  const { element } = tensor.type;
+  if (element === undefined)
+    throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[reference] ${tensor.type.name} cannot be unpacked`);
+  const values = dequantize(element, await file.readTensor(tensor), tensor.elements);
+  weights.set(name, hostTensor(isPacked(element) ? "f32" : element, tensor.shape, values));
+}
+
+// --------------------------------------------------------------------------------------- provider
+
+export const REFERENCE_SENTENCE = `No native engine was built here: the TypeScript reference runs models of up to ${REFERENCE_LIMIT / 1e6} M parameters, slowly.`;
+
+/**
+ * Where no native engine was built, and only there, it runs what the CPU engine would; never for one that is broken, and never in
+ * silence.
+ */
+export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}): DeviceProvider {
+  const cacheType = "f16";
+  const slow = "The reference is slow: its times say nothing.";
+  return {
+    id: REFERENCE,
+    title: "TypeScript reference",
+    hidden: true,
+    capabilities: {
+      tokens: true,
+      measure: slow,
+      profile: slow,
+      rewind: true,
+      train: NO_TRAINING,
+      plan: "The reference runs every operation itself: there is no plan of the system.",
+      graphs: true,
+      segments: "The reference runs whole graphs.",
+    },
+    weightTypes: dequantizableTypes,
+    kept: { cacheType },
+    probe: () => ({ ok: true, sentence: REFERENCE_SENTENCE }),
+    refuses: referenceRefusal,
+    notice: (parameters) => ({ sentence: REFERENCE_SENTENCE, secondsPerToken: referenceEstimate(parameters) }),
+    facts: () => ({
+      truth: "measured",
+      backend: "TypeScript",
+      kernels: "float64",
+      mapped: false,
+      lane: { title: "TypeScript", device: "cpu" },
+      profileNote: "",
+    }),
+    device: () => referenceDevice(options),
+    async openDecoder({ file, chunk, ...request }) {
+      const own = request.cacheType ?? cacheType;
+      const plan = { cacheType: own, ...(chunk === undefined ? {} : { chunk }) };
+      return compiledDecoder(await openReference(file, plan, options.pace), own);
+    },
+  };
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "../core/error.h"
 
 namespace rlx::binding {
 

@@ -9,7 +9,8 @@ Napi::Value to_error(Napi::Env env, const Error& error) {
 }
 
 Engine::Engine(Napi::Env env)
-    : back_(Napi::ThreadSafeFunction::New(env, Napi::Function::New(env, [](const Napi::CallbackInfo&) {}), "rlx", 0, 1)),
+    : back_(
+          Napi::ThreadSafeFunction::New(env, Napi::Function::New(env, [](const Napi::CallbackInfo&) {}), "rlx", 0, 1)),
       lane_(std::make_unique<Lane>()) {
   // Only a running job keeps the process alive.
   back_.Unref(env);

@@ -1,4 +1,4 @@
-// What one JavaScript environment has of the engine: handles, the lane that runs jobs, and the way back to its thread.
+// The engine of one JavaScript environment: handles, the lanes that run jobs, and the way back to its thread.
 #pragma once
 
 #include <napi.h>
@@ -9,26 +9,26 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/error.h"
-#include "core/handles.h"
-#include "core/lane.h"
+#include "../core/error.h"
+#include "../core/handles.h"
+#include "../core/lane.h"
 
 namespace rlx::binding {
 
 struct Job {
   std::atomic<bool> cancel{false};
-  std::function<void(Job&)> work;                        // on the engine thread
-  std::function<Napi::Value(Napi::Env)> finish;          // on the JavaScript thread
+  std::function<void(Job&)> work;                // on the engine thread
+  std::function<Napi::Value(Napi::Env)> finish;  // on the JavaScript thread
   std::unique_ptr<Error> error;
   Napi::Promise::Deferred deferred;
-  std::vector<Napi::ObjectReference> held;               // let go on the JavaScript thread
+  std::vector<Napi::ObjectReference> held;  // let go on the JavaScript thread
   double id = 0;
   explicit Job(Napi::Env env) : deferred(env) {}
 };
 
 struct JobOptions {
-  bool aside = false;                                    // on a second lane, which is made for the first of these
-  std::vector<Napi::ObjectReference> held{};             // what `work` reads in JavaScript's memory
+  bool aside = false;                         // on a second lane, which is made for the first of these
+  std::vector<Napi::ObjectReference> held{};  // what `work` reads in JavaScript's memory
 };
 
 class Engine {
@@ -37,7 +37,8 @@ class Engine {
   ~Engine();
 
   // Queues work; the answer is {job, promise}.
-  Napi::Value submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish, JobOptions options = {});
+  Napi::Value submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish,
+                     JobOptions options = {});
   bool cancel(double id);
   void close();
 

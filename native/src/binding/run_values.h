@@ -1,4 +1,4 @@
-// Runs to and from JavaScript: what is asked of a session and what it answers, the same for every engine behind the addons.
+// Converts requests and results of runs (core/session.h) from and to JavaScript.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "convert.h"
-#include "cpu/session.h"
+#include "../core/session.h"
 
 namespace rlx::binding {
 
@@ -32,15 +32,16 @@ inline std::optional<SampleRequest> sample_request(const Napi::Value& value) {
   request.step = size_of(object.Get("step"), "step");
   request.alternatives = std::min<size_t>(size_of(object.Get("alternatives"), "alternatives"), 1000);
   request.recent = integers_of(object.Get("recent"), "recent");
-  if (const Napi::Value window = object.Get("window"); !window.IsUndefined()) request.window = size_of(window, "window");
+  if (const Napi::Value window = object.Get("window"); !window.IsUndefined())
+    request.window = size_of(window, "window");
   return request;
 }
 
 inline std::optional<Series> series_request(const Napi::Value& value) {
   if (value.IsUndefined()) return std::nullopt;
   const Napi::Object object = object_of(value, "series");
-  return Series{size_of(object.Get("count"), "count"), text_of(object.Get("token"), "token"), text_of(object.Get("position"), "position"),
-                integers_of(object.Get("endings"), "endings")};
+  return Series{size_of(object.Get("count"), "count"), text_of(object.Get("token"), "token"),
+                text_of(object.Get("position"), "position"), integers_of(object.Get("endings"), "endings")};
 }
 
 inline std::optional<ScoreRequest> score_request(const Napi::Value& value) {
@@ -58,7 +59,8 @@ inline RunRequest run_request(const Napi::Object& object) {
     const Bytes bytes = bytes_of(inputs.Get(name), name.c_str());
     request.inputs.emplace_back(name, std::vector<uint8_t>(bytes.data, bytes.data + bytes.size));
   }
-  if (const Napi::Value follow = object.Get("follow"); !follow.IsUndefined()) request.follow = text_of(follow, "follow");
+  if (const Napi::Value follow = object.Get("follow"); !follow.IsUndefined())
+    request.follow = text_of(follow, "follow");
   request.fetch = texts_of(object.Get("fetch"), "fetch");
   request.sample = sample_request(object.Get("sample"));
   request.series = series_request(object.Get("series"));

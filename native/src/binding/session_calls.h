@@ -1,10 +1,10 @@
-// What the engines behind the addons answer in the same way, whatever their plans and sessions are: weights opened, sessions saved,
-// restored and emptied, jobs cancelled, objects counted.
+// Addon functions that all engines share: open weights, load plans, run, save, restore and reset sessions, cancel jobs, count
+// objects.
 #pragma once
 
 #include <utility>
 
-#include "core/weights.h"
+#include "../core/weights.h"
 #include "engine.h"
 #include "run_values.h"
 
@@ -45,8 +45,10 @@ Napi::Value load_plan(const Napi::CallbackInfo& info, Make&& make) {
     Engine& engine = engine_of(info);
     const Bytes bytes = bytes_of(info[0], "plan");
     std::shared_ptr<Weights> weights;
-    if (!info[1].IsNull() && !info[1].IsUndefined()) weights = engine.handles.get<Weights>(number_of(info[1], "weights"), "weights");
-    return Napi::Number::New(info.Env(), engine.handles.add(make(std::make_shared<Plan>(bytes.data, bytes.size, std::move(weights)))));
+    if (!info[1].IsNull() && !info[1].IsUndefined())
+      weights = engine.handles.get<Weights>(number_of(info[1], "weights"), "weights");
+    return Napi::Number::New(
+        info.Env(), engine.handles.add(make(std::make_shared<Plan>(bytes.data, bytes.size, std::move(weights)))));
   });
 }
 
@@ -111,7 +113,8 @@ Napi::Value session_bytes(const Napi::CallbackInfo& info) {
 }
 
 inline Napi::Value cancel(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] { return Napi::Boolean::New(info.Env(), engine_of(info).cancel(number_of(info[0], "job"))); });
+  return guarded(info.Env(),
+                 [&] { return Napi::Boolean::New(info.Env(), engine_of(info).cancel(number_of(info[0], "job"))); });
 }
 
 // An engine for this environment, which ends while the way back to it still exists: jobs are cancelled, threads joined.
@@ -122,7 +125,8 @@ inline void attach_engine(Napi::Env env) {
 }
 
 using Callback = Napi::Value (*)(const Napi::CallbackInfo&);
-inline void export_functions(Napi::Env env, Napi::Object exports, std::initializer_list<std::pair<const char*, Callback>> functions) {
+inline void export_functions(Napi::Env env, Napi::Object exports,
+                             std::initializer_list<std::pair<const char*, Callback>> functions) {
   for (const auto& [name, function] : functions) exports.Set(name, Napi::Function::New(env, function, name));
 }
 

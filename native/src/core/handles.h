@@ -75,7 +75,8 @@ class Handles {
     if (!(id >= 0) || id > 9007199254740991.0) return nullptr;
     const auto whole = static_cast<uint64_t>(id);
     const size_t slot = whole % kSlots;
-    if (slot >= entries_.size() || !entries_[slot].object || entries_[slot].generation != whole / kSlots) return nullptr;
+    if (slot >= entries_.size() || !entries_[slot].object || entries_[slot].generation != whole / kSlots)
+      return nullptr;
     return &entries_[slot];
   }
 

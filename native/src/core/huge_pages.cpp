@@ -55,7 +55,7 @@ namespace {
 constexpr size_t kCopyWindow = 64 << 20;
 // Between two looks at whether to stop.
 constexpr size_t kStep = 1 << 20;
-// Who walks through a window that is being read again waits for it.
+// Readers of a window wait while it is read again.
 constexpr size_t kRereadWindow = 16 << 20;
 // What comes slower makes walks wait for the disk: half a second of that altogether is the end. Not a single slow window: the walks
 // themselves take the processors from the thread that reads.
@@ -76,7 +76,7 @@ bool says(const char* file, const char* text) {
 
 // File systems on disks of this machine that have large pages. Elsewhere what is dropped may be far away, or be written nowhere else.
 bool reads_locally(int fd) {
-  struct statfs info {};
+  struct statfs info{};
   if (fstatfs(fd, &info) != 0) return false;
   constexpr long kExt4 = 0xef53, kXfs = 0x58465342, kBtrfs = 0x9123683e;
   return info.f_type == kExt4 || info.f_type == kXfs || info.f_type == kBtrfs;
@@ -88,7 +88,8 @@ std::optional<size_t> huge_between(const uint8_t* begin, const uint8_t* end) {
     uint64_t start, end, categories;
   } regions[64];
   struct Scan {
-    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask, category_anyof_mask, return_mask;
+    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask,
+        category_anyof_mask, return_mask;
   };
   constexpr uint64_t kIsHuge = 1 << 6;
   const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -124,10 +125,14 @@ Resident resident_in(const Mapping& mapping) {
   for (char line[512]; std::fgets(line, sizeof line, maps) != nullptr;) {
     uintptr_t from = 0, to = 0;
     size_t kilobytes = 0;
-    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2) inside = from < end && to > begin;
-    else if (!inside) continue;
-    else if (std::sscanf(line, "Rss: %zu", &kilobytes) == 1) found.bytes += kilobytes << 10;
-    else if (std::sscanf(line, "FilePmdMapped: %zu", &kilobytes) == 1) found.huge += kilobytes << 10;
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2)
+      inside = from < end && to > begin;
+    else if (!inside)
+      continue;
+    else if (std::sscanf(line, "Rss: %zu", &kilobytes) == 1)
+      found.bytes += kilobytes << 10;
+    else if (std::sscanf(line, "FilePmdMapped: %zu", &kilobytes) == 1)
+      found.huge += kilobytes << 10;
   }
   std::fclose(maps);
   return found;
@@ -137,7 +142,8 @@ Resident resident_in(const Mapping& mapping) {
 
 bool HugePages::available() {
   const char* enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
-  return (says(enabled, "[madvise]") || says(enabled, "[always]")) && says("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
+  return (says(enabled, "[madvise]") || says(enabled, "[always]")) &&
+         says("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
 }
 
 void HugePages::begin(std::vector<Mapping> mappings, Way way) {
@@ -156,7 +162,9 @@ void HugePages::reread(const Mapping& mapping) {
   // Only what is on the disk may be dropped. Writing holds up no reader.
   constexpr unsigned kWrite = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   for (size_t at = 0; at < mapping.size; at += kRereadWindow)
-    if (stop_.load(std::memory_order_acquire) || sync_file_range(mapping.fd, static_cast<off_t>(at), kRereadWindow, kWrite) != 0) return;
+    if (stop_.load(std::memory_order_acquire) ||
+        sync_file_range(mapping.fd, static_cast<off_t>(at), kRereadWindow, kWrite) != 0)
+      return;
   // What is not there yet comes in large pages now, and what was read from the disk for this mapping has them already.
   if (!each_window(mapping, [&](size_t at, size_t bytes) { return populate(mapping, at, bytes); })) return;
   const Resident all = resident_in(mapping);
@@ -186,22 +194,26 @@ void HugePages::reread(const Mapping& mapping) {
 template <class Visit>
 bool HugePages::each_window(const Mapping& mapping, Visit&& visit) const {
   for (size_t at = 0; at < mapping.size; at += kRereadWindow)
-    if (stop_.load(std::memory_order_acquire) || late_ > kPatience || !visit(at, std::min(kRereadWindow, mapping.size - at))) return false;
+    if (stop_.load(std::memory_order_acquire) || late_ > kPatience ||
+        !visit(at, std::min(kRereadWindow, mapping.size - at)))
+      return false;
   return true;
 }
 
 bool HugePages::populate(const Mapping& mapping, size_t at, size_t bytes) {
   const auto began = std::chrono::steady_clock::now();
   const bool done = madvise(mapping.data + at, bytes, kPopulateRead) == 0;
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began, allowed{static_cast<double>(kRereadWindow) / kRereadRate};
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began,
+                                      allowed{static_cast<double>(kRereadWindow) / kRereadRate};
   late_ += std::max(taken - allowed, std::chrono::duration<double>(0));
   return done;
 }
 
-// Pages leave the cache only when nobody has them mapped: what a reader maps again in between stays as it is.
+// Pages leave the cache only while they are unmapped: a page that a reader maps again meanwhile stays as it is.
 bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) {
   return madvise(mapping.data + at, bytes, MADV_DONTNEED) == 0 &&
-         posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 && populate(mapping, at, bytes);
+         posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
+         populate(mapping, at, bytes);
 }
 
 void HugePages::copy(const Mapping& mapping) {
@@ -220,7 +232,7 @@ bool HugePages::copy_window(const Mapping& mapping, size_t at, size_t bytes) con
     if (mprotect(own, whole, PROT_READ | PROT_WRITE) != 0 || madvise(own, whole, MADV_HUGEPAGE) != 0) return false;
     for (size_t done = 0; done < bytes;) {
       if (stop_.load(std::memory_order_acquire)) return false;
-      // A file that was cut meanwhile ends here; whoever reads it hears of it by Weights::check.
+      // A file that was cut meanwhile ends here. Weights::check reports it to the next run.
       const ssize_t read = pread(mapping.fd, own + done, std::min(kStep, bytes - done), static_cast<off_t>(at + done));
       if (read < 0 && errno == EINTR) continue;
       if (read <= 0) return false;

@@ -1,7 +1,7 @@
-// Mapped files get pages of 2 MB while others read them. What lies in the page cache in pages of 4 KB, as a file does that
-// was written or copied here, costs a walk through it 2 to 17 % of its rate (decision 16). There are two ways: to let the system forget
-// its pages and read the file again, for it then takes large ones where the file system has them; or to move a copy over the mapping,
-// which works with any file and takes its size in memory once more. Addresses and content stay, so others read on meanwhile.
+// Moves mapped files to 2 MB pages while threads read them. Reading 4 KB pages is slower (docs/performance/memory-pages.md).
+// Two ways: drop the file's pages from the cache and read it again, which gives large pages on file systems that have them;
+// or map a copy over it, which works with any file and needs its size in memory again. Addresses and content stay the same,
+// so readers go on meanwhile.
 #pragma once
 
 #include <atomic>

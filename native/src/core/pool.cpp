@@ -7,7 +7,7 @@
 
 namespace rlx {
 namespace {
-// How often an idle worker looks for the next run before it sleeps: about the time between two tokens' launches.
+// Yields of an idle worker before it sleeps: about the time between two tokens.
 constexpr int kIdleYields = 1300;
 }  // namespace
 
@@ -40,19 +40,19 @@ void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
   fn_ = fn;
   argument_ = argument;
   count_ = count;
-  seats_.open(count);
-  seats_.sit(0);
+  placement_.begin(count);
+  placement_.enter(0);
   // Every worker passes through, so that none can still be looking at this run when the next one starts.
   pending_.store(static_cast<uint32_t>(workers_.size()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_acq_rel);
   epoch_.notify_all();
   fn(argument, 0);
-  seats_.rise(0);
-  RoomSeeker seeker(seats_, 0);
+  placement_.leave(0);
+  Spreader spreader(placement_, 0);
   for (;;) {
     const uint32_t left = pending_.load(std::memory_order_acquire);
     if (left == 0) return;
-    await_change(pending_, left, kIdleYields, [&] { seeker.look(); });
+    await_change(pending_, left, kIdleYields, [&] { spreader.try_once(); });
   }
 }
 
@@ -63,9 +63,9 @@ void Pool::work(size_t thread, uint32_t seen) {
     seen = epoch_.load(std::memory_order_acquire);
     if (stop_.load()) return;
     if (thread < count_) {
-      seats_.sit(thread);
+      placement_.enter(thread);
       fn_(argument_, thread);
-      seats_.rise(thread);
+      placement_.leave(thread);
     }
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
   }

@@ -1,5 +1,5 @@
-// Threads of the engine. Who waits looks for a moment, lets others run for a while, then sleeps; a run uses the first `count` threads, the caller
-// being thread 0. The barrier's last arrival may do something for all before the others go on.
+// The engine's thread pool and barrier. A run uses the first `count` threads; the caller is thread 0. A waiting thread
+// spins briefly, then yields, then sleeps. The last thread to reach a barrier may run a function before the others go on.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "seats.h"
+#include "core_placement.h"
 
 namespace rlx {
 
@@ -20,15 +20,15 @@ inline void relax() {
 #endif
 }
 
-// Waits until `word` is not `old`: looks for some microseconds at most, then lets other threads run between two looks, having called
-// `between`, then sleeps. Where other programs want the processors, too, the one that is waited for may be waiting for this one's: looking
-// alone would hold it up, a token of a small model took six times as long.
+// Waits until `word` differs from `old`: spins for some microseconds, then calls `between` and yields between two looks, then
+// sleeps. Spinning alone would hold up the thread that is waited for when other programs need the processors too
+// (docs/performance/kernels.md).
 template <class Between>
 void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields, Between&& between) {
-  constexpr int kLooks = 200;
-  for (int i = 0; i < kLooks + yields; i++) {
+  constexpr int kSpins = 200;
+  for (int i = 0; i < kSpins + yields; i++) {
     if (word.load(std::memory_order_acquire) != old) return;
-    if (i < kLooks) {
+    if (i < kSpins) {
       relax();
       continue;
     }
@@ -44,9 +44,9 @@ class Barrier {
     count_ = static_cast<uint32_t>(count);
     arrived_.store(0, std::memory_order_relaxed);
   }
-  // `seats` are those of the pool whose thread this is. Who did not have to wait sits down again, too: it may have been moved.
+  // `placement` is that of the thread's pool. A thread that did not wait enters again too: the system may have moved it.
   template <class Last>
-  void wait(Seats& seats, size_t thread, Last&& last) {
+  void wait(CorePlacement& placement, size_t thread, Last&& last) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
       arrived_.store(0, std::memory_order_relaxed);
@@ -54,11 +54,11 @@ class Barrier {
       epoch_.store(epoch + 1, std::memory_order_release);
       if (count_ > 1) epoch_.notify_all();
     } else {
-      seats.rise(thread);
-      RoomSeeker seeker(seats, thread);
-      await_change(epoch_, epoch, kYields, [&] { seeker.look(); });
+      placement.leave(thread);
+      Spreader spreader(placement, thread);
+      await_change(epoch_, epoch, kYields, [&] { spreader.try_once(); });
     }
-    if (count_ > 1) seats.sit(thread);
+    if (count_ > 1) placement.enter(thread);
   }
 
  private:
@@ -79,7 +79,7 @@ class Pool {
   // Calls fn(argument, thread) on `count` threads and returns when all are done. fn must not throw.
   void run(size_t count, void (*fn)(void*, size_t), void* argument);
   size_t workers() const { return workers_.size(); }
-  Seats& seats() { return seats_; }
+  CorePlacement& placement() { return placement_; }
 
  private:
   void work(size_t thread, uint32_t seen);
@@ -88,7 +88,7 @@ class Pool {
   void (*fn_)(void*, size_t) = nullptr;
   void* argument_ = nullptr;
   size_t count_ = 0;
-  Seats seats_;
+  CorePlacement placement_;
   alignas(64) std::atomic<uint32_t> epoch_{0};
   alignas(64) std::atomic<uint32_t> pending_{0};
   std::atomic<bool> stop_{false};

@@ -25,7 +25,8 @@ class Reader {
   }
   uint32_t index(size_t size, const char* what) {
     const uint32_t value = u32();
-    if (value >= size) fail(Code::ir_structure, "[plan] %s out of range: got %u, expected less than %zu", what, value, size);
+    if (value >= size)
+      fail(Code::ir_structure, "[plan] %s out of range: got %u, expected less than %zu", what, value, size);
     return value;
   }
   std::string text() {

@@ -41,7 +41,8 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     if (address < begin || address >= end) continue;
     // The rest of the file reads as zero from here on; the run ends with an error because of `lost`.
     const uintptr_t page = address & ~(static_cast<uintptr_t>(page_size()) - 1);
-    void* mapped = mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
+    void* mapped =
+        mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
     entry.lost.store(true, std::memory_order_release);
     if (mapped != MAP_FAILED) {
       errno = saved;
@@ -64,7 +65,7 @@ void install_guard() {
   static std::once_flag once;
   std::call_once(once, [] {
     page_size();
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigemptyset(&action.sa_mask);
@@ -100,7 +101,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   if (fd_ < 0)
     fail(errno == ENOENT ? Code::input_not_found : Code::input_unreadable, "[weights] cannot open %s: %s", path.c_str(),
          std::strerror(errno));
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) {
     close(fd_);
     fail(Code::input_unreadable, "[weights] %s is not a file with content", path.c_str());
@@ -139,8 +140,9 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::check() const {
-  struct stat info {};
-  const bool same = fstat(fd_, &info) == 0 && static_cast<size_t>(info.st_size) == size_ && modified_of(info) == modified_;
+  struct stat info{};
+  const bool same =
+      fstat(fd_, &info) == 0 && static_cast<size_t>(info.st_size) == size_ && modified_of(info) == modified_;
   if (!same || guarded[slot_].lost.load(std::memory_order_acquire))
     fail(Code::input_changed, "[weights] the file changed while it was in use: %s", path_.c_str());
 }
@@ -169,7 +171,8 @@ void Weights::check() const {
 }
 
 const uint8_t* Weights::at(size_t file, uint64_t offset, uint64_t bytes) const {
-  if (file >= files_.size()) fail(Code::input_argument, "[weights] file %zu of %zu does not exist", file, files_.size());
+  if (file >= files_.size())
+    fail(Code::input_argument, "[weights] file %zu of %zu does not exist", file, files_.size());
   const MappedFile& mapped = *files_[file];
   if (offset > mapped.size() || bytes > mapped.size() - offset)
     fail(Code::input_argument, "[weights] %llu bytes at %llu are outside %s (%zu bytes)",

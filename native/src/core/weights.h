@@ -1,7 +1,6 @@
-// Weight files, mapped read-only. A file that changes or shrinks while it is mapped ends as INPUT_CHANGED:
-// size and time are compared before and after every run, and a read past a new end lands on zero pages that are
-// put there by a SIGBUS handler, which marks the file as lost instead of killing the process. On request files get
-// larger pages (huge_pages.h).
+// Weight files, mapped read-only. A file that changes or shrinks while it is mapped gives INPUT_CHANGED: every run compares
+// size and time before and after. A read behind a new end lands on zero pages: a SIGBUS handler maps them and marks the
+// file as lost, so the process survives. On request files move to larger pages (huge_pages.h).
 #pragma once
 
 #include <atomic>

@@ -118,7 +118,8 @@ class Model : public std::enable_shared_from_this<Model> {
  public:
   static std::shared_ptr<Model> load(const std::string& compiled, const LoadOptions& options, const Cancel& cancel);
   // From a package without compiling it to a file first: macOS 15 for those with a weight file.
-  static std::shared_ptr<Model> load_in_memory(const std::string& package, const LoadOptions& options, const Cancel& cancel);
+  static std::shared_ptr<Model> load_in_memory(const std::string& package, const LoadOptions& options,
+                                               const Cancel& cancel);
   virtual ~Model() = default;
 
   virtual const Interface& interface() const = 0;
@@ -126,10 +127,13 @@ class Model : public std::enable_shared_from_this<Model> {
   virtual std::shared_ptr<State> new_state() = 0;  // ENV_NO_DEVICE before macOS 15
 
   using Done = std::function<void(std::unique_ptr<Prediction>, std::unique_ptr<Failure>)>;
-  virtual Prediction predict(const std::vector<Tensor>& inputs, const std::shared_ptr<State>& state, const PredictOptions& options) = 0;
+  virtual Prediction predict(const std::vector<Tensor>& inputs, const std::shared_ptr<State>& state,
+                             const PredictOptions& options) = 0;
   // Answers on some thread. Predictions that share a state run one after the other, in order.
-  virtual void predict_async(std::vector<Tensor> inputs, std::shared_ptr<State> state, PredictOptions options, Done done) = 0;
-  virtual std::vector<Prediction> predict_batch(const std::vector<std::vector<Tensor>>& items, const PredictOptions& options) = 0;
+  virtual void predict_async(std::vector<Tensor> inputs, std::shared_ptr<State> state, PredictOptions options,
+                             Done done) = 0;
+  virtual std::vector<Prediction> predict_batch(const std::vector<std::vector<Tensor>>& items,
+                                                const PredictOptions& options) = 0;
 };
 
 class State {
@@ -144,12 +148,12 @@ class State {
 
 struct PlannedOp {
   std::string function;
-  std::string op;      // without the opset: "linear"
-  std::string output;  // of its first output: how it is joined to our operations
-  std::string preferred;               // cpu, gpu, ane; empty: no usage (constants, or a structure only)
+  std::string op;         // without the opset: "linear"
+  std::string output;     // of its first output: how it is joined to our operations
+  std::string preferred;  // cpu, gpu, ane; empty: no usage (constants, or a structure only)
   std::vector<std::string> supported;
-  double cost = -1;    // share of the whole, below 0: not said
-  int depth = 0;       // of nested blocks
+  double cost = -1;  // share of the whole, below 0: not said
+  int depth = 0;     // of nested blocks
 };
 struct Plan {
   bool has_usage = false;  // false: the structure alone

@@ -83,7 +83,7 @@ Compiled compile(const std::string& package, const std::string& target, const Ca
     auto answer = std::make_shared<Answer<std::string>>();
     auto quiet = std::make_shared<QuietOutput>();
     [MLModel compileModelAtURL:url_of(package)
-             completionHandler:^(NSURL *compiled, NSError *error) {
+             completionHandler:^(NSURL* compiled, NSError* error) {
                const std::string path = compiled ? text_of(compiled.path) : "";
                (void)quiet;  // held until the compiler is done, even when nobody waits
                if (answer->abandoned()) return remove_temporary(path);
@@ -98,13 +98,13 @@ Compiled compile(const std::string& package, const std::string& target, const Ca
 std::vector<std::string> function_names(const std::string& compiled, const Cancel& cancel) {
   if (@available(macOS 15.0, *)) {
     return guarded("load", [&] {
-      NSError *error = nil;
-      MLModelAsset *asset = [MLModelAsset modelAssetWithURL:url_of(compiled) error:&error];
+      NSError* error = nil;
+      MLModelAsset* asset = [MLModelAsset modelAssetWithURL:url_of(compiled) error:&error];
       if (!asset) throw failure_of(error, "load");
       auto answer = std::make_shared<Answer<std::vector<std::string>>>();
-      [asset functionNamesWithCompletionHandler:^(NSArray<NSString *> *names, NSError *problem) {
+      [asset functionNamesWithCompletionHandler:^(NSArray<NSString*>* names, NSError* problem) {
         std::vector<std::string> made;
-        for (NSString *name in names) made.push_back(text_of(name));
+        for (NSString* name in names) made.push_back(text_of(name));
         answer->give(made, names ? nullptr : std::make_unique<Failure>(failure_of(problem, "load")));
       }];
       return answer->wait(cancel);

@@ -10,7 +10,7 @@
 namespace rlx::coreml {
 namespace {
 
-std::string text(const char *name) {
+std::string text(const char* name) {
   size_t size = 0;
   if (sysctlbyname(name, nullptr, &size, nullptr, 0) != 0 || size == 0) return "";
   std::string value(size, '\0');
@@ -19,19 +19,21 @@ std::string text(const char *name) {
 }
 
 // Numbers come as 4 or 8 bytes.
-int number(const char *name) {
+int number(const char* name) {
   int64_t value = 0;
   size_t size = sizeof value;
   if (sysctlbyname(name, &value, &size, nullptr, 0) != 0) return 0;
-  return size == sizeof(int32_t) ? static_cast<int>(*reinterpret_cast<int32_t *>(&value)) : static_cast<int>(value);
+  return size == sizeof(int32_t) ? static_cast<int>(*reinterpret_cast<int32_t*>(&value)) : static_cast<int>(value);
 }
 
 uint64_t footprint() {
   rusage_info_v0 info = {};
-  return proc_pid_rusage(getpid(), RUSAGE_INFO_V0, reinterpret_cast<rusage_info_t *>(&info)) == 0 ? info.ri_phys_footprint : 0;
+  return proc_pid_rusage(getpid(), RUSAGE_INFO_V0, reinterpret_cast<rusage_info_t*>(&info)) == 0
+             ? info.ri_phys_footprint
+             : 0;
 }
 
-const char *thermal_name(NSProcessInfoThermalState state) {
+const char* thermal_name(NSProcessInfoThermalState state) {
   switch (state) {
     case NSProcessInfoThermalStateNominal: return "nominal";
     case NSProcessInfoThermalStateFair: return "fair";
@@ -47,7 +49,7 @@ void find_ane(Machine& into) {
     for (id<MLComputeDeviceProtocol> device in MLAllComputeDevices())
       if ([device isKindOfClass:[MLNeuralEngineComputeDevice class]]) {
         into.ane = true;
-        into.ane_cores = static_cast<int>(((MLNeuralEngineComputeDevice *)device).totalCoreCount);
+        into.ane_cores = static_cast<int>(((MLNeuralEngineComputeDevice*)device).totalCoreCount);
       }
     return;
   }
@@ -68,11 +70,12 @@ Machine machine() {
       made.efficiency_cores = number("hw.nperflevels") > 1 ? number("hw.perflevel1.physicalcpu") : 0;
     }
     made.rosetta = number("sysctl.proc_translated") == 1;
-    NSProcessInfo *info = NSProcessInfo.processInfo;
+    NSProcessInfo* info = NSProcessInfo.processInfo;
     const NSOperatingSystemVersion version = info.operatingSystemVersion;
     made.os_major = static_cast<int>(version.majorVersion);
     made.os_minor = static_cast<int>(version.minorVersion);
-    made.os = std::to_string(version.majorVersion) + "." + std::to_string(version.minorVersion) + "." + std::to_string(version.patchVersion);
+    made.os = std::to_string(version.majorVersion) + "." + std::to_string(version.minorVersion) + "." +
+              std::to_string(version.patchVersion);
     made.memory_bytes = info.physicalMemory;
     made.process_bytes = footprint();
     made.thermal = thermal_name(info.thermalState);

@@ -12,23 +12,23 @@
 
 namespace rlx::coreml {
 
-inline NSString *_Nonnull string_of(const std::string& text) {
-  NSString *made = [NSString stringWithUTF8String:text.c_str()];
+inline NSString* _Nonnull string_of(const std::string& text) {
+  NSString* made = [NSString stringWithUTF8String:text.c_str()];
   return made ? made : @"";
 }
-inline std::string text_of(NSString *_Nullable string) {
-  const char *text = string ? string.UTF8String : nullptr;
+inline std::string text_of(NSString* _Nullable string) {
+  const char* text = string ? string.UTF8String : nullptr;
   return text ? text : "";
 }
-inline NSURL *_Nonnull url_of(const std::string& path) { return [NSURL fileURLWithPath:string_of(path)]; }
+inline NSURL* _Nonnull url_of(const std::string& path) { return [NSURL fileURLWithPath:string_of(path)]; }
 
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // What went wrong in `stage` ("compile", "load", "prediction", "plan"), as one of our codes.
-Failure failure_of(NSError *_Nullable error, const char *_Nonnull stage);
-Failure failure_of(NSException *_Nonnull exception, const char *_Nonnull stage);
+Failure failure_of(NSError* _Nullable error, const char* _Nonnull stage);
+Failure failure_of(NSException* _Nonnull exception, const char* _Nonnull stage);
 
 inline void throw_if_cancelled(const Cancel& cancel) {
   if (cancel && cancel->load()) throw Failure("CANCELLED", "Cancelled.");
@@ -37,7 +37,7 @@ inline void throw_if_cancelled(const Cancel& cancel) {
 // Runs `body` with Objective-C exceptions turned into failures, and its temporary objects gone afterwards: a failure leaves the
 // pool before it is thrown on, because unwinding does not drain pools.
 template <class Body>
-auto guarded(const char *_Nonnull stage, Body&& body) {
+auto guarded(const char* _Nonnull stage, Body&& body) {
   std::unique_ptr<Failure> failure;
   @autoreleasepool {
     @try {
@@ -46,7 +46,7 @@ auto guarded(const char *_Nonnull stage, Body&& body) {
       } catch (const Failure& problem) {
         failure = std::make_unique<Failure>(problem);
       }
-    } @catch (NSException *exception) {
+    } @catch (NSException* exception) {
       failure = std::make_unique<Failure>(failure_of(exception, stage));
     }
   }
@@ -93,9 +93,9 @@ class Answer {
 
 DType dtype_of(MLMultiArrayDataType type);
 MLMultiArrayDataType data_type_of(DType type);
-Shape shape_of(NSArray<NSNumber *> *_Nonnull numbers);
-NSArray<NSNumber *> *_Nonnull numbers_of(const Shape& shape);
+Shape shape_of(NSArray<NSNumber*>* _Nonnull numbers);
+NSArray<NSNumber*>* _Nonnull numbers_of(const Shape& shape);
 
-MLModelConfiguration *_Nonnull configuration_of(const LoadOptions& options);
+MLModelConfiguration* _Nonnull configuration_of(const LoadOptions& options);
 
 }  // namespace rlx::coreml

@@ -42,7 +42,8 @@ uint16_t float_to_half(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   const uint32_t size = bits & 0x7fffffff;
-  if (size >= 0x7f800000) return static_cast<uint16_t>(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 | (size >> 13 & 0x3ff) : 0));
+  if (size >= 0x7f800000)
+    return static_cast<uint16_t>(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 | (size >> 13 & 0x3ff) : 0));
   if (size >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // 65520 and more round to infinity
   if (size < 0x38800000) {
     // Subnormal: adding a half lets the hardware round to a multiple of 2^-24.
@@ -120,14 +121,23 @@ using Run = void (*)(const void*, void*, int64_t);
 
 // The conversions that lose nothing unasked: f32 and f64 into halves are what a caller of an f16 feature means.
 Run conversion(DType from, DType to) {
-  if (from == DType::f32 && to == DType::f16) return [](const void* a, void* b, int64_t n) { convert_run<float, uint16_t>(a, b, n, float_to_half); };
-  if (from == DType::f16 && to == DType::f32) return [](const void* a, void* b, int64_t n) { convert_run<uint16_t, float>(a, b, n, half_to_float); };
-  if (from == DType::f64 && to == DType::f32) return [](const void* a, void* b, int64_t n) { convert_run<double, float>(a, b, n, [](double x) { return static_cast<float>(x); }); };
-  if (from == DType::f32 && to == DType::f64) return [](const void* a, void* b, int64_t n) { convert_run<float, double>(a, b, n, [](float x) { return static_cast<double>(x); }); };
+  if (from == DType::f32 && to == DType::f16)
+    return [](const void* a, void* b, int64_t n) { convert_run<float, uint16_t>(a, b, n, float_to_half); };
+  if (from == DType::f16 && to == DType::f32)
+    return [](const void* a, void* b, int64_t n) { convert_run<uint16_t, float>(a, b, n, half_to_float); };
+  if (from == DType::f64 && to == DType::f32)
+    return [](const void* a, void* b, int64_t n) {
+      convert_run<double, float>(a, b, n, [](double x) { return static_cast<float>(x); });
+    };
+  if (from == DType::f32 && to == DType::f64)
+    return [](const void* a, void* b, int64_t n) {
+      convert_run<float, double>(a, b, n, [](float x) { return static_cast<double>(x); });
+    };
   return nullptr;
 }
 
-void copy_runs(const char* dense, char* strided, bool outwards, DType from, DType to, const Shape& shape, const Shape& strides, const std::string& who) {
+void copy_runs(const char* dense, char* strided, bool outwards, DType from, DType to, const Shape& shape,
+               const Shape& strides, const std::string& who) {
   const Run convert = from == to ? nullptr : conversion(from, to);
   if (from != to && !convert)
     throw Failure("INPUT_ARGUMENT", "[coreml] " + who + ": got " + dtype_name(from) + ", expected " + dtype_name(to));
@@ -148,12 +158,14 @@ void copy_runs(const char* dense, char* strided, bool outwards, DType from, DTyp
 }  // namespace
 
 void copy_in(const Tensor& from, const Shape& shape, void* to, DType type, const Shape& strides) {
-  copy_runs(reinterpret_cast<const char*>(from.bytes->data()), static_cast<char*>(to), false, from.type, type, shape, strides, from.name);
+  copy_runs(reinterpret_cast<const char*>(from.bytes->data()), static_cast<char*>(to), false, from.type, type, shape,
+            strides, from.name);
 }
 
 std::vector<uint8_t> copy_out(const void* from, DType type, const Shape& shape, const Shape& strides, DType wanted) {
   std::vector<uint8_t> made(static_cast<size_t>(element_count(shape)) * byte_width(wanted));
-  copy_runs(reinterpret_cast<char*>(made.data()), const_cast<char*>(static_cast<const char*>(from)), true, type, wanted, shape, strides, "output");
+  copy_runs(reinterpret_cast<char*>(made.data()), const_cast<char*>(static_cast<const char*>(from)), true, type, wanted,
+            shape, strides, "output");
   return made;
 }
 

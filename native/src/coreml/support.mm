@@ -5,7 +5,7 @@ namespace rlx::coreml {
 namespace {
 
 // Whose problem a Core ML error is. Most come as Generic with the reason in words.
-const char *code_of(NSInteger number, const char *stage) {
+const char* code_of(NSInteger number, const char* stage) {
   switch (number) {
     case MLModelErrorPredictionCancelled: return "CANCELLED";
     case MLModelErrorFeatureType:
@@ -22,18 +22,22 @@ const char *code_of(NSInteger number, const char *stage) {
 
 }  // namespace
 
-Failure failure_of(NSError *error, const char *stage) {
+Failure failure_of(NSError* error, const char* stage) {
   if (!error) return Failure("BUG_INVARIANT", std::string("[coreml] ") + stage + ": neither a result nor an error");
   const bool ours = [error.domain isEqualToString:MLModelErrorDomain];
-  const bool file = [error.domain isEqualToString:NSCocoaErrorDomain] || [error.domain isEqualToString:NSPOSIXErrorDomain];
+  const bool file =
+      [error.domain isEqualToString:NSCocoaErrorDomain] || [error.domain isEqualToString:NSPOSIXErrorDomain];
   std::string message = std::string("[coreml] ") + stage + ": " + text_of(error.localizedDescription);
   id under = error.userInfo[NSUnderlyingErrorKey];
-  if ([under isKindOfClass:[NSError class]]) message += " (" + text_of(((NSError *)under).localizedDescription) + ")";
-  return Failure(file ? "INPUT_UNREADABLE" : code_of(ours ? error.code : 0, stage), message, text_of(error.domain), static_cast<long>(error.code));
+  if ([under isKindOfClass:[NSError class]]) message += " (" + text_of(((NSError*)under).localizedDescription) + ")";
+  return Failure(file ? "INPUT_UNREADABLE" : code_of(ours ? error.code : 0, stage), message, text_of(error.domain),
+                 static_cast<long>(error.code));
 }
 
-Failure failure_of(NSException *exception, const char *stage) {
-  return Failure("COREML_EXCEPTION", std::string("[coreml] ") + stage + ": " + text_of(exception.name) + ": " + text_of(exception.reason), "NSException");
+Failure failure_of(NSException* exception, const char* stage) {
+  return Failure("COREML_EXCEPTION",
+                 std::string("[coreml] ") + stage + ": " + text_of(exception.name) + ": " + text_of(exception.reason),
+                 "NSException");
 }
 
 DType dtype_of(MLMultiArrayDataType type) {
@@ -60,20 +64,20 @@ MLMultiArrayDataType data_type_of(DType type) {
   throw Failure("UNSUPPORTED_TENSOR_TYPE", "[coreml] this feature is not an array");
 }
 
-Shape shape_of(NSArray<NSNumber *> *numbers) {
+Shape shape_of(NSArray<NSNumber*>* numbers) {
   Shape made;
-  for (NSNumber *number in numbers) made.push_back(number.longLongValue);
+  for (NSNumber* number in numbers) made.push_back(number.longLongValue);
   return made;
 }
 
-NSArray<NSNumber *> *numbers_of(const Shape& shape) {
-  NSMutableArray<NSNumber *> *made = [NSMutableArray array];
+NSArray<NSNumber*>* numbers_of(const Shape& shape) {
+  NSMutableArray<NSNumber*>* made = [NSMutableArray array];
   for (int64_t dim : shape) [made addObject:@(static_cast<long long>(dim))];
   return made;
 }
 
-MLModelConfiguration *configuration_of(const LoadOptions& options) {
-  MLModelConfiguration *made = [[MLModelConfiguration alloc] init];
+MLModelConfiguration* configuration_of(const LoadOptions& options) {
+  MLModelConfiguration* made = [[MLModelConfiguration alloc] init];
   switch (options.units) {
     case Units::cpu: made.computeUnits = MLComputeUnitsCPUOnly; break;
     case Units::cpu_gpu: made.computeUnits = MLComputeUnitsCPUAndGPU; break;
@@ -85,7 +89,7 @@ MLModelConfiguration *configuration_of(const LoadOptions& options) {
   if (!options.title.empty()) made.modelDisplayName = string_of(options.title);
   if (options.infrequent_reshape || options.fast_prediction) {
     if (@available(macOS 14.4, *)) {
-      MLOptimizationHints *hints = [[MLOptimizationHints alloc] init];
+      MLOptimizationHints* hints = [[MLOptimizationHints alloc] init];
       if (options.infrequent_reshape) hints.reshapeFrequency = MLReshapeFrequencyHintInfrequent;
       if (@available(macOS 15.0, *)) {
         if (options.fast_prediction) hints.specializationStrategy = MLSpecializationStrategyFastPrediction;

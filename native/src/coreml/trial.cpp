@@ -44,9 +44,11 @@ void say(const std::string& line) {
 void stage(const char* name) { say(std::string("{\"stage\":\"") + name + "\"}"); }
 
 Units units_of(const std::string& name) {
-  static const std::map<std::string, Units> known{{"cpu", Units::cpu}, {"cpu-gpu", Units::cpu_gpu}, {"all", Units::all}, {"cpu-ane", Units::cpu_ane}};
+  static const std::map<std::string, Units> known{
+      {"cpu", Units::cpu}, {"cpu-gpu", Units::cpu_gpu}, {"all", Units::all}, {"cpu-ane", Units::cpu_ane}};
   const auto found = known.find(name);
-  if (found == known.end()) throw Failure("INPUT_ARGUMENT", "[trial] units: got " + name + ", expected cpu, cpu-gpu, all or cpu-ane");
+  if (found == known.end())
+    throw Failure("INPUT_ARGUMENT", "[trial] units: got " + name + ", expected cpu, cpu-gpu, all or cpu-ane");
   return found->second;
 }
 
@@ -81,7 +83,8 @@ void attempt(int count, char** arguments) {
   const Prediction second = model->predict(inputs, state, {});
   char numbers[256];
   std::snprintf(numbers, sizeof numbers,
-                "{\"result\":\"ok\",\"cached\":%s,\"compileSeconds\":%.6f,\"loadSeconds\":%.6f,\"firstSeconds\":%.6f,\"secondSeconds\":%.6f}",
+                "{\"result\":\"ok\",\"cached\":%s,\"compileSeconds\":%.6f,\"loadSeconds\":%.6f,\"firstSeconds\":%.6f,"
+                "\"secondSeconds\":%.6f}",
                 made.cached ? "true" : "false", made.seconds, model->load_seconds(), first.seconds, second.seconds);
   say(numbers);
 }

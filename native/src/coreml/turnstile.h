@@ -39,7 +39,7 @@ class Turnstile {
       }
       // Those that end inside their call (cancelled ones) are followed by the next from here: as calls in calls, a long row
       // of them would be deeper than the stack of a system's thread.
-      Turnstile *const outer = std::exchange(handing_, this);
+      Turnstile* const outer = std::exchange(handing_, this);
       const bool outer_left = std::exchange(left_, false);
       next();
       handing_ = outer;
@@ -57,7 +57,7 @@ class Turnstile {
   std::mutex mutex_;
   bool busy_ = false;
   // Which one this thread hands on right now, and whether what it was handed to has left already.
-  static inline thread_local Turnstile *handing_ = nullptr;
+  static inline thread_local Turnstile* handing_ = nullptr;
   static inline thread_local bool left_ = false;
   std::deque<std::function<void()>> waiting_;
 };

@@ -26,7 +26,8 @@ uint64_t read_all(const uint64_t* words, size_t count) {
 }  // namespace
 
 double read_bandwidth(Pool& pool, size_t threads, size_t bytes, double seconds, const std::atomic<bool>& cancel) {
-  if (bytes < (size_t{1} << 20) || bytes > (size_t{1} << 34)) fail(Code::input_argument, "[bandwidth] size: got %zu bytes, expected 1 MiB to 16 GiB", bytes);
+  if (bytes < (size_t{1} << 20) || bytes > (size_t{1} << 34))
+    fail(Code::input_argument, "[bandwidth] size: got %zu bytes, expected 1 MiB to 16 GiB", bytes);
   struct Pass {
     Pages memory;
     size_t part;

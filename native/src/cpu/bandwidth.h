@@ -1,4 +1,4 @@
-// How fast this machine reads memory: the roof that achieved bandwidth is compared with.
+// Measures how fast this machine reads memory: the peak that achieved bandwidth is compared with.
 #pragma once
 
 #include <atomic>

@@ -23,7 +23,8 @@ double Params::number(const char* name, double otherwise) const {
   const Param* param = find(name);
   if (param == nullptr) return otherwise;
   if (param->values.size() != 1)
-    fail(Code::ir_structure, "[%s] parameter %s: got %zu values, expected one", instruction_.kernel->name, name, param->values.size());
+    fail(Code::ir_structure, "[%s] parameter %s: got %zu values, expected one", instruction_.kernel->name, name,
+         param->values.size());
   return value(param->values[0]);
 }
 
@@ -47,7 +48,8 @@ std::vector<int64_t> Params::list(const char* name) const {
   std::vector<int64_t> result;
   for (const double number : numbers(name)) {
     if (!(number >= -9007199254740991.0 && number <= 9007199254740991.0) || number != std::floor(number))
-      fail(Code::ir_structure, "[%s] parameter %s: got %g, expected whole numbers", instruction_.kernel->name, name, number);
+      fail(Code::ir_structure, "[%s] parameter %s: got %g, expected whole numbers", instruction_.kernel->name, name,
+           number);
     result.push_back(static_cast<int64_t>(number));
   }
   return result;
@@ -64,8 +66,8 @@ void Op::reject(Code code, const char* format, ...) const {
 
 void Op::arity(size_t min_in, size_t max_in, size_t outputs) const {
   if (c.in.size() < min_in || c.in.size() > max_in || c.out.size() != outputs)
-    reject(Code::ir_structure, "operands: got %zu in and %zu out, expected %zu to %zu in and %zu out", c.in.size(), c.out.size(),
-           min_in, max_in, outputs);
+    reject(Code::ir_structure, "operands: got %zu in and %zu out, expected %zu to %zu in and %zu out", c.in.size(),
+           c.out.size(), min_in, max_in, outputs);
   for (size_t i = 0; i < min_in; i++)
     if (c.in[i] == nullptr) reject(Code::ir_structure, "operand %zu is missing", i);
   for (const Tensor* tensor : c.out)

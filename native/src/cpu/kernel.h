@@ -1,5 +1,5 @@
-// What an instruction becomes in a session: an Op, bound to tensors, that cuts its work into items. All threads walk
-// the same list; items are handed out one by one, so an unlucky thread never holds the others up for long.
+// An Op is an instruction in a session: bound to tensors, its work cut into items. All threads walk the same list of ops and
+// take items one by one, so that a slow thread does not hold the others up for long.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,11 @@
 #include "../core/error.h"
 #include "plan.h"
 #include "tensor.h"
+#include "tuning/product_trials.h"
 
 namespace rlx {
 
-// The first thing that went wrong in a run, on whatever thread.
+// The first failure of a run, on any thread.
 struct Failure {
   std::atomic<bool> claimed{false};
   std::atomic<bool> failed{false};  // set after code and message are written
@@ -26,6 +27,7 @@ struct Failure {
 struct Thread {
   size_t index;
   uint8_t* scratch;  // private, 64-byte aligned, as large as the largest Op::thread_bytes
+  kernels::Tuning tuning;
 };
 
 // Reads parameters of one instruction. Sizes are evaluated with the symbols of the current run.
@@ -54,10 +56,10 @@ class Params {
   const std::vector<size_t>& symbols_;
 };
 
-// Everything an op may look at when it is made.
+// Everything an op sees when it is made.
 struct OpContext {
   const char* name;
-  std::vector<Tensor*> in;   // null where an optional operand is missing
+  std::vector<Tensor*> in;  // null where an optional operand is missing
   std::vector<Tensor*> out;
   Params params;
   const kernels::Dispatch& kernels;
@@ -72,22 +74,24 @@ class Op {
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
-  // Sizes are known (again): check that shapes fit together, choose the way to go.
+  // Called when sizes are known or have changed: checks shapes and plans the work.
   virtual void bind() = 0;
   virtual size_t phases() const { return 1; }
-  // Where the number of phases depends on values: the most there can be.
+  // Upper bound, where the number of phases depends on values.
   virtual size_t most_phases() const { return phases(); }
   // Called by every thread when the phase starts; must depend on tensors and sizes only.
   virtual size_t items(size_t phase) const = 0;
   // Called once on each thread that gets an item of the phase, before its first one.
   virtual void begin(size_t, Thread&) {}
   virtual void run(size_t phase, size_t item, Thread& thread) = 0;
-  // True for what only says where the run goes on: `decide` answers with the next instruction, called by one thread while all
-  // others wait. `target` is where it may jump to; past the last instruction is the end.
+  // True for branches and jumps: one thread calls `decide` while all others wait, and gets the next instruction. `target` is
+  // where it may jump to; behind the last instruction is the end.
   virtual bool controls() const { return false; }
   virtual size_t decide(size_t at) { return at + 1; }
   virtual size_t target() const { return 0; }
-  // Bytes that one run reads from weights and caches: what bandwidth is reckoned with.
+  // After bind(): the products whose items can be timed for the tuner; none for many tokens.
+  virtual std::vector<TunedProduct> products() const { return {}; }
+  // Bytes that one run reads from weights and caches: the profile computes bandwidth from them.
   virtual size_t traffic() const;
 
   // Set by bind().
@@ -104,16 +108,15 @@ class Op {
   }
   void expect_type(const Tensor* tensor, DType type, const char* what) const {
     if (tensor == nullptr || tensor->dtype != type)
-      reject(Code::ir_type, "%s: got %s, expected %s", what, tensor == nullptr ? "nothing" : dtype_name(tensor->dtype), dtype_name(type));
+      reject(Code::ir_type, "%s: got %s, expected %s", what, tensor == nullptr ? "nothing" : dtype_name(tensor->dtype),
+             dtype_name(type));
   }
   void arity(size_t min_in, size_t max_in, size_t outputs) const;
   const Tensor& in(size_t i) const { return *c.in[i]; }
   const Tensor& out(size_t i = 0) const { return *c.out[i]; }
   const Tensor* maybe(size_t i) const { return i < c.in.size() ? c.in[i] : nullptr; }
-  // Whether sums and roundings are to be ggml's: only where its order is known.
-  bool follows_ggml() const {
-    return c.params.flag("asGgml") && kernels::is_x86(c.kernels.isa);
-  }
+  // True if sums and roundings follow ggml: only on processors where its order is known.
+  bool follows_ggml() const { return c.params.flag("asGgml") && kernels::is_x86(c.kernels.isa); }
   // A run-time failure (a bad index): the run ends with this message. Safe on any thread.
   void stop(const char* message, Code code = Code::run_failed) const;
 };

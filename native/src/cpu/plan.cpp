@@ -11,21 +11,6 @@ namespace {
 
 constexpr size_t kMany = 4u << 20;
 
-Expression read_expression(Reader& in, size_t symbols) {
-  Expression result;
-  const size_t terms = in.count(12, 256);
-  for (size_t i = 0; i < terms; i++) {
-    Expression::Term term;
-    const double coefficient = in.f64();
-    if (!(coefficient >= -9007199254740991.0 && coefficient <= 9007199254740991.0)) Reader::bad("a coefficient is no whole number");
-    term.coefficient = static_cast<int64_t>(coefficient);
-    const size_t factors = in.count(4, 16);
-    for (size_t f = 0; f < factors; f++) term.symbols.push_back(in.index(symbols, "symbol"));
-    result.terms.push_back(std::move(term));
-  }
-  return result;
-}
-
 Instruction read_instruction(Reader& in, const Plan& plan, const std::vector<std::string>& names) {
   Instruction instruction;
   const std::string& name = names[in.index(names.size(), "kernel name")];
@@ -91,9 +76,11 @@ void check_fixed(const Plan& plan, const TensorPlan& tensor) {
   }
   const size_t bytes = storage_bytes(tensor.dtype, elements);
   if (bytes != tensor.reserved)
-    fail(Code::ir_structure, "[plan] a tensor has %llu bytes, expected %zu", static_cast<unsigned long long>(tensor.reserved), bytes);
+    fail(Code::ir_structure, "[plan] a tensor has %llu bytes, expected %zu",
+         static_cast<unsigned long long>(tensor.reserved), bytes);
   if (tensor.storage == Storage::constant) {
-    if (tensor.offset > plan.constants.size() || bytes > plan.constants.size() - tensor.offset || tensor.offset % 16 != 0)
+    if (tensor.offset > plan.constants.size() || bytes > plan.constants.size() - tensor.offset ||
+        tensor.offset % 16 != 0)
       Reader::bad("a constant is outside the data");
     return;
   }
@@ -104,7 +91,8 @@ void check_fixed(const Plan& plan, const TensorPlan& tensor) {
 void check_tensor(const Plan& plan, const TensorPlan& tensor) {
   switch (tensor.storage) {
     case Storage::arena:
-      if (tensor.offset % 64 != 0 || tensor.offset > plan.arena_bytes || tensor.reserved > plan.arena_bytes - tensor.offset)
+      if (tensor.offset % 64 != 0 || tensor.offset > plan.arena_bytes ||
+          tensor.reserved > plan.arena_bytes - tensor.offset)
         Reader::bad("a tensor is outside the arena");
       break;
     case Storage::weight:
@@ -175,16 +163,19 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> given) : 
   }
   for (size_t i = 0; i < states.size(); i++) {
     const StatePlan& state = states[i];
-    if (state.tensor >= tensors.size() || tensors[state.tensor].storage != Storage::state || tensors[state.tensor].index != i)
+    if (state.tensor >= tensors.size() || tensors[state.tensor].storage != Storage::state ||
+        tensors[state.tensor].index != i)
       Reader::bad("a state names a tensor that is not its own");
     if (state.axis < -1 || state.axis >= static_cast<int32_t>(tensors[state.tensor].shape.size()))
       Reader::bad("a state counts positions on an axis that it lacks");
   }
   for (size_t i = 0; i < inputs.size(); i++)
-    if (inputs[i].tensor >= tensors.size() || tensors[inputs[i].tensor].storage != Storage::input || tensors[inputs[i].tensor].index != i)
+    if (inputs[i].tensor >= tensors.size() || tensors[inputs[i].tensor].storage != Storage::input ||
+        tensors[inputs[i].tensor].index != i)
       Reader::bad("an input names a tensor that is not its own");
   for (const NamedTensor& output : outputs)
-    if (output.tensor >= tensors.size() || is_packed(tensors[output.tensor].dtype)) Reader::bad("an output does not exist");
+    if (output.tensor >= tensors.size() || is_packed(tensors[output.tensor].dtype))
+      Reader::bad("an output does not exist");
   const size_t instruction_count = in.count(16, kMany);
   for (size_t i = 0; i < instruction_count; i++) instructions.push_back(read_instruction(in, *this, names));
   if (!in.done()) Reader::bad("bytes are left over");

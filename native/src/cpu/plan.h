@@ -1,6 +1,6 @@
 // A plan: the whole graph as one flat list of instructions over an arena, read from the bytes that
-// main/backends/cpu/planWriter.ts makes. Nothing of it is believed: every index, size and string is checked here,
-// and every kernel checks the shapes that it is bound to.
+// main/backends/cpu/planWriter.ts makes. Plans are untrusted: every index, size and string is checked here, and every kernel
+// checks the shapes that it is bound to.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/expression.h"
 #include "../core/weights.h"
 #include "tensor.h"
 
@@ -18,7 +19,7 @@ inline constexpr uint32_t kPlanMagic = 0x504c5852;  // "RXLP"
 inline constexpr uint32_t kPlanVersion = 1;
 inline constexpr uint32_t kAbsent = 0xffffffff;
 
-// Where a tensor lives. `own` and `input` get memory of their own size when a run needs it: outputs and inputs.
+// Where a tensor lives. `own` (outputs) and `input` get memory of their size when a run needs it.
 enum class Storage : uint32_t { arena, weight, constant, state, input, own };
 
 struct TensorPlan {

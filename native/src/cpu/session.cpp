@@ -10,9 +10,7 @@
 namespace rlx {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 size_t bind_shape(const TensorPlan& plan, const std::vector<size_t>& symbols, Tensor& tensor) {
   tensor.dtype = plan.dtype;
@@ -29,7 +27,8 @@ size_t bind_shape(const TensorPlan& plan, const std::vector<size_t>& symbols, Te
 
 }  // namespace
 
-Session::Session(std::shared_ptr<Plan> plan, SessionOptions options) : plan_(std::move(plan)), options_(std::move(options)) {
+Session::Session(std::shared_ptr<Plan> plan, SessionOptions options)
+    : plan_(std::move(plan)), options_(std::move(options)) {
   symbols_.assign(plan_->symbols.size(), 0);
   for (const auto& [name, size] : options_.symbols) {
     const uint32_t symbol = plan_->symbol(name);
@@ -48,8 +47,8 @@ Session::Session(std::shared_ptr<Plan> plan, SessionOptions options) : plan_(std
 
 void Session::make_ops() {
   for (const Instruction& instruction : plan_->instructions) {
-    OpContext context{instruction.kernel->name, {}, {}, Params(*plan_, instruction, symbols_), *options_.kernels,
-                      options_.threads, &failure_};
+    OpContext context{instruction.kernel->name, {},       {}, Params(*plan_, instruction, symbols_), *options_.kernels,
+                      options_.threads,         &failure_};
     for (const uint32_t tensor : instruction.inputs) {
       if (tensor != kAbsent) tensors_[tensor].dtype = plan_->tensors[tensor].dtype;
       context.in.push_back(tensor == kAbsent ? nullptr : &tensors_[tensor]);
@@ -99,11 +98,14 @@ void Session::bind() {
   size_t shares = 0;
   thread_bytes_ = 64;
   first_share_.clear();
+  trials_.resize(ops_.size());
+  tuned_.assign(ops_.size(), 0);
   for (const auto& op : ops_) {
     op->shared_bytes = op->thread_bytes = 0;
     op->bind();
     shared = std::max(shared, align_up(op->shared_bytes, 64));
     thread_bytes_ = std::max(thread_bytes_, align_up(op->thread_bytes, 64));
+    tune(first_share_.size(), *op);
     first_share_.push_back(shares);
     shares += op->most_phases() * options_.threads;
   }
@@ -117,6 +119,14 @@ void Session::bind() {
   }
   place_barriers();
   bound_ = true;
+}
+
+// Trials go on over runs: a session has the same products in each run of one token.
+void Session::tune(size_t at, const Op& op) {
+  if (options_.tuner == nullptr) return;
+  const std::vector<TunedProduct> products = op.products();
+  if (!products.empty() && !trials_[at]) trials_[at].emplace(*options_.tuner, products, options_.threads);
+  tuned_[at] = !products.empty();
 }
 
 // A barrier stands before an instruction that reads what was written, or writes what was read or written, since the
@@ -167,7 +177,8 @@ void Session::bind_symbols(const RunRequest& request) {
     const uint32_t symbol = plan_->symbol(name);
     if (symbol == kAbsent) continue;
     if (plan_->limits[symbol] != 0 && size > plan_->limits[symbol])
-      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan_->limits[symbol]);
+      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size,
+           plan_->limits[symbol]);
     wanted[symbol] = size;
   }
   if (bound_ && wanted == symbols_) return;
@@ -185,7 +196,8 @@ size_t Session::input(const std::string& name) const {
 int32_t& Session::integer_input(const std::string& name) {
   const Tensor& tensor = tensors_[plan_->inputs[input(name)].tensor];
   if (tensor.dtype != DType::i32 || tensor.count != 1)
-    fail(Code::input_argument, "[run] input %s: got %zu of %s, expected one i32", name.c_str(), tensor.count, dtype_name(tensor.dtype));
+    fail(Code::input_argument, "[run] input %s: got %zu of %s, expected one i32", name.c_str(), tensor.count,
+         dtype_name(tensor.dtype));
   return *reinterpret_cast<int32_t*>(tensor.data);
 }
 
@@ -195,12 +207,15 @@ void Session::set_inputs(const RunRequest& request) {
     const size_t i = input(name);
     const Tensor& tensor = tensors_[plan_->inputs[i].tensor];
     if (bytes.size() != tensor.bytes)
-      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", name.c_str(), bytes.size(), tensor.bytes);
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", name.c_str(), bytes.size(),
+           tensor.bytes);
     if (!bytes.empty()) std::memcpy(tensor.data, bytes.data(), bytes.size());
     given[i] = 1;
   }
   if (!request.follow.empty()) {
-    if (drawn_.empty()) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token, or its series has ended");
+    if (drawn_.empty())
+      fail(Code::input_argument,
+           "[run] nothing to follow: the run before this one drew no token, or its series has ended");
     integer_input(request.follow) = drawn_.back();
     given[input(request.follow)] = 1;
   }
@@ -215,7 +230,8 @@ const Tensor& Session::output(const std::string& name) const {
 }
 
 // Draws behind the logits that are there, and goes on as long as the series does. `followed` are the tokens that the run goes on behind.
-std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel, const std::vector<int32_t>& followed) {
+std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel,
+                                   const std::vector<int32_t>& followed) {
   SampleRequest sampling = *request.sample;
   sampling.add_recent(followed);
   std::vector<Sampled> result;
@@ -257,13 +273,16 @@ void Session::stamp(size_t at) {
 
 template <bool kProfile>
 void Session::execute(size_t index) {
-  Thread thread{index, scratch_.data() + index * thread_bytes_};
+  Thread thread{index, scratch_.data() + index * thread_bytes_, {}};
+  if (options_.tuner != nullptr) thread.tuning = options_.tuner->tuning();
   // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to the next one.
   const auto sync = [&](size_t at = SIZE_MAX) {
-    gate_.wait(*seats_, index, [&] {
+    gate_.wait(*placement_, index, [&] {
       if (kProfile && at != SIZE_MAX) stamp(at);
-      if (cancel_->load(std::memory_order_relaxed) || failure_.failed.load(std::memory_order_acquire)) halt_.store(true, std::memory_order_relaxed);
-      else if (at < ops_.size() && waits_[at] == Wait::decision) decide(at);
+      if (cancel_->load(std::memory_order_relaxed) || failure_.failed.load(std::memory_order_acquire))
+        halt_.store(true, std::memory_order_relaxed);
+      else if (at < ops_.size() && waits_[at] == Wait::decision)
+        decide(at);
     });
     return !halt_.load(std::memory_order_relaxed);
   };
@@ -281,12 +300,19 @@ void Session::execute(size_t index) {
       if (phase > 0 && !sync()) return;
       const size_t items = op.items(phase);
       Shares shares(&shares_[first_share_[i] + phase * options_.threads], options_.threads, items, index);
+      ProductTrials* const trials = tuned_[i] != 0 ? &*trials_[i] : nullptr;
       bool begun = false;
       for (size_t item; shares.take(&item);) {
         if (cancel_->load(std::memory_order_relaxed)) break;
-        if (!begun) op.begin(phase, thread);
+        if (!begun) {
+          op.begin(phase, thread);
+          if (trials != nullptr) trials->begin(index);
+        }
         begun = true;
-        op.run(phase, item, thread);
+        if (trials != nullptr)
+          trials->run(index, item, thread.tuning, [&] { op.run(phase, item, thread); });
+        else
+          op.run(phase, item, thread);
       }
     }
     i++;
@@ -300,7 +326,8 @@ void Session::fail_cancelled() const {
   for (size_t i = 0; i < ops_.size(); i++) {
     const size_t phases = ops_[i]->phases();
     for (size_t phase = 0; phase < phases; phase++) all += ops_[i]->items(phase);
-    for (size_t share = 0; share < phases * options_.threads; share++) taken += shares_[first_share_[i] + share].count();
+    for (size_t share = 0; share < phases * options_.threads; share++)
+      taken += shares_[first_share_[i] + share].count();
   }
   fail(Code::cancelled, "Cancelled after %zu of %zu parts.", taken, all);
 }
@@ -308,7 +335,7 @@ void Session::fail_cancelled() const {
 // Once through the plan.
 void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile) {
   cancel_ = &cancel;
-  seats_ = &pool.seats();
+  placement_ = &pool.placement();
   failure_.failed.store(false);
   failure_.claimed.store(false);
   halt_.store(false);
@@ -322,21 +349,24 @@ void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* prof
     stamped_ = SIZE_MAX;
   }
   began_ = now();
-  const auto work = profile != nullptr ? [](void* self, size_t thread) { static_cast<Session*>(self)->execute<true>(thread); }
-                                       : [](void* self, size_t thread) { static_cast<Session*>(self)->execute<false>(thread); };
+  const auto work = profile != nullptr
+                        ? [](void* self, size_t thread) { static_cast<Session*>(self)->execute<true>(thread); }
+                        : [](void* self, size_t thread) { static_cast<Session*>(self)->execute<false>(thread); };
   pool.run(options_.threads, work, this);
 
   if (cancel.load()) fail_cancelled();
   if (failure_.failed.load()) throw Error(failure_.code, failure_.message);
   if (profile == nullptr) return;
-  for (size_t i = 0; i < ops_.size(); i++) profile->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);
+  for (size_t i = 0; i < ops_.size(); i++)
+    profile->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);
 }
 
 RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
   if (request.series && (!request.sample || request.profile || request.score || !request.fetch.empty()))
     fail(Code::input_argument, "[run] a series draws tokens, and gives nothing else");
   if (request.series && (request.series->count == 0 || request.series->token == request.series->position))
-    fail(Code::input_argument, "[run] a series: got %zu tokens for input %s, expected at least one, and another input for the position",
+    fail(Code::input_argument,
+         "[run] a series: got %zu tokens for input %s, expected at least one, and another input for the position",
          request.series->count, request.series->token.c_str());
   if (plan_->weights) plan_->weights->check();
   bind_symbols(request);
@@ -352,16 +382,21 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   compute(pool, cancel, request.profile ? &*result.profile : nullptr);
   if (request.sample || request.score) {
     const Tensor& logits = output(request.logits);
-    if (logits.dtype != DType::f32 || logits.count == 0) fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
+    if (logits.dtype != DType::f32 || logits.count == 0)
+      fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
     if (request.sample) {
       std::vector<Sampled> drawn = draw(pool, request, cancel, followed);
       // Nothing follows an ending.
       if (!request.series || !request.series->ends_with(drawn.back().id()))
         for (const Sampled& sampled : drawn) drawn_.push_back(sampled.id());
-      if (request.series) result.series = std::move(drawn);
-      else result.sampled = std::move(drawn.front());
+      if (request.series)
+        result.series = std::move(drawn);
+      else
+        result.sampled = std::move(drawn.front());
     }
-    if (request.score) result.scored = score(*options_.kernels, pool, options_.threads, logits.f32(), logits.rows(), logits.last(), *request.score);
+    if (request.score)
+      result.scored =
+          score(*options_.kernels, pool, options_.threads, logits.f32(), logits.rows(), logits.last(), *request.score);
   }
   for (const std::string& name : request.fetch) {
     const Tensor& tensor = output(name);

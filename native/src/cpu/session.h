@@ -1,4 +1,5 @@
-// A session: one plan bound to memory of its own (arena, states, inputs, outputs), run step by step on the pool.
+// A CPU session: one plan bound to memory of its own (arena, states, inputs, outputs), run instruction by instruction on the
+// pool.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +12,10 @@
 
 #include "../core/memory.h"
 #include "../core/pool.h"
+#include "../core/session.h"
 #include "kernel.h"
 #include "plan.h"
-#include "sampler.h"
+#include "sample.h"
 #include "share.h"
 
 namespace rlx {
@@ -21,51 +23,8 @@ namespace rlx {
 struct SessionOptions {
   size_t threads = 1;
   const kernels::Dispatch* kernels = nullptr;
+  const PrefetchTuner* tuner = nullptr;  // shared by sessions; null: kernels run with the default settings
   std::vector<std::pair<std::string, size_t>> symbols;  // sizes that states need, fixed for the session's life
-};
-
-struct Fetched {
-  std::string name;
-  DType dtype = DType::f32;
-  std::vector<size_t> shape;
-  std::vector<uint8_t> bytes;
-};
-
-// Several tokens drawn in one run, each behind the one before it. The inputs are those of the first; then `token`, an i32 of one
-// element, takes what was drawn, and `position`, too, goes on by one. Sizes stay as they are. One of the `endings` is the last.
-struct Series {
-  size_t count = 1;
-  std::string token, position;
-  std::vector<int32_t> endings;
-
-  bool ends_with(int32_t drawn) const { return std::find(endings.begin(), endings.end(), drawn) != endings.end(); }
-};
-
-struct RunRequest {
-  std::vector<std::pair<std::string, size_t>> symbols;
-  std::vector<std::pair<std::string, std::vector<uint8_t>>> inputs;
-  std::string follow;  // an i32 input of one element that takes the last token that the run before this one drew
-  std::vector<std::string> fetch;
-  std::string logits;  // output that sampling and scoring read: f32 [rows, vocabulary]
-  std::optional<SampleRequest> sample;
-  std::optional<Series> series;
-  std::optional<ScoreRequest> score;
-  bool profile = false;
-};
-
-struct Profile {
-  std::vector<double> start;     // seconds since the run began, one per instruction
-  std::vector<float> seconds;
-  std::vector<double> traffic;   // bytes
-};
-
-struct RunResult {
-  std::vector<Fetched> outputs;
-  std::optional<Sampled> sampled;
-  std::vector<Sampled> series;
-  std::optional<Scored> scored;
-  std::optional<Profile> profile;
-  double seconds = 0;
 };
 
 class Session {
@@ -89,9 +48,9 @@ class Session {
   std::atomic<bool> busy{false};
 
  private:
-
   void bind();
   void bind_tensor(size_t index);
+  void tune(size_t at, const Op& op);
   void place_barriers();
   void decide(size_t at);
   void stamp(size_t at);
@@ -116,9 +75,11 @@ class Session {
   bool bound_ = false;
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<Op>> ops_;
+  std::vector<std::optional<ProductTrials>> trials_;  // of each op; made when it first runs with one token
+  std::vector<uint8_t> tuned_;                        // whether the op's trials go on with the sizes of this run
   enum class Wait : uint8_t { none, barrier, decision };
-  std::vector<Wait> waits_;            // before this instruction
-  std::vector<size_t> first_share_;    // of an instruction's first phase; `threads` shares for each phase
+  std::vector<Wait> waits_;          // before this instruction
+  std::vector<size_t> first_share_;  // of an instruction's first phase; `threads` shares for each phase
   std::unique_ptr<Share[]> shares_;
   size_t share_count_ = 0;
 
@@ -128,20 +89,20 @@ class Session {
   std::vector<Pages> own_;
   Pages scratch_;
   size_t thread_bytes_ = 0;
-  Pages work_;                         // the sampler's copy of a logits row
+  Pages work_;  // the sampler's copy of a logits row
 
-  std::vector<int32_t> drawn_;         // by the last run, if it drew and ended well
+  std::vector<int32_t> drawn_;  // by the last run, if it drew and ended well
   // Of the current run.
   Barrier gate_;
-  Seats* seats_ = nullptr;             // of the pool that runs it
+  CorePlacement* placement_ = nullptr;  // of the pool that runs it
   const std::atomic<bool>* cancel_ = nullptr;
   Failure failure_;
   std::atomic<bool> halt_{false};
-  size_t next_ = 0;                    // instruction, after a decision
+  size_t next_ = 0;  // instruction, after a decision
   Profile* profile_ = nullptr;
-  std::vector<uint32_t> executed_;     // with a profile: how often each instruction ran
-  double lap_ = 0;                     // when it began
-  size_t stamped_ = 0;                 // the instruction that the clock runs for, SIZE_MAX for none
+  std::vector<uint32_t> executed_;  // with a profile: how often each instruction ran
+  double lap_ = 0;                  // when it began
+  size_t stamped_ = 0;              // the instruction that the clock runs for, SIZE_MAX for none
   double began_ = 0;
 };
 

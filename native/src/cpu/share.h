@@ -1,6 +1,5 @@
-// How the items of one phase are divided: each thread has a range of neighbours and walks it from the front; who is done
-// takes from the back of another's. Long walks matter more than they look: memory prefetchers start anew at every
-// jump, and two threads that take turns at 64 KB of weights read a third less per second than two that walk apart.
+// Divides the items of a phase: each thread walks a range of its own from the front; a thread that is done takes items from
+// the back of another range. Long walks are fast because memory prefetchers start anew at every jump.
 #pragma once
 
 #include <atomic>
@@ -9,8 +8,8 @@
 
 namespace rlx {
 
-// What is taken of a thread's range: from the front in the lower half, from the back in the upper half. It starts at
-// zero whatever the range, so shares can be reset before the number of items is known.
+// Items taken of a thread's range: from the front in the lower half, from the back in the upper half. Both start at zero, so
+// shares can be reset before the number of items is known.
 struct alignas(64) Share {
   std::atomic<uint64_t> taken{0};
 

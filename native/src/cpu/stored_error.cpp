@@ -13,7 +13,8 @@ using namespace kernels;
 constexpr size_t kPiece = 256 * kStoredRun;
 
 void expect_bytes(const char* part, const StoredBytes& bytes, size_t expected) {
-  if (bytes.size != expected) fail(Code::input_argument, "[stored error] %s: got %zu bytes, expected %zu", part, bytes.size, expected);
+  if (bytes.size != expected)
+    fail(Code::input_argument, "[stored error] %s: got %zu bytes, expected %zu", part, bytes.size, expected);
 }
 
 size_t bits_of(Codes codes) {
@@ -31,18 +32,23 @@ size_t bits_of(Codes codes) {
 void check(const StoredRows& rows) {
   const StoredArgs& a = rows.args;
   const TypeInfo& block = type_info(a.type);
-  if (a.count % block.block != 0) fail(Code::input_argument, "[stored error] count: got %zu, expected whole blocks of %u", a.count, block.block);
+  if (a.count % block.block != 0)
+    fail(Code::input_argument, "[stored error] count: got %zu, expected whole blocks of %u", a.count, block.block);
   expect_bytes("original", rows.original, row_bytes(a.type, a.count));
   expect_bytes("data", rows.data, a.count * bits_of(a.codes) / 8);
   if (is_value(a.codes)) return;
   if (a.group == 0 || a.group % kStoredGroup != 0 || kStoredRun % a.group != 0 || a.count % a.group != 0)
-    fail(Code::input_argument, "[stored error] group: got %zu of %zu elements, expected a multiple of %zu that divides them and %zu", a.group, a.count,
-         kStoredGroup, kStoredRun);
+    fail(Code::input_argument,
+         "[stored error] group: got %zu of %zu elements, expected a multiple of %zu that divides them and %zu", a.group,
+         a.count, kStoredGroup, kStoredRun);
   if (a.offsets == Offsets::f32 && a.scales == Scales::f16)
     fail(Code::input_argument, "[stored error] offsets: got f32 with scales of f16, expected scales of f32");
   const size_t groups = a.count / a.group;
   expect_bytes("scale", rows.scale, groups * (a.scales == Scales::f32 ? 4 : 2));
-  expect_bytes("offset", rows.offset, a.offsets == Offsets::none ? 0 : a.offsets == Offsets::f32 ? groups * 4 : (groups + 1) / 2);
+  expect_bytes("offset", rows.offset,
+               a.offsets == Offsets::none  ? 0
+               : a.offsets == Offsets::f32 ? groups * 4
+                                           : (groups + 1) / 2);
   if (rows.rest.size != 0) expect_bytes("rest", rows.rest, groups * 2);
 }
 

@@ -15,18 +15,21 @@ std::string describe(const mx::array& x) {
 
 std::string described(const std::vector<Operand>& operands) {
   std::string shapes;
-  for (const Operand& operand : operands) shapes += (shapes.empty() ? "" : ", ") + (operand.array == nullptr ? std::string("a packed weight") : describe(*operand.array));
+  for (const Operand& operand : operands)
+    shapes += (shapes.empty() ? "" : ", ") +
+              (operand.array == nullptr ? std::string("a packed weight") : describe(*operand.array));
   return shapes;
 }
 
 // MLX ends the process where memory cannot be had at all, so it is never asked for more than it may use.
-void check_room(const Call& call, size_t index, const std::vector<Operand>& operands, const mx::Shape& shape, mx::Dtype dtype) {
+void check_room(const Call& call, size_t index, const std::vector<Operand>& operands, const mx::Shape& shape,
+                mx::Dtype dtype) {
   size_t bytes = dtype.size();
   bool fits = true;
   for (const int size : shape) fits = !__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes) && fits;
   if (!fits || bytes > mx::get_memory_limit())
-    fail(Code::env_no_memory, "[mlx] call %zu, %s of %s: a result of more than the %zu MB that MLX may use", index, call.function->name,
-         described(operands).c_str(), mx::get_memory_limit() >> 20);
+    fail(Code::env_no_memory, "[mlx] call %zu, %s of %s: a result of more than the %zu MB that MLX may use", index,
+         call.function->name, described(operands).c_str(), mx::get_memory_limit() >> 20);
 }
 
 }  // namespace
@@ -35,11 +38,14 @@ void check_room(const Call& call, size_t index, const std::vector<Operand>& oper
   fail(Code::run_failed, "[mlx] call %zu, %s of %s: %s", index, call.function->name, described(operands).c_str(), why);
 }
 
-std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands, const std::vector<size_t>& sizes, Scope& scope) {
+std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands,
+                              const std::vector<size_t>& sizes, Scope& scope) {
   try {
-    for (const Type& type : call.outputs) check_room(call, index, operands, bind_shape(type, sizes), mlx_type(type.dtype));
+    for (const Type& type : call.outputs)
+      check_room(call, index, operands, bind_shape(type, sizes), mlx_type(type.dtype));
     std::vector<mx::array> made = call.function->run({call, sizes, operands, scope});
-    if (made.size() != call.outputs.size()) failed(call, index, operands, "it gave another number of results than the plan says");
+    if (made.size() != call.outputs.size())
+      failed(call, index, operands, "it gave another number of results than the plan says");
     for (size_t i = 0; i < made.size(); i++) {
       const Type& type = call.outputs[i];
       if (made[i].dtype() != mlx_type(type.dtype) || made[i].shape() != bind_shape(type, sizes))

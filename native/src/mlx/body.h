@@ -1,4 +1,4 @@
-// The bodies of a plan at work: the values they hold, one call, a whole body.
+// Runs the bodies of a plan: their values, one call, a whole body.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,10 @@ namespace rlx::gpu {
 // Values of a body while it runs: arguments, then results of calls, let go after their last use.
 class Values {
  public:
-  Values(const Body& body, std::vector<Operand> arguments) : arguments_(std::move(arguments)), made_(body.values - body.arguments) {
-    if (arguments_.size() != body.arguments) fail(Code::ir_structure, "[mlx] a graph takes %u arguments, got %zu", body.arguments, arguments_.size());
+  Values(const Body& body, std::vector<Operand> arguments)
+      : arguments_(std::move(arguments)), made_(body.values - body.arguments) {
+    if (arguments_.size() != body.arguments)
+      fail(Code::ir_structure, "[mlx] a graph takes %u arguments, got %zu", body.arguments, arguments_.size());
   }
   Operand operand(uint32_t value) const {
     if (value < arguments_.size()) return arguments_[value];
@@ -25,7 +27,8 @@ class Values {
     return result;
   }
   void set(const Call& call, std::vector<mx::array> results) {
-    for (size_t i = 0; i < results.size(); i++) made_[call.first - arguments_.size() + i].emplace(std::move(results[i]));
+    for (size_t i = 0; i < results.size(); i++)
+      made_[call.first - arguments_.size() + i].emplace(std::move(results[i]));
     for (const uint32_t value : call.last) made_[value - arguments_.size()].reset();
   }
   std::vector<mx::array> results(const Body& body) const {
@@ -45,7 +48,8 @@ class Values {
 
 [[noreturn]] void failed(const Call& call, size_t index, const std::vector<Operand>& operands, const char* why);
 // One call, held to the types that the plan promises; its failure names the call and its operands.
-std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands, const std::vector<size_t>& sizes, Scope& scope);
+std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands,
+                              const std::vector<size_t>& sizes, Scope& scope);
 
 std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& symbols);
 // Runs a body; `arguments` in the order of its leaves.

@@ -1,4 +1,4 @@
-// What a plan may call: one small function over MLX arrays for each name. The list has the same names as
+// The functions that a plan may call: each builds MLX arrays. The list has the same names as
 // main/backends/mlx/functions.ts (a test compares them).
 #pragma once
 
@@ -68,7 +68,8 @@ mx::Shape bind_shape(const Type& type, const std::vector<size_t>& sizes);
 // Keeps traces of sub-graphs.
 class Tracer {
  public:
-  virtual std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments, const std::vector<size_t>& sizes) = 0;
+  virtual std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments,
+                                        const std::vector<size_t>& sizes) = 0;
 
  protected:
   ~Tracer() = default;
@@ -79,9 +80,9 @@ struct Scope {
   const Plan& plan;
   const std::vector<size_t>& sizes;
   bool traced = false;
-  Tracer* tracer = nullptr;                     // outside of a trace: replays sub-graphs that can be traced
-  const std::atomic<bool>* cancel = nullptr;    // read between turns
-  int depth = 0;                                // of sub-graphs in sub-graphs
+  Tracer* tracer = nullptr;                   // outside of a trace: replays sub-graphs that can be traced
+  const std::atomic<bool>* cancel = nullptr;  // read between turns
+  int depth = 0;                              // of sub-graphs in sub-graphs
   // Runs a sub-graph on operands.
   std::vector<mx::array> run(uint32_t body, const std::vector<Operand>& arguments);
 };

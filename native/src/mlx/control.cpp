@@ -1,7 +1,7 @@
-// Branches and loops. Outside of a trace a condition is evaluated and one sub-graph is run: a real branch, a real turn. Inside a
-// trace nothing is known: both branches are made and chosen between, and a loop is unrolled as often as it may turn at most.
-// What cannot be unrolled, or would be too large, splits the trace: the plan runs call by call, lazily, and its sub-graphs are
-// traces of their own, kept and replayed turn by turn (docs/decisions/0012-control-flow.md).
+// Branches and loops. Outside of a trace the condition is evaluated and one sub-graph runs. Inside a trace no value is known:
+// both branches are built and selected from, and a loop is unrolled to its largest number of turns. A loop that cannot be
+// unrolled, or would be too large, splits the trace: the plan runs call by call, lazily, and its sub-graphs are traces of
+// their own (docs/decisions/0012-control-flow.md).
 #include "control.h"
 
 #include <mlx/ops.h>
@@ -97,14 +97,16 @@ std::vector<array> branch(const Invocation& c) {
 
 std::vector<array> loop(const Invocation& c) {
   const double count = c.number("carried", static_cast<double>(c.inputs.size()));
-  if (!(count >= 0 && count <= static_cast<double>(c.inputs.size()))) fail(Code::ir_structure, "[while] carried: got %g of %zu operands", count, c.inputs.size());
+  if (!(count >= 0 && count <= static_cast<double>(c.inputs.size())))
+    fail(Code::ir_structure, "[while] carried: got %g of %zu operands", count, c.inputs.size());
   const auto size = static_cast<size_t>(count);
   Arrays carried = loop_of(c, size);
   const uint32_t condition = body_of(c, "condition"), body = body_of(c, "body");
   const double most = c.number("most", kEndless);
   const auto turn = [&] {
     Arrays next = c.scope.run(body, now(c, carried));
-    if (next.size() != size) fail(Code::ir_structure, "[while] a turn gives %zu values, expected %zu", next.size(), size);
+    if (next.size() != size)
+      fail(Code::ir_structure, "[while] a turn gives %zu values, expected %zu", next.size(), size);
     return next;
   };
   const auto going_on = [&] { return c.scope.run(condition, now(c, carried)).at(0); };

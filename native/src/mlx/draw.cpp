@@ -21,7 +21,8 @@ array penalised(const array& logits, const SampleRequest& request) {
   if (tokens.empty()) return logits;
   const array ids(tokens.data(), {static_cast<int>(tokens.size())}, mx::int32);
   const array found = mx::take(logits, ids, 0), penalty = number(request.repeat_penalty);
-  const array moved = mx::where(mx::greater(found, number(0)), mx::divide(found, penalty), mx::multiply(found, penalty));
+  const array moved =
+      mx::where(mx::greater(found, number(0)), mx::divide(found, penalty), mx::multiply(found, penalty));
   return mx::put_along_axis(logits, ids, moved, 0);
 }
 
@@ -63,7 +64,8 @@ void Draw::add_to(std::vector<mx::array>& wanted) const {
 }
 
 Sampled Draw::read() const {
-  if (largest && !std::isfinite(array(*largest).item<float>())) fail(Code::run_failed, "[sample] the logits are not finite");
+  if (largest && !std::isfinite(array(*largest).item<float>()))
+    fail(Code::run_failed, "[sample] the logits are not finite");
   Sampled result{{static_cast<uint32_t>(array(token).item<int32_t>()), array(logprob).item<float>()}, {}};
   if (top)
     for (size_t i = 0; i < top->size(); i++)
@@ -91,7 +93,8 @@ Draw draw_token(const mx::array& row, const SampleRequest& request) {
     token = mx::take(ids, chosen(weights, kept(weights, request), philox_uniform(request.seed, request.step)), 0);
   }
   const array all = mx::logsumexp(logits, 0);
-  Draw draw{mx::astype(token, mx::int32), mx::subtract(mx::take(logits, token, 0), all), largest, std::nullopt, std::nullopt};
+  Draw draw{mx::astype(token, mx::int32), mx::subtract(mx::take(logits, token, 0), all), largest, std::nullopt,
+            std::nullopt};
   if (request.alternatives > 0) {
     const array ids = largest_of(logits, within(request.alternatives));
     draw.top = mx::contiguous(mx::astype(ids, mx::int32));

@@ -1,5 +1,5 @@
-// A token drawn on the device, so that logits never leave it: the same steps in the same order as the CPU engine's sampler
-// (cpu/sampler.h), with its random numbers. What is left of a difference is rounding: probabilities are f32 here.
+// Draws a token on the device, so that logits never leave it: the steps of core/sampling.h in their order, with the same
+// random numbers as the CPU engine. Only rounding differs: probabilities are f32 here.
 #pragma once
 
 #include <mlx/array.h>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "../cpu/sampler.h"
+#include "../core/sampling.h"
 
 namespace rlx::gpu {
 

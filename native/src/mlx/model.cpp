@@ -69,19 +69,21 @@ std::vector<Operand> Model::operands(const std::vector<mx::array>& leaves) const
   std::vector<Operand> result;
   result.reserve(leaves.size() + params_.size() + constants_.size());
   for (const mx::array& leaf : leaves) result.push_back({&leaf, nullptr});
-  for (const Held& held : params_) result.push_back(held.packed() ? Operand{nullptr, &held} : Operand{&held.plain, nullptr});
+  for (const Held& held : params_)
+    result.push_back(held.packed() ? Operand{nullptr, &held} : Operand{&held.plain, nullptr});
   for (const mx::array& constant : constants_) result.push_back({&constant, nullptr});
   return result;
 }
 
-std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, const std::atomic<bool>& cancel) const {
+std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
+                                    const std::atomic<bool>& cancel) const {
   Scope scope{*plan_, sizes};
   scope.cancel = &cancel;
   return run_body(0, operands(leaves), scope);
 }
 
-std::vector<mx::array> Model::replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols, const std::vector<size_t>& sizes,
-                                     const std::atomic<bool>& cancel) {
+std::vector<mx::array> Model::replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols,
+                                     const std::vector<size_t>& sizes, const std::atomic<bool>& cancel) {
   if (traceable(*plan_, 0, sizes)) return trace(symbols, sizes)(leaves);
   Scope scope{*plan_, sizes};
   scope.tracer = this;
@@ -90,7 +92,8 @@ std::vector<mx::array> Model::replay(const std::vector<mx::array>& leaves, const
 }
 
 // Packed weights stay what they are from turn to turn and are held in the trace; arrays are its arguments.
-std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& arguments, const std::vector<size_t>& sizes) {
+std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& arguments,
+                                     const std::vector<size_t>& sizes) {
   std::vector<mx::array> arrays;
   std::vector<const Held*> held;
   for (const Operand& argument : arguments) {
@@ -104,7 +107,8 @@ std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& 
     Replay traced = mx::compile(Replay([this, body, held, sizes](const std::vector<mx::array>& given) {
       std::vector<Operand> operands;
       size_t next = 0;
-      for (const Held* weight : held) operands.push_back(weight == nullptr ? Operand{&given.at(next++), nullptr} : Operand{nullptr, weight});
+      for (const Held* weight : held)
+        operands.push_back(weight == nullptr ? Operand{&given.at(next++), nullptr} : Operand{nullptr, weight});
       Scope scope{*plan_, sizes, true};
       return run_body(body, std::move(operands), scope);
     }));

@@ -11,20 +11,6 @@ namespace {
 
 constexpr size_t kMany = 4u << 20;
 
-Expression read_expression(Reader& in, size_t symbols) {
-  Expression result;
-  const size_t terms = in.count(12, 256);
-  for (size_t i = 0; i < terms; i++) {
-    const double coefficient = in.f64();
-    if (!(coefficient >= -9007199254740991.0 && coefficient <= 9007199254740991.0)) Reader::bad("a coefficient is out of range");
-    Expression::Term term{static_cast<int64_t>(coefficient), {}};
-    const size_t count = in.count(4, 16);
-    for (size_t k = 0; k < count; k++) term.symbols.push_back(in.index(symbols, "symbol"));
-    result.terms.push_back(std::move(term));
-  }
-  return result;
-}
-
 DType read_dtype(Reader& in) { return static_cast<DType>(in.index(kDTypes, "element type")); }
 
 Type read_type(Reader& in, size_t expressions) {
@@ -110,7 +96,8 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> files) : 
   const uint8_t* blob = in.blob(data_bytes);
   data.assign(blob, blob + data_bytes);
   for (const ConstantPlan& constant : constants)
-    if (constant.offset > data.size() || constant.bytes > data.size() - constant.offset) Reader::bad("a constant lies outside");
+    if (constant.offset > data.size() || constant.bytes > data.size() - constant.offset)
+      Reader::bad("a constant lies outside");
 
   appends.resize(in.count(12, kMany));
   for (AppendPlan& append : appends) {
@@ -131,10 +118,12 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> files) : 
     for (Call& call : body.calls) {
       const std::string& function = name();
       call.function = find_function(function);
-      if (call.function == nullptr) fail(Code::unsupported_op, "[mlx] no function named %s: the addon is older than the program", function.c_str());
+      if (call.function == nullptr)
+        fail(Code::unsupported_op, "[mlx] no function named %s: the addon is older than the program", function.c_str());
       call.inputs.resize(in.count(4, kMany));
       for (uint32_t& input : call.inputs) input = in.index(body.values, "value");
-      if (call.inputs.size() < call.function->least || call.inputs.size() > call.function->most) Reader::bad("a call has too few or too many operands");
+      if (call.inputs.size() < call.function->least || call.inputs.size() > call.function->most)
+        Reader::bad("a call has too few or too many operands");
       call.first = body.values;
       call.outputs.resize(in.count(8, 65536));
       for (Type& type : call.outputs) type = read_type(in, expressions.size());
@@ -172,7 +161,8 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> files) : 
   if (graph.arguments != inputs.size() + states.size() + params.size() + constants.size())
     Reader::bad("the graph's arguments are not its leaves");
   outputs.resize(in.count(12, kMany));
-  if (graph.results.size() != outputs.size() + states.size()) Reader::bad("the graph's results are not its outputs and states");
+  if (graph.results.size() != outputs.size() + states.size())
+    Reader::bad("the graph's results are not its outputs and states");
   for (size_t i = 0; i < outputs.size(); i++) {
     outputs[i].name = name();
     outputs[i].type = read_type(in, expressions.size());

@@ -1,6 +1,6 @@
 // A plan for MLX: leaves, then a flat list of calls over numbered values, read from the bytes that
-// main/backends/mlx/planWriter.ts makes. Sub-graphs are further lists of the same kind. Nothing of it is believed: every
-// index, size and name is checked here, and each call's result is compared with the type that the plan says.
+// main/backends/mlx/planWriter.ts makes. Sub-graphs are further lists of the same kind. Plans are untrusted:
+// every index, size and name is checked here, and each call's result is compared with the type in the plan.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "../core/dtype.h"
+#include "../core/expression.h"
 #include "../core/weights.h"
-#include "../cpu/tensor.h"
 
 namespace rlx::gpu {
 
@@ -31,8 +32,8 @@ struct InputPlan {
 struct StatePlan {
   std::string name;
   Type type;
-  int32_t axis = -1;    // the axis that counts positions, -1 for a state without one
-  uint32_t next = 0;    // value after the run
+  int32_t axis = -1;  // the axis that counts positions, -1 for a state without one
+  uint32_t next = 0;  // value after the run
 };
 
 struct WeightPlan {

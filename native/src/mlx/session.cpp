@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "../core/error.h"
+#include "../core/memory.h"
 #include "body.h"
 #include "draw.h"
 #include "weights.h"
@@ -18,9 +19,7 @@ namespace {
 // Caches grow by this many positions: each growth copies them once, and is one more set of sizes to trace.
 constexpr size_t kGrowth = 256;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 size_t bytes_of(const Operand& operand) {
   if (operand.array != nullptr) return operand.array->nbytes();
@@ -44,7 +43,7 @@ void evaluate(std::vector<mx::array> wanted, bool wait = true) {
 struct Session::Pending {
   std::vector<std::pair<size_t, mx::array>> fetched;  // output, row-major
   std::optional<Draw> draw;
-  std::optional<mx::array> logprobs, bests;           // of a score
+  std::optional<mx::array> logprobs, bests;  // of a score
 
   void add_to(std::vector<mx::array>& wanted) const {
     for (const auto& [index, value] : fetched) wanted.push_back(value);
@@ -69,7 +68,8 @@ Session::Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<
     const uint32_t symbol = plan.symbol(name);
     if (symbol == kNone) continue;
     if (plan.limits[symbol] != 0 && size > plan.limits[symbol])
-      fail(Code::ir_shape, "[session] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan.limits[symbol]);
+      fail(Code::ir_shape, "[session] %s is %zu: this plan was made for at most %zu", name.c_str(), size,
+           plan.limits[symbol]);
     symbols_[symbol] = size;
   }
   if (plan.growing != kNone && symbols_[plan.growing] == 0)
@@ -83,7 +83,8 @@ std::vector<size_t> Session::symbols_for(const RunRequest& request) const {
     const uint32_t symbol = plan.symbol(name);
     if (symbol == kNone || symbol == plan.growing) continue;
     if (plan.limits[symbol] != 0 && size > plan.limits[symbol])
-      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size, plan.limits[symbol]);
+      fail(Code::ir_shape, "[run] %s is %zu: this plan was made for at most %zu", name.c_str(), size,
+           plan.limits[symbol]);
     symbols[symbol] = size;
   }
   return symbols;
@@ -105,8 +106,8 @@ void Session::check_inputs(const RunRequest& request, const std::vector<const st
       int32_t value;
       std::memcpy(&value, bytes.data() + at, sizeof value);
       if (value < 0 || static_cast<uint64_t>(value) >= input.limit)
-        fail(Code::run_failed, "[run] input %s: index out of range: got %d, expected 0 to %llu", input.name.c_str(), value,
-             static_cast<unsigned long long>(input.limit - 1));
+        fail(Code::run_failed, "[run] input %s: index out of range: got %d, expected 0 to %llu", input.name.c_str(),
+             value, static_cast<unsigned long long>(input.limit - 1));
     }
   }
 }
@@ -117,9 +118,12 @@ void Session::make_room(const std::vector<const std::vector<uint8_t>*>& given, s
   size_t needed = 0;
   for (const AppendPlan& append : plan.appends) {
     int32_t past = 0;
-    if (given[append.past]->size() != sizeof past) fail(Code::input_argument, "[run] input %s: got %zu bytes, expected 4", plan.inputs[append.past].name.c_str(), given[append.past]->size());
+    if (given[append.past]->size() != sizeof past)
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected 4", plan.inputs[append.past].name.c_str(),
+           given[append.past]->size());
     std::memcpy(&past, given[append.past]->data(), sizeof past);
-    const size_t tokens = plan.expressions[append.tokens].evaluate(symbols), capacity = plan.expressions[append.capacity].evaluate(symbols);
+    const size_t tokens = plan.expressions[append.tokens].evaluate(symbols),
+                 capacity = plan.expressions[append.capacity].evaluate(symbols);
     if (past < 0 || static_cast<size_t>(past) + tokens > capacity)
       fail(Code::run_context_full, "[kv_append] got %d + %zu positions, expected at most %zu", past, tokens, capacity);
     needed = std::max(needed, static_cast<size_t>(past) + tokens);
@@ -195,7 +199,8 @@ size_t Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-Session::Pending Session::prepare(const RunRequest& request, const std::vector<mx::array>& results, std::optional<int32_t> followed) const {
+Session::Pending Session::prepare(const RunRequest& request, const std::vector<mx::array>& results,
+                                  std::optional<int32_t> followed) const {
   Pending pending;
   for (const std::string& name : request.fetch) {
     const size_t index = output(name);
@@ -214,13 +219,9 @@ Session::Pending Session::prepare(const RunRequest& request, const std::vector<m
   }
   if (request.score) {
     const std::vector<int32_t>& targets = request.score->targets;
-    if (targets.size() != static_cast<size_t>(rows))
-      fail(Code::input_argument, "[score] got %zu targets for %d rows", targets.size(), rows);
+    check_targets(*request.score, static_cast<size_t>(rows), static_cast<size_t>(width));
     std::vector<int32_t> places;
-    for (const int32_t target : targets) {
-      if (target >= width) fail(Code::input_argument, "[score] target %d: expected less than %d", target, width);
-      places.push_back(std::max(0, target));
-    }
+    for (const int32_t target : targets) places.push_back(std::max(0, target));
     const mx::array picked = mx::take_along_axis(logits, mx::array(places.data(), {rows, 1}, mx::int32), 1);
     pending.logprobs = mx::contiguous(mx::reshape(mx::subtract(picked, mx::logsumexp(logits, 1, true)), {rows}));
     pending.bests = mx::contiguous(mx::astype(mx::argmax(logits, 1, false), mx::int32));
@@ -229,7 +230,8 @@ Session::Pending Session::prepare(const RunRequest& request, const std::vector<m
 }
 
 // Into `outputs`, whose memory is used again where there is some.
-void Session::collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs, RunResult& result) {
+void Session::collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs,
+                      RunResult& result) {
   const Plan& plan = model_->plan();
   outputs.resize(pending.fetched.size());
   for (size_t i = 0; i < outputs.size(); i++) {
@@ -258,7 +260,9 @@ void Session::collect(const RunRequest& request, const Pending& pending, std::ve
 Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
   const Plan& plan = model_->plan();
   if (request.series) fail(Code::input_argument, "[run] a series: MLX draws one token in a run");
-  if (lost_) fail(Code::run_failed, "[session] a run failed while it updated the states: start again from an empty or a saved state");
+  if (lost_)
+    fail(Code::run_failed,
+         "[session] a run failed while it updated the states: start again from an empty or a saved state");
   if (plan.weights) plan.weights->check();
   model_->load(cancel);
   std::vector<uint8_t> token(sizeof(int32_t));
@@ -286,7 +290,8 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
     for (const int size : shape) count *= static_cast<size_t>(size);
     const size_t expected = count * dtype_bytes(input.type.dtype);
     if (given[i]->size() != expected)
-      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", input.name.c_str(), given[i]->size(), expected);
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", input.name.c_str(), given[i]->size(),
+           expected);
     leaves.push_back(from_bytes(given[i]->data(), shape, input.type.dtype));
   }
   if (!states_) {
@@ -357,7 +362,8 @@ void Session::read_slot(const std::string& name, uint8_t* target, size_t size) c
   const std::lock_guard lock(slots_mutex_);
   for (const Fetched& slot : slots_) {
     if (slot.name != name) continue;
-    if (slot.bytes.size() != size) fail(Code::input_argument, "[run] slot %s: got %zu bytes, expected %zu", name.c_str(), size, slot.bytes.size());
+    if (slot.bytes.size() != size)
+      fail(Code::input_argument, "[run] slot %s: got %zu bytes, expected %zu", name.c_str(), size, slot.bytes.size());
     if (size > 0) std::memcpy(target, slot.bytes.data(), size);
     return;
   }
@@ -366,7 +372,8 @@ void Session::read_slot(const std::string& name, uint8_t* target, size_t size) c
 
 RunResult Session::commit(const RunRequest& request, const std::atomic<bool>& cancel) {
   if (request.sample || request.profile || !request.follow.empty())
-    fail(Code::input_argument, "[run] a run that is not waited for can neither draw a token, nor follow one, nor be timed");
+    fail(Code::input_argument,
+         "[run] a run that is not waited for can neither draw a token, nor follow one, nor be timed");
   RunResult result;
   auto begun = std::make_shared<Begun>(begin(request, cancel, result));
   evaluate(std::exchange(begun->wanted, {}), false);
@@ -408,7 +415,8 @@ size_t Session::state_bytes_at(const std::vector<size_t>& symbols) const {
   for (const StatePlan& state : plan.states) {
     size_t bytes = dtype_bytes(state.type.dtype);
     for (const uint32_t size : state.type.sizes)
-      if (__builtin_mul_overflow(bytes, plan.expressions[size].evaluate(symbols), &bytes)) return std::numeric_limits<size_t>::max();
+      if (__builtin_mul_overflow(bytes, plan.expressions[size].evaluate(symbols), &bytes))
+        return std::numeric_limits<size_t>::max();
     if (__builtin_add_overflow(total, bytes, &total)) return std::numeric_limits<size_t>::max();
   }
   return total;
@@ -423,7 +431,8 @@ size_t Session::state_bytes(size_t positions) const {
     for (size_t axis = 0; axis < state.type.sizes.size(); axis++) {
       const size_t size = plan.expressions[state.type.sizes[axis]].evaluate(symbols);
       const bool counted = static_cast<int32_t>(axis) == state.axis;
-      if (counted && positions > size) fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, size);
+      if (counted && positions > size)
+        fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, size);
       bytes *= counted ? positions : size;
     }
     total += bytes;
@@ -462,7 +471,9 @@ void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
     fail(Code::input_argument, "[session] saved state: got %zu bytes, expected %zu", size, state_bytes(positions));
   std::vector<size_t> symbols = symbols_;
   size_t length = 0;
-  if (plan.growing != kNone) symbols[plan.growing] = length = std::min(symbols_[plan.growing], std::max<size_t>(1, align_up(positions, kGrowth)));
+  if (plan.growing != kNone)
+    symbols[plan.growing] = length =
+        std::min(symbols_[plan.growing], std::max<size_t>(1, align_up(positions, kGrowth)));
   const std::vector<size_t> sizes = evaluate_sizes(plan, symbols);
   std::vector<mx::array> states;
   for (size_t i = 0; i < plan.states.size(); i++) {

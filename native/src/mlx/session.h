@@ -1,7 +1,7 @@
-// Plans bound to weights, and sessions over them: states as arrays that are handed to MLX to be updated in place, caches
-// that grow as they fill, and three ways to run: lazy (one evaluation), eager (one per call, so that a failing call is
-// named and each can be timed), compiled (traced once per set of sizes, then replayed).
-// Everything here belongs to the engine's one thread, its end too: MLX's streams and traces are bound to it.
+// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches grow as they fill. Three
+// ways to run: lazy (one evaluation), eager (one per call, so that each can be timed and a failing one is named), compiled
+// (traced once per set of sizes, then replayed).
+// Everything here, also destruction, happens on the engine's thread: MLX's streams and traces are bound to it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-#include "../cpu/session.h"
+#include "../core/session.h"
 #include "calls.h"
 
 namespace rlx::gpu {
@@ -44,11 +44,13 @@ class Model final : public Tracer {
 
   // Outputs and next states from inputs and states, unevaluated.
   using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
-  std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes, const std::atomic<bool>& cancel) const;
+  std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
+                               const std::atomic<bool>& cancel) const;
   // The same by a trace that is kept; where the plan has loops that no trace can hold, its sub-graphs are the traces.
-  std::vector<mx::array> replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols, const std::vector<size_t>& sizes,
-                                const std::atomic<bool>& cancel);
-  std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments, const std::vector<size_t>& sizes) override;
+  std::vector<mx::array> replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols,
+                                const std::vector<size_t>& sizes, const std::atomic<bool>& cancel);
+  std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments,
+                                const std::vector<size_t>& sizes) override;
   std::vector<Operand> operands(const std::vector<mx::array>& leaves) const;
 
  private:
@@ -106,7 +108,8 @@ class Session {
   mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
   std::vector<mx::array> run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                      const std::atomic<bool>& cancel, Profile* profile) const;
-  Pending prepare(const RunRequest& request, const std::vector<mx::array>& results, std::optional<int32_t> followed) const;
+  Pending prepare(const RunRequest& request, const std::vector<mx::array>& results,
+                  std::optional<int32_t> followed) const;
   Begun finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
   void collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs, RunResult& result);
   size_t output(const std::string& name) const;
@@ -120,8 +123,8 @@ class Session {
   bool lost_ = false;                             // an evaluation failed after it had taken the states
   size_t length_ = 0;                             // of growing caches, now
   std::atomic<size_t> state_bytes_{0};
-  std::optional<int32_t> drawn_;                  // by the last run
-  std::shared_ptr<Begun> committed_;              // the last run that was not waited for
+  std::optional<int32_t> drawn_;      // by the last run
+  std::shared_ptr<Begun> committed_;  // the last run that was not waited for
   mutable std::mutex slots_mutex_;
   std::vector<Fetched> slots_;
   std::atomic<size_t> slot_bytes_{0};

@@ -4,21 +4,19 @@
 #include <mlx/ops.h>
 #include <mlx/transforms.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "../core/error.h"
+#include "../core/half.h"
 
 namespace rlx::gpu {
 namespace {
 
 constexpr size_t kGroup = 32;
 
-float half(const uint8_t* bytes) {
-  mx::float16_t value;
-  std::memcpy(&value, bytes, sizeof value);
-  return static_cast<float>(value);
-}
+float half(const uint8_t* bytes) { return half_to_f32(load_u16(bytes)); }
 
 struct Group {
   uint8_t codes[kGroup];
@@ -90,8 +88,7 @@ void unpack(DType type, const uint8_t* block, size_t index, Group& out) {
         for (size_t i = 0; i < kGroup; i++) out.codes[i] |= static_cast<uint8_t>((block[16 + i] >> index & 1) << 4);
       return;
     }
-    default:
-      fail(Code::bug_invariant, "[mlx] %s has no affine form", dtype_name(type));
+    default: fail(Code::bug_invariant, "[mlx] %s has no affine form", dtype_name(type));
   }
 }
 
@@ -112,13 +109,10 @@ void check_cancel(const std::atomic<bool>& cancel) {
 }
 
 struct Rows {
-  kernels::Type type;
   size_t rows, columns, bytes;  // bytes of one row
 };
 Rows rows_of(const WeightPlan& plan) {
   Rows result{};
-  if (!kernel_type(plan.dtype, &result.type))
-    fail(Code::unsupported_tensor_type, "[mlx] %s: no kernel reads %s", plan.name.c_str(), dtype_name(plan.dtype));
   result.columns = plan.shape.empty() ? 1 : plan.shape.back();
   result.rows = 1;
   for (size_t i = 0; i + 1 < plan.shape.size(); i++) result.rows *= plan.shape[i];
@@ -128,15 +122,15 @@ Rows rows_of(const WeightPlan& plan) {
 
 Held hold_affine(const WeightPlan& plan, const uint8_t* bytes, int bits, const std::atomic<bool>& cancel) {
   const Rows r = rows_of(plan);
-  const kernels::TypeInfo& info = kernels::type_info(r.type);
-  const size_t groups = r.columns / kGroup, in_block = info.block / kGroup, words = static_cast<size_t>(bits);
+  const BlockSize block = block_size(plan.dtype);
+  const size_t groups = r.columns / kGroup, in_block = block.elements / kGroup, words = static_cast<size_t>(bits);
   std::vector<uint32_t> codes(r.rows * groups * words);
   std::vector<float> scales(r.rows * groups), biases(r.rows * groups);
   Group group;
   for (size_t row = 0; row < r.rows; row++) {
     if (row % 256 == 0) check_cancel(cancel);
     for (size_t g = 0; g < groups; g++) {
-      unpack(plan.dtype, bytes + row * r.bytes + g / in_block * info.bytes, g % in_block, group);
+      unpack(plan.dtype, bytes + row * r.bytes + g / in_block * block.bytes, g % in_block, group);
       const size_t at = row * groups + g;
       pack(group.codes, bits, codes.data() + at * words);
       scales[at] = group.scale;
@@ -154,15 +148,16 @@ Held hold_affine(const WeightPlan& plan, const uint8_t* bytes, int bits, const s
 
 Held hold_half(const WeightPlan& plan, const uint8_t* bytes, const std::atomic<bool>& cancel) {
   const Rows r = rows_of(plan);
-  const kernels::Dispatch& table = *kernels::dispatch(nullptr);
   std::vector<float> row(r.columns);
-  std::vector<mx::float16_t> values(r.rows * r.columns);
+  std::vector<uint16_t> values(r.rows * r.columns);
   for (size_t i = 0; i < r.rows; i++) {
     if (i % 256 == 0) check_cancel(cancel);
-    table.dequantize(r.type, bytes + i * r.bytes, row.data(), r.columns);
-    table.f32_to_f16(row.data(), reinterpret_cast<uint16_t*>(values.data() + i * r.columns), r.columns);
+    unpack_row(plan.dtype, bytes + i * r.bytes, row.data(), r.columns);
+    std::transform(row.begin(), row.end(), values.begin() + static_cast<std::ptrdiff_t>(i * r.columns),
+                   [](float x) { return f32_to_half(x); });
   }
-  return {mx::array(values.data(), shape_of(plan.shape), mx::float16), std::nullopt, std::nullopt};
+  return {mx::array(reinterpret_cast<const mx::float16_t*>(values.data()), shape_of(plan.shape), mx::float16),
+          std::nullopt, std::nullopt};
 }
 
 }  // namespace
@@ -182,11 +177,14 @@ int affine_bits(DType type) {
 
 void check_memory(size_t bytes, const char* what) {
   const size_t limit = mx::get_memory_limit();
-  if (bytes > limit) fail(Code::env_no_memory, "[mlx] %s: %zu MB, of the %zu MB that MLX may use", what, bytes >> 20, limit >> 20);
+  if (bytes > limit)
+    fail(Code::env_no_memory, "[mlx] %s: %zu MB, of the %zu MB that MLX may use", what, bytes >> 20, limit >> 20);
 }
 
 mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype) {
-  const auto typed_codes = [](const uint8_t* data, const mx::Shape& sizes) { return mx::array(data, sizes, mx::uint8); };
+  const auto typed_codes = [](const uint8_t* data, const mx::Shape& sizes) {
+    return mx::array(data, sizes, mx::uint8);
+  };
   // Through the typed constructors: MLX's own way to adopt memory differs from version to version.
   const auto typed = [&](const auto* data) { return mx::array(data, shape, mlx_type(dtype)); };
   switch (dtype) {
@@ -217,8 +215,8 @@ WeightError weight_error(const WeightPlan& plan, const Weights& weights, const H
   if (!is_packed(plan.dtype)) return {};
   const Rows r = rows_of(plan);
   const uint8_t* bytes = weights.at(plan.file, plan.offset, plan.bytes);
-  const kernels::Dispatch& table = *kernels::dispatch(nullptr);
-  const mx::array flat = held.packed() ? held.plain : mx::reshape(held.plain, {static_cast<int>(r.rows), static_cast<int>(r.columns)});
+  const mx::array flat =
+      held.packed() ? held.plain : mx::reshape(held.plain, {static_cast<int>(r.rows), static_cast<int>(r.columns)});
   std::vector<float> exact(r.columns);
   WeightError error;
   double off = 0, all = 0;
@@ -231,7 +229,7 @@ WeightError weight_error(const WeightPlan& plan, const Weights& weights, const H
     values = mx::contiguous(values);
     values.eval();
     for (int row = first; row < end; row++) {
-      table.dequantize(r.type, bytes + static_cast<size_t>(row) * r.bytes, exact.data(), r.columns);
+      unpack_row(plan.dtype, bytes + static_cast<size_t>(row) * r.bytes, exact.data(), r.columns);
       const float* mine = values.data<float>() + static_cast<size_t>(row - first) * r.columns;
       for (size_t i = 0; i < r.columns; i++) {
         const double gap = static_cast<double>(mine[i]) - exact[i];

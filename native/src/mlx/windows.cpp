@@ -24,10 +24,12 @@ constexpr int kMost = 1 << 28;
 Numbers per_axis(const Invocation& call, const char* name, size_t axes, int least = 1) {
   Numbers list = call.list(name);
   if (list.size() != axes)
-    fail(Code::ir_structure, "[mlx] %s: attribute %s has %zu numbers, expected %zu", call.call.function->name, name, list.size(), axes);
+    fail(Code::ir_structure, "[mlx] %s: attribute %s has %zu numbers, expected %zu", call.call.function->name, name,
+         list.size(), axes);
   for (const int number : list)
     if (number < least || number > kMost)
-      fail(Code::ir_structure, "[mlx] %s: attribute %s: got %d, expected %d to %d", call.call.function->name, name, number, least, kMost);
+      fail(Code::ir_structure, "[mlx] %s: attribute %s: got %d, expected %d to %d", call.call.function->name, name,
+           number, least, kMost);
   return list;
 }
 
@@ -36,9 +38,11 @@ struct Geometry {
   int groups;
 };
 Geometry geometry_of(const Invocation& call, size_t axes) {
-  Geometry result{per_axis(call, "strides", axes), per_axis(call, "padding", axes, 0), per_axis(call, "dilations", axes), call.whole("groups")};
+  Geometry result{per_axis(call, "strides", axes), per_axis(call, "padding", axes, 0),
+                  per_axis(call, "dilations", axes), call.whole("groups")};
   // MLX divides by it before it looks.
-  if (result.groups < 1) fail(Code::ir_structure, "[mlx] %s: got %d groups, expected at least 1", call.call.function->name, result.groups);
+  if (result.groups < 1)
+    fail(Code::ir_structure, "[mlx] %s: got %d groups, expected at least 1", call.call.function->name, result.groups);
   return result;
 }
 
@@ -46,7 +50,8 @@ Geometry geometry_of(const Invocation& call, size_t axes) {
 void check_rank(const Invocation& call, const mx::Shape& shape) {
   const size_t rank = call.in(0).ndim();
   if (rank < 2 || shape.size() != rank)
-    fail(Code::ir_shape, "[mlx] %s: got an image of %zu axes and a result or kernel of %zu", call.call.function->name, rank, shape.size());
+    fail(Code::ir_shape, "[mlx] %s: got an image of %zu axes and a result or kernel of %zu", call.call.function->name,
+         rank, shape.size());
 }
 
 // A sum over no place at all: MLX's kernels want a number of places.
@@ -59,12 +64,14 @@ bool is_empty(const mx::Shape& shape) {
 // Images that are made on the way to a result can be far larger than it is.
 void check_image(const array& x, int channels, double places) {
   const double bytes = static_cast<double>(x.itemsize()) * x.shape(0) * channels * places;
-  check_memory(bytes < 9e18 ? static_cast<size_t>(bytes) : std::numeric_limits<size_t>::max(), "an image with its padding");
+  check_memory(bytes < 9e18 ? static_cast<size_t>(bytes) : std::numeric_limits<size_t>::max(),
+               "an image with its padding");
 }
 
 double padded_places(const array& x, const Numbers& padding) {
   double places = 1;
-  for (size_t axis = 0; axis < padding.size(); axis++) places *= 2.0 * padding[axis] + x.shape(static_cast<int>(2 + axis));
+  for (size_t axis = 0; axis < padding.size(); axis++)
+    places *= 2.0 * padding[axis] + x.shape(static_cast<int>(2 + axis));
   return places;
 }
 
@@ -74,11 +81,13 @@ std::vector<array> convolve(const Invocation& call) {
   const array& x = call.in(0);
   const array weight = mx::astype(call.in(1), x.dtype());
   check_rank(call, weight.shape());
-  if (is_empty(call.shape()) || is_empty(x.shape()) || is_empty(weight.shape())) return {mx::zeros(call.shape(), x.dtype())};
+  if (is_empty(call.shape()) || is_empty(x.shape()) || is_empty(weight.shape()))
+    return {mx::zeros(call.shape(), x.dtype())};
   const Geometry g = geometry_of(call, x.ndim() - 2);
   check_image(x, x.shape(1), padded_places(x, g.padding));
   const Numbers once(x.ndim() - 2, 1);
-  return {channels_first(mx::conv_general(channels_last(x), channels_last(weight), g.strides, g.padding, g.padding, g.dilations, once, g.groups))};
+  return {channels_first(mx::conv_general(channels_last(x), channels_last(weight), g.strides, g.padding, g.padding,
+                                          g.dilations, once, g.groups))};
 }
 
 // Zeros between the places of the image, and a convolution with the mirrored kernel. What the padding cuts off is cut off
@@ -117,7 +126,8 @@ std::vector<array> convolve_transposed(const Invocation& call) {
   }
   check_image(x, std::max(x.shape(1), kernel.shape(0)), places);
   const Numbers once(axes, 1);
-  const array full = mx::conv_general(channels_last(x), kernel, once, before, after, g.dilations, g.strides, g.groups, true);
+  const array full =
+      mx::conv_general(channels_last(x), kernel, once, before, after, g.dilations, g.strides, g.groups, true);
   return {mx::slice(channels_first(full), from, to)};
 }
 
@@ -127,9 +137,11 @@ std::vector<array> pool(const Invocation& call, Pool kind) {
   const mx::Shape shape = call.shape();
   check_rank(call, shape);
   // The view below is read as the plan says, so the plan has to say what is there.
-  if (shape[0] != x.shape(0) || shape[1] != x.shape(1)) fail(Code::ir_shape, "[pool] the windows do not fit into the image");
+  if (shape[0] != x.shape(0) || shape[1] != x.shape(1))
+    fail(Code::ir_shape, "[pool] the windows do not fit into the image");
   const size_t axes = x.ndim() - 2;
-  const Numbers kernel = per_axis(call, "kernel", axes), strides = per_axis(call, "strides", axes), padding = per_axis(call, "padding", axes, 0);
+  const Numbers kernel = per_axis(call, "kernel", axes), strides = per_axis(call, "strides", axes),
+                padding = per_axis(call, "padding", axes, 0);
   const double infinity = std::numeric_limits<double>::infinity();
   const double nothing = kind == Pool::max ? -infinity : kind == Pool::min ? infinity : kind == Pool::prod ? 1 : 0;
   if (is_empty(shape)) return {mx::zeros(shape, x.dtype())};

@@ -26,14 +26,14 @@ std::string type_name(MLMultiArrayDataType type) {
 }
 size_t byte_width(MLMultiArrayDataType type) { return (static_cast<size_t>(type) & 0xffff) / 8; }
 
-NSArray<NSNumber *> *numbers_of(const Shape& shape) {
-  NSMutableArray<NSNumber *> *made = [NSMutableArray new];
+NSArray<NSNumber*>* numbers_of(const Shape& shape) {
+  NSMutableArray<NSNumber*>* made = [NSMutableArray new];
   for (int64_t dim : shape) [made addObject:@(static_cast<long long>(dim))];
   return made;
 }
-Shape shape_of(NSArray<NSNumber *> *numbers) {
+Shape shape_of(NSArray<NSNumber*>* numbers) {
   Shape made;
-  for (NSNumber *number in numbers) made.push_back(number.longLongValue);
+  for (NSNumber* number in numbers) made.push_back(number.longLongValue);
   return made;
 }
 int64_t product(const Shape& shape) {
@@ -52,7 +52,8 @@ static Shape padded(const Shape& shape, size_t width, int pad) {
   if (shape.size() < 2 || pad <= 0) return strides;
   const int64_t unit = std::max<int64_t>(1, pad / static_cast<int64_t>(width));
   strides[shape.size() - 2] = (shape.back() + unit - 1) / unit * unit;
-  for (size_t i = shape.size() - 1; i-- > 1;) strides[i - 1] = strides[i] * shape[i] + (i == shape.size() - 2 ? strides[i] : 0);
+  for (size_t i = shape.size() - 1; i-- > 1;)
+    strides[i - 1] = strides[i] * shape[i] + (i == shape.size() - 2 ? strides[i] : 0);
   return strides;
 }
 template <class Visit>
@@ -68,31 +69,33 @@ static void each_row(const Shape& shape, const Shape& strides, Visit&& visit) {
     visit(index * row, offset, row);
   }
 }
-std::vector<uint8_t> dense(MLMultiArray *array) {
+std::vector<uint8_t> dense(MLMultiArray* array) {
   const size_t width = byte_width(array.dataType);
   std::vector<uint8_t> made(static_cast<size_t>(product(array->shape_)) * width);
   const int64_t step = array->strides_.empty() ? 1 : array->strides_.back();
   each_row(array->shape_, array->strides_, [&](int64_t to, int64_t from, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-      std::memcpy(made.data() + static_cast<size_t>(to + i) * width, array->memory_ + static_cast<size_t>(from + i * step) * width, width);
+      std::memcpy(made.data() + static_cast<size_t>(to + i) * width,
+                  array->memory_ + static_cast<size_t>(from + i * step) * width, width);
   });
   return made;
 }
-void fill(MLMultiArray *array, const std::vector<uint8_t>& bytes) {
+void fill(MLMultiArray* array, const std::vector<uint8_t>& bytes) {
   const size_t width = byte_width(array.dataType);
   const int64_t step = array->strides_.empty() ? 1 : array->strides_.back();
   each_row(array->shape_, array->strides_, [&](int64_t from, int64_t to, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-      std::memcpy(array->memory_ + static_cast<size_t>(to + i * step) * width, bytes.data() + static_cast<size_t>(from + i) * width, width);
+      std::memcpy(array->memory_ + static_cast<size_t>(to + i * step) * width,
+                  bytes.data() + static_cast<size_t>(from + i) * width, width);
   });
 }
-MLMultiArray *new_array(const Shape& shape, MLMultiArrayDataType type, int pad) {
+MLMultiArray* new_array(const Shape& shape, MLMultiArrayDataType type, int pad) {
   return [[MLMultiArray alloc] initOwned:shape dataType:type strides:padded(shape, byte_width(type), pad)];
 }
 
 }  // namespace coreml_double
 
-NSString *const MLModelErrorDomain = @"com.apple.CoreML";
+NSString* const MLModelErrorDomain = @"com.apple.CoreML";
 
 @implementation MLMultiArray
 @synthesize dataType = _dataType;
@@ -108,31 +111,31 @@ NSString *const MLModelErrorDomain = @"com.apple.CoreML";
   memory_ = owned_.data();
   return self;
 }
-- (instancetype)initWithShape:(NSArray<NSNumber *> *)shape dataType:(MLMultiArrayDataType)type error:(NSError **)error {
+- (instancetype)initWithShape:(NSArray<NSNumber*>*)shape dataType:(MLMultiArrayDataType)type error:(NSError**)error {
   const Shape dims = shape_of(shape);
   return [self initOwned:dims dataType:type strides:row_major(dims)];
 }
-- (instancetype)initWithDataPointer:(void *)pointer
-                              shape:(NSArray<NSNumber *> *)shape
+- (instancetype)initWithDataPointer:(void*)pointer
+                              shape:(NSArray<NSNumber*>*)shape
                            dataType:(MLMultiArrayDataType)type
-                            strides:(NSArray<NSNumber *> *)strides
-                        deallocator:(void (^)(void *))deallocator
-                              error:(NSError **)error {
+                            strides:(NSArray<NSNumber*>*)strides
+                        deallocator:(void (^)(void*))deallocator
+                              error:(NSError**)error {
   if (shape.count != strides.count) raise("MLMultiArray: shape and strides differ in rank");
   shape_ = shape_of(shape);
   strides_ = shape_of(strides);
   _dataType = type;
-  memory_ = static_cast<uint8_t *>(pointer);
+  memory_ = static_cast<uint8_t*>(pointer);
   deallocator_ = deallocator;
   return self;
 }
 - (void)dealloc {
   if (deallocator_) deallocator_(memory_);
 }
-- (NSArray<NSNumber *> *)shape {
+- (NSArray<NSNumber*>*)shape {
   return numbers_of(shape_);
 }
-- (NSArray<NSNumber *> *)strides {
+- (NSArray<NSNumber*>*)strides {
   return numbers_of(strides_);
 }
 - (NSInteger)count {
@@ -143,11 +146,11 @@ NSString *const MLModelErrorDomain = @"com.apple.CoreML";
   for (size_t i = 0; i < shape_.size(); i++) last += (shape_[i] - 1) * strides_[i];
   return static_cast<NSInteger>(static_cast<size_t>(product(shape_) == 0 ? 0 : last) * byte_width(_dataType));
 }
-- (void)getBytesWithHandler:(void (NS_NOESCAPE ^)(const void *, NSInteger))handler {
+- (void)getBytesWithHandler:(void(NS_NOESCAPE ^)(const void*, NSInteger))handler {
   needs(12, 3, "-[MLMultiArray getBytesWithHandler:]");
   handler(memory_, [self extent]);
 }
-- (void)getMutableBytesWithHandler:(void (NS_NOESCAPE ^)(void *, NSInteger, NSArray<NSNumber *> *))handler {
+- (void)getMutableBytesWithHandler:(void(NS_NOESCAPE ^)(void*, NSInteger, NSArray<NSNumber*>*))handler {
   needs(12, 3, "-[MLMultiArray getMutableBytesWithHandler:]");
   handler(memory_, [self extent], self.strides);
 }
@@ -155,24 +158,24 @@ NSString *const MLModelErrorDomain = @"com.apple.CoreML";
 
 @implementation MLFeatureValue
 @synthesize multiArrayValue = _multiArrayValue;
-+ (instancetype)featureValueWithMultiArray:(MLMultiArray *)value {
-  MLFeatureValue *made = [MLFeatureValue new];
++ (instancetype)featureValueWithMultiArray:(MLMultiArray*)value {
+  MLFeatureValue* made = [MLFeatureValue new];
   made->_multiArrayValue = value;
   return made;
 }
 - (MLFeatureType)type {
   return MLFeatureTypeMultiArray;
 }
-- (id)copyWithZone:(NSZone *)zone {
+- (id)copyWithZone:(NSZone*)zone {
   return self;
 }
 @end
 
 @implementation MLDictionaryFeatureProvider {
-  NSDictionary<NSString *, id> *_values;
+  NSDictionary<NSString*, id>* _values;
 }
-- (instancetype)initWithDictionary:(NSDictionary<NSString *, id> *)dictionary error:(NSError **)error {
-  for (NSString *name in dictionary)
+- (instancetype)initWithDictionary:(NSDictionary<NSString*, id>*)dictionary error:(NSError**)error {
+  for (NSString* name in dictionary)
     if (![dictionary[name] isKindOfClass:[MLFeatureValue class]]) {
       if (error) *error = error_of(MLModelErrorFeatureType, "the value of " + text_of(name) + " is no feature value");
       return nil;
@@ -180,18 +183,18 @@ NSString *const MLModelErrorDomain = @"com.apple.CoreML";
   _values = [dictionary copy];
   return self;
 }
-- (NSSet<NSString *> *)featureNames {
+- (NSSet<NSString*>*)featureNames {
   return [NSSet setWithArray:_values.allKeys];
 }
-- (MLFeatureValue *)featureValueForName:(NSString *)name {
+- (MLFeatureValue*)featureValueForName:(NSString*)name {
   return _values[name];
 }
 @end
 
 @implementation MLArrayBatchProvider {
-  NSArray<id<MLFeatureProvider>> *_items;
+  NSArray<id<MLFeatureProvider>>* _items;
 }
-- (instancetype)initWithFeatureProviderArray:(NSArray<id<MLFeatureProvider>> *)array {
+- (instancetype)initWithFeatureProviderArray:(NSArray<id<MLFeatureProvider>>*)array {
   _items = [array copy];
   return self;
 }

@@ -103,7 +103,8 @@ void compiling() {
   std::ofstream(root / "broken.mlpackage/Data/com.apple.CoreML/model.mlmodel") << "no model at all";
   expect_code("INPUT_UNREADABLE", "a package that is no model", [&] { compile(broken, target + "5", nullptr); });
   std::ofstream(root / "file") << "";
-  expect_code("ENV_IO", "a cache that cannot be written", [&] { compile(package, (root / "file/x.mlmodelc").string(), nullptr); });
+  expect_code("ENV_IO", "a cache that cannot be written",
+              [&] { compile(package, (root / "file/x.mlmodelc").string(), nullptr); });
 
   // A slow compile is left at once, and what it makes later is removed.
   twin::configure("compile-ms=400");
@@ -114,7 +115,8 @@ void compiling() {
   });
   const auto start = std::chrono::steady_clock::now();
   expect_code("CANCELLED", "a slow compile is cancelled", [&] { compile(package, target + "6", cancel); });
-  check(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(300), "cancel is acknowledged while the compiler works");
+  check(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(300),
+        "cancel is acknowledged while the compiler works");
   later.join();
   twin::wait_idle();
   check(!files::exists(target + "6"), "nothing is left of a cancelled compile");
@@ -125,7 +127,8 @@ void loading() {
   const std::string model = compiled("load", {typed("fp16", {4})});
   check(Model::load(model, {}, nullptr)->interface().inputs.size() == 1, "a model loads");
   expect_code("INPUT_NOT_FOUND", "a compiled model that is not there", [&] { Model::load(model + "x", {}, nullptr); });
-  expect_code("INPUT_UNREADABLE", "a folder that is no compiled model", [&] { Model::load((root / "load.mlpackage").string(), {}, nullptr); });
+  expect_code("INPUT_UNREADABLE", "a folder that is no compiled model",
+              [&] { Model::load((root / "load.mlpackage").string(), {}, nullptr); });
   LoadOptions wrong;
   wrong.function = "nowhere";
   expect_code("INPUT_ARGUMENT", "a function that is not there", [&] { Model::load(model, wrong, nullptr); });
@@ -145,7 +148,9 @@ void loading() {
   twin::configure("");
 
   const auto memory = Model::load_in_memory((root / "load.mlpackage").string(), {}, nullptr);
-  check(values_of(memory->predict({floats("x", {4}, {1, 2, 3, 4})}, nullptr, {}).outputs[0]) == std::vector<float>{2, 4, 6, 8}, "a model in memory predicts");
+  check(values_of(memory->predict({floats("x", {4}, {1, 2, 3, 4})}, nullptr, {}).outputs[0]) ==
+            std::vector<float>{2, 4, 6, 8},
+        "a model in memory predicts");
   LoadOptions hints;
   hints.infrequent_reshape = hints.fast_prediction = true;
   hints.title = "named";
@@ -160,7 +165,8 @@ void predicting() {
     Tensor input = floats("x", {3, 200}, values);
     if (std::string(type) == "int32") {
       input.type = DType::i32;
-      for (size_t i = 0; i < 600; i++) reinterpret_cast<int32_t*>(input.bytes->data())[i] = static_cast<int32_t>(values[i]);
+      for (size_t i = 0; i < 600; i++)
+        reinterpret_cast<int32_t*>(input.bytes->data())[i] = static_cast<int32_t>(values[i]);
     }
     if (std::string(type) == "int8") {
       input.type = DType::i8;
@@ -171,7 +177,7 @@ void predicting() {
     bool right = made.outputs.size() == 1 && made.outputs[0].shape == Shape{3, 200};
     for (size_t i = 0; i < 600 && right; i++) {
       const uint8_t* at = made.outputs[0].bytes->data();
-      const float got = made.outputs[0].type == DType::i32   ? static_cast<float>(reinterpret_cast<const int32_t*>(at)[i])
+      const float got = made.outputs[0].type == DType::i32 ? static_cast<float>(reinterpret_cast<const int32_t*>(at)[i])
                         : made.outputs[0].type == DType::i8 ? static_cast<float>(reinterpret_cast<const int8_t*>(at)[i])
                                                             : reinterpret_cast<const float*>(at)[i];
       right = got == 2 * values[i];
@@ -185,7 +191,8 @@ void predicting() {
   half.keep_half = true;
   const Prediction raw = model->predict({floats("x", {3, 200}, ramp(600))}, nullptr, half);
   check(raw.outputs[0].type == DType::f16 && raw.outputs[0].bytes->size() == 1200, "halves stay halves when asked");
-  check(values_of(model->predict({floats("x", {}, ramp(600))}, nullptr, {}).outputs[0])[1] == -58, "a shape that is not given is the feature's");
+  check(values_of(model->predict({floats("x", {}, ramp(600))}, nullptr, {}).outputs[0])[1] == -58,
+        "a shape that is not given is the feature's");
   Tensor as_half = raw.outputs[0];
   as_half.name = "x";
   check(values_of(model->predict({as_half}, nullptr, {}).outputs[0])[0] == -120, "halves go in as they are");
@@ -195,7 +202,8 @@ void predicting() {
   expect_code("INPUT_ARGUMENT", "an input that is missing", [&] { predict({}); });
   expect_code("INPUT_ARGUMENT", "a wrong shape", [&] { predict({floats("x", {200, 3}, ramp(600))}); });
   expect_code("INPUT_ARGUMENT", "a wrong rank", [&] { predict({floats("x", {600}, ramp(600))}); });
-  expect_code("INPUT_ARGUMENT", "fewer numbers than the shape says", [&] { predict({floats("x", {3, 200}, ramp(599))}); });
+  expect_code("INPUT_ARGUMENT", "fewer numbers than the shape says",
+              [&] { predict({floats("x", {3, 200}, ramp(599))}); });
   expect_code("INPUT_ARGUMENT", "integers for halves", [&] {
     Tensor input = floats("x", {3, 200}, ramp(600));
     input.type = DType::i32;
@@ -222,12 +230,15 @@ void backings() {
   const auto model = Model::load(path, {}, nullptr);
   const std::vector<Tensor> input{floats("x", {64, 300}, ramp(64 * 300))};
   const Prediction used = model->predict(input, nullptr, {});
-  check(used.backings_used == 1 && values_of(used.outputs[0])[301] == 2 * ramp(64 * 300)[301], "a large output is written where we proposed");
+  check(used.backings_used == 1 && values_of(used.outputs[0])[301] == 2 * ramp(64 * 300)[301],
+        "a large output is written where we proposed");
   twin::configure("backings=0");
   const Prediction ignored = model->predict(input, nullptr, {});
-  check(ignored.backings_used == 0 && values_of(ignored.outputs[0]) == values_of(used.outputs[0]), "a proposal that is ignored costs a copy only");
+  check(ignored.backings_used == 0 && values_of(ignored.outputs[0]) == values_of(used.outputs[0]),
+        "a proposal that is ignored costs a copy only");
   twin::configure("");
-  check(model->predict({floats("x", {64, 300}, ramp(64 * 300))}, nullptr, {}).outputs[0].bytes->size() == 64 * 300 * 4, "and again");
+  check(model->predict({floats("x", {64, 300}, ramp(64 * 300))}, nullptr, {}).outputs[0].bytes->size() == 64 * 300 * 4,
+        "and again");
 }
 
 void asynchronous() {
@@ -251,17 +262,20 @@ void asynchronous() {
   done = 0;
   twin::configure("predict=fail");
   std::string code;
-  model->predict_async({floats("x", {3, 200}, ramp(600))}, nullptr, {}, [&](std::unique_ptr<Prediction>, std::unique_ptr<Failure> failure) {
-    std::lock_guard inner(mutex);
-    code = failure ? failure->code() : "";
-    done++;
-    ready.notify_all();
-  });
+  model->predict_async({floats("x", {3, 200}, ramp(600))}, nullptr, {},
+                       [&](std::unique_ptr<Prediction>, std::unique_ptr<Failure> failure) {
+                         std::lock_guard inner(mutex);
+                         code = failure ? failure->code() : "";
+                         done++;
+                         ready.notify_all();
+                       });
   ready.wait(guard, [&] { return done == 1; });
   check(code == "COREML_PREDICT", "an asynchronous failure has its code");
   guard.unlock();
   twin::configure("predict=throw");
-  model->predict_async({floats("x", {3, 200}, ramp(600))}, nullptr, {}, [&](std::unique_ptr<Prediction>, std::unique_ptr<Failure> failure) { code = failure ? failure->code() : ""; });
+  model->predict_async(
+      {floats("x", {3, 200}, ramp(600))}, nullptr, {},
+      [&](std::unique_ptr<Prediction>, std::unique_ptr<Failure> failure) { code = failure ? failure->code() : ""; });
   check(code == "COREML_EXCEPTION", "an exception of an asynchronous call has its code");
   twin::wait_idle();
   twin::configure("");

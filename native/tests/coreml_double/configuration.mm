@@ -31,7 +31,8 @@ Loaded::~Loaded() {
 std::shared_ptr<Loaded> load_folder(const std::string& folder) {
   auto made = std::make_shared<Loaded>();
   made->folder = folder;
-  if (!files::exists(folder + "/coremldata.bin")) throw SpecError("A valid manifest does not exist at path: " + folder + "/coremldata.bin");
+  if (!files::exists(folder + "/coremldata.bin"))
+    throw SpecError("A valid manifest does not exist at path: " + folder + "/coremldata.bin");
   made->spec = read_spec(bytes_of(folder + "/" + kModel));
   return made;
 }
@@ -48,8 +49,8 @@ std::shared_ptr<Loaded> load_folder(const std::string& folder) {
   needs(15, 0, "-[MLOptimizationHints setSpecializationStrategy:]");
   _specializationStrategy = strategy;
 }
-- (id)copyWithZone:(NSZone *)zone {
-  MLOptimizationHints *made = [MLOptimizationHints new];
+- (id)copyWithZone:(NSZone*)zone {
+  MLOptimizationHints* made = [MLOptimizationHints new];
   made->_reshapeFrequency = _reshapeFrequency;
   made->_specializationStrategy = _specializationStrategy;
   return made;
@@ -57,7 +58,7 @@ std::shared_ptr<Loaded> load_folder(const std::string& folder) {
 @end
 
 @implementation MLModelConfiguration {
-  MLOptimizationHints *_hints;
+  MLOptimizationHints* _hints;
   NSString *_function, *_title;
 }
 @synthesize computeUnits = _computeUnits, allowLowPrecisionAccumulationOnGPU = _allowLowPrecisionAccumulationOnGPU;
@@ -65,29 +66,29 @@ std::shared_ptr<Loaded> load_folder(const std::string& folder) {
   _computeUnits = MLComputeUnitsAll;
   return self;
 }
-- (void)setModelDisplayName:(NSString *)name {
+- (void)setModelDisplayName:(NSString*)name {
   needs(13, 0, "-[MLModelConfiguration setModelDisplayName:]");
   _title = [name copy];
 }
-- (NSString *)modelDisplayName {
+- (NSString*)modelDisplayName {
   return _title;
 }
-- (void)setOptimizationHints:(MLOptimizationHints *)hints {
+- (void)setOptimizationHints:(MLOptimizationHints*)hints {
   needs(14, 4, "-[MLModelConfiguration setOptimizationHints:]");
   _hints = [hints copy];
 }
-- (MLOptimizationHints *)optimizationHints {
+- (MLOptimizationHints*)optimizationHints {
   return _hints;
 }
-- (void)setFunctionName:(NSString *)name {
+- (void)setFunctionName:(NSString*)name {
   needs(15, 0, "-[MLModelConfiguration setFunctionName:]");
   _function = [name copy];
 }
-- (NSString *)functionName {
+- (NSString*)functionName {
   return _function;
 }
-- (id)copyWithZone:(NSZone *)zone {
-  MLModelConfiguration *made = [MLModelConfiguration new];
+- (id)copyWithZone:(NSZone*)zone {
+  MLModelConfiguration* made = [MLModelConfiguration new];
   made->_computeUnits = _computeUnits;
   made->_hints = _hints;
   made->_function = _function;
@@ -98,11 +99,11 @@ std::shared_ptr<Loaded> load_folder(const std::string& folder) {
 @end
 
 // Written to a folder of its own, so that the evaluator can open it like any other.
-static MLModelAsset *asset_of(NSData *data, NSDictionary<NSURL *, NSData *> *blobs, NSError **error) {
-  MLModelAsset *made = [MLModelAsset new];
+static MLModelAsset* asset_of(NSData* data, NSDictionary<NSURL*, NSData*>* blobs, NSError** error) {
+  MLModelAsset* made = [MLModelAsset new];
   try {
     auto loaded = std::make_shared<Loaded>();
-    const std::string bytes(static_cast<const char *>(data.bytes), data.length);
+    const std::string bytes(static_cast<const char*>(data.bytes), data.length);
     loaded->spec = read_spec(bytes);
     loaded->temporary = temporary_folder();
     loaded->folder = loaded->temporary;
@@ -110,11 +111,11 @@ static MLModelAsset *asset_of(NSData *data, NSDictionary<NSURL *, NSData *> *blo
     std::ofstream(loaded->folder + "/" + kModel, std::ios::binary) << bytes;
     std::ofstream(loaded->folder + "/Manifest.json")
         << R"({"itemInfoEntries":{"m":{"path":"com.apple.CoreML/model.mlmodel"}},"rootModelIdentifier":"m"})";
-    for (NSURL *url in blobs) {
-      NSData *blob = blobs[url];
+    for (NSURL* url in blobs) {
+      NSData* blob = blobs[url];
       const std::string name = files::path(text_of(url.path)).filename().string();
       std::ofstream(loaded->folder + "/Data/com.apple.CoreML/weights/" + name, std::ios::binary)
-          .write(static_cast<const char *>(blob.bytes), static_cast<std::streamsize>(blob.length));
+          .write(static_cast<const char*>(blob.bytes), static_cast<std::streamsize>(blob.length));
     }
     made->loaded_ = std::move(loaded);
   } catch (const SpecError& problem) {
@@ -125,9 +126,9 @@ static MLModelAsset *asset_of(NSData *data, NSDictionary<NSURL *, NSData *> *blo
 }
 
 @implementation MLModelAsset
-+ (instancetype)modelAssetWithURL:(NSURL *)url error:(NSError **)error {
++ (instancetype)modelAssetWithURL:(NSURL*)url error:(NSError**)error {
   needs(15, 0, "+[MLModelAsset modelAssetWithURL:error:]");
-  MLModelAsset *made = [MLModelAsset new];
+  MLModelAsset* made = [MLModelAsset new];
   try {
     made->loaded_ = load_folder(text_of(url.path));
   } catch (const SpecError& problem) {
@@ -136,20 +137,22 @@ static MLModelAsset *asset_of(NSData *data, NSDictionary<NSURL *, NSData *> *blo
   }
   return made;
 }
-+ (instancetype)modelAssetWithSpecificationData:(NSData *)data error:(NSError **)error {
++ (instancetype)modelAssetWithSpecificationData:(NSData*)data error:(NSError**)error {
   needs(13, 0, "+[MLModelAsset modelAssetWithSpecificationData:error:]");
   return asset_of(data, [NSMutableDictionary new], error);
 }
-+ (instancetype)modelAssetWithSpecificationData:(NSData *)data blobMapping:(NSDictionary<NSURL *, NSData *> *)blobs error:(NSError **)error {
++ (instancetype)modelAssetWithSpecificationData:(NSData*)data
+                                    blobMapping:(NSDictionary<NSURL*, NSData*>*)blobs
+                                          error:(NSError**)error {
   needs(15, 0, "+[MLModelAsset modelAssetWithSpecificationData:blobMapping:error:]");
   return asset_of(data, blobs, error);
 }
-- (void)functionNamesWithCompletionHandler:(void (^)(NSArray<NSString *> *, NSError *))handler {
+- (void)functionNamesWithCompletionHandler:(void (^)(NSArray<NSString*>*, NSError*))handler {
   needs(15, 0, "-[MLModelAsset functionNamesWithCompletionHandler:]");
-  void (^kept)(NSArray<NSString *> *, NSError *) = handler;
+  void (^kept)(NSArray<NSString*>*, NSError*) = handler;
   auto loaded = loaded_;
   on_other_thread([kept, loaded] {
-    NSMutableArray<NSString *> *names = [NSMutableArray new];
+    NSMutableArray<NSString*>* names = [NSMutableArray new];
     if (loaded->spec.multifunction)
       for (const Interface& one : loaded->spec.interfaces) [names addObject:string_of(one.name)];
     kept(names, nil);

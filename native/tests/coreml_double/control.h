@@ -44,11 +44,11 @@ void set_evaluator(Evaluator evaluator);
 void configure(const std::string& text);
 
 struct Counts {
-  long objects;             // Objective-C objects that exist
-  long predictions;         // finished since the start
-  long handlers;            // asynchronous calls that have not answered
-  int most_at_once;         // predictions that ran at the same time
-  int backings_used;        // outputs written where the caller proposed
+  long objects;       // Objective-C objects that exist
+  long predictions;   // finished since the start
+  long handlers;      // asynchronous calls that have not answered
+  int most_at_once;   // predictions that ran at the same time
+  int backings_used;  // outputs written where the caller proposed
 };
 Counts counts();
 // What the model that was opened last was configured with: "units=3 low-precision=0 function=decode title= reshape=1 strategy=1".

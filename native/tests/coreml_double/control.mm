@@ -41,10 +41,15 @@ Behaviour parsed(const std::string& text) {
   for (std::string word; words >> word;) {
     const auto at = word.find('=');
     const std::string key = word.substr(0, at), value = at == std::string::npos ? "" : word.substr(at + 1);
-    const std::map<std::string, std::string *> texts{{"compile", &made.compile}, {"load", &made.load}, {"predict", &made.predict}, {"plan", &made.plan}};
-    const std::map<std::string, int *> numbers{{"compile-ms", &made.compile_ms}, {"load-ms", &made.load_ms}, {"predict-ms", &made.predict_ms},
-                                               {"pad", &made.pad}, {"thermal", &made.thermal}};
-    const std::map<std::string, bool *> flags{{"ane", &made.ane}, {"noise", &made.noise}, {"backings", &made.backings}, {"low-power", &made.low_power}};
+    const std::map<std::string, std::string*> texts{
+        {"compile", &made.compile}, {"load", &made.load}, {"predict", &made.predict}, {"plan", &made.plan}};
+    const std::map<std::string, int*> numbers{{"compile-ms", &made.compile_ms},
+                                              {"load-ms", &made.load_ms},
+                                              {"predict-ms", &made.predict_ms},
+                                              {"pad", &made.pad},
+                                              {"thermal", &made.thermal}};
+    const std::map<std::string, bool*> flags{
+        {"ane", &made.ane}, {"noise", &made.noise}, {"backings", &made.backings}, {"low-power", &made.low_power}};
     if (texts.contains(key))
       *texts.at(key) = value;
     else if (numbers.contains(key))
@@ -62,9 +67,9 @@ Behaviour parsed(const std::string& text) {
 }
 
 World& world() {
-  static World *only = [] {
-    auto *made = new World;
-    if (const char *text = std::getenv("RLX_COREML_DOUBLE")) made->behaviour = parsed(text);
+  static World* only = [] {
+    auto* made = new World;
+    if (const char* text = std::getenv("RLX_COREML_DOUBLE")) made->behaviour = parsed(text);
     return made;
   }();
   return *only;
@@ -140,7 +145,7 @@ void wait_idle() {
 
 void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-bool act_out(const std::string& what, const char *where) {
+bool act_out(const std::string& what, const char* where) {
   if (what == "throw") raise(std::string(where) + ": an exception that was asked for");
   if (what == "kill") std::raise(SIGKILL);
   if (what == "abort") std::abort();
@@ -155,29 +160,36 @@ bool act_out(const std::string& what, const char *where) {
   return what == "fail";
 }
 
-void needs(int major, int minor, const char *what) {
+void needs(int major, int minor, const char* what) {
   const Behaviour played = behaviour();
   if (played.major > major || (played.major == major && played.minor >= minor)) return;
-  raise(std::string(what) + ": unrecognized selector: macOS " + std::to_string(major) + "." + std::to_string(minor) + " has it first");
+  raise(std::string(what) + ": unrecognized selector: macOS " + std::to_string(major) + "." + std::to_string(minor) +
+        " has it first");
 }
 
-NSError *error_of(NSInteger code, const std::string& sentence) {
-  return [NSError errorWithDomain:@"com.apple.CoreML" code:code userInfo:@{NSLocalizedDescriptionKey : string_of(sentence)}];
+NSError* error_of(NSInteger code, const std::string& sentence) {
+  return [NSError errorWithDomain:@"com.apple.CoreML"
+                             code:code
+                         userInfo:@{NSLocalizedDescriptionKey : string_of(sentence)}];
 }
 
 }  // namespace coreml_double
 
-extern "C" bool objc_double_system_at_least(const char *version) {
+extern "C" bool objc_double_system_at_least(const char* version) {
   int major = 0, minor = 0;
   std::sscanf(version, "macOS %d.%d", &major, &minor);
   const auto played = coreml_double::behaviour();
   return played.major > major || (played.major == major && played.minor >= minor);
 }
 
-extern "C" int sysctlbyname(const char *name, void *old, size_t *size, void *, size_t) {
-  static const std::map<std::string, std::string> texts{{"hw.model", "Mac15,6"}, {"machdep.cpu.brand_string", "Apple M3 Pro"}};
-  static const std::map<std::string, int> numbers{{"hw.nperflevels", 2}, {"hw.perflevel0.physicalcpu", 6}, {"hw.perflevel1.physicalcpu", 6}, {"sysctl.proc_translated", 0}};
-  const void *from;
+extern "C" int sysctlbyname(const char* name, void* old, size_t* size, void*, size_t) {
+  static const std::map<std::string, std::string> texts{{"hw.model", "Mac15,6"},
+                                                        {"machdep.cpu.brand_string", "Apple M3 Pro"}};
+  static const std::map<std::string, int> numbers{{"hw.nperflevels", 2},
+                                                  {"hw.perflevel0.physicalcpu", 6},
+                                                  {"hw.perflevel1.physicalcpu", 6},
+                                                  {"sysctl.proc_translated", 0}};
+  const void* from;
   size_t length;
   if (const auto text = texts.find(name); text != texts.end()) {
     from = text->second.c_str();
@@ -193,16 +205,16 @@ extern "C" int sysctlbyname(const char *name, void *old, size_t *size, void *, s
   return 0;
 }
 
-extern "C" int proc_pid_rusage(int, int flavor, rusage_info_t *buffer) {
+extern "C" int proc_pid_rusage(int, int flavor, rusage_info_t* buffer) {
   std::ifstream statm("/proc/self/statm");
   uint64_t total = 0, resident = 0;
   if (flavor != RUSAGE_INFO_V0 || !(statm >> total >> resident)) return -1;
-  reinterpret_cast<rusage_info_v0 *>(buffer)->ri_phys_footprint = resident * static_cast<uint64_t>(getpagesize());
+  reinterpret_cast<rusage_info_v0*>(buffer)->ri_phys_footprint = resident * static_cast<uint64_t>(getpagesize());
   return 0;
 }
 
 struct __CFDictionary {};
-extern "C" CFMutableDictionaryRef IOServiceMatching(const char *) { return new __CFDictionary; }
+extern "C" CFMutableDictionaryRef IOServiceMatching(const char*) { return new __CFDictionary; }
 extern "C" io_service_t IOServiceGetMatchingService(uint32_t, CFMutableDictionaryRef matching) {
   delete matching;  // the call takes the dictionary over
   return coreml_double::behaviour().ane ? 7 : 0;

@@ -1,5 +1,5 @@
-// The double's own controls for JavaScript: who computes, how it behaves, what it counts. Part of the addon only when that is
-// built against the double.
+// Registers the addon over the double: the bridge as it is, its numbers simulated, and the double's own controls for JavaScript
+// (what computes, how it behaves, what it counts).
 #include <napi.h>
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "../../src/coreml/binding/addon.h"
 #include "control.h"
 
 namespace twin = coreml_double;
@@ -88,8 +89,9 @@ Napi::Value set_evaluator(const Napi::CallbackInfo& info) {
       const auto answer = Napi::Function::New(env, [question](const Napi::CallbackInfo& reply) {
         const Napi::Object object = reply[0].As<Napi::Object>();
         const Napi::Value error = object.Get("error");
-        question->answer(error.IsString() ? twin::Reply{{}, {}, error.As<Napi::String>().Utf8Value()}
-                                          : twin::Reply{from_js(object.Get("outputs")), from_js(object.Get("states")), ""});
+        question->answer(error.IsString()
+                             ? twin::Reply{{}, {}, error.As<Napi::String>().Utf8Value()}
+                             : twin::Reply{from_js(object.Get("outputs")), from_js(object.Get("states")), ""});
       });
       evaluate.Call({given, answer});
     });
@@ -118,15 +120,20 @@ Napi::Value counts(const Napi::CallbackInfo& info) {
   return made;
 }
 
-Napi::Value configuration(const Napi::CallbackInfo& info) { return Napi::String::New(info.Env(), twin::last_configuration()); }
+Napi::Value configuration(const Napi::CallbackInfo& info) {
+  return Napi::String::New(info.Env(), twin::last_configuration());
+}
 
-}  // namespace
-
-void add_double(Napi::Env env, Napi::Object exports) {
+Napi::Object init(Napi::Env env, Napi::Object exports) {
   Napi::Object controls = Napi::Object::New(env);
   controls.Set("setEvaluator", Napi::Function::New(env, set_evaluator));
   controls.Set("configure", Napi::Function::New(env, configure));
   controls.Set("counts", Napi::Function::New(env, counts));
   controls.Set("configuration", Napi::Function::New(env, configuration));
   exports.Set("double", controls);
+  return rlx::coreml::init_addon(env, exports, "simulated");
 }
+
+}  // namespace
+
+NODE_API_MODULE(rlx_coreml, init)

@@ -9,7 +9,7 @@
 namespace coreml_double {
 
 // Of the program inside a package or a compiled folder.
-inline constexpr const char *kModel = "Data/com.apple.CoreML/model.mlmodel";
+inline constexpr const char* kModel = "Data/com.apple.CoreML/model.mlmodel";
 
 // What a compiled folder holds; throws NSError text as SpecError.
 struct Loaded {

@@ -24,7 +24,7 @@ using namespace coreml_double;
 }
 @end
 @implementation MLState
-- (void)getMultiArrayForStateNamed:(NSString *)name handler:(void (NS_NOESCAPE ^)(MLMultiArray *))handler {
+- (void)getMultiArrayForStateNamed:(NSString*)name handler:(void(NS_NOESCAPE ^)(MLMultiArray*))handler {
   const auto found = buffers_.find(text_of(name));
   if (found == buffers_.end()) raise("the model has no state named " + text_of(name));
   if (busy_) {
@@ -34,11 +34,11 @@ using namespace coreml_double;
   // A view at another address each time, gone after the block.
   Tensor& tensor = found->second;
   std::vector<uint8_t> view = tensor.bytes;
-  NSMutableArray<NSNumber *> *strides = [NSMutableArray new];
+  NSMutableArray<NSNumber*>* strides = [NSMutableArray new];
   int64_t step = product(tensor.shape);
   for (int64_t dim : tensor.shape) [strides addObject:@(static_cast<long long>(step /= dim))];
   @autoreleasepool {
-    MLMultiArray *buffer = [[MLMultiArray alloc] initWithDataPointer:view.data()
+    MLMultiArray* buffer = [[MLMultiArray alloc] initWithDataPointer:view.data()
                                                                shape:numbers_of(tensor.shape)
                                                             dataType:data_type(tensor.type)
                                                              strides:strides
@@ -59,25 +59,29 @@ using namespace coreml_double;
 }
 @end
 
-static std::string described(MLModelConfiguration *configuration) {
-  MLOptimizationHints *hints = configuration.optimizationHints;
-  return "units=" + std::to_string(configuration.computeUnits) + " low-precision=" + std::to_string(configuration.allowLowPrecisionAccumulationOnGPU) +
+static std::string described(MLModelConfiguration* configuration) {
+  MLOptimizationHints* hints = configuration.optimizationHints;
+  return "units=" + std::to_string(configuration.computeUnits) +
+         " low-precision=" + std::to_string(configuration.allowLowPrecisionAccumulationOnGPU) +
          " function=" + (configuration.functionName ? text_of(configuration.functionName) : "") +
          " title=" + (configuration.modelDisplayName ? text_of(configuration.modelDisplayName) : "") +
-         " reshape=" + std::to_string(hints ? hints.reshapeFrequency : 0) + " strategy=" + std::to_string(hints ? hints.specializationStrategy : 0);
+         " reshape=" + std::to_string(hints ? hints.reshapeFrequency : 0) +
+         " strategy=" + std::to_string(hints ? hints.specializationStrategy : 0);
 }
 
-static MLModel *open_model(std::shared_ptr<Loaded> loaded, MLModelConfiguration *configuration, NSError **error) {
+static MLModel* open_model(std::shared_ptr<Loaded> loaded, MLModelConfiguration* configuration, NSError** error) {
   const Behaviour played = behaviour();
   note_configuration(described(configuration));
   sleep_ms(played.load_ms);
   if (act_out(played.load, "load")) {
-    *error = error_of(MLModelErrorGeneric, "Error in declaring network or loading its resources: the ANE compiler did not accept the program");
+    *error =
+        error_of(MLModelErrorGeneric,
+                 "Error in declaring network or loading its resources: the ANE compiler did not accept the program");
     return nil;
   }
-  NSString *wanted = configuration.functionName;
+  NSString* wanted = configuration.functionName;
   const std::string name = wanted ? text_of(wanted) : loaded->spec.default_function;
-  const Interface *interface = loaded->spec.interface_of(name);
+  const Interface* interface = loaded->spec.interface_of(name);
   if (!interface) {
     *error = error_of(MLModelErrorParameters, "The function " + name + " does not exist in the model");
     return nil;
@@ -86,14 +90,15 @@ static MLModel *open_model(std::shared_ptr<Loaded> loaded, MLModelConfiguration 
     *error = error_of(MLModelErrorGeneric, "The model needs a newer specification version than this system reads");
     return nil;
   }
-  MLModel *made = [MLModel new];
+  MLModel* made = [MLModel new];
   made->loaded_ = std::move(loaded);
   made->interface_ = *interface;
   return made;
 }
 
-static MLMultiArray *result_array(const Tensor& tensor, const Feature& feature, MLPredictionOptions *options, NSError **error) {
-  MLMultiArray *proposed = options.outputBackings[string_of(tensor.name)];
+static MLMultiArray* result_array(const Tensor& tensor, const Feature& feature, MLPredictionOptions* options,
+                                  NSError** error) {
+  MLMultiArray* proposed = options.outputBackings[string_of(tensor.name)];
   if (proposed != nil) {
     if (type_name(proposed.dataType) != feature.type || proposed->shape_ != tensor.shape) {
       *error = error_of(MLModelErrorGeneric, "The output backing of " + tensor.name + " has the wrong shape or type");
@@ -105,41 +110,46 @@ static MLMultiArray *result_array(const Tensor& tensor, const Feature& feature, 
       return proposed;
     }
   }
-  MLMultiArray *made = new_array(tensor.shape, data_type(tensor.type), behaviour().pad);
+  MLMultiArray* made = new_array(tensor.shape, data_type(tensor.type), behaviour().pad);
   fill(made, tensor.bytes);
   return made;
 }
 
-static bool read_input(const Feature& feature, MLFeatureValue *value, Request& into, NSError **error) {
-  MLMultiArray *array = value.multiArrayValue;
+static bool read_input(const Feature& feature, MLFeatureValue* value, Request& into, NSError** error) {
+  MLMultiArray* array = value.multiArrayValue;
   if (array == nil) {
     if (feature.optional) return true;
     *error = error_of(MLModelErrorFeatureType, "Feature " + feature.name + " is required but not specified.");
     return false;
   }
   if (!feature.shape.empty() && array->shape_.size() != feature.shape.size())
-    raise("MultiArray of " + feature.name + " has rank " + std::to_string(array->shape_.size()) + ", expected " + std::to_string(feature.shape.size()));
+    raise("MultiArray of " + feature.name + " has rank " + std::to_string(array->shape_.size()) + ", expected " +
+          std::to_string(feature.shape.size()));
   if (type_name(array.dataType) != feature.type) {
-    *error = error_of(MLModelErrorFeatureType, "MultiArray of " + feature.name + " has type " + type_name(array.dataType) + ", expected " + feature.type);
+    *error = error_of(MLModelErrorFeatureType, "MultiArray of " + feature.name + " has type " +
+                                                   type_name(array.dataType) + ", expected " + feature.type);
     return false;
   }
   if (!allows(feature, array->shape_)) {
     *error = error_of(MLModelErrorGeneric, "MultiArray shape " + shape_text(array->shape_) + " of " + feature.name +
-                                               " does not match the shape " + shape_text(feature.shape) + " specified in the model description");
+                                               " does not match the shape " + shape_text(feature.shape) +
+                                               " specified in the model description");
     return false;
   }
   into.inputs.push_back({feature.name, feature.type, array->shape_, dense(array)});
   return true;
 }
 
-static NSDictionary<NSString *, id> *predict(MLModel *model, id<MLFeatureProvider> features, MLState *state, MLPredictionOptions *options, NSError **error) {
+static NSDictionary<NSString*, id>* predict(MLModel* model, id<MLFeatureProvider> features, MLState* state,
+                                            MLPredictionOptions* options, NSError** error) {
   const Behaviour played = behaviour();
   if (played.predict == "cancelled") {
     *error = error_of(MLModelErrorPredictionCancelled, "The prediction was cancelled.");
     return nil;
   }
   if (act_out(played.predict, "prediction")) {
-    *error = error_of(MLModelErrorGeneric, "Unable to compute the prediction using ML Program. It can be an invalid input data or broken/unsupported model.");
+    *error = error_of(MLModelErrorGeneric, "Unable to compute the prediction using ML Program. It can be an invalid "
+                                           "input data or broken/unsupported model.");
     return nil;
   }
   sleep_ms(played.predict_ms);
@@ -150,7 +160,9 @@ static NSDictionary<NSString *, id> *predict(MLModel *model, id<MLFeatureProvide
     for (const auto& [name, tensor] : state->buffers_) request.states.push_back(tensor);
   else
     for (const Feature& held : model->interface_.states)
-      request.states.push_back({held.name, held.type, held.shape, std::vector<uint8_t>(static_cast<size_t>(product(held.shape)) * byte_width(data_type(held.type)))});
+      request.states.push_back(
+          {held.name, held.type, held.shape,
+           std::vector<uint8_t>(static_cast<size_t>(product(held.shape)) * byte_width(data_type(held.type)))});
   Reply reply = evaluate(request);
   if (!reply.error.empty()) {
     *error = error_of(MLModelErrorGeneric, reply.error);
@@ -158,12 +170,14 @@ static NSDictionary<NSString *, id> *predict(MLModel *model, id<MLFeatureProvide
   }
   if (state != nil)
     for (Tensor& tensor : reply.states) state->buffers_[tensor.name] = std::move(tensor);
-  NSMutableDictionary<NSString *, id> *made = [NSMutableDictionary new];
+  NSMutableDictionary<NSString*, id>* made = [NSMutableDictionary new];
   for (const Feature& feature : model->interface_.outputs) {
-    const auto found = std::find_if(reply.outputs.begin(), reply.outputs.end(), [&](const Tensor& one) { return one.name == feature.name; });
-    const Tensor zeros{feature.name, feature.type, feature.shape,
-                       std::vector<uint8_t>(static_cast<size_t>(product(feature.shape)) * byte_width(data_type(feature.type)))};
-    MLMultiArray *array = result_array(found == reply.outputs.end() ? zeros : *found, feature, options, error);
+    const auto found = std::find_if(reply.outputs.begin(), reply.outputs.end(),
+                                    [&](const Tensor& one) { return one.name == feature.name; });
+    const Tensor zeros{
+        feature.name, feature.type, feature.shape,
+        std::vector<uint8_t>(static_cast<size_t>(product(feature.shape)) * byte_width(data_type(feature.type)))};
+    MLMultiArray* array = result_array(found == reply.outputs.end() ? zeros : *found, feature, options, error);
     if (array == nil) return nil;
     made[string_of(feature.name)] = [MLFeatureValue featureValueWithMultiArray:array];
   }
@@ -171,21 +185,22 @@ static NSDictionary<NSString *, id> *predict(MLModel *model, id<MLFeatureProvide
 }
 
 // One prediction, alone with its state.
-static id<MLFeatureProvider> predict_once(MLModel *model, id<MLFeatureProvider> features, MLState *state, MLPredictionOptions *options, NSError **error) {
+static id<MLFeatureProvider> predict_once(MLModel* model, id<MLFeatureProvider> features, MLState* state,
+                                          MLPredictionOptions* options, NSError** error) {
   if (state != nil && state->busy_.exchange(true)) {
     std::fprintf(stderr, "coreml double: two predictions share a state\n");
     std::abort();
   }
   struct Running {
-    MLState *state;
-    explicit Running(MLState *held) : state(held) { count_prediction(1); }
+    MLState* state;
+    explicit Running(MLState* held) : state(held) { count_prediction(1); }
     ~Running() {
       count_prediction(-1);
       if (state != nil) state->busy_ = false;
     }
   } running(state);
-  NSError *problem = nil;
-  NSDictionary<NSString *, id> *made = predict(model, features, state, options, &problem);
+  NSError* problem = nil;
+  NSDictionary<NSString*, id>* made = predict(model, features, state, options, &problem);
   if (made == nil) {
     if (error) *error = problem;
     return nil;
@@ -194,16 +209,16 @@ static id<MLFeatureProvider> predict_once(MLModel *model, id<MLFeatureProvider> 
 }
 
 @implementation MLModel
-- (MLModelDescription *)modelDescription {
-  MLModelDescription *made = [MLModelDescription new];
+- (MLModelDescription*)modelDescription {
+  MLModelDescription* made = [MLModelDescription new];
   made->interface_ = interface_;
   return made;
 }
 
-+ (void)compileModelAtURL:(NSURL *)url completionHandler:(void (^)(NSURL *, NSError *))handler {
++ (void)compileModelAtURL:(NSURL*)url completionHandler:(void (^)(NSURL*, NSError*))handler {
   needs(13, 0, "+[MLModel compileModelAtURL:completionHandler:]");
   if (behaviour().compile == "throw") act_out("throw", "compile");  // in the caller: nobody could catch it elsewhere
-  void (^kept)(NSURL *, NSError *) = handler;
+  void (^kept)(NSURL*, NSError*) = handler;
   const std::string package = text_of(url.path);
   on_other_thread([kept, package] {
     const Behaviour played = behaviour();
@@ -212,7 +227,9 @@ static id<MLFeatureProvider> predict_once(MLModel *model, id<MLFeatureProvider> 
       if (write(1, words, sizeof words - 1) < 0) std::abort();
     }
     sleep_ms(played.compile_ms);
-    if (act_out(played.compile, "compile")) return kept(nil, error_of(MLModelErrorGeneric, "Failed to parse the model specification. Error: Unable to parse ML Program: at unknown location: Unknown opset 'CoreML99'."));
+    if (act_out(played.compile, "compile"))
+      return kept(nil, error_of(MLModelErrorGeneric, "Failed to parse the model specification. Error: Unable to parse "
+                                                     "ML Program: at unknown location: Unknown opset 'CoreML99'."));
     try {
       read_spec(bytes_of(package + "/" + kModel));
       // Who asked moves it away as a whole: nothing around it is left.
@@ -222,19 +239,22 @@ static id<MLFeatureProvider> predict_once(MLModel *model, id<MLFeatureProvider> 
       std::ofstream(folder + "/coremldata.bin") << "double";
       kept([NSURL fileURLWithPath:string_of(folder)], nil);
     } catch (const SpecError& problem) {
-      kept(nil, error_of(MLModelErrorIO, std::string("Error reading protobuf spec. validator error: ") + problem.what()));
+      kept(nil,
+           error_of(MLModelErrorIO, std::string("Error reading protobuf spec. validator error: ") + problem.what()));
     }
   });
 }
 
-+ (void)loadContentsOfURL:(NSURL *)url configuration:(MLModelConfiguration *)configuration completionHandler:(void (^)(MLModel *, NSError *))handler {
++ (void)loadContentsOfURL:(NSURL*)url
+            configuration:(MLModelConfiguration*)configuration
+        completionHandler:(void (^)(MLModel*, NSError*))handler {
   if (behaviour().load == "throw") act_out("throw", "load");
-  void (^kept)(MLModel *, NSError *) = handler;
-  MLModelConfiguration *copied = [configuration copy];
+  void (^kept)(MLModel*, NSError*) = handler;
+  MLModelConfiguration* copied = [configuration copy];
   const std::string folder = text_of(url.path);
   on_other_thread([kept, copied, folder] {
-    NSError *error = nil;
-    MLModel *model = nil;
+    NSError* error = nil;
+    MLModel* model = nil;
     try {
       model = open_model(load_folder(folder), copied, &error);
     } catch (const SpecError& problem) {
@@ -244,36 +264,42 @@ static id<MLFeatureProvider> predict_once(MLModel *model, id<MLFeatureProvider> 
   });
 }
 
-+ (void)loadModelAsset:(MLModelAsset *)asset configuration:(MLModelConfiguration *)configuration completionHandler:(void (^)(MLModel *, NSError *))handler {
++ (void)loadModelAsset:(MLModelAsset*)asset
+         configuration:(MLModelConfiguration*)configuration
+     completionHandler:(void (^)(MLModel*, NSError*))handler {
   needs(13, 0, "+[MLModel loadModelAsset:configuration:completionHandler:]");
   if (behaviour().load == "throw") act_out("throw", "load");
-  void (^kept)(MLModel *, NSError *) = handler;
-  MLModelConfiguration *copied = [configuration copy];
+  void (^kept)(MLModel*, NSError*) = handler;
+  MLModelConfiguration* copied = [configuration copy];
   on_other_thread([kept, copied, asset] {
-    NSError *error = nil;
-    MLModel *model = open_model(asset->loaded_, copied, &error);
+    NSError* error = nil;
+    MLModel* model = open_model(asset->loaded_, copied, &error);
     kept(model, error);
   });
 }
 
-- (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)input options:(MLPredictionOptions *)options error:(NSError **)error {
+- (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)input
+                                        options:(MLPredictionOptions*)options
+                                          error:(NSError**)error {
   return predict_once(self, input, nil, options, error);
 }
 - (void)predictionFromFeatures:(id<MLFeatureProvider>)input
-                       options:(MLPredictionOptions *)options
-             completionHandler:(void (^)(id<MLFeatureProvider>, NSError *))handler {
+                       options:(MLPredictionOptions*)options
+             completionHandler:(void (^)(id<MLFeatureProvider>, NSError*))handler {
   needs(14, 0, "-[MLModel predictionFromFeatures:options:completionHandler:]");
   if (behaviour().predict == "throw") act_out("throw", "prediction");
-  void (^kept)(id<MLFeatureProvider>, NSError *) = handler;
+  void (^kept)(id<MLFeatureProvider>, NSError*) = handler;
   on_other_thread([self, input, options, kept] {
-    NSError *error = nil;
+    NSError* error = nil;
     id<MLFeatureProvider> made = predict_once(self, input, nil, options, &error);
     kept(made, error);
   });
 }
-- (id<MLBatchProvider>)predictionsFromBatch:(id<MLBatchProvider>)batch options:(MLPredictionOptions *)options error:(NSError **)error {
-  NSMutableArray<id<MLFeatureProvider>> *made = [NSMutableArray new];
-  MLPredictionOptions *plain = [MLPredictionOptions new];  // backings are ignored in batches
+- (id<MLBatchProvider>)predictionsFromBatch:(id<MLBatchProvider>)batch
+                                    options:(MLPredictionOptions*)options
+                                      error:(NSError**)error {
+  NSMutableArray<id<MLFeatureProvider>>* made = [NSMutableArray new];
+  MLPredictionOptions* plain = [MLPredictionOptions new];  // backings are ignored in batches
   for (NSInteger i = 0; i < batch.count; i++) {
     id<MLFeatureProvider> one = predict_once(self, [batch featuresAtIndex:i], nil, plain, error);
     if (one == nil) return nil;
@@ -281,31 +307,32 @@ static id<MLFeatureProvider> predict_once(MLModel *model, id<MLFeatureProvider> 
   }
   return [[MLArrayBatchProvider alloc] initWithFeatureProviderArray:made];
 }
-- (MLState *)newState {
+- (MLState*)newState {
   needs(15, 0, "-[MLModel newState]");
-  MLState *made = [MLState alloc];
+  MLState* made = [MLState alloc];
   made->model_ = loaded_;
   for (const Feature& held : interface_.states)
-    made->buffers_[held.name] = {held.name, held.type, held.shape,
-                                 std::vector<uint8_t>(static_cast<size_t>(product(held.shape)) * byte_width(data_type(held.type)))};
+    made->buffers_[held.name] = {
+        held.name, held.type, held.shape,
+        std::vector<uint8_t>(static_cast<size_t>(product(held.shape)) * byte_width(data_type(held.type)))};
   return made;
 }
 - (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)input
-                                     usingState:(MLState *)state
-                                        options:(MLPredictionOptions *)options
-                                          error:(NSError **)error {
+                                     usingState:(MLState*)state
+                                        options:(MLPredictionOptions*)options
+                                          error:(NSError**)error {
   needs(15, 0, "-[MLModel predictionFromFeatures:usingState:options:error:]");
   return predict_once(self, input, state, options, error);
 }
 - (void)predictionFromFeatures:(id<MLFeatureProvider>)input
-                    usingState:(MLState *)state
-                       options:(MLPredictionOptions *)options
-             completionHandler:(void (^)(id<MLFeatureProvider>, NSError *))handler {
+                    usingState:(MLState*)state
+                       options:(MLPredictionOptions*)options
+             completionHandler:(void (^)(id<MLFeatureProvider>, NSError*))handler {
   needs(15, 0, "-[MLModel predictionFromFeatures:usingState:options:completionHandler:]");
   if (behaviour().predict == "throw") act_out("throw", "prediction");
-  void (^kept)(id<MLFeatureProvider>, NSError *) = handler;
+  void (^kept)(id<MLFeatureProvider>, NSError*) = handler;
   on_other_thread([self, input, state, options, kept] {
-    NSError *error = nil;
+    NSError* error = nil;
     id<MLFeatureProvider> made = predict_once(self, input, state, options, &error);
     kept(made, error);
   });

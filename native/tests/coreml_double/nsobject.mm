@@ -14,7 +14,7 @@ id objc_autorelease(id object);
 id objc_double_lookup(id receiver, SEL selector);
 }
 
-static objc_double::Class *layout(Class cls) { return reinterpret_cast<objc_double::Class *>(cls); }
+static objc_double::Class* layout(Class cls) { return reinterpret_cast<objc_double::Class*>(cls); }
 
 @implementation NSObject
 + (instancetype)alloc {
@@ -39,12 +39,12 @@ static objc_double::Class *layout(Class cls) { return reinterpret_cast<objc_doub
   objc_double_free(self);
 }
 - (BOOL)isKindOfClass:(Class)cls {
-  return objc_double::is_kind_of(reinterpret_cast<objc_double::Object *>(self), layout(cls));
+  return objc_double::is_kind_of(reinterpret_cast<objc_double::Object*>(self), layout(cls));
 }
 - (BOOL)respondsToSelector:(SEL)selector {
-  const char *name = reinterpret_cast<objc_double::Selector *>(selector)->name;
-  for (auto *at = objc_double::class_of(reinterpret_cast<objc_double::Object *>(self)); at; at = at->super)
-    for (auto *list = at->methods; list; list = list->next)
+  const char* name = reinterpret_cast<objc_double::Selector*>(selector)->name;
+  for (auto* at = objc_double::class_of(reinterpret_cast<objc_double::Object*>(self)); at; at = at->super)
+    for (auto* list = at->methods; list; list = list->next)
       for (int i = 0; i < list->count; i++)
         if (std::strcmp(list->methods[i].selector->name, name) == 0) return YES;
   return NO;
@@ -55,7 +55,9 @@ static objc_double::Class *layout(Class cls) { return reinterpret_cast<objc_doub
 - (NSUInteger)hash {
   return reinterpret_cast<NSUInteger>(self);
 }
-- (NSString *)description {
-  return [NSString stringWithUTF8String:layout(reinterpret_cast<Class>(objc_double::class_of(reinterpret_cast<objc_double::Object *>(self))))->name];
+- (NSString*)description {
+  return [NSString stringWithUTF8String:layout(reinterpret_cast<Class>(
+                                                   objc_double::class_of(reinterpret_cast<objc_double::Object*>(self))))
+                                            ->name];
 }
 @end

@@ -12,7 +12,7 @@ using namespace coreml_double;
 @interface DoubleGpu : NSObject <MTLDevice>
 @end
 @implementation DoubleGpu
-- (NSString *)name {
+- (NSString*)name {
   return @"Apple M3 Pro";
 }
 - (BOOL)hasUnifiedMemory {
@@ -36,9 +36,9 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return [DoubleGpu new]; }
   return 16;
 }
 @end
-NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
+NSArray<id<MLComputeDeviceProtocol>>* MLAllComputeDevices(void) {
   needs(14, 0, "MLAllComputeDevices");
-  NSMutableArray<id<MLComputeDeviceProtocol>> *made = [NSMutableArray new];
+  NSMutableArray<id<MLComputeDeviceProtocol>>* made = [NSMutableArray new];
   [made addObject:[MLCPUComputeDevice new]];
   [made addObject:[MLGPUComputeDevice new]];
   if (behaviour().ane) [made addObject:[MLNeuralEngineComputeDevice new]];
@@ -53,10 +53,10 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
  @public
   std::string name_;
 }
-- (NSString *)name {
+- (NSString*)name {
   return string_of(name_);
 }
-- (MLModelStructureProgramValueType *)type {
+- (MLModelStructureProgramValueType*)type {
   return [MLModelStructureProgramValueType new];  // opaque, as it is on a Mac
 }
 @end
@@ -72,22 +72,22 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
   Operation operation_;
   std::string opset_, function_;
 }
-- (NSString *)operatorName {
+- (NSString*)operatorName {
   return string_of(operation_.type == "const" ? "const" : opset_ + "." + operation_.type);
 }
-- (NSArray<MLModelStructureProgramNamedValueType *> *)outputs {
-  NSMutableArray<MLModelStructureProgramNamedValueType *> *made = [NSMutableArray new];
+- (NSArray<MLModelStructureProgramNamedValueType*>*)outputs {
+  NSMutableArray<MLModelStructureProgramNamedValueType*>* made = [NSMutableArray new];
   for (const std::string& name : operation_.outputs) {
-    MLModelStructureProgramNamedValueType *one = [MLModelStructureProgramNamedValueType new];
+    MLModelStructureProgramNamedValueType* one = [MLModelStructureProgramNamedValueType new];
     one->name_ = name;
     [made addObject:one];
   }
   return made;
 }
-- (NSArray<MLModelStructureProgramBlock *> *)blocks {
-  NSMutableArray<MLModelStructureProgramBlock *> *made = [NSMutableArray new];
+- (NSArray<MLModelStructureProgramBlock*>*)blocks {
+  NSMutableArray<MLModelStructureProgramBlock*>* made = [NSMutableArray new];
   for (const Block& block : operation_.blocks) {
-    MLModelStructureProgramBlock *one = [MLModelStructureProgramBlock new];
+    MLModelStructureProgramBlock* one = [MLModelStructureProgramBlock new];
     one->block_ = block;
     one->opset_ = opset_;
     one->function_ = function_;
@@ -97,15 +97,15 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
 }
 @end
 @implementation MLModelStructureProgramBlock
-- (NSArray<NSString *> *)outputNames {
-  NSMutableArray<NSString *> *made = [NSMutableArray new];
+- (NSArray<NSString*>*)outputNames {
+  NSMutableArray<NSString*>* made = [NSMutableArray new];
   for (const std::string& name : block_.outputs) [made addObject:string_of(name)];
   return made;
 }
-- (NSArray<MLModelStructureProgramOperation *> *)operations {
-  NSMutableArray<MLModelStructureProgramOperation *> *made = [NSMutableArray new];
+- (NSArray<MLModelStructureProgramOperation*>*)operations {
+  NSMutableArray<MLModelStructureProgramOperation*>* made = [NSMutableArray new];
   for (const Operation& operation : block_.operations) {
-    MLModelStructureProgramOperation *one = [MLModelStructureProgramOperation new];
+    MLModelStructureProgramOperation* one = [MLModelStructureProgramOperation new];
     one->operation_ = operation;
     one->opset_ = opset_;
     one->function_ = function_;
@@ -119,8 +119,8 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
   Function function_;
   std::string name_;
 }
-- (MLModelStructureProgramBlock *)block {
-  MLModelStructureProgramBlock *made = [MLModelStructureProgramBlock new];
+- (MLModelStructureProgramBlock*)block {
+  MLModelStructureProgramBlock* made = [MLModelStructureProgramBlock new];
   made->block_ = function_.block;
   // CoreML5 is ios15, CoreML8 is ios18.
   made->opset_ = "ios" + std::to_string(10 + (function_.opset.size() == 7 ? function_.opset[6] - '0' : 5));
@@ -132,10 +132,10 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
  @public
   std::shared_ptr<Loaded> loaded_;
 }
-- (NSDictionary<NSString *, MLModelStructureProgramFunction *> *)functions {
-  NSMutableDictionary<NSString *, MLModelStructureProgramFunction *> *made = [NSMutableDictionary new];
+- (NSDictionary<NSString*, MLModelStructureProgramFunction*>*)functions {
+  NSMutableDictionary<NSString*, MLModelStructureProgramFunction*>* made = [NSMutableDictionary new];
   for (const auto& [name, function] : loaded_->spec.functions) {
-    MLModelStructureProgramFunction *one = [MLModelStructureProgramFunction new];
+    MLModelStructureProgramFunction* one = [MLModelStructureProgramFunction new];
     one->function_ = function;
     one->name_ = name;
     made[string_of(name)] = one;
@@ -147,17 +147,17 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
  @public
   std::shared_ptr<Loaded> loaded_;
 }
-- (MLModelStructureProgram *)program {
-  MLModelStructureProgram *made = [MLModelStructureProgram new];
+- (MLModelStructureProgram*)program {
+  MLModelStructureProgram* made = [MLModelStructureProgram new];
   made->loaded_ = loaded_;
   return made;
 }
-+ (void)loadContentsOfURL:(NSURL *)url completionHandler:(void (^)(MLModelStructure *, NSError *))handler {
++ (void)loadContentsOfURL:(NSURL*)url completionHandler:(void (^)(MLModelStructure*, NSError*))handler {
   needs(14, 4, "+[MLModelStructure loadContentsOfURL:completionHandler:]");
-  void (^kept)(MLModelStructure *, NSError *) = handler;
+  void (^kept)(MLModelStructure*, NSError*) = handler;
   const std::string folder = text_of(url.path);
   on_other_thread([kept, folder] {
-    MLModelStructure *made = [MLModelStructure new];
+    MLModelStructure* made = [MLModelStructure new];
     try {
       made->loaded_ = load_folder(folder);
       kept(made, nil);
@@ -175,8 +175,8 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
   MLComputeUnits units_;
   std::string type_;
 }
-- (NSArray<id<MLComputeDeviceProtocol>> *)supportedComputeDevices {
-  NSMutableArray<id<MLComputeDeviceProtocol>> *made = [NSMutableArray new];
+- (NSArray<id<MLComputeDeviceProtocol>>*)supportedComputeDevices {
+  NSMutableArray<id<MLComputeDeviceProtocol>>* made = [NSMutableArray new];
   [made addObject:[MLCPUComputeDevice new]];
   if (units_ == MLComputeUnitsAll || units_ == MLComputeUnitsCPUAndGPU) [made addObject:[MLGPUComputeDevice new]];
   const bool eligible = type_ != "gather" && type_ != "argmax" && type_ != "topk";
@@ -186,7 +186,7 @@ NSArray<id<MLComputeDeviceProtocol>> *MLAllComputeDevices(void) {
 }
 - (id<MLComputeDeviceProtocol>)preferredComputeDevice {
   if (type_ == "identity") return (id)nil;  // declared never nil, seen nil for operations without weight
-  NSArray<id<MLComputeDeviceProtocol>> *supported = self.supportedComputeDevices;
+  NSArray<id<MLComputeDeviceProtocol>>* supported = self.supportedComputeDevices;
   return supported[supported.count - 1];
 }
 @end
@@ -211,22 +211,25 @@ static long computing(const Block& block) {
 @implementation MLComputePlan {
  @public
   std::shared_ptr<Loaded> loaded_;
-  MLModelConfiguration *configuration_;
+  MLModelConfiguration* configuration_;
   std::string function_;
 }
-- (MLModelStructure *)modelStructure {
-  MLModelStructure *made = [MLModelStructure new];
+- (MLModelStructure*)modelStructure {
+  MLModelStructure* made = [MLModelStructure new];
   made->loaded_ = loaded_;
   return made;
 }
-+ (void)loadContentsOfURL:(NSURL *)url configuration:(MLModelConfiguration *)configuration completionHandler:(void (^)(MLComputePlan *, NSError *))handler {
++ (void)loadContentsOfURL:(NSURL*)url
+            configuration:(MLModelConfiguration*)configuration
+        completionHandler:(void (^)(MLComputePlan*, NSError*))handler {
   needs(14, 4, "+[MLComputePlan loadContentsOfURL:configuration:completionHandler:]");
-  void (^kept)(MLComputePlan *, NSError *) = handler;
-  MLModelConfiguration *copied = [configuration copy];
+  void (^kept)(MLComputePlan*, NSError*) = handler;
+  MLModelConfiguration* copied = [configuration copy];
   const std::string folder = text_of(url.path);
   on_other_thread([kept, copied, folder] {
-    if (act_out(behaviour().plan, "plan")) return kept(nil, error_of(MLModelErrorGeneric, "Failed to build the compute plan."));
-    MLComputePlan *made = [MLComputePlan new];
+    if (act_out(behaviour().plan, "plan"))
+      return kept(nil, error_of(MLModelErrorGeneric, "Failed to build the compute plan."));
+    MLComputePlan* made = [MLComputePlan new];
     try {
       made->loaded_ = load_folder(folder);
     } catch (const SpecError& problem) {
@@ -238,19 +241,20 @@ static long computing(const Block& block) {
   });
 }
 // A plan is for one function; constants have no usage.
-- (bool)computes:(MLModelStructureProgramOperation *)operation {
-  return operation->function_ == function_ && operation->operation_.type != "const" && !operation->operation_.type.starts_with("constexpr_");
+- (bool)computes:(MLModelStructureProgramOperation*)operation {
+  return operation->function_ == function_ && operation->operation_.type != "const" &&
+         !operation->operation_.type.starts_with("constexpr_");
 }
-- (MLComputePlanDeviceUsage *)computeDeviceUsageForMLProgramOperation:(MLModelStructureProgramOperation *)operation {
+- (MLComputePlanDeviceUsage*)computeDeviceUsageForMLProgramOperation:(MLModelStructureProgramOperation*)operation {
   if (![self computes:operation]) return nil;
-  MLComputePlanDeviceUsage *made = [MLComputePlanDeviceUsage new];
+  MLComputePlanDeviceUsage* made = [MLComputePlanDeviceUsage new];
   made->units_ = configuration_.computeUnits;
   made->type_ = operation->operation_.type;
   return made;
 }
-- (MLComputePlanCost *)estimatedCostOfMLProgramOperation:(MLModelStructureProgramOperation *)operation {
+- (MLComputePlanCost*)estimatedCostOfMLProgramOperation:(MLModelStructureProgramOperation*)operation {
   if (![self computes:operation]) return nil;
-  MLComputePlanCost *made = [MLComputePlanCost new];
+  MLComputePlanCost* made = [MLComputePlanCost new];
   made->weight_ = 1.0 / static_cast<double>(std::max(1L, computing(loaded_->spec.functions.at(function_).block)));
   return made;
 }

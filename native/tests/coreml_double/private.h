@@ -24,14 +24,14 @@ Reply evaluate(const Request& request);
 void on_other_thread(std::function<void()> work);
 void sleep_ms(int ms);
 // Raises what a program meets that calls what its system does not have.
-void needs(int major, int minor, const char *what);
+void needs(int major, int minor, const char* what);
 // "throw", "kill", "abort" and "hang" happen here; gives true for "fail".
-bool act_out(const std::string& what, const char *where);
+bool act_out(const std::string& what, const char* where);
 
-std::string text_of(NSString *_Nonnull string);
-NSString *_Nonnull string_of(const std::string& text);
+std::string text_of(NSString* _Nonnull string);
+NSString* _Nonnull string_of(const std::string& text);
 [[noreturn]] void raise(const std::string& reason);
-NSError *_Nonnull error_of(NSInteger code, const std::string& sentence);
+NSError* _Nonnull error_of(NSInteger code, const std::string& sentence);
 
 void count_prediction(int change);
 void count_backing();

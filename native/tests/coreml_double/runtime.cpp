@@ -49,7 +49,8 @@ void resolve(Class* cls) {
   meta->info |= kResolved | kMeta;
   if (cls->instance_size <= 0) {
     const long inherited = cls->super ? (cls->super->instance_size + 7) & ~7L : 0;
-    for (int i = 0; cls->ivars && i < cls->ivars->count; i++) *cls->ivars->ivars[i].offset += static_cast<int32_t>(inherited);
+    for (int i = 0; cls->ivars && i < cls->ivars->count; i++)
+      *cls->ivars->ivars[i].offset += static_cast<int32_t>(inherited);
     cls->instance_size = inherited - cls->instance_size;
   }
   cls->info |= kResolved;
@@ -57,7 +58,8 @@ void resolve(Class* cls) {
 
 void own_methods(const Class* cls, Dispatch& into) {
   for (const MethodList* list = cls->methods; list; list = list->next)
-    for (int i = 0; i < list->count; i++) into.methods.emplace(interned(list->methods[i].selector->name), list->methods[i].imp);
+    for (int i = 0; i < list->count; i++)
+      into.methods.emplace(interned(list->methods[i].selector->name), list->methods[i].imp);
 }
 
 Dispatch& dispatch_of(Class* cls) {
@@ -230,7 +232,8 @@ Object* objc_double_allocate(Class* cls) {
 
 void objc_double_free(Object* object) {
   for (Class* at = object->isa; at; at = at->super)
-    if (void* destruct = own_method(at, ".cxx_destruct")) reinterpret_cast<void (*)(Object*, void*)>(destruct)(object, nullptr);
+    if (void* destruct = own_method(at, ".cxx_destruct"))
+      reinterpret_cast<void (*)(Object*, void*)>(destruct)(object, nullptr);
   live--;
   std::free(&header_of(object));
 }
@@ -315,28 +318,38 @@ static void set_property(Object* self, Object* value, ptrdiff_t offset, bool cop
   }
   release(old);
 }
-void objc_setProperty_atomic(Object* self, void*, Object* value, ptrdiff_t offset) { set_property(self, value, offset, false); }
-void objc_setProperty_nonatomic(Object* self, void*, Object* value, ptrdiff_t offset) { set_property(self, value, offset, false); }
-void objc_setProperty_atomic_copy(Object* self, void*, Object* value, ptrdiff_t offset) { set_property(self, value, offset, true); }
-void objc_setProperty_nonatomic_copy(Object* self, void*, Object* value, ptrdiff_t offset) { set_property(self, value, offset, true); }
+void objc_setProperty_atomic(Object* self, void*, Object* value, ptrdiff_t offset) {
+  set_property(self, value, offset, false);
+}
+void objc_setProperty_nonatomic(Object* self, void*, Object* value, ptrdiff_t offset) {
+  set_property(self, value, offset, false);
+}
+void objc_setProperty_atomic_copy(Object* self, void*, Object* value, ptrdiff_t offset) {
+  set_property(self, value, offset, true);
+}
+void objc_setProperty_nonatomic_copy(Object* self, void*, Object* value, ptrdiff_t offset) {
+  set_property(self, value, offset, true);
+}
 
 void objc_enumerationMutation(Object*) { std::abort(); }
 
 }  // extern "C"
 
 // All registers that can hold an argument are kept around the search for the method.
-#define SEND(NAME, RECEIVER, SELECTOR)                                                                             \
-  __asm__(".globl " NAME "\n.type " NAME ",@function\n" NAME ":\n"                                                 \
-          "pushq %rbp\nmovq %rsp,%rbp\nsubq $192,%rsp\n"                                                           \
-          "movq %rdi,(%rsp)\nmovq %rsi,8(%rsp)\nmovq %rdx,16(%rsp)\nmovq %rcx,24(%rsp)\nmovq %r8,32(%rsp)\n"       \
-          "movq %r9,40(%rsp)\nmovq %rax,48(%rsp)\n"                                                                \
-          "movdqa %xmm0,64(%rsp)\nmovdqa %xmm1,80(%rsp)\nmovdqa %xmm2,96(%rsp)\nmovdqa %xmm3,112(%rsp)\n"          \
-          "movdqa %xmm4,128(%rsp)\nmovdqa %xmm5,144(%rsp)\nmovdqa %xmm6,160(%rsp)\nmovdqa %xmm7,176(%rsp)\n"       \
-          "movq " RECEIVER ",%rdi\nmovq " SELECTOR ",%rsi\ncall objc_double_lookup@PLT\nmovq %rax,%r11\n"          \
-          "movq (%rsp),%rdi\nmovq 8(%rsp),%rsi\nmovq 16(%rsp),%rdx\nmovq 24(%rsp),%rcx\nmovq 32(%rsp),%r8\n"       \
-          "movq 40(%rsp),%r9\nmovq 48(%rsp),%rax\n"                                                                \
-          "movdqa 64(%rsp),%xmm0\nmovdqa 80(%rsp),%xmm1\nmovdqa 96(%rsp),%xmm2\nmovdqa 112(%rsp),%xmm3\n"          \
-          "movdqa 128(%rsp),%xmm4\nmovdqa 144(%rsp),%xmm5\nmovdqa 160(%rsp),%xmm6\nmovdqa 176(%rsp),%xmm7\n"       \
+#define SEND(NAME, RECEIVER, SELECTOR)                                                                       \
+  __asm__(".globl " NAME "\n.type " NAME ",@function\n" NAME                                                 \
+          ":\n"                                                                                              \
+          "pushq %rbp\nmovq %rsp,%rbp\nsubq $192,%rsp\n"                                                     \
+          "movq %rdi,(%rsp)\nmovq %rsi,8(%rsp)\nmovq %rdx,16(%rsp)\nmovq %rcx,24(%rsp)\nmovq %r8,32(%rsp)\n" \
+          "movq %r9,40(%rsp)\nmovq %rax,48(%rsp)\n"                                                          \
+          "movdqa %xmm0,64(%rsp)\nmovdqa %xmm1,80(%rsp)\nmovdqa %xmm2,96(%rsp)\nmovdqa %xmm3,112(%rsp)\n"    \
+          "movdqa %xmm4,128(%rsp)\nmovdqa %xmm5,144(%rsp)\nmovdqa %xmm6,160(%rsp)\nmovdqa %xmm7,176(%rsp)\n" \
+          "movq " RECEIVER ",%rdi\nmovq " SELECTOR                                                           \
+          ",%rsi\ncall objc_double_lookup@PLT\nmovq %rax,%r11\n"                                             \
+          "movq (%rsp),%rdi\nmovq 8(%rsp),%rsi\nmovq 16(%rsp),%rdx\nmovq 24(%rsp),%rcx\nmovq 32(%rsp),%r8\n" \
+          "movq 40(%rsp),%r9\nmovq 48(%rsp),%rax\n"                                                          \
+          "movdqa 64(%rsp),%xmm0\nmovdqa 80(%rsp),%xmm1\nmovdqa 96(%rsp),%xmm2\nmovdqa 112(%rsp),%xmm3\n"    \
+          "movdqa 128(%rsp),%xmm4\nmovdqa 144(%rsp),%xmm5\nmovdqa 160(%rsp),%xmm6\nmovdqa 176(%rsp),%xmm7\n" \
           "movq %rbp,%rsp\npopq %rbp\njmp *%r11\n.size " NAME ",.-" NAME "\n")
 SEND("objc_msgSend", "(%rsp)", "8(%rsp)");
 SEND("objc_msgSend_stret", "8(%rsp)", "16(%rsp)");
@@ -395,6 +408,7 @@ extern "C" [[noreturn]] void objc_exception_throw(Object* object) {
 }
 
 extern "C" int __gxx_personality_v0(int, int, uint64_t, void*, void*);
-extern "C" int __gnustep_objcxx_personality_v0(int version, int actions, uint64_t kind, void* exception, void* context) {
+extern "C" int __gnustep_objcxx_personality_v0(int version, int actions, uint64_t kind, void* exception,
+                                               void* context) {
   return __gxx_personality_v0(version, actions, kind, exception, context);
 }

@@ -6,11 +6,11 @@
 
 #include "runtime.h"
 
-extern "C" void check(bool holds, const char *what);
+extern "C" void check(bool holds, const char* what);
 
 static int deallocated = 0;
 @interface Counted : NSObject
-@property(nonatomic, strong) NSString *title;
+@property(nonatomic, strong) NSString* title;
 @property(nonatomic, copy) int (^block)(int);
 @end
 @implementation Counted
@@ -22,12 +22,12 @@ static int deallocated = 0;
 void runtime_tests() {
   const long before = objc_double::live_objects();
   @autoreleasepool {
-    __weak Counted *weak = nil;
+    __weak Counted* weak = nil;
     __block int sum = 0;
     {
-      Counted *one = [Counted new];
+      Counted* one = [Counted new];
       weak = one;
-      Counted *__unsafe_unretained inside = one;
+      Counted* __unsafe_unretained inside = one;
       std::string captured = "captured";
       one.title = @"a title that is longer than a pointer";
       one.block = ^(int x) {
@@ -41,17 +41,18 @@ void runtime_tests() {
     }
     check(deallocated == 1 && weak == nil, "a weak reference is nil afterwards");
 
-    NSDictionary<NSString *, NSNumber *> *numbers = @{@"one" : @1, @"a much longer key" : @2.5};
-    check(numbers[@"one"].longLongValue == 1 && numbers[@"a much longer key"].doubleValue == 2.5, "dictionary literals");
+    NSDictionary<NSString*, NSNumber*>* numbers = @{@"one" : @1, @"a much longer key" : @2.5};
+    check(numbers[@"one"].longLongValue == 1 && numbers[@"a much longer key"].doubleValue == 2.5,
+          "dictionary literals");
     int visited = 0;
-    for (NSString *key in numbers) visited += key.length > 0;
+    for (NSString* key in numbers) visited += key.length > 0;
     check(visited == 2, "fast enumeration");
     check(@[ @1, @2, @3 ].count == 3, "array literals");
 
     bool caught = false;
     @try {
       @throw [NSException exceptionWithName:NSInvalidArgumentException reason:@"on purpose" userInfo:nil];
-    } @catch (NSException *exception) {
+    } @catch (NSException* exception) {
       caught = [exception.reason isEqualToString:@"on purpose"];
     }
     check(caught, "an exception is caught by its class");
@@ -62,7 +63,7 @@ void runtime_tests() {
       } catch (const std::exception&) {
         check(false, "an object is no C++ exception");
       }
-    } @catch (NSException *) {
+    } @catch (NSException*) {
       check(false, "a string is no NSException");
     } @catch (id object) {
       caught = [object isEqual:@"a string"];
@@ -72,7 +73,7 @@ void runtime_tests() {
     try {
       @try {
         throw std::runtime_error("passes");
-      } @catch (NSException *) {
+      } @catch (NSException*) {
         check(false, "a C++ exception is no NSException");
       }
     } catch (const std::runtime_error&) {

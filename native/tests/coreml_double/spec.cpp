@@ -8,7 +8,7 @@ namespace {
 
 struct Field {
   uint32_t number;
-  uint64_t value = 0;       // varint
+  uint64_t value = 0;  // varint
   const char* data = nullptr;
   size_t size = 0;
   std::string text() const { return {data, size}; }
@@ -51,7 +51,8 @@ void each(const Field& field, const std::function<void(const Field&)>& visit) { 
 // Repeated numbers come packed or one by one.
 void numbers(const Field& field, Shape& into) {
   if (!field.data) return into.push_back(static_cast<int64_t>(field.value));
-  for (const char *at = field.data, *end = at + field.size; at < end;) into.push_back(static_cast<int64_t>(varint(at, end)));
+  for (const char *at = field.data, *end = at + field.size; at < end;)
+    into.push_back(static_cast<int64_t>(varint(at, end)));
 }
 
 const char* type_name(uint64_t value) {
@@ -78,7 +79,9 @@ void read_array(const Field& field, Feature& into) {
     if (part.number == 31)
       each(part, [&](const Field& range) {
         std::pair<int64_t, int64_t> bounds{0, -1};
-        each(range, [&](const Field& bound) { (bound.number == 1 ? bounds.first : bounds.second) = static_cast<int64_t>(bound.value); });
+        each(range, [&](const Field& bound) {
+          (bound.number == 1 ? bounds.first : bounds.second) = static_cast<int64_t>(bound.value);
+        });
         into.ranges.push_back(bounds);
       });
   });

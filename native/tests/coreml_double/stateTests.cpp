@@ -23,10 +23,12 @@ void states() {
   check(values_of(state->read("total", false)) == std::vector<float>(6, 400), "a decode loop of a hundred steps");
   const auto fork = state->copy();
   model->predict(ones, fork, {});
-  check(values_of(fork->read("total", false))[5] == 404 && values_of(state->read("total", false))[5] == 400, "a copy goes its own way");
+  check(values_of(fork->read("total", false))[5] == 404 && values_of(state->read("total", false))[5] == 400,
+        "a copy goes its own way");
   state->write(floats("total", {2, 3}, {1, 2, 3, 4, 5, 6}));
   model->predict(ones, state, {});
-  check(values_of(state->read("total", false)) == std::vector<float>{5, 6, 7, 8, 9, 10}, "what is written is read by the next step");
+  check(values_of(state->read("total", false)) == std::vector<float>{5, 6, 7, 8, 9, 10},
+        "what is written is read by the next step");
   check(state->read("total", true).bytes->size() == 12, "a state is read in halves too");
   expect_code("INPUT_ARGUMENT", "a state that is not there", [&] { state->read("nowhere", false); });
   expect_code("INPUT_ARGUMENT", "a state of another shape", [&] { state->write(floats("total", {3, 2}, ramp(6))); });
@@ -51,7 +53,8 @@ void states() {
   other.join();
   std::unique_lock guard(mutex);
   ready.wait(guard, [&] { return done >= 20; });
-  check(done == 20 && values_of(shared->read("total", false))[0] == 120, "predictions that share a state are serialised");
+  check(done == 20 && values_of(shared->read("total", false))[0] == 120,
+        "predictions that share a state are serialised");
   guard.unlock();
   twin::wait_idle();
 
@@ -85,16 +88,21 @@ void flexible() {
   ranged.interface.inputs[0].ranges = {{1, 1}, {1, 512}};
   ranged.interface.outputs[0].ranges = {{1, 1}, {1, -1}};
   const auto model = Model::load(compiled("ranged", {ranged}), {}, nullptr);
-  check(model->interface().inputs[0].ranges == std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 512}}, "ranges are read");
+  check(model->interface().inputs[0].ranges == std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 512}},
+        "ranges are read");
   check(model->interface().outputs[0].ranges[1].second == -1, "a range without end is read");
   const Prediction made = model->predict({floats("x", {}, ramp(77))}, nullptr, {});
-  check(made.outputs[0].shape == Shape{1, 77}, "the free size follows from the number of elements, the result's from the result");
-  expect_code("INPUT_ARGUMENT", "a size outside its range", [&] { model->predict({floats("x", {1, 513}, ramp(513))}, nullptr, {}); });
+  check(made.outputs[0].shape == Shape{1, 77},
+        "the free size follows from the number of elements, the result's from the result");
+  expect_code("INPUT_ARGUMENT", "a size outside its range",
+              [&] { model->predict({floats("x", {1, 513}, ramp(513))}, nullptr, {}); });
   test_model::Entry listed = typed("fp32", {1, 4});
   listed.interface.inputs[0].shapes = listed.interface.outputs[0].shapes = {{1, 4}, {1, 16}};
   const auto second = Model::load(compiled("listed", {listed}), {}, nullptr);
-  check(second->predict({floats("x", {}, ramp(16))}, nullptr, {}).outputs[0].shape == Shape{1, 16}, "an enumerated shape is found");
-  expect_code("INPUT_ARGUMENT", "a shape that is not enumerated", [&] { second->predict({floats("x", {1, 5}, ramp(5))}, nullptr, {}); });
+  check(second->predict({floats("x", {}, ramp(16))}, nullptr, {}).outputs[0].shape == Shape{1, 16},
+        "an enumerated shape is found");
+  expect_code("INPUT_ARGUMENT", "a shape that is not enumerated",
+              [&] { second->predict({floats("x", {1, 5}, ramp(5))}, nullptr, {}); });
 }
 
 void batches() {
@@ -103,24 +111,29 @@ void batches() {
   for (int i = 0; i < 5; i++) items.push_back({floats("x", {3, 200}, std::vector<float>(600, static_cast<float>(i)))});
   const auto made = model->predict_batch(items, {});
   bool right = made.size() == 5;
-  for (size_t i = 0; i < made.size(); i++) right = right && values_of(made[i].outputs[0])[7] == 2 * static_cast<float>(i);
+  for (size_t i = 0; i < made.size(); i++)
+    right = right && values_of(made[i].outputs[0])[7] == 2 * static_cast<float>(i);
   check(right, "a batch answers item by item");
   twin::configure("predict=fail");
   expect_code("COREML_PREDICT", "a batch that fails", [&] { model->predict_batch(items, {}); });
   twin::configure("predict=throw");
   expect_code("COREML_EXCEPTION", "a batch that throws", [&] { model->predict_batch(items, {}); });
   twin::configure("");
-  expect_code("INPUT_ARGUMENT", "a batch with an item that does not fit", [&] { model->predict_batch({items[0], {floats("x", {3, 199}, ramp(597))}}, {}); });
+  expect_code("INPUT_ARGUMENT", "a batch with an item that does not fit",
+              [&] { model->predict_batch({items[0], {floats("x", {3, 199}, ramp(597))}}, {}); });
   PredictOptions cancelled;
   cancelled.cancel = std::make_shared<std::atomic<bool>>(true);
   const long before = twin::counts().predictions;
-  expect_code("CANCELLED", "a batch that is cancelled before it starts", [&] { model->predict_batch(items, cancelled); });
+  expect_code("CANCELLED", "a batch that is cancelled before it starts",
+              [&] { model->predict_batch(items, cancelled); });
   check(twin::counts().predictions == before, "and nothing of it was predicted");
 
   const auto whole = Model::load((root / "typed-int8.mlmodelc").string(), {}, nullptr);
   auto bytes = std::make_shared<std::vector<uint8_t>>(600, static_cast<uint8_t>(-7));
   const auto signed_out = whole->predict_batch({{Tensor{"x", DType::i8, {3, 200}, bytes}}}, {});
-  check(signed_out[0].outputs[0].type == DType::i8 && static_cast<int8_t>((*signed_out[0].outputs[0].bytes)[599]) == -14, "a batch of int8");
+  check(
+      signed_out[0].outputs[0].type == DType::i8 && static_cast<int8_t>((*signed_out[0].outputs[0].bytes)[599]) == -14,
+      "a batch of int8");
 }
 
 void functions() {
@@ -129,9 +142,11 @@ void functions() {
   check(function_names((root / "load.mlmodelc").string(), nullptr).empty(), "a model with one function lists none");
   LoadOptions prefill;
   prefill.function = "prefill";
-  check(Model::load(model, prefill, nullptr)->interface().inputs[0].shape == Shape{8, 4}, "a function is loaded by name");
+  check(Model::load(model, prefill, nullptr)->interface().inputs[0].shape == Shape{8, 4},
+        "a function is loaded by name");
   check(Model::load(model, {}, nullptr)->interface().inputs[0].shape == Shape{1, 4}, "the default function otherwise");
-  expect_code("INPUT_UNREADABLE", "names of what is no model", [&] { function_names((root / "load.mlpackage").string(), nullptr); });
+  expect_code("INPUT_UNREADABLE", "names of what is no model",
+              [&] { function_names((root / "load.mlpackage").string(), nullptr); });
 }
 
 void no_growth() {

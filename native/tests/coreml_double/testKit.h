@@ -109,7 +109,9 @@ inline test_model::Block simple_block() {
           {{"const", {"two"}, {}},
            {"constexpr_lut_to_dense", {"weight"}, {}},
            {"mul", {"y"}, {}},
-           {"cond", {"z"}, {{{"a"}, {{"gather", {"a"}, {}}}}, {{"b"}, {{"while_loop", {"b"}, {{{"c"}, {{"add", {"c"}, {}}}}}}}}}}}};
+           {"cond",
+            {"z"},
+            {{{"a"}, {{"gather", {"a"}, {}}}}, {{"b"}, {{"while_loop", {"b"}, {{{"c"}, {{"add", {"c"}, {}}}}}}}}}}}};
 }
 inline test_model::Entry typed(const char* type, twin::Shape shape, const char* name = "main") {
   return {{name, {feature("x", type, shape)}, {feature("y", type, shape)}, {}}, simple_block()};

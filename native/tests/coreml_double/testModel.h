@@ -22,13 +22,21 @@ inline std::string varint(uint64_t value) {
   for (; value > 127; value >>= 7) made += static_cast<char>(128 | (value & 127));
   return made + static_cast<char>(value);
 }
-inline std::string number(uint32_t field, int64_t value) { return varint(field << 3) + varint(static_cast<uint64_t>(value)); }
-inline std::string bytes(uint32_t field, const std::string& content) { return varint(field << 3 | 2) + varint(content.size()) + content; }
+inline std::string number(uint32_t field, int64_t value) {
+  return varint(field << 3) + varint(static_cast<uint64_t>(value));
+}
+inline std::string bytes(uint32_t field, const std::string& content) {
+  return varint(field << 3 | 2) + varint(content.size()) + content;
+}
 
 inline std::string array_type(const Feature& feature) {
   std::string made;
   for (int64_t dim : feature.shape) made += number(1, dim);
-  made += number(2, feature.type == "fp16" ? 65552 : feature.type == "fp32" ? 65568 : feature.type == "fp64" ? 65600 : feature.type == "int8" ? 131080 : 131104);
+  made += number(2, feature.type == "fp16"   ? 65552
+                    : feature.type == "fp32" ? 65568
+                    : feature.type == "fp64" ? 65600
+                    : feature.type == "int8" ? 131080
+                                             : 131104);
   if (!feature.shapes.empty()) {
     std::string shapes;
     for (const auto& shape : feature.shapes) {
@@ -47,7 +55,8 @@ inline std::string array_type(const Feature& feature) {
 }
 inline std::string feature_message(const Feature& feature, bool state) {
   const std::string array = array_type(feature);
-  return bytes(1, feature.name) + bytes(3, state ? bytes(8, bytes(1, array)) : bytes(5, array) + (feature.optional ? number(1000, 1) : ""));
+  return bytes(1, feature.name) +
+         bytes(3, state ? bytes(8, bytes(1, array)) : bytes(5, array) + (feature.optional ? number(1000, 1) : ""));
 }
 inline std::string block_message(const Block& block) {
   std::string made;
@@ -81,7 +90,8 @@ inline std::string write_package(const std::filesystem::path& folder, const std:
   }
   if (!single) description += bytes(21, entries[0].interface.name);
   std::filesystem::create_directories(folder / "Data/com.apple.CoreML");
-  std::ofstream(folder / "Data/com.apple.CoreML/model.mlmodel", std::ios::binary) << number(1, 9) + bytes(2, description) + bytes(502, program);
+  std::ofstream(folder / "Data/com.apple.CoreML/model.mlmodel", std::ios::binary)
+      << number(1, 9) + bytes(2, description) + bytes(502, program);
   std::ofstream(folder / "Manifest.json") << "{}";
   return folder.string();
 }

@@ -120,7 +120,7 @@ inline void check(const char* what, bool ok) {
 
 #define TEST_JOIN2(a, b) a##b
 #define TEST_JOIN(a, b) TEST_JOIN2(a, b)
-#define TEST_CASE(name)                                                                              \
-  static void TEST_JOIN(test_case_, __LINE__)(const Dispatch& k);                                    \
+#define TEST_CASE(name)                                                                                   \
+  static void TEST_JOIN(test_case_, __LINE__)(const Dispatch& k);                                         \
   static const test::Register TEST_JOIN(test_register_, __LINE__)(name, TEST_JOIN(test_case_, __LINE__)); \
   static void TEST_JOIN(test_case_, __LINE__)([[maybe_unused]] const Dispatch& k)

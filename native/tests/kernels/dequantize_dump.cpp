@@ -9,7 +9,7 @@ using namespace rlx::kernels;
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "types") == 0) {
-    for (const TypeInfo& type : kTypeInfo) std::printf("%s\n", type.name);
+    for (const TypeInfo& type : kTypeInfo) std::printf("%s %u %u\n", type.name, type.block, type.bytes);
     return 0;
   }
   if (argc == 2 && std::strcmp(argv[1], "isas") == 0) {

@@ -18,21 +18,21 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
-# name: (ggml's function, elements per block, bytes per block, offsets of f16 fields)
-TYPES = {
-    "q8_0": ("dequantize_row_q8_0", 32, 34, (0,)),
-    "q4_0": ("dequantize_row_q4_0", 32, 18, (0,)),
-    "q4_1": ("dequantize_row_q4_1", 32, 20, (0, 2)),
-    "q5_0": ("dequantize_row_q5_0", 32, 22, (0,)),
-    "q5_1": ("dequantize_row_q5_1", 32, 24, (0, 2)),
-    "q2_k": ("dequantize_row_q2_K", 256, 84, (80, 82)),
-    "q3_k": ("dequantize_row_q3_K", 256, 110, (108,)),
-    "q4_k": ("dequantize_row_q4_K", 256, 144, (0, 2)),
-    "q5_k": ("dequantize_row_q5_K", 256, 176, (0, 2)),
-    "q6_k": ("dequantize_row_q6_K", 256, 210, (208,)),
-    "f16": ("ggml_fp16_to_fp32_row", 1, 2, (0,)),
-    "bf16": ("ggml_bf16_to_fp32_row", 1, 2, ()),
+# Offsets of the f16 scales in a block, where edge values are written. Types without an entry get random bytes only.
+HALVES = {
+    "q8_0": (0,),
+    "q4_0": (0,),
+    "q4_1": (0, 2),
+    "q5_0": (0,),
+    "q5_1": (0, 2),
+    "q2_k": (80, 82),
+    "q3_k": (108,),
+    "q4_k": (0, 2),
+    "q5_k": (0, 2),
+    "q6_k": (208,),
+    "iq4_nl": (0,),
 }
+ROWS = {"f16": "ggml_fp16_to_fp32_row", "bf16": "ggml_bf16_to_fp32_row"}
 # 0 * infinity, and so a NaN, has no one bit pattern: which elements are NaN is compared there.
 AWKWARD_HALVES = [0x7C00, 0xFC00, 0x7E00, 0x7C01, 0xFE00]
 EDGE_HALVES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x3C00, 0xBC00, 0x7BFF, 0xFBFF, 0x3555]
@@ -48,16 +48,15 @@ def ggml() -> ctypes.CDLL | None:
     return None
 
 
-def rows(name: str, rng: np.random.Generator) -> np.ndarray:
+def rows(name: str, size: int, rng: np.random.Generator) -> np.ndarray:
     """Random blocks, then blocks of one repeated byte, each with edge halves as scales; every half where that is the type."""
-    _, _, size, halves = TYPES[name]
     count = 4096 if size > 2 else 65536
     blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
     if name in ("f16", "bf16"):
         return np.arange(65536, dtype="<u2").view(np.uint8).reshape(-1, 2).copy()
     for i, fill in enumerate((0x00, 0xFF, 0x7F, 0x80, 0x55, 0xAA)):
         blocks[i * 64 : (i + 1) * 64] = fill
-    for at in halves:
+    for at in HALVES.get(name, ()):
         scale = rng.integers(0, 1 << 16, count).astype("<u2")
         scale = np.where((scale & 0x7C00) == 0x7C00, scale & 0x83FF, scale).astype("<u2")
         scale[:640] = np.resize(EDGE_HALVES, 640)
@@ -66,8 +65,8 @@ def rows(name: str, rng: np.random.Generator) -> np.ndarray:
     return blocks
 
 
-def expected(base: ctypes.CDLL, name: str, blocks: np.ndarray) -> np.ndarray:
-    function, per_block, _, _ = TYPES[name]
+def expected(base: ctypes.CDLL, name: str, per_block: int, blocks: np.ndarray) -> np.ndarray:
+    function = ROWS.get(name, "dequantize_row_" + name.replace("_k", "_K"))
     out = np.zeros(len(blocks) * per_block, np.float32)
     getattr(base, function)(
         blocks.ctypes.data_as(ctypes.c_void_p), out.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(out.size)
@@ -86,16 +85,18 @@ def main(arguments: list[str]) -> int:
         return 77 if os.environ.get("CI", "") in ("", "false") else 1
     command = [argument for argument in arguments if not argument.startswith("--isas=")]
     wanted = {isa for argument in arguments if argument.startswith("--isas=") for isa in argument[7:].split(",")}
-    isas, types = ask([*command, "isas"]).decode().split(), ask([*command, "types"]).decode().split()
-    # f32 has nothing to unpack.
-    if missing := sorted(wanted - set(isas)) + sorted(set(types) - {"f32"} ^ set(TYPES)):
-        print(f"instruction sets or types without a comparison: {', '.join(missing)}")
+    isas = ask([*command, "isas"]).decode().split()
+    if missing := sorted(wanted - set(isas)):
+        print(f"instruction sets without a comparison: {', '.join(missing)}")
         return 1
+    types = [line.split() for line in ask([*command, "types"]).decode().splitlines()]
+    # f32 has nothing to unpack.
+    types = [(name, int(elements), int(size)) for name, elements, size in types if name != "f32"]
     wrong = 0
     for isa in isas:
-        for name in TYPES:
-            blocks = np.ascontiguousarray(rows(name, np.random.default_rng(len(name))))
-            want = expected(base, name, blocks)
+        for name, per_block, size in types:
+            blocks = np.ascontiguousarray(rows(name, size, np.random.default_rng(len(name))))
+            want = expected(base, name, per_block, blocks)
             got = np.frombuffer(ask([*command, isa, name], blocks.tobytes()), np.float32)
             if got.size != want.size:
                 raise SystemExit(f"{isa} {name}: got {got.size} values, expected {want.size}")
@@ -105,7 +106,7 @@ def main(arguments: list[str]) -> int:
                 wrong += 1
                 at = int(differ[0])
                 print(f"{isa} {name}: element {at} of {want.size}: got {got[at]!r}, ggml gives {want[at]!r}")
-        print(f"{isa:10} {len(TYPES)} types compared with ggml")
+        print(f"{isa:10} {len(types)} types compared with ggml")
     return 1 if wrong else 0
 
 

@@ -63,7 +63,7 @@ inline Problem make(Type type, size_t k, size_t n, size_t tokens, uint64_t seed)
 
 inline Buffer prepared(const Dispatch& k, const Problem& p) {
   const ActKind kind = act_kind(p.type);
-  Buffer act = buffer(act_bytes(kind, p.k, p.tokens));
+  Buffer act = buffer(k.act_bytes(kind, p.k, p.tokens));
   // In two token ranges and two chunk ranges: the cut must not matter.
   const size_t chunks = chunks_of(p.k), half = p.tokens / 2;
   for (size_t part = 0; part < 2; ++part) {
@@ -89,13 +89,13 @@ inline MatmulArgs args(const Problem& p, const Buffer& act, float* y) {
   return a;
 }
 
-inline std::vector<float> run(const Dispatch& k, const Problem& p, Ask ask = Ask::none) {
+inline std::vector<float> run(const Dispatch& k, const Problem& p, Prefetch prefetch = Prefetch::none) {
   std::vector<float> y(p.tokens * p.n, NAN);
   const size_t bytes = matmul_scratch_bytes(p.tokens);
   const Buffer act = prepared(k, p), scratch = buffer(bytes);
   std::memset(scratch.get(), 0xff, bytes);  // NaN, not what another product left there
   MatmulArgs a = args(p, act, y.data());
-  a.ask = ask;
+  a.prefetch = prefetch;
   k.matmul(a, scratch.get());
   return y;
 }

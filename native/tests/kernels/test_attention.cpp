@@ -81,7 +81,8 @@ Problem make(const Setting& s, uint64_t seed) {
       double top = -INFINITY, total = 0.0;
       for (size_t j = first; j < last; ++j) {
         double d = 0.0;
-        for (size_t i = 0; i < s.head_dim; ++i) d += static_cast<double>(q[i]) * static_cast<double>(k[j * s.head_dim + i]);
+        for (size_t i = 0; i < s.head_dim; ++i)
+          d += static_cast<double>(q[i]) * static_cast<double>(k[j * s.head_dim + i]);
         d *= static_cast<double>(a.scale);
         if (s.softcap != 0.0f) d = static_cast<double>(s.softcap) * std::tanh(d / static_cast<double>(s.softcap));
         score[j] = d;
@@ -103,7 +104,8 @@ std::vector<float> run_prompt(const Dispatch& k, const Problem& p, size_t step) 
   a.out = out.data();
   const Buffer scratch = buffer(attention_scratch_bytes(a.head_dim, a.heads / a.kv_heads));
   for (size_t h = 0; h < a.kv_heads; ++h) {
-    for (size_t t = 0; t < a.tokens; t += step) k.attention_prompt(a, h, t, std::min(t + step, a.tokens), scratch.get());
+    for (size_t t = 0; t < a.tokens; t += step)
+      k.attention_prompt(a, h, t, std::min(t + step, a.tokens), scratch.get());
   }
   return out;
 }
@@ -141,21 +143,35 @@ std::vector<float> run_decode(const Dispatch& k, const Problem& p, bool split) {
 }
 
 const Setting kSettings[] = {
-    {4, 2, 64, 1, 0, 8, Type::f16, 0, 0, true},      {4, 4, 128, 1, 33, 40, Type::f32, 0, 0, true},
-    {8, 2, 128, 5, 100, 128, Type::f16, 0, 0, true}, {6, 2, 80, 70, 0, 70, Type::f16, 0, 0, true},
-    {2, 1, 96, 130, 65, 256, Type::f32, 0, 0, true}, {3, 1, 72, 33, 12, 64, Type::f16, 0, 0, true},
-    {2, 2, 8, 20, 5, 32, Type::f32, 0, 0, true},     {4, 1, 256, 17, 3, 20, Type::f16, 0, 0, true},
-    {2, 1, 64, 40, 90, 140, Type::f16, 20, 0, true}, {2, 1, 64, 90, 70, 160, Type::f32, 0, 50, true},
-    {2, 1, 64, 90, 0, 90, Type::f16, 5, 1, true},    {4, 2, 64, 50, 20, 70, Type::f32, 0, 0, false},
-    {8, 1, 40, 66, 1, 80, Type::f16, 0, 0, true},    {64, 1, 64, 3, 10, 16, Type::f16, 0, 0, true},
-    {32, 1, 16, 70, 0, 70, Type::f32, 0, 0, true},   {4, 2, 64, 17, 3, 20, Type::f32, 2, 0, true},
-    {2, 1, 72, 40, 290, 350, Type::f32, 1, 50, true}, {6, 2, 64, 30, 260, 300, Type::f32, 0, 0, true},
+    {4, 2, 64, 1, 0, 8, Type::f16, 0, 0, true},
+    {4, 4, 128, 1, 33, 40, Type::f32, 0, 0, true},
+    {8, 2, 128, 5, 100, 128, Type::f16, 0, 0, true},
+    {6, 2, 80, 70, 0, 70, Type::f16, 0, 0, true},
+    {2, 1, 96, 130, 65, 256, Type::f32, 0, 0, true},
+    {3, 1, 72, 33, 12, 64, Type::f16, 0, 0, true},
+    {2, 2, 8, 20, 5, 32, Type::f32, 0, 0, true},
+    {4, 1, 256, 17, 3, 20, Type::f16, 0, 0, true},
+    {2, 1, 64, 40, 90, 140, Type::f16, 20, 0, true},
+    {2, 1, 64, 90, 70, 160, Type::f32, 0, 50, true},
+    {2, 1, 64, 90, 0, 90, Type::f16, 5, 1, true},
+    {4, 2, 64, 50, 20, 70, Type::f32, 0, 0, false},
+    {8, 1, 40, 66, 1, 80, Type::f16, 0, 0, true},
+    {64, 1, 64, 3, 10, 16, Type::f16, 0, 0, true},
+    {32, 1, 16, 70, 0, 70, Type::f32, 0, 0, true},
+    {4, 2, 64, 17, 3, 20, Type::f32, 2, 0, true},
+    {2, 1, 72, 40, 290, 350, Type::f32, 1, 50, true},
+    {6, 2, 64, 30, 260, 300, Type::f32, 0, 0, true},
     // Heads that no vector divides.
-    {3, 1, 20, 17, 3, 20, Type::f32, 0, 0, true},    {6, 2, 20, 1, 260, 300, Type::f16, 0, 0, true},
-    {4, 2, 36, 70, 30, 110, Type::f16, 0, 0, true},  {4, 2, 22, 90, 70, 160, Type::f32, 0, 50, true},
-    {4, 1, 65, 66, 1, 80, Type::f16, 3, 0, true},    {2, 1, 65, 3, 290, 350, Type::f32, 0, 0, false},
-    {4, 2, 100, 40, 90, 140, Type::f32, 0, 0, true}, {2, 2, 1, 20, 5, 32, Type::f32, 0, 0, true},
-    {2, 1, 3, 4, 70, 80, Type::f16, 0, 5, true},     {1, 1, 511, 3, 2, 8, Type::f16, 0, 0, true},
+    {3, 1, 20, 17, 3, 20, Type::f32, 0, 0, true},
+    {6, 2, 20, 1, 260, 300, Type::f16, 0, 0, true},
+    {4, 2, 36, 70, 30, 110, Type::f16, 0, 0, true},
+    {4, 2, 22, 90, 70, 160, Type::f32, 0, 50, true},
+    {4, 1, 65, 66, 1, 80, Type::f16, 3, 0, true},
+    {2, 1, 65, 3, 290, 350, Type::f32, 0, 0, false},
+    {4, 2, 100, 40, 90, 140, Type::f32, 0, 0, true},
+    {2, 2, 1, 20, 5, 32, Type::f32, 0, 0, true},
+    {2, 1, 3, 4, 70, 80, Type::f16, 0, 5, true},
+    {1, 1, 511, 3, 2, 8, Type::f16, 0, 0, true},
 };
 
 }  // namespace
@@ -226,9 +242,11 @@ TEST_CASE("attention: a score that is not a number is not passed over") {
     Problem p = make({2, 1, 64, 80, 0, 80, Type::f32, 0, 0, true}, 9);
     p.kf[bad * 64 + 3] = NAN;
     for (const std::vector<float>& out : {run_prompt(k, p, 64), run_ggml(k, p, 64)}) {
-      for (size_t i = 0; i < out.size(); ++i) check("not a number for those that see it", std::isnan(out[i]) == (i / 128 >= bad));
+      for (size_t i = 0; i < out.size(); ++i)
+        check("not a number for those that see it", std::isnan(out[i]) == (i / 128 >= bad));
     }
-    for (float v : run_decode(k, make({2, 1, 64, 1, 79, 80, Type::f32, 0, 0, true}, 9), false)) check("a number", !std::isnan(v));
+    for (float v : run_decode(k, make({2, 1, 64, 1, 79, 80, Type::f32, 0, 0, true}, 9), false))
+      check("a number", !std::isnan(v));
     Problem one = make({2, 1, 64, 1, 79, 80, Type::f32, 0, 0, true}, 9);
     one.kf[bad * 64 + 3] = NAN;
     for (float v : run_decode(k, one, false)) check("not a number", std::isnan(v));

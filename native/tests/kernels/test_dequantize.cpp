@@ -45,8 +45,8 @@ TEST_CASE("halves: all 65536 to f32 and back") {
 }
 
 TEST_CASE("halves and bfloats: rounding to nearest even at ties and edges") {
-  const float in[] = {1.00048828125f, 1.0009765625f + 0.00048828125f, 65519.0f, 65520.0f, 1e30f, 5.9604645e-8f,
-                      2.9802322e-8f, 2.98023224e-8f * 1.0001f, -0.0f, 6.097e-5f, 1.0f / 3.0f};
+  const float in[] = {1.00048828125f, 1.0009765625f + 0.00048828125f, 65519.0f, 65520.0f,  1e30f,      5.9604645e-8f,
+                      2.9802322e-8f,  2.98023224e-8f * 1.0001f,       -0.0f,    6.097e-5f, 1.0f / 3.0f};
   const uint16_t out[] = {0x3c00, 0x3c02, 0x7bff, 0x7c00, 0x7c00, 0x0001, 0x0000, 0x0001, 0x8000, 0x03ff, 0x3555};
   const size_t n = sizeof out / 2;
   uint16_t got[n];

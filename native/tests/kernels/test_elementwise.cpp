@@ -146,18 +146,3 @@ TEST_CASE("binary: contiguous and broadcast operands, NaN in min and max") {
   k.binary(Binary::min, a, 1, b, 1, y, 4);
   check("min", std::isnan(y[0]) && std::isnan(y[1]) && y[2] == 2.0f && y[3] == -INFINITY);
 }
-
-TEST_CASE("glu: all kinds") {
-  Random random(6);
-  std::vector<float> gate(45), up(45), y(45);
-  for (float& v : gate) v = 5.0f * random.uniform();
-  for (float& v : up) v = random.uniform();
-  const Unary as_unary[] = {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::relu};
-  const Glu kinds[] = {Glu::silu, Glu::gelu_tanh, Glu::gelu_erf, Glu::relu};
-  for (int i = 0; i < 4; ++i) {
-    std::vector<double> expected(45);
-    for (size_t j = 0; j < 45; ++j) expected[j] = reference(as_unary[i], static_cast<double>(gate[j])) * static_cast<double>(up[j]);
-    k.glu(kinds[i], gate.data(), up.data(), y.data(), 45);
-    check_each("glu", y.data(), expected.data(), 45, 2e-6, 3e-7);
-  }
-}

@@ -57,7 +57,7 @@ TEST_CASE("prepare: every layout stays inside its buffer") {
     for (size_t width : {0, 32, 96, 256, 768, 4864, 5024, 5120}) {
       if (kind == ActKind::i8_groups256 && width % kChunk != 0) continue;
       for (size_t tokens = 0; tokens <= kGemmMinTokens + 1; ++tokens) {
-        const size_t bytes = act_bytes(kind, width, tokens);
+        const size_t bytes = k.act_bytes(kind, width, tokens);
         const Buffer act = buffer(bytes + 2 * around), untouched = buffer(around);
         const std::vector<float> x(width * tokens, 1.0f);
         k.prepare({kind, x.data(), width, width, tokens, 0, tokens, 0, chunks_of(width), act.get() + around});
@@ -172,7 +172,8 @@ TEST_CASE("matmul: bias, scale, residual and gated pairs") {
             const double g = 0.125 * p.exact[i] + static_cast<double>(bias[n]);
             double s = 0.0;
             if (glu == Glu::silu) s = g / (1.0 + std::exp(-g));
-            if (glu == Glu::gelu_tanh) s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
+            if (glu == Glu::gelu_tanh)
+              s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
             if (glu == Glu::gelu_erf) s = 0.5 * g * (1.0 + std::erf(g / std::sqrt(2.0)));
             if (glu == Glu::relu) s = std::max(g, 0.0);
             expected[i] = s * (0.125 * up.exact[i] + static_cast<double>(bias2[n])) + static_cast<double>(add[i]);

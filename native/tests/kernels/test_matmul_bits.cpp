@@ -22,10 +22,12 @@ float in_order_of_singles(Type type, const float* w, const float* x, size_t k, s
   const size_t group = 4 * lanes, whole = k / group * group;
   std::vector<float> sums(group, 0.0f), of_lanes(lanes);
   for (size_t i = 0; i < whole; ++i) sums[i % group] = std::fma(w[i], x[i], sums[i % group]);
-  for (size_t i = 0; i < lanes; ++i) of_lanes[i] = (sums[i] + sums[2 * lanes + i]) + (sums[lanes + i] + sums[3 * lanes + i]);
+  for (size_t i = 0; i < lanes; ++i)
+    of_lanes[i] = (sums[i] + sums[2 * lanes + i]) + (sums[lanes + i] + sums[3 * lanes + i]);
   for (size_t half = lanes / 2; half > 0; half /= 2) {
     const bool neighbours = lanes == 8 && half < 4;
-    for (size_t i = 0; i < half; ++i) of_lanes[i] = neighbours ? of_lanes[2 * i] + of_lanes[2 * i + 1] : of_lanes[i] + of_lanes[i + half];
+    for (size_t i = 0; i < half; ++i)
+      of_lanes[i] = neighbours ? of_lanes[2 * i] + of_lanes[2 * i + 1] : of_lanes[i] + of_lanes[i + half];
   }
   if (type == Type::f16) {
     double total = of_lanes[0];
@@ -68,7 +70,7 @@ TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
   }
 }
 
-TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
+TEST_CASE("matmul: prefetching changes no bit") {
   for (Type type : kAll) {
     // Whole fours of chunks, single ones behind them, blocks that are no chunk, and all of these.
     const size_t mixed = type_info(type).block == kChunk ? 1280 : 1376;
@@ -76,8 +78,8 @@ TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
       for (size_t tokens : {1, 3}) {
         const Problem p = make(type, width, 69, tokens, 41);
         const std::vector<float> plain = run(k, p);
-        for (const Ask ask : {Ask::far, Ask::near}) {
-          const std::vector<float> asked = run(k, p, ask);
+        for (const Prefetch prefetch : {Prefetch::far, Prefetch::near}) {
+          const std::vector<float> asked = run(k, p, prefetch);
           check_same(type_info(type).name, asked.data(), plain.data(), plain.size() * sizeof(float));
         }
       }
@@ -85,10 +87,10 @@ TEST_CASE("matmul: how memory is asked for the weights changes no bit") {
   }
 }
 
-TEST_CASE("matmul: a gated pair that asks in two ways changes no bit") {
+TEST_CASE("matmul: a gated pair with two prefetch settings changes no bit") {
   for (const auto& [gate, up] : {std::pair{Type::q4_k, Type::q6_k}, {Type::q8_0, Type::q4_0}}) {
     const Problem p = make(gate, 1024, 69, 1, 47), q = make(up, 1024, 69, 1, 48);
-    const auto product = [&](Ask ask, Ask ask2) {
+    const auto product = [&](Prefetch prefetch, Prefetch second) {
       std::vector<float> y(p.n, NAN);
       const Buffer act = prepared(k, p), scratch = buffer(matmul_scratch_bytes(1));
       MatmulArgs a = args(p, act, y.data());
@@ -97,13 +99,13 @@ TEST_CASE("matmul: a gated pair that asks in two ways changes no bit") {
       a.w2 = q.w.get();
       a.row_bytes2 = q.stride();
       a.act2 = act.get();
-      a.ask = ask;
-      a.ask2 = ask2;
+      a.prefetch = prefetch;
+      a.prefetch2 = second;
       k.matmul(a, scratch.get());
       return y;
     };
-    const std::vector<float> plain = product(Ask::none, Ask::none);
-    for (const auto& [first, second] : {std::pair{Ask::near, Ask::far}, {Ask::far, Ask::near}}) {
+    const std::vector<float> plain = product(Prefetch::none, Prefetch::none);
+    for (const auto& [first, second] : {std::pair{Prefetch::near, Prefetch::far}, {Prefetch::far, Prefetch::near}}) {
       const std::vector<float> mixed = product(first, second);
       check_same(type_info(gate).name, mixed.data(), plain.data(), plain.size() * sizeof(float));
     }
@@ -134,7 +136,15 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
   const size_t lanes = is_avx512(k.isa) ? 16 : k.isa == Isa::avx2 ? 8 : 0;
   for (Type type : {Type::f32, Type::f16}) {
     const ActKind kind = type == Type::f16 ? ActKind::f16 : ActKind::f32;
-    for (const auto& shape : {std::pair<size_t, size_t>{256, 44}, {160, 44}, {1000, 44}, {256, 45}, {172, 44}, {95, 47}, {7, 4}, {1000, 45}, {1003, 44}}) {
+    for (const auto& shape : {std::pair<size_t, size_t>{256, 44},
+                              {160, 44},
+                              {1000, 44},
+                              {256, 45},
+                              {172, 44},
+                              {95, 47},
+                              {7, 4},
+                              {1000, 45},
+                              {1003, 44}}) {
       const size_t tokens = 17, width = shape.first, rows = shape.second;
       const bool tiles = lanes != 0 && width % lanes == 0 && rows % 4 == 0;
       Problem p = make(type, width, rows, tokens, 31);
@@ -145,7 +155,7 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
         multiply(p);
       }
       const auto product = [&](size_t first, size_t count) {
-        const Buffer act = buffer(act_bytes(kind, width, count)), scratch = buffer(matmul_scratch_bytes(count));
+        const Buffer act = buffer(k.act_bytes(kind, width, count)), scratch = buffer(matmul_scratch_bytes(count));
         const float* x = p.x.data() + first * width;
         k.prepare({kind, x, width, width, count, 0, count, 0, chunks_of(width), act.get()});
         std::vector<float> y(count * p.n, NAN);
@@ -162,7 +172,8 @@ TEST_CASE("matmul: as ggml, f32 and f16 weights give the same bits for every cut
       };
       const std::vector<float> all = product(0, tokens);
       check_product(p, all, 1e-6);
-      for (size_t t = 0; t < tokens; ++t) check_same("one token", product(t, 1).data(), &all[t * p.n], p.n * sizeof(float));
+      for (size_t t = 0; t < tokens; ++t)
+        check_same("one token", product(t, 1).data(), &all[t * p.n], p.n * sizeof(float));
       check_same("six tokens", product(3, 6).data(), &all[3 * p.n], 6 * p.n * sizeof(float));
       if (lanes == 0) continue;
       std::vector<float> row(width);

@@ -46,11 +46,12 @@ TEST_CASE("rows: layer_norm with a large mean") {
     for (size_t r = 0; r < 2; ++r) {
       double mean = 0.0, variance = 0.0;
       for (size_t i = 0; i < n; ++i) mean += static_cast<double>(x[r * n + i]) / static_cast<double>(n);
-      for (size_t i = 0; i < n; ++i) variance += std::pow(static_cast<double>(x[r * n + i]) - mean, 2) / static_cast<double>(n);
+      for (size_t i = 0; i < n; ++i)
+        variance += std::pow(static_cast<double>(x[r * n + i]) - mean, 2) / static_cast<double>(n);
       for (size_t i = 0; i < n; ++i) {
-        expected[r * n + i] = (static_cast<double>(x[r * n + i]) - mean) / std::sqrt(variance + 1e-5) *
-                                  static_cast<double>(weight[i]) +
-                              static_cast<double>(bias[i]);
+        expected[r * n + i] =
+            (static_cast<double>(x[r * n + i]) - mean) / std::sqrt(variance + 1e-5) * static_cast<double>(weight[i]) +
+            static_cast<double>(bias[i]);
       }
     }
     k.layer_norm(x.data(), n, weight.data(), bias.data(), 1e-5f, y.data(), n, 0, 2, n);
@@ -93,14 +94,16 @@ TEST_CASE("rows: softmax and log_sum_exp") {
     std::vector<double> expected(n);
     double top = -INFINITY, total = 0.0;
     for (float v : x) top = std::max(top, 0.7 * static_cast<double>(v));
-    for (size_t i = 0; i < n; ++i) total += expected[i] = std::exp(static_cast<double>(0.7f) * static_cast<double>(x[i]) - top);
+    for (size_t i = 0; i < n; ++i)
+      total += expected[i] = std::exp(static_cast<double>(0.7f) * static_cast<double>(x[i]) - top);
     for (double& v : expected) v /= total;
     k.softmax(x.data(), n, 0.7f, y.data(), n, 0, 1, n);
     check_close("softmax", y.data(), expected.data(), n, 3e-6);
     double full = -INFINITY, sum = 0.0;
     for (float v : x) full = std::max(full, static_cast<double>(v));
     for (float v : x) sum += std::exp(static_cast<double>(v) - full);
-    check("log_sum_exp", std::fabs(static_cast<double>(k.log_sum_exp(x.data(), n)) - (full + std::log(sum))) < 2e-6 * std::fabs(full) + 1e-6);
+    check("log_sum_exp", std::fabs(static_cast<double>(k.log_sum_exp(x.data(), n)) - (full + std::log(sum))) <
+                             2e-6 * std::fabs(full) + 1e-6);
   }
   const std::vector<float> nothing(40, -INFINITY);
   check("log_sum_exp of nothing", k.log_sum_exp(nothing.data(), nothing.size()) == -INFINITY);

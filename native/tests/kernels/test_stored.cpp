@@ -14,7 +14,8 @@ constexpr uint16_t kHalfInfinity = 0x7c00, kHalfNan = 0x7e00;
 double half_value(uint16_t h) {
   const int e = h >> 10 & 31, m = h & 1023;
   const double sign = (h & 0x8000) != 0 ? -1.0 : 1.0;
-  if (e == 31) return m == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (e == 31)
+    return m == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   return sign * (e == 0 ? std::ldexp(m, -24) : std::ldexp(1024 + m, e - 25));
 }
 
@@ -80,8 +81,9 @@ double stored_value(const StoredArgs& a, size_t i) {
                         : a.offsets == Offsets::uint4 ? nibble(bytes(a.offset), g)
                                                       : static_cast<double>(load<float>(bytes(a.offset), g));
   const double rest = a.rest == nullptr ? 0.0 : half_value(load<uint16_t>(bytes(a.rest), g));
-  const double product = a.scales == Scales::f16 ? half_of(half_value(load<uint16_t>(bytes(a.scale), g)) * (code - offset))
-                                                 : static_cast<double>(load<float>(bytes(a.scale), g)) * (code - offset);
+  const double product = a.scales == Scales::f16
+                             ? half_of(half_value(load<uint16_t>(bytes(a.scale), g)) * (code - offset))
+                             : static_cast<double>(load<float>(bytes(a.scale), g)) * (code - offset);
   return (product + rest) * a.unfold;
 }
 
@@ -95,8 +97,10 @@ StoredSums expected(const StoredArgs& a) {
   StoredSums sums;
   for (size_t i = 0; i < a.count; ++i) {
     const double value = static_cast<double>(original[i]), stored = stored_value(a, i);
-    if (!std::isfinite(value)) ++sums.not_finite;
-    else if (!std::isfinite(stored)) ++sums.overflowed;
+    if (!std::isfinite(value))
+      ++sums.not_finite;
+    else if (!std::isfinite(stored))
+      ++sums.overflowed;
     else {
       sums.energy += value * value;
       sums.error += (stored - value) * (stored - value);
@@ -112,11 +116,16 @@ void check_sums(const Dispatch& k, const StoredArgs& a, const char* what) {
   StoredSums got;
   k.stored_error(a, &got);
   ++checks;
-  if (near(got.energy, want.energy) && near(got.error, want.error) && got.not_finite == want.not_finite && got.overflowed == want.overflowed) return;
-  fail("%s %s codes %d scales %d offsets %d rest %d group %zu count %zu: got %.17g %.17g %llu %llu, expected %.17g %.17g %llu %llu", what,
-       type_info(a.type).name, static_cast<int>(a.codes), static_cast<int>(a.scales), static_cast<int>(a.offsets), a.rest != nullptr, a.group, a.count,
-       got.energy, got.error, static_cast<unsigned long long>(got.not_finite), static_cast<unsigned long long>(got.overflowed), want.energy, want.error,
-       static_cast<unsigned long long>(want.not_finite), static_cast<unsigned long long>(want.overflowed));
+  if (near(got.energy, want.energy) && near(got.error, want.error) && got.not_finite == want.not_finite &&
+      got.overflowed == want.overflowed)
+    return;
+  fail(
+      "%s %s codes %d scales %d offsets %d rest %d group %zu count %zu: got %.17g %.17g %llu %llu, expected %.17g "
+      "%.17g %llu %llu",
+      what, type_info(a.type).name, static_cast<int>(a.codes), static_cast<int>(a.scales), static_cast<int>(a.offsets),
+      a.rest != nullptr, a.group, a.count, got.energy, got.error, static_cast<unsigned long long>(got.not_finite),
+      static_cast<unsigned long long>(got.overflowed), want.energy, want.error,
+      static_cast<unsigned long long>(want.not_finite), static_cast<unsigned long long>(want.overflowed));
 }
 
 // Arrays for one layout, all of them at odd addresses.
@@ -124,13 +133,17 @@ struct Rows {
   Odd original, data, scale, offset, rest;
   StoredArgs args;
 
-  Rows(Type type, Codes codes, Scales scales, Offsets offsets, bool has_rest, size_t group, size_t count, Random& random)
+  Rows(Type type, Codes codes, Scales scales, Offsets offsets, bool has_rest, size_t group, size_t count,
+       Random& random)
       : original(row_bytes(type, count)),
         data(code_bytes(codes, count)),
         scale(is_value(codes) ? 0 : count / group * (scales == Scales::f32 ? 4 : 2)),
-        offset(is_value(codes) || offsets == Offsets::none ? 0 : offsets == Offsets::f32 ? count / group * 4 : (count / group + 1) / 2),
+        offset(is_value(codes) || offsets == Offsets::none ? 0
+               : offsets == Offsets::f32                   ? count / group * 4
+                                                           : (count / group + 1) / 2),
         rest(is_value(codes) || !has_rest ? 0 : count / group * 2) {
-    args = {.type = type, .original = original.data(), .count = count, .codes = codes, .data = data.data(), .group = group};
+    args = {
+        .type = type, .original = original.data(), .count = count, .codes = codes, .data = data.data(), .group = group};
     args.scales = scales;
     args.offsets = offsets;
     random_blocks(type, original.data(), count / type_info(type).block, random);
@@ -143,8 +156,10 @@ struct Rows {
     const size_t groups = count / group;
     args.scale = scale.data();
     for (size_t g = 0; g < groups; ++g) {
-      if (scales == Scales::f16) store(scale.data(), g, half(random));
-      else store(scale.data(), g, 0.01f * random.uniform());
+      if (scales == Scales::f16)
+        store(scale.data(), g, half(random));
+      else
+        store(scale.data(), g, 0.01f * random.uniform());
       if (offsets == Offsets::f32) store(offset.data(), g, 16.0f * random.uniform());
       if (has_rest) store(rest.data(), g, half(random));
     }
@@ -155,7 +170,9 @@ struct Rows {
   }
 
   // Subnormal ones, too.
-  static uint16_t half(Random& random) { return static_cast<uint16_t>(random.below(0x3000) + (random.bits() & 0x8000u)); }
+  static uint16_t half(Random& random) {
+    return static_cast<uint16_t>(random.below(0x3000) + (random.bits() & 0x8000u));
+  }
 };
 
 template <class Body>
@@ -203,7 +220,8 @@ TEST_CASE("stored weights: values of any number") {
 
 TEST_CASE("stored weights: what is not finite is counted and in neither sum") {
   Random random(43);
-  for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+  for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                    std::numeric_limits<float>::quiet_NaN()})
     for (size_t at : {size_t{0}, size_t{15}, size_t{1023}, size_t{1024}, size_t{1100}}) {
       Rows own(Type::f32, Codes::f32, Scales::f16, Offsets::none, false, 0, 1101, random);
       store(own.original.data(), at, bad);
@@ -216,8 +234,10 @@ TEST_CASE("stored weights: what is not finite is counted and in neither sum") {
   each_layout([&](Codes codes, Scales scales, Offsets offsets, bool rest) {
     Rows rows(Type::f32, codes, scales, offsets, rest, 32, 2080, random);
     for (uint16_t bad : {kHalfInfinity, kHalfNan}) {
-      if (scales == Scales::f16) store(rows.scale.data(), 33, bad);
-      else store(rows.scale.data(), 33, static_cast<float>(half_value(bad)));
+      if (scales == Scales::f16)
+        store(rows.scale.data(), 33, bad);
+      else
+        store(rows.scale.data(), 33, static_cast<float>(half_value(bad)));
       check_sums(k, rows.args, "scale");
       if (rest) store(rows.rest.data(), 64, bad);
       check_sums(k, rows.args, "rest");

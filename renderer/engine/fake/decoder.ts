@@ -1,5 +1,6 @@
 /** A dense decoder as the engine would show it after legalisation: the shape of a real one, none of its numbers measured. */
 import type { GraphKey, GraphView } from "../../../main/contract/views/graph.ts";
+import { LEGAL } from "../../../main/contract/views/graph.ts";
 import { GraphBuilder } from "./graphBuilder.ts";
 
 export interface DecoderShape {
@@ -167,5 +168,5 @@ export function decoderGraph(shape: DecoderShape, key: GraphKey): GraphView {
     "output",
   ]);
   g.closeGroup();
-  return g.finish(key, key.stage.kind === "legal" ? "Legal for the target" : "As the file builds it");
+  return g.finish(key, key.stage.step === LEGAL ? "Legal for the target" : "As the file builds it");
 }

@@ -15,7 +15,14 @@ export const fakeState = (): MachineState => ({
     { id: "thermal", title: "Thermal state", value: "nominal", source: "made up for development", state: "ok" },
     { id: "power", title: "Power", value: "mains", source: "made up for development", state: "ok" },
     { id: "memory", title: "Memory", value: "16.1 GB of 24 GB free", source: "made up for development", state: "ok" },
-    { id: "mlx-memory", title: "MLX memory in use", value: null, source: "MLX is not here", state: "unknown" },
+    {
+      id: "mlx-memory",
+      device: "mlx",
+      title: "MLX memory in use",
+      value: null,
+      source: "MLX is not here",
+      state: "unknown",
+    },
   ],
 });
 

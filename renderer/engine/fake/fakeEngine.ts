@@ -2,6 +2,7 @@
  * An engine that answers from a script, for looking at the window while the real one is built and for component work. It serves
  * the real contract over a real port, so everything but the answers is the product. Never part of a production build.
  */
+import { testDevice } from "../../devices/testDevices.ts";
 import type { AttachableClient } from "../../../main/contract/client.ts";
 import { createClient } from "../../../main/contract/client.ts";
 import type { Contract } from "../../../main/contract/contract.ts";
@@ -11,6 +12,7 @@ import { createPortPair } from "../../../main/contract/port.ts";
 import { serve } from "../../../main/contract/serve.ts";
 import type { TargetSpec } from "../../../main/contract/views/common.ts";
 import type { GraphKey, GraphView } from "../../../main/contract/views/graph.ts";
+import { routedStage } from "../../../main/contract/views/graph.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import { WorkbenchError } from "../../../main/diagnostics/errors.ts";
 import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
@@ -34,7 +36,7 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
   const graphOf = (key: GraphKey): GraphView =>
     opened?.kind === "demo-graph" ? demoGraph(key) : decoderGraph(shape, key);
   const legal = (model: string, target: TargetSpec, phase: GraphKey["phase"]): GraphView =>
-    graphOf({ model, stage: { kind: "legal", target }, phase });
+    graphOf({ model, stage: routedStage(target), phase });
   const irText = (view: GraphView): string[] =>
     Array.from({ length: view.nodeCount }, (_, n) => {
       const inputs = Array.from(
@@ -48,12 +50,12 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
     ["dead code", "Takes out what nothing reads.", false, 0, 0],
     ["common subexpressions", "Computes equal things once.", true, -28, 28],
     ["fold constants", "Computes what is known already.", true, -57, 57],
-    ["fuse swiglu", "One pass over the data instead of three.", true, -56, 28],
-    ["fuse gate and up", "Two linears that read the same input become one.", true, -28, 28],
+    ["fuse gated linear", "One pass over the data instead of three.", true, -56, 28],
+    ["fuse residual add", "A sum while the product is in registers.", true, -28, 28],
     ["fuse attention", "Scores, softmax and sum without the matrix between them.", true, -84, 27],
-    ["fuse norm", "Square, mean, root and scale as one op.", true, -171, 57],
+    ["fuse norm", "Rows are normed where they are read.", true, -171, 57],
     ["fold transposes", "Moves of data that cancel each other.", false, 0, 0],
-    ["legalise for Core ML", "Replaces what the target has no op for.", true, 12, 12],
+    ["legal", "Replaces what the target has no op for.", true, 12, 12],
   ] as const;
   return {
     calls: {
@@ -67,20 +69,17 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
         memory: { totalBytes: 24e9, freeBytes: 16.1e9 },
         readBandwidth: figure(105e9, "bytes/s", "measured"),
         devices: [
-          { id: "cpu", title: "CPU", available: true, sentence: "10 cores, NEON i8mm" },
-          {
-            id: "coreml-sim",
+          testDevice("cpu", { title: "CPU", sentence: "10 cores, NEON i8mm" }),
+          testDevice("coreml-sim", {
             title: "Core ML, simulated",
-            available: true,
             sentence: "Reads the package back and runs its meaning; slow, and says so.",
-          },
-          {
-            id: "coreml",
+          }),
+          testDevice("coreml", {
             title: "Core ML",
             available: false,
             sentence: "Needs a Mac. Here the route is predicted and the package simulated.",
-          },
-          { id: "mlx", title: "MLX", available: true, sentence: "MLX 0.30, Metal: runs on this Mac’s GPU." },
+          }),
+          testDevice("mlx", { title: "MLX", sentence: "MLX 0.30, Metal: runs on this Mac’s GPU." }),
         ],
         offers: [
           {
@@ -303,17 +302,17 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
           legend: kind === "type" ? types : [],
         };
       },
-      "passes.list": ({ model, phase }) => {
+      "passes.list": ({ model, backend, phase }) => {
         let nodes = 1050;
         return {
           model,
+          backend,
           phase,
           total: figure(0.041, "seconds", "measured"),
           passes: passes.map(([name, reason, changed, delta, hits], index) => {
             const nodesBefore = nodes;
             nodes += delta;
             return {
-              index,
               name,
               reason,
               changed,
@@ -335,11 +334,11 @@ function createHandlers({ layers = 28, calls, streams }: FakeOptions): Handlers<
           }),
         };
       },
-      "passes.diff": ({ model, index, phase, target }) => {
+      "passes.diff": ({ model, pass, phase, target }) => {
         const lines = irText(legal(model, target, phase)).slice(0, 60);
         const before = lines.map((line, i) => (i % 9 === 4 ? line.replace("linear", "matmul") : line));
         return {
-          index,
+          pass,
           beforeTitle: "before",
           afterTitle: "after",
           before: before.join("\n"),

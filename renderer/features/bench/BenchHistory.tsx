@@ -8,7 +8,7 @@ import { count, figureText, intervalText, plural, significant, spreadText } from
 import { TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import { comparisonJson, comparisonMarkdown } from "./benchText.ts";
-import { benchDifferences, compareBench } from "./compare.ts";
+import { benchDifferences, compareBench, notComparable } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
 import { benchName } from "./slice.ts";
 import { TEST_NAMES, useBench } from "./useBench.ts";
@@ -36,8 +36,8 @@ export function BenchHistory(): ReactNode {
               {models > 1 ? <th className={table["left"]}>model</th> : null}
               <th className={table["left"]}>test</th>
               <th>repeats</th>
-              <th>reading</th>
-              <th>writing</th>
+              <th>prefill</th>
+              <th>decode</th>
             </tr>
           </thead>
           <tbody>
@@ -101,6 +101,7 @@ function Row({
 function Compared({ left, right }: { readonly left: BenchEntry; readonly right: BenchEntry }): ReactNode {
   const tests = compareBench(left, right);
   const differences = benchDifferences(left, right);
+  const why = notComparable(left, right);
   return (
     <Card
       title={`${benchName(left)} against ${benchName(right)}`}
@@ -126,19 +127,26 @@ function Compared({ left, right }: { readonly left: BenchEntry; readonly right: 
             <tr key={test}>
               <td className={table["text"]}>
                 {TEST_NAMES[test]}
-                <span className={styles["says"]}>{sentence}</span>
+                {why === null ? <span className={styles["says"]}>{sentence}</span> : null}
               </td>
               <td>{figureText(a.rate)}</td>
               <td>{figureText(b.rate)}</td>
-              <td>{significant(ratio.value)} ×</td>
+              <td>{ratio === null ? "–" : `${significant(ratio.value)} ×`}</td>
               <td>
-                {intervalText(ratio.low, ratio.high)}
-                <span className={styles["says"]}>{intervalName(Math.min(a.samples.length, b.samples.length))}</span>
+                {ratio === null ? (
+                  "–"
+                ) : (
+                  <>
+                    {intervalText(ratio.low, ratio.high)}
+                    <span className={styles["says"]}>{intervalName(Math.min(a.samples.length, b.samples.length))}</span>
+                  </>
+                )}
               </td>
             </tr>
           ))}
         </tbody>
       </table>
+      {why === null ? null : <Note>{why}</Note>}
       {tests.length === 0 ? <Note>They have no test in common.</Note> : null}
       <div className={styles["actions"]}>
         <CopyButton label="Copy as Markdown" text={() => comparisonMarkdown(left, right)} />

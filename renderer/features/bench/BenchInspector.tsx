@@ -46,7 +46,7 @@ export function BenchInspector(): ReactNode {
   );
 }
 
-const SHORT_NAMES = { pp: "reading", tg: "writing" } as const;
+const SHORT_NAMES = { pp: "prefill", tg: "decode" } as const;
 
 function Against({ last, before }: { readonly last: BenchEntry; readonly before: BenchEntry }): ReactNode {
   const tests = useMemo(() => compareBench(before, last), [before, last]);
@@ -57,10 +57,14 @@ function Against({ last, before }: { readonly last: BenchEntry; readonly before:
       <Facts
         rows={tests.map(({ test, ratio }) => [
           SHORT_NAMES[test],
-          <Fragment key={test}>
-            {significant(ratio.value)} ×{" "}
-            <span className={styles["interval"]}>({intervalText(ratio.low, ratio.high)})</span>
-          </Fragment>,
+          ratio === null ? (
+            "not comparable"
+          ) : (
+            <Fragment key={test}>
+              {significant(ratio.value)} ×{" "}
+              <span className={styles["interval"]}>({intervalText(ratio.low, ratio.high)})</span>
+            </Fragment>
+          ),
         ])}
       />
       <Note>

@@ -1,6 +1,5 @@
 /** What is measured: how many tokens, how often, on what. */
 import type { ReactNode } from "react";
-import { SIMULATED_TIME } from "../../devices/choices.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
@@ -62,7 +61,7 @@ export function BenchSettingsRow(): ReactNode {
         label="Measured on"
         lead="On"
         value={settings.device}
-        refused={{ "coreml-sim": SIMULATED_TIME }}
+        needs="measure"
         disabled={running}
         onChange={(device) => set({ device })}
       />

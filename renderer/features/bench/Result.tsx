@@ -80,7 +80,7 @@ function Conditions({ result }: { readonly result: BenchResult }): ReactNode {
   if (rows.length === 0) return null;
   return (
     <details className={styles["conditions"]} open={rows.some(({ flagged }) => flagged)}>
-      <summary>Conditions{rows.some(({ flagged }) => flagged) ? ": look at these" : ""}</summary>
+      <summary>Conditions{rows.some(({ flagged }) => flagged) ? " need attention" : ""}</summary>
       <Facts
         rows={rows.map(({ title, text, source, flagged }) => [
           title,

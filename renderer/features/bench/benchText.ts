@@ -1,7 +1,7 @@
 /** Results and comparisons as text for an issue or a script: Markdown tables and JSON. */
 import { intervalName } from "../../../main/contract/views/run.ts";
 import { intervalText, significant } from "../../ui/format.ts";
-import { benchDifferences, compareBench } from "./compare.ts";
+import { benchDifferences, compareBench, notComparable } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
 
 const row = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
@@ -34,10 +34,12 @@ export function resultMarkdown(entry: BenchEntry): string {
 export function comparisonMarkdown(left: BenchEntry, right: BenchEntry): string {
   const head = ["test", "first, t/s", "second, t/s", "second / first", "interval"];
   const differences = benchDifferences(left, right);
+  const why = notComparable(left, right);
   return [
     `First: ${where(left)}`,
     `Second: ${where(right)}`,
     ...(differences.length === 0 ? [] : [plain(`Different: ${differences.join(", ")}`)]),
+    ...(why === null ? [] : [plain(why)]),
     "",
     row(head),
     rule(head.length),
@@ -46,8 +48,8 @@ export function comparisonMarkdown(left: BenchEntry, right: BenchEntry): string 
         `${test}${a.tokens}`,
         plain(significant(a.rate.value)),
         plain(significant(b.rate.value)),
-        significant(ratio.value),
-        interval(ratio.low, ratio.high, Math.min(a.samples.length, b.samples.length)),
+        ratio === null ? "" : significant(ratio.value),
+        ratio === null ? "" : interval(ratio.low, ratio.high, Math.min(a.samples.length, b.samples.length)),
       ]),
     ),
   ].join("\n");
@@ -66,8 +68,8 @@ export function comparisonJson(left: BenchEntry, right: BenchEntry): string {
         tokens: a.tokens,
         left: a.samples,
         right: b.samples,
-        ratio: ratio.value,
-        interval: [ratio.low, ratio.high],
+        ratio: ratio?.value ?? null,
+        interval: ratio === null ? null : [ratio.low, ratio.high],
         sentence,
       })),
     },

@@ -83,10 +83,39 @@ describe("the ratio of two results", () => {
     const said = (other: readonly number[]): string | undefined =>
       compareBench(entry(1, STEADY), entry(2, other)).find((each) => each.test === "tg")?.sentence;
     expect(said([150, 151, 149, 152, 150, 150])).toMatch(/^The second is 1\.50 × as fast\.$/);
-    expect(said([50, 51, 49, 50, 50, 50])).toMatch(/2\.00 × slower/);
+    expect(said([50, 51, 49, 50, 50, 50])).toMatch(/^The second is 0\.500 × as fast\.$/);
     expect(said([80, 130, 100, 101, 90, 95])).toMatch(/^No difference/);
     for (const few of [[150], [150, 150], [150, 151, 149], [150, 151, 149, 150], [150, 151, 149, 150, 152]])
       expect(said(few)).toMatch(/nothing can be said: measure at least 6/);
+  });
+
+  it("names no winner while a condition is red, and says which", () => {
+    const load = {
+      id: "load",
+      title: "other load",
+      value: "9.8 on 2 processors",
+      source: "",
+      state: "warning",
+    } as const;
+    const fast = [150, 151, 149, 152, 150, 150];
+    const calm = entry(2, fast);
+    const busy = {
+      ...calm,
+      result: { ...calm.result, conditions: { ...calm.result.conditions, before: { at: 0, readings: [load] } } },
+    };
+    for (const [first, second] of [
+      [entry(1, STEADY), busy],
+      [busy, entry(3, STEADY)],
+    ] as const) {
+      for (const { ratio, sentence } of compareBench(first, second)) {
+        expect(ratio).toBeNull();
+        expect(sentence).toBe(
+          "Not comparable because of the conditions during Bench 2: other load 9.8 on 2 processors.",
+        );
+      }
+      expect(comparisonMarkdown(first, second)).toContain("Not comparable because");
+      expect(comparisonMarkdown(first, second)).not.toContain("1.50");
+    }
   });
 
   it("says what else differs", () => {

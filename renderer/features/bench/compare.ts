@@ -3,7 +3,9 @@ import { LEAST_REPEATS } from "../../../main/contract/views/run.ts";
 import type { BenchTest } from "../../../main/contract/views/run.ts";
 import { plural, significant } from "../../ui/format.ts";
 import { median } from "../../ui/median.ts";
+import { redConditions } from "./conditions.ts";
 import type { BenchEntry } from "./slice.ts";
+import { benchName } from "./slice.ts";
 
 export interface Ratio {
   readonly value: number;
@@ -15,8 +17,18 @@ export interface ComparedTest {
   readonly test: "pp" | "tg";
   readonly left: BenchTest;
   readonly right: BenchTest;
-  readonly ratio: Ratio;
+  /** null: the two are not comparable. */
+  readonly ratio: Ratio | null;
   readonly sentence: string;
+}
+
+/** Why the two cannot be compared, or null: a ratio of numbers that something else disturbed says nothing. */
+export function notComparable(left: BenchEntry, right: BenchEntry): string | null {
+  const reasons = [left, right].flatMap((entry) => {
+    const red = redConditions(entry.result);
+    return red === "" ? [] : [`during ${benchName(entry)}: ${red}`];
+  });
+  return reasons.length === 0 ? null : `Not comparable because of the conditions ${reasons.join("; ")}.`;
 }
 
 /**
@@ -57,17 +69,19 @@ function sentenceOf(ratio: Ratio, repeats: number): string {
   if (repeats < LEAST_REPEATS)
     return `With ${plural(repeats, "repeat")} nothing can be said: measure at least ${LEAST_REPEATS}.`;
   if (ratio.low <= 1 && ratio.high >= 1) return "No difference that these repeats can show.";
-  const [by, word] = ratio.value > 1 ? [ratio.value, "faster"] : [1 / ratio.value, "slower"];
-  return `The second is ${significant(by)} × ${word === "faster" ? "as fast" : "slower"}.`;
+  return `The second is ${significant(ratio.value)} × as fast.`;
 }
 
 export function compareBench(left: BenchEntry, right: BenchEntry): readonly ComparedTest[] {
-  return left.result.tests.flatMap((mine) => {
+  const why = notComparable(left, right);
+  return left.result.tests.flatMap((mine): readonly ComparedTest[] => {
     const other = right.result.tests.find(({ test }) => test === mine.test);
     if (other === undefined || mine.samples.length === 0 || other.samples.length === 0) return [];
+    const both = { test: mine.test, left: mine, right: other };
+    if (why !== null) return [{ ...both, ratio: null, sentence: why }];
     const ratio = ratioOfMedians(mine.samples, other.samples);
     const repeats = Math.min(mine.samples.length, other.samples.length);
-    return [{ test: mine.test, left: mine, right: other, ratio, sentence: sentenceOf(ratio, repeats) }];
+    return [{ ...both, ratio, sentence: sentenceOf(ratio, repeats) }];
   });
 }
 

@@ -42,14 +42,14 @@ describe("the conditions of a benchmark", () => {
     expect(rows).toMatchObject([{ text: "0.2 on 2 processors", flagged: false }]);
   });
 
-  it("tell MLX's memory where MLX was measured, and not elsewhere", () => {
+  it("tell a device's memory where that device was measured, and not elsewhere", () => {
     const after = state(
-      { ...reading("mlx-memory", "3.4 MB"), title: "in use" },
-      { ...reading("mlx-peak", "3.8 MB"), title: "most so far" },
+      { ...reading("mlx-memory", "3.4 MB"), device: "mlx", title: "in use" },
+      { ...reading("mlx-peak", "3.8 MB"), device: "mlx", title: "most so far" },
     );
-    const conditions = { before: state(reading("mlx-memory", "0 B")), after };
+    const conditions = { before: state({ ...reading("mlx-memory", "0 B"), device: "mlx" }), after };
     expect(conditionRows({ device: "mlx", conditions })).toMatchObject([
-      { title: "MLX memory", text: "in use 3.4 MB, most so far 3.8 MB" },
+      { title: "Device memory", text: "in use 3.4 MB, most so far 3.8 MB" },
     ]);
     expect(conditionRows({ device: "cpu", conditions })).toEqual([]);
   });

@@ -9,18 +9,23 @@ export interface ConditionRow {
   readonly flagged: boolean;
 }
 
+/** What was wrong while it was measured: "other load 9.8 on 2 processors"; "" when nothing was. */
+export const redConditions = (result: Pick<BenchResult, "conditions" | "device">): string =>
+  conditionRows(result)
+    .filter(({ flagged }) => flagged)
+    .map(({ title, text }) => `${title} ${text}`)
+    .join(", ");
+
 /** A benchmark makes load itself: only what was there before it is the others'. */
 const BEFORE_ONLY: readonly Reading["id"][] = ["load"];
 
-const isMlx = ({ id }: Reading): boolean => id.startsWith("mlx-");
-
-/** MLX's memory is of interest where MLX was measured: as it was at the end, one row. */
-function mlxRow(readings: readonly Reading[]): readonly ConditionRow[] {
-  const told = readings.filter((reading) => isMlx(reading) && reading.value !== null);
+/** A device's own memory is of interest where that device was measured: as it was at the end, one row. */
+function memoryRow(readings: readonly Reading[], of: string): readonly ConditionRow[] {
+  const told = readings.filter(({ device, value }) => device === of && value !== null);
   const text = told.map(({ title, value }) => `${title} ${value ?? ""}`);
   return told.length === 0
     ? []
-    : [{ title: "MLX memory", text: text.join(", "), source: told[0]?.source ?? "", flagged: false }];
+    : [{ title: "Device memory", text: text.join(", "), source: told[0]?.source ?? "", flagged: false }];
 }
 
 export function conditionRows({
@@ -28,7 +33,7 @@ export function conditionRows({
   device,
 }: Pick<BenchResult, "conditions" | "device">): readonly ConditionRow[] {
   const machine = before.readings
-    .filter((reading) => !isMlx(reading))
+    .filter((reading) => reading.device === undefined)
     .map((first) => {
       const last = BEFORE_ONLY.includes(first.id) ? first : (after.readings.find(({ id }) => id === first.id) ?? first);
       const [a, b] = [first.value, last.value];
@@ -39,5 +44,5 @@ export function conditionRows({
         flagged: first.state === "warning" || last.state === "warning",
       };
     });
-  return device === "mlx" ? [...machine, ...mlxRow(after.readings)] : machine;
+  return [...machine, ...memoryRow(after.readings, device)];
 }

@@ -3,6 +3,7 @@ import type { Overview } from "../../../main/contract/views/model.ts";
 import type { BenchItem } from "../../../main/contract/views/run.ts";
 import { LEAST_REPEATS } from "../../../main/contract/views/run.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
+import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import { current } from "../../session/async.ts";
@@ -63,7 +64,13 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
   let stopping: AbortController | null = null;
   let ids = 0;
   return {
-    benchSettings: { device: "cpu", promptTokens: 512, generateTokens: 128, repeats: LEAST_REPEATS, warmup: 1 },
+    benchSettings: {
+      device: DEFAULT_DEVICE,
+      promptTokens: 512,
+      generateTokens: 128,
+      repeats: LEAST_REPEATS,
+      warmup: 1,
+    },
     benchRunning: null,
     benchSamples: [],
     benchPartial: null,
@@ -105,7 +112,7 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
           if (item.kind === "phase")
             set({ benchRunning: running === null ? null : { ...running, sentence: item.sentence } });
           else if (item.kind === "sample") {
-            const sentence = item.warmup ? "Warming up" : item.test === "pp" ? "Reading prompts" : "Writing tokens";
+            const sentence = item.warmup ? "Warming up" : item.test === "pp" ? "Measuring prefill" : "Measuring decode";
             set({
               benchSamples: [...get().benchSamples, item],
               benchRunning: running === null ? null : { ...running, sentence },

@@ -3,4 +3,4 @@ import { sliceHook } from "../../session/context.tsx";
 import type { BenchSlice } from "./slice.ts";
 
 export const useBench = sliceHook<BenchSlice>();
-export const TEST_NAMES = { pp: "Reading the prompt", tg: "Writing tokens" } as const;
+export const TEST_NAMES = { pp: "Prefill", tg: "Decode" } as const;

@@ -33,7 +33,7 @@ const PLANNED: ModeOption = {
   hint: "Colour by the device of Core ML’s own plan (Shift+P)",
 };
 const MLX: ModeOption = {
-  id: "mlx",
+  id: "mapped",
   text: "MLX",
   hint: "Colour by what MLX would do: native, decomposed, unsupported (L)",
 };

@@ -25,6 +25,7 @@ import { errorText, Legend } from "./Legend.tsx";
 import { litNodes } from "./lit.ts";
 import { paintScene, segmentText } from "./paint.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
+import { isRouted } from "../../../main/contract/views/graph.ts";
 import type { Picture } from "./graphState.ts";
 import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
 import type { KeptView } from "./view.ts";
@@ -34,7 +35,7 @@ import styles from "./Graph.module.css";
 
 export function GraphTab(): ReactNode {
   const state = useGraph((s) => s.picture);
-  const graph = useGraph((s) => (s.graphStage.kind === "legal" ? s.graph : s.stageGraph));
+  const graph = useGraph((s) => (isRouted(s.graphStage) ? s.graph : s.stageGraph));
   const canGraph = useGraph((s) => current(s.model)?.canGraph ?? null);
   const picture = current(state);
   if (canGraph !== null && !canGraph.ok)
@@ -90,9 +91,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   const { nodeCount } = model.view;
 
   const legalRoute =
-    stage.kind === "legal" && route !== null && device !== null && nodeCount === route.nodes.device.length
-      ? route
-      : null;
+    isRouted(stage) && route !== null && device !== null && nodeCount === route.nodes.device.length ? route : null;
   const segments = useMemo(
     () => (legalRoute === null ? null : segmentsOfNodes(nodeCount, legalRoute)),
     [legalRoute, nodeCount],
@@ -106,7 +105,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
   }, [mode, model, profiled, weightErrors, phase]);
   const asked =
     overlay !== null && overlay.kind === mode && overlay.values.length === nodeCount ? overlay.values : null;
-  const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mlx" ? onMlx : asked;
+  const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mapped" ? onMlx : asked;
   const legend = overlay?.legend ?? NO_LEGEND;
   const predicted = device !== null && device.length === nodeCount ? device : mode === "device" ? values : null;
   const deviceColumn = mode === "planned" ? plan : predicted;
@@ -162,7 +161,7 @@ function Shown({ picture }: { readonly picture: Picture }): ReactNode {
       if (mode === "bytes") return (paint.value[of] ?? 0) > 0 ? bytes(paint.value[of] ?? 0) : "";
       if (mode === "measured") return timeText(paint.value[of] ?? 0, attributed?.[of] === 1);
       if (mode === "error") return Number.isNaN(paint.value[of] ?? Number.NaN) ? "" : errorText(paint.value[of] ?? 0);
-      if (mode === "mlx") return mlxStateOf(paint.value[of] ?? 0) === "none" ? "" : mlxStateOf(paint.value[of] ?? 0);
+      if (mode === "mapped") return mlxStateOf(paint.value[of] ?? 0) === "none" ? "" : mlxStateOf(paint.value[of] ?? 0);
       if (mode === "type") return overlay?.legend[paint.value[of] ?? 0] ?? "";
       return (paint.work[of] ?? 0) >= 0.0005 ? approximate(fineShare(paint.work[of] ?? 0)) : "";
     },

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import { isRouted } from "../../../main/contract/views/graph.ts";
 import { MLX_STATES } from "../../../main/contract/views/mlx.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { ResultColumn } from "../../graph/resultColumns.ts";
@@ -12,6 +13,7 @@ import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { heatColor, typeColor } from "./colors.ts";
+import { isPass } from "./graphState.ts";
 import type { Lit } from "./lit.ts";
 import type { Paint } from "./paint.ts";
 import { mlxColor } from "./paint.ts";
@@ -34,8 +36,8 @@ export const errorText = (value: number): string => (value === 0 ? "exact" : val
 export function Legend({ paint, route, overlay, result, devices, lit }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
-  const routing = useGraph((s) => s.graphStage.kind === "legal" && s.routes[s.phase].kind === "loading");
-  const stageIsPass = useGraph((s) => s.graphStage.kind === "pass" && s.stageChanges !== null);
+  const routing = useGraph((s) => isRouted(s.graphStage) && s.routes[s.phase].kind === "loading");
+  const stageIsPass = useGraph((s) => isPass(s.graphStage) && s.stageChanges !== null);
   const { mode } = paint;
   return (
     <div className={cx(styles["legend"], stageIsPass && styles["withChanges"])}>
@@ -45,7 +47,7 @@ export function Legend({ paint, route, overlay, result, devices, lit }: LegendPr
         <Results paint={paint} result={result} />
       ) : mode === "time" || mode === "bytes" ? (
         <Scale paint={paint} overlay={overlay} />
-      ) : mode === "mlx" ? (
+      ) : mode === "mapped" ? (
         MLX_STATES.slice(1).map((state, i) => (
           <span key={state} className={styles["swatch"]}>
             <i style={{ background: mlxColor(i + 1) }} />
@@ -105,10 +107,20 @@ function OnlyNote({ lit }: { readonly lit: Lit | null }): ReactNode {
 const STOPS = [0, 0.25, 0.5, 0.75, 1].map(heatColor).join(", ");
 
 function Scale({ paint, overlay }: { readonly paint: Paint; readonly overlay: OverlayView | null }): ReactNode {
+  const failed = useGraph((s) => s.overlay.kind === "failed");
   const text = paint.mode === "time" ? fineShare : bytes;
+  if (overlay?.kind !== paint.mode)
+    return (
+      <>
+        <i className={cx(styles["scale"], styles["waiting"])} aria-hidden="true" />
+        <span role="status">
+          {failed ? `The ${paint.mode} of each op could not be estimated` : `Estimating the ${paint.mode} of each op …`}
+        </span>
+      </>
+    );
   return (
     <>
-      {overlay === null ? null : <TruthMark truth={overlay.truth} />}
+      <TruthMark truth={overlay.truth} />
       <span className={styles["number"]}>{text(paint.low)}</span>
       <i className={styles["scale"]} style={{ background: `linear-gradient(90deg, ${STOPS})` }} aria-hidden="true" />
       <span className={styles["number"]}>{text(paint.high)}</span>
@@ -145,7 +157,7 @@ function ChangeLegend(): ReactNode {
   const changes = useGraph((s) => s.stageChanges);
   const setSide = useGraph((s) => s.setPassSide);
   const nextChange = useGraph((s) => s.nextChange);
-  if (stage.kind !== "pass" || changes === null) return null;
+  if (!isPass(stage) || changes === null) return null;
   const shown = (["added", "removed", "changed"] as const).filter((kind) => changes.counts[kind] > 0);
   return (
     <>

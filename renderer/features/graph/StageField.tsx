@@ -1,7 +1,7 @@
-/** Which stage of the graph is shown: as the file builds it, before or after a pass, or legal for the target. */
+/** Which stage of the graph is shown: of which backend, as the file builds it, before or after a pass, or legal. */
 import type { ReactNode } from "react";
+import { BACKENDS, BUILT, isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
-import type { StageChoice } from "./graphState.ts";
 import { isPlacing } from "./graphState.ts";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
@@ -10,36 +10,41 @@ export function StageField(): ReactNode {
   const stage = useGraph((s) => s.graphStage);
   const setStage = useGraph((s) => s.setGraphStage);
   const passes = useGraph((s) => s.passChoices);
+  const passBackend = useGraph((s) => s.passBackend);
   const placing = useGraph(isPlacing);
   const isModel = useGraph((s) => current(s.model)?.canGraph.ok === true);
   if (!isModel) return null;
-  const listed = passes.filter(({ changed, index }) => changed || (stage.kind === "pass" && stage.index === index));
-  const value = stage.kind === "pass" ? `pass ${stage.index}` : stage.kind;
-  const choose = (id: string): void => {
-    const next: StageChoice = id.startsWith("pass ")
-      ? { kind: "pass", index: Number(id.slice(5)), side: "after" }
-      : id === "initial"
-        ? { kind: "initial" }
-        : { kind: "legal" };
-    setStage(next);
+  const isShown = (backend: string, step: string): boolean => stage.backend === backend && stage.step === step;
+  // A backend's passes are listed once its stage was chosen.
+  const choices = BACKENDS.flatMap(({ backend, title }) => {
+    const listed = passes.filter(({ changed, name }) => passBackend === backend && (changed || isShown(backend, name)));
+    const steps = [BUILT, ...listed.map(({ name }) => name), LEGAL];
+    return steps.map((step) => ({ backend, title, step, value: `${backend} ${step}` }));
+  });
+  const text = ({ backend, step }: (typeof choices)[number]): string => {
+    if (step === BUILT) return "As the file builds it";
+    if (step === LEGAL) return placing && isRouted({ backend, step }) ? "Legal, being placed …" : "Legal";
+    return `${isShown(backend, step) && stage.side === "before" ? "Before" : "After"} ${step}`;
+  };
+  const choose = (value: string): void => {
+    const choice = choices.find((each) => each.value === value);
+    if (choice !== undefined) setStage({ backend: choice.backend, step: choice.step, side: "after" });
   };
   return (
     <label className={styles["stage"]}>
       <span className="visually-hidden">Stage of the graph</span>
-      <select value={value} onChange={(event) => choose(event.target.value)}>
-        <option value="initial">As the file builds it</option>
-        {listed.length === 0 ? null : (
-          <optgroup label="Passes of the CPU program">
-            {listed.map(({ index, name }) => (
-              <option key={index} value={`pass ${index}`}>
-                {stage.kind === "pass" && stage.index === index && stage.side === "before" ? "Before" : "After"} {name}
-              </option>
-            ))}
+      <select value={`${stage.backend} ${stage.step}`} onChange={(event) => choose(event.target.value)}>
+        {BACKENDS.map(({ backend, title }) => (
+          <optgroup key={backend} label={title}>
+            {choices
+              .filter((choice) => choice.backend === backend)
+              .map((choice) => (
+                <option key={choice.value} value={choice.value}>
+                  {text(choice)}
+                </option>
+              ))}
           </optgroup>
-        )}
-        <optgroup label="For Core ML, without these fusions">
-          <option value="legal">{placing ? "Legal, being placed …" : "Legal for the target"}</option>
-        </optgroup>
+        ))}
       </select>
     </label>
   );

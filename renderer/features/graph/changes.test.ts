@@ -6,15 +6,15 @@ import { createGraphModel, opName } from "../../graph/graphModel.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { changedBoxes, changesOn, nextRegion } from "./changes.ts";
-import { stageOf } from "./graphState.ts";
+import { shownStep } from "./graphState.ts";
 
-const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const view = decoderGraph({ ...QWEN_SHAPE, layers: 3 }, key);
 const model = createGraphModel(view);
 const nodesOf = (op: string): number[] => [...Array(view.nodeCount).keys()].filter((n) => opName(view, n) === op);
 const ids = (nodes: readonly number[]): Uint32Array => Uint32Array.from(nodes, (node) => view.nodes.id[node]!);
 const diff = (part: Partial<PassDiff>): PassDiff => ({
-  index: 2,
+  pass: "fuse",
   beforeTitle: "after pass 1",
   afterTitle: "after fuse",
   before: "",
@@ -59,8 +59,8 @@ describe("what a pass did", () => {
   });
 
   it("asks for the graph on either side of a pass", () => {
-    expect(stageOf({ kind: "pass", index: 5, side: "after" })).toEqual({ kind: "pass", index: 5 });
-    expect(stageOf({ kind: "pass", index: 5, side: "before" })).toEqual({ kind: "pass", index: 4 });
-    expect(stageOf({ kind: "pass", index: 1, side: "before" })).toEqual({ kind: "initial" });
+    const passes = [{ name: "fold" }, { name: "fuse" }];
+    const step = (name: string, side: "before" | "after") => shownStep({ backend: "cpu", step: name, side }, passes);
+    expect([step("fuse", "after"), step("fuse", "before"), step("fold", "before")]).toEqual(["fuse", "fold", "built"]);
   });
 });

@@ -5,7 +5,7 @@ import type { GraphModel } from "../../graph/graphModel.ts";
 import type { LayoutClient } from "../../graph/layoutClient.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { GraphState } from "./graphState.ts";
-import { isPlacing, isResultMode, routeColumns, shownGraph } from "./graphState.ts";
+import { isPlacing, isResultMode, LEGAL_STAGE, routeColumns, shownGraph } from "./graphState.ts";
 
 /**
  * Where blocks run decides which of them stand in one stack: the first picture waits for the route for so long, so that nothing
@@ -97,7 +97,7 @@ export function followGraph(store: StoreApi<GraphState>, layout: LayoutClient): 
         openGroups: new Set(),
         graphQuery: "",
         graphHits: [],
-        graphStage: { kind: "legal" },
+        graphStage: LEGAL_STAGE,
         graphMode: isResultMode(state.graphMode) ? "device" : state.graphMode,
         stageGraph: IDLE,
         stageDiff: null,

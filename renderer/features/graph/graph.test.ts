@@ -67,7 +67,10 @@ describe("colours", () => {
 });
 
 describe("painting", () => {
-  const view = decoderGraph({ ...QWEN_SHAPE, layers: 4 }, { model: "m", stage: { kind: "initial" }, phase: "decode" });
+  const view = decoderGraph(
+    { ...QWEN_SHAPE, layers: 4 },
+    { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
+  );
   const model = createGraphModel(view);
   const device = new Uint8Array(view.nodeCount);
   const work = new Float32Array(view.nodeCount);

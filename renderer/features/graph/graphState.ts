@@ -1,7 +1,15 @@
 /** What the graph tab keeps: which groups are open, which stage and colours are shown, search, the laid-out scene, requests. */
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
-import type { OverlayKind, OverlayView, PassDiff, PassView, Stage } from "../../../main/contract/views/graph.ts";
+import type {
+  Backend,
+  OverlayKind,
+  OverlayView,
+  PassDiff,
+  PassView,
+  Stage,
+} from "../../../main/contract/views/graph.ts";
+import { BUILT, isRouted, LEGAL, ROUTED } from "../../../main/contract/views/graph.ts";
 import { oddNote } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import type { LayoutRoom } from "../../graph/layout.ts";
@@ -15,21 +23,21 @@ import type { Only } from "./lit.ts";
 import type { KeptView } from "./view.ts";
 import type { Direction } from "./walk.ts";
 
-/** A pass is looked at from either side: the graph that it was given, the graph that it made. */
-export type StageChoice =
-  | { readonly kind: "legal" }
-  | { readonly kind: "initial" }
-  | { readonly kind: "pass"; readonly index: number; readonly side: Side };
+/** A step of a backend. A pass is looked at from either side: the graph that it was given, the graph that it made. */
+export interface StageChoice extends Pick<Stage, "backend" | "step"> {
+  readonly side: Side;
+}
+export const LEGAL_STAGE: StageChoice = { ...ROUTED, side: "after" };
+export const isPass = ({ step }: StageChoice): boolean => step !== BUILT && step !== LEGAL;
 
-/** Passes count from one: before the first stands the graph as built. */
-export function stageOf(choice: Exclude<StageChoice, { kind: "legal" }>): Stage {
-  if (choice.kind === "initial") return { kind: "initial" };
-  const index = choice.side === "after" ? choice.index : choice.index - 1;
-  return index < 1 ? { kind: "initial" } : { kind: "pass", index };
+/** The step that is shown: before a pass that of the pass before it, or the graph as built. */
+export function shownStep({ step, side }: StageChoice, passes: readonly Pick<PassView, "name">[]): string {
+  if (side === "after") return step;
+  return passes[passes.findIndex(({ name }) => name === step) - 1]?.name ?? BUILT;
 }
 
 /** What the engine or the graph knows, what was found out by a run or an export, and what the system plans or MLX would do. */
-export type GraphMode = OverlayKind | "measured" | "error" | "planned" | "mlx";
+export type GraphMode = OverlayKind | "measured" | "error" | "planned" | "mapped";
 export const isResultMode = (mode: GraphMode): mode is "measured" | "error" => mode === "measured" || mode === "error";
 
 /** A scene with what it was made from: numbers in one are good only in the other. */
@@ -66,7 +74,9 @@ export interface GraphSlice {
   readonly viewRequest: ViewRequest | null;
   /** A group whose place on the screen must not change while it opens. */
   readonly anchorGroup: number | null;
-  readonly passChoices: readonly Pick<PassView, "index" | "name" | "changed">[];
+  /** Of one backend: the one whose passes are listed. */
+  readonly passChoices: readonly Pick<PassView, "name" | "changed">[];
+  readonly passBackend: Backend;
   readonly graphRoom: LayoutRoom;
   /** Where the view was when the graph was last on the screen, and of which graph. */
   readonly keptView: { readonly model: GraphModel; readonly view: KeptView } | null;
@@ -76,7 +86,7 @@ export interface GraphSlice {
   /** Asks again for the stage and the colours that are shown: for another target, phase or graph. */
   readonly reloadStage: () => Promise<void>;
   /** Opens the graph on what a pass did. */
-  readonly showPass: (index: number) => void;
+  readonly showPass: (name: string) => void;
   readonly setPassSide: (side: Side) => void;
   readonly nextChange: (step: 1 | -1) => void;
   /** From stage to stage: as built, after each pass (or each that changed something), legal. */
@@ -117,17 +127,17 @@ export type GraphState = SessionState & GraphSlice;
 
 /** Modes whose columns are in the window already: nothing is asked for them. */
 export const isRouteMode = (mode: GraphMode): boolean =>
-  mode === "device" || mode === "segment" || mode === "planned" || mode === "mlx";
+  mode === "device" || mode === "segment" || mode === "planned" || mode === "mapped";
 /** They speak of the legal graph only. */
-export const isLegalMode = (mode: GraphMode): mode is "planned" | "mlx" => mode === "planned" || mode === "mlx";
+export const isLegalMode = (mode: GraphMode): mode is "planned" | "mapped" => mode === "planned" || mode === "mapped";
 
 export function shownGraph(state: GraphState): Async<GraphModel> {
-  return state.graphStage.kind === "legal" ? state.graph : state.stageGraph;
+  return isRouted(state.graphStage) ? state.graph : state.stageGraph;
 }
 
 /** The legal graph is there, and where its ops run is not known yet. */
 export const isPlacing = ({ graphStage, routes, phase }: GraphState): boolean =>
-  graphStage.kind === "legal" && routes[phase].kind === "loading" && current(routes[phase]) === null;
+  isRouted(graphStage) && routes[phase].kind === "loading" && current(routes[phase]) === null;
 
 /** Device and work per node, when the route speaks about the graph that is shown. */
 export function routeColumns(state: GraphState): {
@@ -136,7 +146,7 @@ export function routeColumns(state: GraphState): {
 } {
   const route = current(state.routes[state.phase]);
   const shown = current(shownGraph(state));
-  if (state.graphStage.kind !== "legal" || route === null || shown?.view.nodeCount !== route.nodes.device.length)
+  if (!isRouted(state.graphStage) || route === null || shown?.view.nodeCount !== route.nodes.device.length)
     return { device: null, work: null };
   return { device: route.nodes.device, work: route.nodes.work };
 }
@@ -145,20 +155,20 @@ export function routeColumns(state: GraphState): {
 export function plannedColumn(state: GraphState): Uint8Array | null {
   const planned = current(state.planned)?.nodes.planned;
   const shown = current(shownGraph(state));
-  return state.graphStage.kind === "legal" && planned?.length === shown?.view.nodeCount ? (planned ?? null) : null;
+  return isRouted(state.graphStage) && planned?.length === shown?.view.nodeCount ? (planned ?? null) : null;
 }
 
 /** Per node what MLX would do; null without that or for another graph. */
 export function mlxColumn(state: GraphState): Uint8Array | null {
   const onMlx = current(state.onMlx)?.nodes.state;
   const shown = current(shownGraph(state));
-  return state.graphStage.kind === "legal" && onMlx?.length === shown?.view.nodeCount ? (onMlx ?? null) : null;
+  return isRouted(state.graphStage) && onMlx?.length === shown?.view.nodeCount ? (onMlx ?? null) : null;
 }
 
 /** The mode that there are columns for: a plan is gone with its target, and colours by device remain. */
 export const shownMode = (state: GraphState): GraphMode =>
   (state.graphMode === "planned" && plannedColumn(state) === null) ||
-  (state.graphMode === "mlx" && mlxColumn(state) === null)
+  (state.graphMode === "mapped" && mlxColumn(state) === null)
     ? "device"
     : state.graphMode;
 

@@ -10,7 +10,10 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import { placeChips } from "./drawEdges.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
 
-const view = decoderGraph({ ...QWEN_SHAPE, layers: 2 }, { model: "m", stage: { kind: "initial" }, phase: "decode" });
+const view = decoderGraph(
+  { ...QWEN_SHAPE, layers: 2 },
+  { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
+);
 const model = createGraphModel(view);
 const headGroup = [...view.groups.parent.keys()].find((group) => groupName(view, group) === "head")!;
 const inHead = (node: number): boolean => view.nodes.group[node] === headGroup;

@@ -112,7 +112,7 @@ export function segmentText(segments: readonly number[]): string {
 /** Times and bytes add up; of errors the largest counts, and of what MLX does the worst. The first known number takes the place of NaN. */
 function together(mode: GraphMode, sum: number, next: number): number {
   if (Number.isNaN(sum)) return next;
-  return mode === "error" || mode === "mlx" ? Math.max(sum, next) : sum + Math.max(0, next);
+  return mode === "error" || mode === "mapped" ? Math.max(sum, next) : sum + Math.max(0, next);
 }
 
 /** Makes the shares of one box add up to one, by number of ops where no work is known; returns the largest. */
@@ -152,6 +152,6 @@ function heatOf(
 ): readonly (string | null)[] {
   if (mode === "device" || mode === "segment" || mode === "planned") return Array.from(value, () => null);
   if (mode === "type") return Array.from(value, (v) => typeColor(legend[v] ?? ""));
-  if (mode === "mlx") return Array.from(value, (v) => (v > 0 ? mlxColor(v) : NOTHING_KNOWN));
+  if (mode === "mapped") return Array.from(value, (v) => (v > 0 ? mlxColor(v) : NOTHING_KNOWN));
   return Array.from(value, (v) => (Number.isNaN(v) ? NOTHING_KNOWN : heatStep(logShare(v, low, high))));
 }

@@ -12,7 +12,7 @@ import { current } from "../../session/async.ts";
 import { createSession } from "../../session/createSession.ts";
 import { followGraph } from "./followGraph.ts";
 import type { GraphState } from "./graphState.ts";
-import { blockNote, shownGraph } from "./graphState.ts";
+import { blockNote, LEGAL_STAGE, shownGraph } from "./graphState.ts";
 import { createGraphSlice } from "./slice.ts";
 
 const inPlace: LayoutClient = { layout: async (model, state, room) => layoutScene(model, state, room) };
@@ -67,23 +67,22 @@ describe("the graph's state", () => {
     const { store, get } = await setUp();
     store.setState({
       passChoices: [
-        { index: 1, name: "nothing", changed: false },
-        { index: 2, name: "fuse", changed: true },
+        { name: "nothing", changed: false },
+        { name: "fuse", changed: true },
       ],
     });
     get().stepStage(-1, "changed");
-    expect(get().graphStage).toEqual({ kind: "pass", index: 2, side: "after" });
+    expect(get().graphStage).toEqual({ backend: "coreml", step: "fuse", side: "after" });
     await until(() => get().stageGraph.kind === "ready" && get().stageDiff !== null);
     get().setPassSide("before");
-    const stageShown = (): string => JSON.stringify(current(get().stageGraph)?.view.key.stage);
-    await until(() => stageShown() === JSON.stringify({ kind: "pass", index: 1 }));
+    await until(() => current(get().stageGraph)?.view.key.stage.step === "nothing");
     get().stepStage(-1, "changed");
-    expect(get().graphStage).toEqual({ kind: "initial" });
+    expect(get().graphStage.step).toBe("built");
     get().stepStage(-1, "changed");
-    expect(get().graphStage).toEqual({ kind: "initial" });
+    expect(get().graphStage.step).toBe("built");
     get().stepStage(1, "changed");
     get().stepStage(1, "changed");
-    expect(get().graphStage).toEqual({ kind: "legal" });
+    expect(get().graphStage).toEqual(LEGAL_STAGE);
     await until(() => get().stageDiff === null);
   });
 
@@ -91,22 +90,21 @@ describe("the graph's state", () => {
     const { store, get } = await setUp();
     store.setState({
       passChoices: [
-        { index: 0, name: "fold", changed: true },
-        { index: 1, name: "nothing", changed: false },
-        { index: 2, name: "nothing either", changed: false },
-        { index: 3, name: "fuse", changed: true },
+        { name: "fold", changed: true },
+        { name: "nothing", changed: false },
+        { name: "nothing either", changed: false },
+        { name: "fuse", changed: true },
       ],
     });
-    const from = (index: number, step: 1 | -1, passes: "changed" | "all"): number | undefined => {
-      get().setGraphStage({ kind: "pass", index, side: "after" });
+    const from = (name: string, step: 1 | -1, passes: "changed" | "all"): string => {
+      get().setGraphStage({ ...LEGAL_STAGE, step: name });
       get().stepStage(step, passes);
-      const { graphStage } = get();
-      return graphStage.kind === "pass" ? graphStage.index : undefined;
+      return get().graphStage.step;
     };
-    expect([from(1, -1, "changed"), from(1, 1, "changed")]).toEqual([0, 3]);
-    expect([from(2, -1, "changed"), from(2, 1, "changed")]).toEqual([0, 3]);
-    expect([from(1, -1, "all"), from(1, 1, "all")]).toEqual([0, 2]);
-    expect([from(2, -1, "all"), from(2, 1, "all")]).toEqual([1, 3]);
+    expect([from("nothing", -1, "changed"), from("nothing", 1, "changed")]).toEqual(["fold", "fuse"]);
+    expect([from("nothing either", -1, "changed"), from("nothing either", 1, "changed")]).toEqual(["fold", "fuse"]);
+    expect([from("nothing", -1, "all"), from("nothing", 1, "all")]).toEqual(["fold", "nothing either"]);
+    expect([from("nothing either", -1, "all"), from("nothing either", 1, "all")]).toEqual(["nothing", "fuse"]);
   });
 
   it("leads back to the operation that a node was made from", async () => {
@@ -115,7 +113,7 @@ describe("the graph's state", () => {
     const node = [...Array(legal.view.nodeCount).keys()].find((n) => opName(legal.view, n) === "attention")!;
     const source = sourceOf(legal.view.nodes.id[node]!);
     get().showSource(source);
-    await until(() => get().selection.kind === "node" && get().graphStage.kind === "initial");
+    await until(() => get().selection.kind === "node" && get().graphStage.step === "built");
     const { selection } = get();
     const shown = current(shownGraph(get()))!;
     expect(selection.kind === "node" && sourceOf(shown.view.nodes.id[selection.node]!)).toBe(source);
@@ -163,18 +161,18 @@ describe("what is shown of a target, a phase and a stage", () => {
   it("has the stage of the phase that is chosen", async () => {
     const { get } = await setUp();
     expect(get().phase).toBe("decode");
-    get().setGraphStage({ kind: "pass", index: 2, side: "after" });
+    get().setGraphStage({ backend: "cpu", step: "fuse norm", side: "after" });
     await until(() => current(get().stageGraph)?.view.key.phase === "decode");
     get().setPhase("prefill");
     await until(() => current(get().stageGraph)?.view.key.phase === "prefill");
-    expect(get().graphStage.kind).toBe("pass");
+    expect(get().graphStage.step).toBe("fuse norm");
   });
 
   it("has the hits of the graph that is shown", async () => {
     const { get } = await setUp();
     get().setGraphQuery("op:attention layer:7");
     expect(get().graphHits).toHaveLength(1);
-    get().setGraphStage({ kind: "initial" });
+    get().setGraphStage({ backend: "cpu", step: "built", side: "after" });
     await until(() => get().stageGraph.kind === "ready");
     const shown = current(get().stageGraph)!;
     expect(get().graphHits.map((node) => opName(shown.view, node))).toEqual(["attention"]);
@@ -182,12 +180,12 @@ describe("what is shown of a target, a phase and a stage", () => {
 
   it("opens nothing for a side of a pass that was left before it came", async () => {
     const { get } = await setUp();
-    get().setGraphStage({ kind: "pass", index: 2, side: "after" });
+    get().setGraphStage({ backend: "cpu", step: "fuse norm", side: "after" });
     await until(() => get().stageGraph.kind === "ready");
     get().toggleGroup(1);
     get().setPassSide("before");
-    get().setGraphStage({ kind: "initial" });
-    await until(() => JSON.stringify(current(get().stageGraph)?.view.key.stage) === '{"kind":"initial"}');
+    get().setGraphStage({ backend: "cpu", step: "built", side: "after" });
+    await until(() => current(get().stageGraph)?.view.key.stage.step === "built");
     expect(get().openGroups.size).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 /** The graph tab's actions: what is open, which stage and colours are shown, search, walking, what a pass did. */
-import { sourceOf } from "../../../main/contract/views/graph.ts";
+import { BUILT, isRouted, LEGAL, ROUTED, sourceOf, stageOn } from "../../../main/contract/views/graph.ts";
 import { allGroups } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { createGraphModel, groupPath, pathOf } from "../../graph/graphModel.ts";
@@ -11,7 +11,17 @@ import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SliceTools } from "../../session/sessionSlice.ts";
 import { changesOn, nextRegion } from "./changes.ts";
 import type { GraphSlice, GraphState, StageChoice, ViewRequest } from "./graphState.ts";
-import { isLegalMode, isResultMode, isRouteMode, roomFor, routeColumns, shownGraph, stageOf } from "./graphState.ts";
+import {
+  isLegalMode,
+  isPass,
+  isResultMode,
+  isRouteMode,
+  LEGAL_STAGE,
+  roomFor,
+  routeColumns,
+  shownGraph,
+  shownStep,
+} from "./graphState.ts";
 import { neighbour, selectedBox } from "./walk.ts";
 
 /** What the bars and panes around the canvas take, for a first guess before it is measured. */
@@ -34,7 +44,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     const shown = current(shownGraph(state));
     const { target } = state;
     const { graphMode: kind } = state;
-    const isHere = isResultMode(kind) || isLegalMode(kind) || (state.graphStage.kind === "legal" && isRouteMode(kind));
+    const isHere = isResultMode(kind) || isLegalMode(kind) || (isRouted(state.graphStage) && isRouteMode(kind));
     if (shown === null || target === null || isHere) {
       set({ overlay: IDLE });
       return;
@@ -60,7 +70,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     const mine = stages;
     const { phase, target } = get();
     const model = current(get().model);
-    if (model === null || stage.kind === "legal") {
+    if (model === null || target === null || isRouted(stage)) {
       set({ stageGraph: IDLE, stageDiff: null, stageChanges: null });
       await loadOverlay();
       return true;
@@ -69,9 +79,20 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     set({ stageGraph: loading(get().stageGraph) });
     try {
       const [view, diff] = await Promise.all([
-        engine.call("graph.get", { model: model.model, stage: stageOf(stage), phase }),
-        stage.kind === "pass" && target !== null
-          ? engine.call("passes.diff", { model: model.model, phase, target, index: stage.index, full: false })
+        engine.call("graph.get", {
+          model: model.model,
+          stage: stageOn(stage.backend, shownStep(stage, get().passChoices), target),
+          phase,
+        }),
+        isPass(stage)
+          ? engine.call("passes.diff", {
+              model: model.model,
+              backend: stage.backend,
+              phase,
+              target,
+              pass: stage.step,
+              full: false,
+            })
           : null,
       ]);
       if (!isMine()) return false;
@@ -79,7 +100,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       set({
         stageGraph: ready(shown),
         stageDiff: diff,
-        stageChanges: diff === null || stage.kind !== "pass" ? null : changesOn(shown, diff, stage.side),
+        stageChanges: diff === null ? null : changesOn(shown, diff, stage.side),
       });
     } catch (error) {
       if (isMine()) set({ stageGraph: failed(error), stageDiff: null, stageChanges: null });
@@ -92,8 +113,8 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
   const noteStage = (choice: StageChoice): void => {
     const { phase, target } = get();
     if (target === null) return;
-    const stage = choice.kind === "legal" ? choice : stageOf(choice);
-    get().noteCommand({ kind: "graph", stage: stage.kind === "pass" ? stage.index : stage.kind, phase, target });
+    const stage = shownStep(choice, get().passChoices);
+    get().noteCommand({ kind: "graph", backend: choice.backend, stage, phase, target });
   };
 
   const select = (node: number): void => {
@@ -103,7 +124,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
 
   return {
     graphMode: "device",
-    graphStage: { kind: "legal" },
+    graphStage: LEGAL_STAGE,
     stageGraph: IDLE,
     stageDiff: null,
     stageChanges: null,
@@ -118,6 +139,7 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     viewRequest: null,
     anchorGroup: null,
     passChoices: [],
+    passBackend: ROUTED.backend,
     graphRoom:
       typeof innerWidth === "number" ? roomFor(innerWidth - AROUND.width, innerHeight - AROUND.height, false) : ROOMY,
     setCanvasSize(width, height) {
@@ -138,13 +160,13 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
     async reloadStage() {
       await loadStage(get().graphStage);
     },
-    showPass(index) {
+    showPass(step) {
       get().setTab("graph");
-      get().setGraphStage({ kind: "pass", index, side: "after" });
+      get().setGraphStage({ backend: get().passBackend, step, side: "after" });
     },
     setPassSide(side) {
       const { graphStage, selection, stageChanges } = get();
-      if (graphStage.kind !== "pass" || graphStage.side === side) return;
+      if (!isPass(graphStage) || graphStage.side === side) return;
       const from = selection.kind === "node" ? selection.node : -1;
       const region = stageChanges?.regions.findLastIndex((node) => node <= from) ?? -1;
       // The same groups stay open: both sides are looked at in the same place.
@@ -168,21 +190,15 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       if (node !== null) get().showNode(node);
     },
     stepStage(step, passes) {
-      const { graphStage, passChoices } = get();
-      const shown = graphStage.kind === "pass" ? graphStage.index : -1;
+      const { graphStage, passChoices, passBackend } = get();
+      const { backend, step: shown } = graphStage;
       // The pass that is shown is where the step begins, whether or not it changed anything.
-      const choices: readonly StageChoice[] = [
-        { kind: "initial" },
-        ...passChoices.flatMap(({ index, changed }) =>
-          changed || passes === "all" || index === shown ? [{ kind: "pass", index, side: "after" } as const] : [],
-        ),
-        { kind: "legal" },
-      ];
-      const at = choices.findIndex(
-        (choice) => choice.kind === graphStage.kind && (choice.kind !== "pass" || choice.index === shown),
-      );
-      const next = choices[at + step];
-      if (next !== undefined) get().setGraphStage(next);
+      const listed = (passBackend === backend ? passChoices : [])
+        .filter(({ name, changed }) => changed || passes === "all" || name === shown)
+        .map(({ name }) => name);
+      const choices = [BUILT, ...listed, LEGAL];
+      const next = choices[choices.indexOf(shown) + step];
+      if (next !== undefined) get().setGraphStage({ backend, step: next, side: "after" });
     },
     selectBox(box) {
       const picture = current(get().picture);
@@ -267,8 +283,10 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       requestView("showNode", node);
     },
     showSource(source) {
+      const built: StageChoice = { backend: get().graphStage.backend, step: BUILT, side: "after" };
       const find = (): boolean => {
-        const shown = get().graphStage.kind === "initial" ? current(shownGraph(get())) : null;
+        const { step, backend } = get().graphStage;
+        const shown = step === BUILT && backend === built.backend ? current(shownGraph(get())) : null;
         if (shown === null) return false;
         const node = shown.view.nodes.id.findIndex((id) => sourceOf(id) === source);
         if (node >= 0) get().showNode(node);
@@ -276,8 +294,8 @@ export function createGraphSlice({ engine, set, get }: SliceTools<GraphState>): 
       };
       get().setTab("graph");
       if (find()) return;
-      set(emptyStage({ kind: "initial" }));
-      void loadStage({ kind: "initial" }).then((arrived) => arrived && find());
+      set(emptyStage(built));
+      void loadStage(built).then((arrived) => arrived && find());
     },
     showGroup(group) {
       const shown = current(shownGraph(get()));

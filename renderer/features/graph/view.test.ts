@@ -9,7 +9,7 @@ import { worldRect } from "./lod.ts";
 import { roomFor } from "./graphState.ts";
 import { BAR_ROOM, fitBetweenBars, firstViewport, keepMiddle, READABLE_ZOOM, showsEverything } from "./view.ts";
 
-const key = { model: "m", stage: { kind: "initial" }, phase: "decode" } as const;
+const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 40, oddLayers: [3, 5, 7, 9, 11, 13] }, key));
 const device = new Uint8Array(model.view.nodeCount).fill(1);
 const classes = classify(model, device);

@@ -88,7 +88,7 @@ export function GroupCards({ group, model, noteOf }: GroupCardsProps): ReactNode
     <>
       <h2 className={styles["title"]}>{path.join(" · ")}</h2>
       <Card title="Why here?" aside={fitting === null ? undefined : <TruthMark truth={fitting.truth} />}>
-        {fitting === null ? <p>No route speaks about this stage.</p> : null}
+        {fitting === null ? <p>There is no route for this stage.</p> : null}
         {[...summary.devices].map(([device, row]) => (
           <p key={device} className={styles["chips"]}>
             <DeviceChip device={device} />

@@ -9,6 +9,7 @@ import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { bytes } from "../../ui/format.ts";
 import { FigureText } from "../../ui/marks.tsx";
+import { KnownCards } from "./KnownCards.tsx";
 import { GroupCards } from "./GroupCards.tsx";
 import { NodeCards } from "./NodeCards.tsx";
 import { OriginCard } from "./OriginCard.tsx";
@@ -57,7 +58,7 @@ function SelectedNode({ links }: { readonly links: InspectorLinks }): ReactNode 
   const state = useSession((session) => session.node);
   if (state.kind === "failed") return <ErrorNote title="This op could not be looked up" error={state.error} />;
   const node = current(state);
-  if (node === null) return <p className={styles["title"]}>…</p>;
+  if (node === null) return <KnownCards model={links.model} />;
   return (
     <>
       <h2 className={styles["title"]}>{[node.path, node.name].filter((part) => part !== "").join(" · ")}</h2>
@@ -107,7 +108,7 @@ function Identity(): ReactNode {
               ]
         }
       />
-      <Note>{file === null ? "Made by the program itself." : "Known by its size and header."}</Note>
+      <Note>{file === null ? "Made by the program itself." : "Identified by its size and header."}</Note>
     </Card>
   );
 }

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { useMemo } from "react";
 import type { LoweringView, NodeView, Placement } from "../../../main/contract/views/graph.ts";
-import { operationsText } from "../../../main/contract/views/graph.ts";
+import { isRouted, operationsText } from "../../../main/contract/views/graph.ts";
 import { measuredColumn } from "../../graph/resultColumns.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
@@ -132,7 +132,7 @@ export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCards
 /** What it costs on the target by our rules, and what it took here when it was profiled. */
 function CostCard({ node }: { readonly node: NodeView }): ReactNode {
   const profile = useSession((state) => state.profiled);
-  const model = useSession((state) => (node.key.stage.kind === "legal" ? current(state.graph) : null));
+  const model = useSession((state) => (isRouted(node.key.stage) ? current(state.graph) : null));
   const { phase } = node.key;
   const measured = useMemo(
     () => (profile === null || model === null ? null : measuredColumn(model, profile, phase)),

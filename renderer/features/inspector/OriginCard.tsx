@@ -1,6 +1,7 @@
 /** The provenance chain: GGUF tensor → source op → passes → this op → MIL → segment. Each link leads there. */
 import type { ReactNode } from "react";
 import type { NodeView, OriginStep } from "../../../main/contract/views/graph.ts";
+import { BUILT } from "../../../main/contract/views/graph.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card } from "../../ui/Card.tsx";
 import type { InspectorLinks } from "./Inspector.tsx";
@@ -15,7 +16,7 @@ export function OriginCard({ node, links }: { readonly node: NodeView; readonly 
     if (tensor !== undefined) return () => links.onTensor(tensor);
     if (kind === "pass") return links.isPass(text) ? () => links.onPass(text) : null;
     if (ref === null) return null;
-    if (kind === "source") return node.key.stage.kind === "initial" ? null : () => links.onSource(ref);
+    if (kind === "source") return node.key.stage.step === BUILT ? null : () => links.onSource(ref);
     if (kind === "mil") return () => links.onMil(ref);
     if (kind === "segment") return () => select({ kind: "segment", index: ref });
     return kind === "node" && ref !== node.node ? () => links.onNode(ref) : null;

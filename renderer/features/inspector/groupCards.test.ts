@@ -8,7 +8,7 @@ import { summarise } from "./GroupCards.tsx";
 
 const view = decoderGraph(
   { ...QWEN_SHAPE, layers: 4, oddLayers: [] },
-  { model: "m", stage: { kind: "legal", target: M4 }, phase: "decode" },
+  { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" },
 );
 const block = Array.from(view.groups.parent, (_, group) => group).find((group) => groupName(view, group) === "block 1");
 

@@ -26,7 +26,7 @@ export function AbilityCard({
   const isSaid = abilities.every(({ sentence }) => above.startsWith(sentence));
   return (
     <Card
-      title={first.offer === "none" ? "What this allows" : "The rest of the file"}
+      title={first.offer === "none" ? "What you can do with it" : "The rest of the file"}
       // The code of a fault helps; a header that is only a header, or has the rest elsewhere, is none.
       aside={first.code === "INPUT_ARGUMENT" || first.offer !== "none" ? undefined : first.code}
       className={styles["wide"]}

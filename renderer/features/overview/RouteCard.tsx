@@ -59,7 +59,7 @@ function Shares({ decode, prefill }: { readonly decode: RouteView; readonly pref
           <tr>
             <th>device</th>
             <th>ops</th>
-            {phases ? <th>work, reading</th> : null}
+            {phases ? <th>work, prefill</th> : null}
             <th>{phases ? "work, one token" : "work"}</th>
           </tr>
         </thead>

@@ -2,6 +2,9 @@
 import type { ReactNode } from "react";
 import type { FitView, ProfileChoice, SpeedView } from "../../../main/contract/views/model.ts";
 import type { Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
+import { deviceTitle } from "../../devices/choices.ts";
+import { useDevices } from "../../devices/useDevices.ts";
+import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { count, figureText, rangeText, seconds, THIN } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
@@ -96,7 +99,7 @@ export function SpeedCard({ speed, measured, runs }: SpeedCardProps): ReactNode 
       <div className={styles["big"]}>
         <div>
           <strong>{withoutUnit(rangeText(speed.generate))}</strong>
-          <span>tokens per second, writing</span>
+          <span>tokens per second, decode</span>
         </div>
         <div>
           <strong>{rangeText(speed.prompt)}</strong>
@@ -121,20 +124,20 @@ function Measured({
   readonly measured: MeasuredSpeed;
   readonly promptTokens: number;
 }): ReactNode {
+  const devices = useDevices((s) => current(s.info)?.devices ?? null);
   const rate = (figure: Figure): ReactNode => <FigureText figure={figure} />;
   return (
     <div className={styles["measured"]}>
       <p>
-        <TruthMark truth={truth} /> on {device === "cpu" || device === "mlx" ? device.toUpperCase() : "Core ML"} of this
-        machine, {source}
+        <TruthMark truth={truth} /> on {deviceTitle(devices, device)} of this machine, {source}
       </p>
       <dl>
         <div>
-          <dt>writing</dt>
+          <dt>decode</dt>
           <dd>{generate === null ? "–" : rate(generate)}</dd>
         </div>
         <div>
-          <dt>reading</dt>
+          <dt>prefill</dt>
           <dd>
             {prompt === null ? (
               "–"

@@ -16,21 +16,19 @@ const MAX_MISSES = 30;
 export interface PassInspectorProps {
   readonly onNode: (node: number) => void;
   /** Opens the graph on what a pass did. */
-  readonly onGraph: (pass: number) => void;
+  readonly onGraph: (pass: string) => void;
 }
 
 export function PassInspector({ onNode, onGraph }: PassInspectorProps): ReactNode {
   const list = usePipeline((s) => current(s.passes));
   const at = usePipeline((s) => s.passAt);
   const node = usePipeline((s) => (s.selection.kind === "node" ? current(s.node) : null));
-  const pass = list?.passes.find(({ index }) => index === at);
+  const pass = list?.passes.find(({ name }) => name === at);
   return (
     <>
       {pass === undefined ? null : (
         <>
-          <h2 className={styles["title"]}>
-            Pass {pass.index} · {pass.name}
-          </h2>
+          <h2 className={styles["title"]}>{pass.name}</h2>
           <Card title="Why it is there">
             <p>{pass.reason}</p>
           </Card>
@@ -45,7 +43,7 @@ export function PassInspector({ onNode, onGraph }: PassInspectorProps): ReactNod
             />
             {pass.changed ? (
               <div className={styles["buttons"]}>
-                <Button small onClick={() => onGraph(pass.index)}>
+                <Button small onClick={() => onGraph(pass.name)}>
                   Show in the graph
                 </Button>
               </div>

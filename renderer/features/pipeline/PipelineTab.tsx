@@ -1,6 +1,7 @@
 /** The pipeline: the passes in order, and what the chosen one did, as text before and after; the whole program as IR or MIL. */
 import type { KeyboardEvent, ReactNode } from "react";
 import type { PassView } from "../../../main/contract/views/graph.ts";
+import { BACKENDS, isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -40,6 +41,8 @@ export function PipelineTab(): ReactNode {
   );
 }
 
+const BACKEND_CHOICES = BACKENDS.map(({ backend, title }) => ({ id: backend, text: title }));
+
 function PassTable({ passes, total }: { readonly passes: readonly PassView[]; readonly total: string }): ReactNode {
   const at = usePipeline((s) => s.passAt);
   const changedOnly = usePipeline((s) => s.changedOnly);
@@ -54,8 +57,13 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
     event.preventDefault();
     stepPass(step, bracket === 0 ? undefined : event.shiftKey ? "changed" : "all");
   };
+  const backend = usePipeline((s) => s.pipelineBackend);
+  const setBackend = usePipeline((s) => s.setPipelineBackend);
   return (
     <section className={styles["passes"]} aria-label="All passes">
+      <div className={styles["tools"]}>
+        <Segmented label="Backend" value={backend} options={BACKEND_CHOICES} onChange={setBackend} />
+      </div>
       <div className={styles["tools"]}>
         <label>
           <input type="checkbox" checked={changedOnly} onChange={(event) => setChangedOnly(event.target.checked)} />{" "}
@@ -65,29 +73,25 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
           {plural(passes.length, "pass", "passes")}, {total}
         </span>
       </div>
-      <p className={styles["about"]}>
-        Passes of the CPU program. “Legal for the target” is made for Core ML, by legalise from the graph before the
-        fusions.
-      </p>
       <div
         className={styles["list"]}
         role="listbox"
         aria-label="Passes in order"
         tabIndex={0}
-        aria-activedescendant={`pass-${at}`}
+        aria-activedescendant={`pass-${passes.findIndex(({ name }) => name === at)}`}
         onKeyDown={onKeyDown}
       >
         {shown.map((pass) => (
           <div
-            key={pass.index}
-            id={`pass-${pass.index}`}
+            key={pass.name}
+            id={`pass-${passes.indexOf(pass)}`}
             role="option"
-            aria-selected={pass.index === at}
-            className={cx(styles["pass"], pass.index === at && styles["on"], !pass.changed && styles["unchanged"])}
+            aria-selected={pass.name === at}
+            className={cx(styles["pass"], pass.name === at && styles["on"], !pass.changed && styles["unchanged"])}
             title={pass.reason}
-            onClick={() => choosePass(pass.index)}
+            onClick={() => choosePass(pass.name)}
           >
-            <span className={styles["number"]}>{pass.index}</span>
+            <span className={styles["number"]}>{passes.indexOf(pass) + 1}</span>
             <span className={styles["name"]}>{pass.name}</span>
             <span className={styles["number"]}>
               {pass.changed
@@ -107,16 +111,18 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
 const VIEWS = [
   { id: "diff", text: "This pass", hint: "Before and after the chosen pass" },
   { id: "rlx-ir", text: "Program", hint: "The legal program in its own text form" },
-  { id: "mil", text: "MIL", hint: "What Core ML is given" },
 ] as const;
+const MIL_VIEW = { id: "mil", text: "MIL", hint: "What Core ML is given" } as const;
 
 function Texts({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
   const view = usePipeline((s) => s.pipelineView);
   const setView = usePipeline((s) => s.setPipelineView);
+  const hasMil = usePipeline((s) => BACKENDS.some(({ backend, mil }) => backend === s.pipelineBackend && mil));
+  const views = hasMil ? [...VIEWS, MIL_VIEW] : VIEWS;
   return (
     <section className={styles["texts"]} aria-label="Text">
       <div className={styles["tools"]}>
-        <Segmented label="What to show" value={view} options={VIEWS} onChange={setView} />
+        <Segmented label="What to show" value={view} options={views} onChange={setView} />
         {view === "diff" ? <DiffTools /> : <PageTools />}
       </div>
       {view === "diff" ? <Diff passes={passes} /> : <Page />}
@@ -145,7 +151,7 @@ function Diff({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
   const state = usePipeline((s) => s.diff);
   const at = usePipeline((s) => s.passAt);
   const diff = current(state);
-  const pass = passes.find(({ index }) => index === at);
+  const pass = passes.find(({ name }) => name === at);
   if (state.kind === "failed")
     return <ErrorNote title="The texts of this pass could not be made" error={state.error} />;
   if (pass !== undefined && !pass.changed)
@@ -194,13 +200,14 @@ function PageTools(): ReactNode {
 function Page(): ReactNode {
   const state = usePipeline((s) => s.page);
   const select = usePipeline((s) => s.select);
-  const graph = usePipeline((s) => current(s.graph));
+  // Lines are ops of the graph that is shown only where routes speak about this program.
+  const graph = usePipeline((s) => (isRouted({ backend: s.pipelineBackend, step: LEGAL }) ? current(s.graph) : null));
   const around = usePipeline((s) => s.pageAround);
   const routed = usePipeline((s) => (s.selection.kind === "node" ? (current(s.node)?.routed ?? null) : null));
   const page = current(state);
   if (state.kind === "failed") return <ErrorNote title="The program could not be printed" error={state.error} />;
   if (page === null) return <Progress sentence="Printing the program" fraction={null} />;
-  const marked = routed ?? around;
+  const marked = graph === null ? null : (routed ?? around);
   const selectedLine = marked === null ? null : lineOf(page.nodes, page.firstLine, marked);
   return (
     <TextView

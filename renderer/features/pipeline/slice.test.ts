@@ -1,5 +1,6 @@
 import { createStore } from "zustand/vanilla";
 import { describe, expect, it } from "vitest";
+import { until } from "../../../main/testing/until.ts";
 import { createFakeEngine } from "../../engine/fake/fakeEngine.ts";
 import { current } from "../../session/async.ts";
 import { createSession } from "../../session/createSession.ts";
@@ -18,20 +19,22 @@ async function setUp() {
   });
   await get().open({ kind: "path", path: "/models/q.gguf" });
   await get().loadPasses();
-  const changed = current(get().passes)?.passes.map((pass) => pass.changed) ?? [];
-  const from = (index: number, step: 1 | -1, passes?: "changed" | "all"): number => {
-    get().choosePass(index);
-    get().stepPass(step, passes);
-    return get().passAt;
+  const passes = current(get().passes)?.passes ?? [];
+  const changed = passes.map((pass) => pass.changed);
+  const at = (): number => passes.findIndex(({ name }) => name === get().passAt);
+  const from = (index: number, step: 1 | -1, through?: "changed" | "all"): number => {
+    get().choosePass(passes[index]!.name);
+    get().stepPass(step, through);
+    return at();
   };
-  return { get, changed, from };
+  return { get, changed, at, from };
 }
 
 describe("the pipeline's passes", () => {
   it("begin with the first that changed something, and are stepped through without the others", async () => {
-    const { get, changed, from } = await setUp();
+    const { changed, at, from } = await setUp();
     expect(changed).toEqual([false, true, true, true, true, true, true, false, true]);
-    expect(get().passAt).toBe(1);
+    expect(at()).toBe(1);
     expect([from(1, 1), from(6, 1), from(8, -1)]).toEqual([2, 8, 6]);
     // At either end it stays.
     expect([from(1, -1), from(8, 1)]).toEqual([1, 8]);
@@ -49,5 +52,17 @@ describe("the pipeline's passes", () => {
     expect(get().changedOnly).toBe(false);
     get().setChangedOnly(true);
     expect(from(6, 1)).toBe(8);
+  });
+
+  it("are those of the backend that is chosen, whose program has MIL or has none", async () => {
+    const { get } = await setUp();
+    expect(current(get().passes)?.backend).toBe("coreml");
+    get().setPipelineView("mil");
+    get().setPipelineBackend("cpu");
+    expect(get().pipelineView).toBe("rlx-ir");
+    await until(() => current(get().passes)?.backend === "cpu");
+    expect(current(get().page)?.language).not.toBe("mil");
+    get().showMil(3);
+    expect([get().pipelineBackend, get().pipelineView]).toEqual(["coreml", "mil"]);
   });
 });

@@ -1,5 +1,6 @@
 /** The pipeline's state: the passes of the current phase and target, the one that is chosen, its before and after. */
-import type { PassDiff, PassList, TextPage } from "../../../main/contract/views/graph.ts";
+import type { Backend, PassDiff, PassList, TextPage } from "../../../main/contract/views/graph.ts";
+import { BACKENDS, isRouted, LEGAL, ROUTED, stageOn } from "../../../main/contract/views/graph.ts";
 import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
@@ -7,9 +8,12 @@ import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
 export type PipelineView = "diff" | "rlx-ir" | "mil";
 
 export interface PipelineSlice {
+  /** Whose passes are listed. */
+  readonly pipelineBackend: Backend;
   readonly passes: Async<PassList>;
   readonly passesFor: string;
-  readonly passAt: number;
+  /** The name of the pass that is chosen, or "". */
+  readonly passAt: string;
   readonly changedOnly: boolean;
   readonly pipelineView: PipelineView;
   readonly diff: Async<PassDiff>;
@@ -19,9 +23,11 @@ export interface PipelineSlice {
   /** The node whose page is shown; its first line is marked. */
   readonly pageAround: number | null;
   readonly loadPasses: () => Promise<void>;
-  readonly choosePass: (index: number) => void;
+  readonly setPipelineBackend: (backend: Backend) => void;
+  readonly choosePass: (name: string) => void;
   /** As another tab did. */
-  readonly followPass: (index: number) => void;
+  readonly followBackend: (backend: Backend) => void;
+  readonly followPass: (name: string) => void;
   /** Through the passes that are listed, through those that changed something, or through all (which lists them). */
   readonly stepPass: (step: 1 | -1, passes?: "changed" | "all") => void;
   readonly setChangedOnly: (on: boolean) => void;
@@ -42,21 +48,21 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
   let pages = 0;
 
   const place = () => {
-    const { model, target, phase } = get();
+    const { model, target, phase, pipelineBackend: backend } = get();
     const open = current(model);
-    return open === null || target === null || !open.canGraph.ok ? null : { model: open.model, target, phase };
+    return open === null || target === null || !open.canGraph.ok ? null : { model: open.model, backend, target, phase };
   };
   const keyOf = (): string => JSON.stringify(place());
 
   const loadDiff = async (): Promise<void> => {
     const at = place();
     const { passAt, wholeDiff } = get();
-    if (at === null || passAt < 0) return;
+    if (at === null || passAt === "") return;
     diffs += 1;
     const mine = diffs;
     set({ diff: loading(get().diff) });
     try {
-      const diff = await engine.call("passes.diff", { ...at, index: passAt, full: wholeDiff });
+      const diff = await engine.call("passes.diff", { ...at, pass: passAt, full: wholeDiff });
       if (mine === diffs) set({ diff: ready(diff) });
     } catch (error) {
       if (mine === diffs) set({ diff: failed(error) });
@@ -71,7 +77,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     const mine = pages;
     set({ page: loading(get().page) });
     try {
-      const key = { model: at.model, stage: { kind: "legal", target: at.target }, phase: at.phase } as const;
+      const key = { model: at.model, stage: stageOn(at.backend, LEGAL, at.target), phase: at.phase };
       const page = await engine.call("text.page", {
         key,
         language: pipelineView,
@@ -91,19 +97,20 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     const at = place();
     const { pipelineView: view } = get();
     if (at === null) return;
-    const { phase, target } = at;
-    if (view === "diff") get().noteCommand({ kind: "passes", phase });
-    else get().noteCommand({ kind: "graph", stage: view === "mil" ? "mil" : "legal", phase, target });
+    const { backend, phase, target } = at;
+    if (view === "diff") get().noteCommand({ kind: "passes", backend, phase });
+    else get().noteCommand({ kind: "graph", backend, stage: view === "mil" ? "mil" : LEGAL, phase, target });
   };
 
-  /** The selected node as the legal graph numbers it. */
-  const selectedNode = ({ selection, node }: State): number | null =>
-    selection.kind === "node" ? (current(node)?.routed ?? null) : null;
+  /** The selected node as the program that is shown numbers it, where routes speak about that. */
+  const selectedNode = ({ selection, node, pipelineBackend: backend }: State): number | null =>
+    selection.kind === "node" && isRouted({ backend, step: LEGAL }) ? (current(node)?.routed ?? null) : null;
 
   return {
+    pipelineBackend: ROUTED.backend,
     passes: IDLE,
     passesFor: "",
-    passAt: -1,
+    passAt: "",
     changedOnly: true,
     pipelineView: "diff",
     diff: IDLE,
@@ -120,19 +127,33 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
         const list = await engine.call("passes.list", at);
         if (get().passesFor !== key) return;
         const first = list.passes.find(({ changed }) => changed) ?? list.passes[0];
-        const kept = list.passes.some(({ index }) => index === get().passAt);
-        set({ passes: ready(list), passAt: kept ? get().passAt : (first?.index ?? -1) });
+        const kept = list.passes.some(({ name }) => name === get().passAt);
+        set({ passes: ready(list), passAt: kept ? get().passAt : (first?.name ?? "") });
         await Promise.all([loadDiff(), loadPage()]);
       } catch (error) {
         if (get().passesFor === key) set({ passes: failed(error), passesFor: "" });
       }
     },
-    choosePass(index) {
-      get().followPass(index);
+    setPipelineBackend(backend) {
+      get().followBackend(backend);
       note();
     },
-    followPass(index) {
-      set({ passAt: index, pipelineView: "diff" });
+    followBackend(pipelineBackend) {
+      const hasMil = BACKENDS.some(({ backend, mil }) => backend === pipelineBackend && mil);
+      const { pipelineView } = get();
+      set({
+        pipelineBackend,
+        pipelineView: pipelineView === "mil" && !hasMil ? "rlx-ir" : pipelineView,
+        pageAround: null,
+      });
+      void get().loadPasses();
+    },
+    choosePass(name) {
+      get().followPass(name);
+      note();
+    },
+    followPass(name) {
+      set({ passAt: name, pipelineView: "diff" });
       void loadDiff();
     },
     stepPass(step, passes = get().changedOnly ? "changed" : "all") {
@@ -140,11 +161,11 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       const { passAt } = get();
       // The chosen pass is where the step begins, whether or not it changed anything.
       const list =
-        current(get().passes)?.passes.filter(({ changed, index }) => changed || passes === "all" || index === passAt) ??
+        current(get().passes)?.passes.filter(({ changed, name }) => changed || passes === "all" || name === passAt) ??
         [];
-      const at = list.findIndex(({ index }) => index === passAt);
+      const at = list.findIndex(({ name }) => name === passAt);
       const next = list[Math.min(list.length - 1, Math.max(0, at + step))];
-      if (next !== undefined && next.index !== passAt) get().choosePass(next.index);
+      if (next !== undefined && next.name !== passAt) get().choosePass(next.name);
     },
     setChangedOnly: (changedOnly) => set({ changedOnly }),
     setPipelineView(pipelineView) {
@@ -161,6 +182,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       void loadPage();
     },
     showMil(node) {
+      if (get().pipelineBackend !== ROUTED.backend) get().followBackend(ROUTED.backend);
       set({ pipelineView: "mil", pageFrom: 0, pageAround: node, tab: "pipeline" });
       note();
       void loadPage();

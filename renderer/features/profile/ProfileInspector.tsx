@@ -50,7 +50,9 @@ export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
         <Facts
           rows={[
             ...sums.slice(0, SHOWN).map((row) => [row.op, timeText(profile, row.seconds)] as const),
-            ...(total > known * 1.001 ? ([["drawing, start and end", timeText(profile, total - known)]] as const) : []),
+            ...(total > known * 1.001
+              ? ([["sampling, start and end", timeText(profile, total - known)]] as const)
+              : []),
           ]}
         />
         {sums.length > SHOWN ? <Note>And {plural(sums.length - SHOWN, "other op")}.</Note> : null}

@@ -3,7 +3,6 @@ import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
 import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
 import { roofOf } from "../../../main/contract/views/run.ts";
-import { SIMULATED_TIME } from "../../devices/choices.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
@@ -98,7 +97,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
         label="Recorded on"
         lead="On"
         value={settings.device}
-        refused={{ "coreml-sim": SIMULATED_TIME }}
+        needs="profile"
         disabled={running}
         onChange={(device) => set({ device })}
       />
@@ -125,7 +124,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
 /** What the shares are shares of: ops are not all of a token. */
 function baseOf(profile: ProfileView): string {
   const { parts } = tokenParts(profile);
-  const outside = parts.filter(({ part }) => part === "drawing" || part === "between");
+  const outside = parts.filter(({ part }) => part === "sampling" || part === "between");
   if (parts.length === 0) return "";
   return `Shares are of its operations, ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
 }
@@ -146,8 +145,8 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             label="Phase"
             value={phase}
             options={[
-              { id: "decode", text: "Writing one token" },
-              { id: "prefill", text: "Reading the prompt" },
+              { id: "decode", text: "Decode, one token" },
+              { id: "prefill", text: "Prefill, the prompt" },
             ]}
             onChange={setPhase}
           />

@@ -15,17 +15,17 @@ import styles from "./Profile.module.css";
 const useProfile = sliceHook<ProfileSlice>();
 
 const NAMES: { readonly [P in PartName]: string } = {
-  weights: "products with weights",
+  weights: "matmuls with weights",
   attention: "attention and cache",
   rest: "norms and the rest",
-  drawing: "drawing the token",
-  between: "JavaScript in between",
+  sampling: "sampling",
+  between: "JavaScript between steps",
 };
 const MEANING: { readonly [P in PartName]: string } = {
   weights: "Linear layers and the embedding: they read every weight once for each token.",
   attention: "Attention over the cache, and appending to it.",
   rest: "Norms, rope tables, sums.",
-  drawing: "Sampling from the last layer's output, and the start and end of the step.",
+  sampling: "Sampling from the last layer's output, and the start and end of the step.",
   between: "From the end of one step to the start of the next. A run asks for the next step ahead and mostly hides it.",
 };
 

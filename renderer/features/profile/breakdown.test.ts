@@ -30,7 +30,7 @@ describe("where a token goes", () => {
     expect(of["weights"]).toBeCloseTo(0.006, 6);
     expect(of["attention"]).toBeCloseTo(0.002, 6);
     expect(of["rest"]).toBeCloseTo(0.001, 6);
-    expect(of["drawing"]).toBeCloseTo(0.001, 6);
+    expect(of["sampling"]).toBeCloseTo(0.001, 6);
     expect(of["between"]).toBeCloseTo(0.002, 6);
     expect(parts.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(0.012, 6);
     expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);

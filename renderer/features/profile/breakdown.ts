@@ -2,7 +2,7 @@
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import { median } from "../../ui/median.ts";
 
-export const PARTS = ["weights", "attention", "rest", "drawing", "between"] as const;
+export const PARTS = ["weights", "attention", "rest", "sampling", "between"] as const;
 export type PartName = (typeof PARTS)[number];
 export interface TokenPart {
   readonly part: PartName;
@@ -29,7 +29,7 @@ export function tokenParts({ steps, slices, strings }: Pick<ProfileView, "steps"
   const gaps: number[] = [];
   for (let i = 0; i < steps.start.length; i++) {
     if (steps.decode[i] !== 1) continue;
-    times.set(i, { weights: 0, attention: 0, rest: 0, drawing: steps.seconds[i] ?? 0, between: 0 });
+    times.set(i, { weights: 0, attention: 0, rest: 0, sampling: steps.seconds[i] ?? 0, between: 0 });
     const next = steps.start[i + 1];
     if (next !== undefined) gaps.push(Math.max(0, next - (steps.start[i] ?? 0) - (steps.seconds[i] ?? 0)));
   }
@@ -38,7 +38,7 @@ export function tokenParts({ steps, slices, strings }: Pick<ProfileView, "steps"
     if (token === undefined) continue;
     const seconds = slices.seconds[i] ?? 0;
     token[partOf(strings[slices.op[i] ?? 0] ?? "")] += seconds;
-    token.drawing -= seconds;
+    token.sampling -= seconds;
   }
   const tokens = times.size;
   if (tokens === 0) return { tokens, parts: [] };

@@ -1,5 +1,6 @@
 /** Profiles: what to record, the recording, which step is looked at. */
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
+import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { PhaseItem } from "../../../main/contract/views/common.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
@@ -35,7 +36,7 @@ type State = SessionState & ProfileSlice;
 export function createProfileSlice({ engine, set, get }: SliceTools<State>): ProfileSlice {
   let stopping: AbortController | null = null;
   return {
-    profileSettings: { device: "cpu", promptTokens: 64, generateTokens: 16 },
+    profileSettings: { device: DEFAULT_DEVICE, promptTokens: 64, generateTokens: 16 },
     profile: IDLE,
     profilePhase: null,
     profileSince: 0,

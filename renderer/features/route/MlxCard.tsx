@@ -35,7 +35,7 @@ export function MlxCard({ onNode }: { readonly onNode: (node: number) => void })
       ) : (
         <div className={styles["row"]}>
           <Button small onClick={() => void load()}>
-            Look at it on MLX
+            Show what MLX would do
           </Button>
           <span className={styles["quiet"]}>
             Op by op, with its weights, and the time if this machine was measured.

@@ -1,13 +1,14 @@
 /** One op beyond the prediction: what the system plans for it, what was observed, and what MLX would do. */
 import type { ReactNode } from "react";
 import type { NodeView } from "../../../main/contract/views/graph.ts";
+import { isRouted } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { DeviceChip } from "../../ui/marks.tsx";
 import { MlxSign } from "./MlxSign.tsx";
 import type { NodeTruths, TruthRow } from "./routing.ts";
-import { nodeTruths, truthRows } from "./routing.ts";
+import { nodeTruths, truthRows, tellsPlans } from "./routing.ts";
 import { TruthWord } from "./TruthWord.tsx";
 import { useRoute } from "./useRoute.ts";
 import styles from "./Route.module.css";
@@ -20,11 +21,11 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   const plan = useRoute((s) => s.planned);
   const planned = current(plan);
   const onMlx = useRoute((s) => current(s.onMlx));
-  const coreml = useRoute((s) => current(s.info)?.devices.find(({ id }) => id === "coreml"));
+  const coreml = useRoute((s) => current(s.info)?.devices.find(tellsPlans));
   const profile = useRoute((s) => s.profiled);
   const loadOnMlx = useRoute((s) => s.loadOnMlx);
   // The columns speak of the legal graph; a node of another stage has one there that stands for it.
-  const legal = node.key.stage.kind === "legal" ? node.node : node.routed;
+  const legal = isRouted(node.key.stage) ? node.node : node.routed;
   if (legal === null) return null;
   const own = planned?.differences.filter((op) => op.node === legal) ?? [];
   // What is not placed can still have operators of its own, such as the cast of an input.

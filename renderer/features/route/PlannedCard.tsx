@@ -11,7 +11,7 @@ import { count, share } from "../../ui/format.ts";
 import { DeviceChip } from "../../ui/marks.tsx";
 import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
-import { plannedSegments, truthRows } from "./routing.ts";
+import { plannedSegments, truthRows, tellsPlans } from "./routing.ts";
 import { TruthWord } from "./TruthWord.tsx";
 import { useRoute } from "./useRoute.ts";
 import styles from "./Route.module.css";
@@ -22,7 +22,7 @@ const MANY = 12;
 export function PlannedCard({ onNode }: { readonly onNode: (node: number) => void }): ReactNode {
   const route = useRoute((s) => current(s.routes[s.phase]));
   const state = useRoute((s) => s.planned);
-  const coreml = useRoute((s) => current(s.info)?.devices.find(({ id }) => id === "coreml"));
+  const coreml = useRoute((s) => current(s.info)?.devices.find(tellsPlans));
   const profile = useRoute((s) => s.profiled);
   const load = useRoute((s) => s.loadPlanned);
   const stop = useRoute((s) => s.stopPlanned);

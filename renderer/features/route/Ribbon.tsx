@@ -40,10 +40,10 @@ export function Ribbon(): ReactNode {
           <button
             type="button"
             className={styles["phase"]}
-            title="Switch between reading the prompt and writing one token"
+            title="Switch between prefill and decode"
             onClick={() => setPhase(phase === "decode" ? "prefill" : "decode")}
           >
-            {phase === "decode" ? "writing" : "reading"}
+            {phase}
           </button>
         ) : null}
       </div>

@@ -4,8 +4,8 @@ import { TruthMark } from "../../ui/marks.tsx";
 import type { RouteTruth } from "./routing.ts";
 
 /**
- * Observed is evidence from a clock: as full a mark as a measurement, under its own name. What a test double planned wears the
- * mark of what is simulated.
+ * Observed is evidence from a clock: as full a mark as a measurement, under its own name. A simulated
+ * plan wears the mark of what is simulated.
  */
 export function TruthWord({
   truth,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
+import { testDevice } from "../../devices/testDevices.ts";
 import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
 import { fakeOnMlx, fakePlanned } from "../../engine/fake/devices.ts";
 import { M4 } from "../../engine/fake/overview.ts";
@@ -17,13 +18,13 @@ import {
   weightErrorText,
 } from "./routing.ts";
 
-const key = { model: "m", stage: { kind: "legal", target: M4 }, phase: "decode" } as const;
+const key = { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" } as const;
 const view = decoderGraph({ ...QWEN_SHAPE, layers: 4, oddLayers: [] }, key);
 const route = fakeRoute(view, M4, "decode", "M4, macOS 26");
 const planned = fakePlanned(route, view);
 const moved = planned.firstDifference?.node ?? -1;
 const coreml = (available: boolean, sentence: string) =>
-  ({ id: "coreml", title: "Core ML", available, sentence }) as const;
+  testDevice("coreml", { title: "Core ML", available, sentence });
 
 describe("the three truths of a route", () => {
   it("are named predicted, planned, observed, each with a sentence", () => {
@@ -34,7 +35,7 @@ describe("the three truths of a route", () => {
     expect(rows[2]?.sentence).toContain("No recording on Core ML yet");
   });
 
-  it("tell a plan from one that a test double made, and from none that could be asked for", () => {
+  it("tell a plan from a simulated one, and from none that could be asked for", () => {
     const here = coreml(true, "Apple M4");
     expect(truthRows(route, IDLE, here, null)[1]).toMatchObject({ here: false, brief: "not asked for yet" });
     expect(truthRows(route, loading(IDLE), here, null)[1]).toMatchObject({ here: false, brief: "being asked for" });
@@ -44,7 +45,7 @@ describe("the three truths of a route", () => {
       simulated: false,
     });
     expect(truthRows(route, ready({ ...planned, truth: "simulated" }), here, null)[1]?.sentence).toContain(
-      "test double",
+      "The system was simulated.",
     );
     expect(truthRows(route, ready({ ...planned, refusal: "Not on macOS 13." }), here, null)[1]?.here).toBe(false);
   });
@@ -52,10 +53,10 @@ describe("the three truths of a route", () => {
   it("call a recording on Core ML evidence for the whole, and one on another device none", () => {
     const recorded = (device: ProfileView["device"]) =>
       ({ device, decode: { seconds: figure(0.0125, "seconds", "measured"), rows: [] } }) as unknown as ProfileView;
-    const [, , observed] = truthRows(route, IDLE, undefined, recorded("coreml"));
+    const [, , observed] = truthRows(route, IDLE, coreml(true, "Apple M4"), recorded("coreml"));
     expect(observed).toMatchObject({ here: true });
     expect(observed?.sentence).toMatch(/12\.5\sms a token/);
-    expect(truthRows(route, IDLE, undefined, recorded("cpu"))[2]?.here).toBe(false);
+    expect(truthRows(route, IDLE, coreml(true, "Apple M4"), recorded("cpu"))[2]?.here).toBe(false);
   });
 });
 

@@ -18,6 +18,9 @@ import { count, seconds } from "../../ui/format.ts";
 export const ROUTE_TRUTHS = ["predicted", "planned", "observed"] as const;
 export type RouteTruth = (typeof ROUTE_TRUTHS)[number];
 
+/** The device whose system tells where operations run. */
+export const tellsPlans = ({ capabilities }: DeviceInfo): boolean => capabilities.plan === true;
+
 export interface TruthRow {
   readonly truth: RouteTruth;
   /** Whether there is anything of this kind. */
@@ -25,7 +28,7 @@ export interface TruthRow {
   readonly sentence: string;
   /** The same in a few words, where a single op is spoken of. */
   readonly brief: string;
-  /** A test double played the system. */
+  /** The system was simulated. */
   readonly simulated: boolean;
 }
 
@@ -65,30 +68,31 @@ export function truthRows(
     },
     {
       truth: "observed",
-      here: observedOn(profile),
-      sentence: observedSentence(profile),
-      brief: observedOn(profile) ? "for the whole only" : "nothing yet",
-      simulated: profile?.device === "coreml" && profile.truth === "simulated",
+      here: observedOn(profile, coreml),
+      sentence: observedSentence(profile, coreml),
+      brief: observedOn(profile, coreml) ? "for the whole only" : "nothing yet",
+      simulated: observedOn(profile, coreml) && profile?.truth === "simulated",
     },
   ];
 }
 
 function plannedSentence(planned: PlannedRoute | null, asked: boolean, coreml: DeviceInfo | undefined): string {
   if (planned !== null)
-    return planned.truth === "simulated" ? `${planned.sentence} A test double played the system.` : planned.sentence;
+    return planned.truth === "simulated" ? `${planned.sentence} The system was simulated.` : planned.sentence;
   if (coreml === undefined) return PLAN_NEEDS;
   if (!coreml.available) return `None here: ${coreml.sentence} ${PLAN_NEEDS}`;
   const cost = "the package is compiled first, which can take minutes for a large model.";
   return asked ? `Being asked for: ${cost}` : `Not asked for yet: ${cost}`;
 }
 
-const observedOn = (profile: ProfileView | null): boolean => profile?.device === "coreml";
+const observedOn = (profile: ProfileView | null, coreml: DeviceInfo | undefined): boolean =>
+  profile !== null && profile.device === coreml?.id;
 
 /** Evidence of a run, and no more than that: Core ML tells of no operator where it ran. */
-function observedSentence(profile: ProfileView | null): string {
-  if (profile === null || !observedOn(profile))
+function observedSentence(profile: ProfileView | null, coreml: DeviceInfo | undefined): string {
+  if (profile === null || !observedOn(profile, coreml))
     return "No recording on Core ML yet. Profile makes one: times of whole predictions are measured, those of operators shared out.";
-  return `Writing took ${seconds(profile.decode.seconds.value)} a token on Core ML. Core ML does not say where an operator ran: this is evidence for the whole, none for an op.`;
+  return `Decode took ${seconds(profile.decode.seconds.value)} a token on Core ML. Core ML does not say where an operator ran: this is evidence for the whole, none for an op.`;
 }
 
 /** Devices of one segment by the plan, most operators first. */

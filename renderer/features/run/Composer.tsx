@@ -11,8 +11,8 @@ import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
 const TEMPLATE_HINTS = {
-  file: "With the file’s own template",
-  chatml: "In ChatML: the file has no template, but its vocabulary knows that form",
+  file: "Uses the chat template of the file",
+  chatml: "Uses ChatML: the file has no template, but its vocabulary has the ChatML tokens",
   none: "This file has no chat template",
 };
 

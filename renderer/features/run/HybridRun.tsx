@@ -1,5 +1,6 @@
 /** A demo graph, run once through its segments: times and bytes of each, the outputs, and how they agree with the reference. */
 import type { ReactNode } from "react";
+import type { DeviceInfo } from "../../../main/contract/views/engine.ts";
 import type { HybridView } from "../../../main/contract/views/run.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
@@ -15,17 +16,16 @@ import table from "../../ui/table.module.css";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
-/** These run no program of Core ML. */
-const REFUSED = {
-  cpu: "Runs the host segments, whatever is chosen here.",
-  mlx: "Runs no Core ML program; the overview says what it would do with this graph.",
-} as const;
+/** What was chosen, or the first that runs segments. */
+const hybridOn = (devices: readonly DeviceInfo[], chosen: string | null): DeviceInfo | undefined =>
+  devices.find(({ id, capabilities }) => (chosen === null ? capabilities.segments === true : id === chosen));
 
 export function HybridRun(): ReactNode {
   const state = useRun((s) => s.hybrid);
   const run = useRun((s) => s.runHybrid);
   const stop = useRun((s) => s.stopHybrid);
-  const device = useRun((s) => s.hybridDevice);
+  const chosen = useRun((s) => s.hybridDevice);
+  const device = useRun((s) => hybridOn(current(s.info)?.devices ?? [], s.hybridDevice));
   const setDevice = useRun((s) => s.setHybridDevice);
   const view = current(state);
   return (
@@ -34,20 +34,17 @@ export function HybridRun(): ReactNode {
         <div>
           <h2>One run through the segments</h2>
           <p>
-            {device === "coreml"
-              ? "Core ML segments run on Core ML; host segments run in our own code."
-              : "Core ML segments run in the simulator, which reads the package back from disk; host segments run in our own code."}
+            Core ML segments run on {device?.title ?? "the device that is chosen"}; host segments run in our own code.
+            {device === undefined ? null : ` ${device.sentence}`}
           </p>
         </div>
         <DevicePicker
           label="Core ML segments on"
           lead="Core ML segments on"
-          value={device}
-          refused={REFUSED}
+          value={device?.id ?? chosen ?? ""}
+          needs="segments"
           disabled={state.kind === "loading"}
-          onChange={(next) => {
-            if (next === "coreml" || next === "coreml-sim") setDevice(next);
-          }}
+          onChange={setDevice}
         />
         {state.kind === "loading" ? (
           <Button look="primary" onClick={stop}>

@@ -17,7 +17,7 @@ const HINTS = {
   repeatPenalty: "Makes tokens of the last 64 less likely again. 1 does nothing; above 1.3 most answers suffer.",
   maxTokens: "The answer ends after this many tokens, wherever it stands.",
   context: "How many tokens prompt and answers share. The cache for them is set aside before the run.",
-  seed: "Empty: a fresh one every time, shown with the answer. The same seed gives the same answer.",
+  seed: "Empty: a random seed each time, shown with the answer. The same seed gives the same answer.",
 } as const;
 
 /** Tokens that the model can look back on, and the sentence that says why no more are offered. */
@@ -95,7 +95,7 @@ export function Parameters(): ReactNode {
           <NumberField
             inColumn
             whole
-            label="Most tokens"
+            label="Max tokens"
             hint={HINTS.maxTokens}
             value={Math.min(p.maxTokens, context)}
             min={1}
@@ -120,7 +120,7 @@ export function Parameters(): ReactNode {
             <textarea rows={2} value={p.system} onChange={(event) => set({ system: event.target.value })} />
           </label>
           <label className={styles["area"]}>
-            <span>Stop at, one text a line</span>
+            <span>Stop sequences, one per line</span>
             <textarea rows={2} value={p.stop} onChange={(event) => set({ stop: event.target.value })} />
           </label>
         </div>
@@ -140,7 +140,7 @@ function SeedField(): ReactNode {
         <input
           inputMode="numeric"
           aria-label="Seed"
-          placeholder="fresh"
+          placeholder="random"
           value={seed ?? ""}
           onChange={(event) => {
             const text = event.target.value.trim();

@@ -18,7 +18,7 @@ const ORDERS: readonly { readonly id: PairOrder; readonly text: string; readonly
 /** What stands beside the first: a real device before the simulator. */
 export function otherDevice(devices: readonly DeviceInfo[], first: RunDevice): RunDevice | null {
   const others = devices.filter(({ id, available }) => available && id !== first);
-  return (others.find(({ id }) => id !== "coreml-sim") ?? others[0])?.id ?? null;
+  return (others.find(({ capabilities }) => capabilities.measure === true) ?? others[0])?.id ?? null;
 }
 
 export function RunBar(): ReactNode {

@@ -41,7 +41,7 @@ export function RunHistory(): ReactNode {
               <th className={table["left"]}>on</th>
               <th>temperature</th>
               <th>seed</th>
-              <th>writing</th>
+              <th>decode</th>
               <th>first token</th>
             </tr>
           </thead>

@@ -80,7 +80,7 @@ function SpeedCard({ title, rates, last }: SpeedCardProps): ReactNode {
           ["now", speed(rates.at(-1))],
           ["median", speed(middle)],
           ["whole answer", stats === null || stats.rate === null ? "–" : <FigureText key="rate" figure={stats.rate} />],
-          ["reading", stats === null || stats.promptRate === null ? "–" : figureText(stats.promptRate)],
+          ["prefill", stats === null || stats.promptRate === null ? "–" : figureText(stats.promptRate)],
         ]}
       />
     </Card>
@@ -120,7 +120,7 @@ function TokenCard(): ReactNode {
       ))}
       <label className={styles["check"]}>
         <input type="checkbox" checked={certainty} onChange={(event) => setCertainty(event.target.checked)} /> shade
-        tokens by doubt
+        tokens by uncertainty
       </label>
     </Card>
   );

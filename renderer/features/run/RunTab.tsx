@@ -1,6 +1,7 @@
 /** The run tab: chat with the file's own template, or plain completion; for a demo graph, one run through its segments. */
 import type { ReactNode } from "react";
 import { useEffect, useLayoutEffect, useRef } from "react";
+import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import { current } from "../../session/async.ts";
 import { CannotHere } from "../../ui/CannotHere.tsx";
 import { plainMessage } from "../../ui/ErrorNote.tsx";
@@ -81,7 +82,7 @@ function Conversation(): ReactNode {
 function ReferenceBanner(): ReactNode {
   const reference = useRun((s) => current(s.model)?.reference ?? null);
   const device = useRun((s) => s.parameters.device);
-  if (reference === null || device !== "cpu") return null;
+  if (reference === null || device !== DEFAULT_DEVICE) return null;
   return (
     <p className={styles["reference"]} role="note">
       {reference.sentence} A token takes <FigureText figure={reference.secondsPerToken} range />.

@@ -49,8 +49,8 @@ describe("two runs", () => {
   it("are compared by their speeds, the second to the first", () => {
     const rows = compareSpeeds(stats(100), stats(150));
     expect(rows.map(({ label, ratio }) => [label, ratio])).toEqual([
-      ["writing", 1.5],
-      ["reading", 1],
+      ["decode", 1.5],
+      ["prefill", 1],
       ["first token after", 1],
     ]);
     expect(compareSpeeds(null, stats(1)).every(({ ratio }) => ratio === null)).toBe(true);

@@ -77,8 +77,8 @@ export function compareSpeeds(left: RunStats | null, right: RunStats | null): re
     return { label, left: a, right: b, ratio: a === null || b === null || a.value === 0 ? null : b.value / a.value };
   };
   return [
-    row("writing", ({ rate }) => rate),
-    row("reading", ({ promptRate }) => promptRate),
+    row("decode", ({ rate }) => rate),
+    row("prefill", ({ promptRate }) => promptRate),
     row("first token after", ({ firstTokenSeconds }) => firstTokenSeconds),
   ];
 }
@@ -89,10 +89,10 @@ const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ["topK", "top-k"],
   ["minP", "min-p"],
   ["repeatPenalty", "repetition penalty"],
-  ["maxTokens", "most tokens"],
+  ["maxTokens", "max tokens"],
   ["context", "context"],
   ["system", "system message"],
-  ["stop", "stop at"],
+  ["stop", "stop sequences"],
 ];
 
 /** The system message is a parameter, and the last message is the prompt. */

@@ -1,3 +1,4 @@
+import { testDevice } from "../../devices/testDevices.ts";
 import { describe, expect, it } from "vitest";
 import type { TokenView } from "../../../main/contract/views/run.ts";
 import type { PairSide, PairTurn } from "./pair.ts";
@@ -47,7 +48,7 @@ describe("what a comparison says", () => {
   it("names the token and how likely each side thought its own", () => {
     const parted = turn(side(1, [1, 2, 3]), side(2, [1, 2, 4]));
     expect(differenceOf(parted)).toBe(2);
-    expect(pairSentence(parted)).toBe('They part at token 3: " w3" (50\u202f%) and " w4" (50\u202f%).');
+    expect(pairSentence(parted)).toBe('They diverge at token 3: " w3" (50\u202f%) and " w4" (50\u202f%).');
     expect(pairSentence(turn(side(1, [1]), side(2, [1, 2])))).toContain('the end and " w2"');
   });
 
@@ -70,7 +71,7 @@ describe("what a comparison says", () => {
     expect(pairSentence(turn(side(1, [1]), side(2, [], cut(1, 2))))).toContain('the end and " w2"');
     const failed = { answer: { ...cut(1).answer, error: { code: "RUN_FAILED", message: "no" } as const } };
     expect(pairSentence(turn(side(1, [1, 2]), side(2, [], failed)))).toContain("failed");
-    expect(pairSentence(turn(side(1, [1, 2]), side(2, [], cut(1, 9))))).toContain("They part at token 2");
+    expect(pairSentence(turn(side(1, [1, 2]), side(2, [], cut(1, 9))))).toContain("They diverge at token 2");
   });
 
   it("has a ratio of speeds only when both have ended and measured one", () => {
@@ -102,12 +103,7 @@ describe("what a comparison says", () => {
 });
 
 describe("the device that stands beside another", () => {
-  const device = (id: "cpu" | "mlx" | "coreml" | "coreml-sim", available = true) => ({
-    id,
-    title: id,
-    available,
-    sentence: "",
-  });
+  const device = (id: string, available = true) => testDevice(id, { available });
   it("is a real one before the simulator, and none where there is no other", () => {
     expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx")], "cpu")).toBe("mlx");
     expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx", false)], "cpu")).toBe("coreml-sim");

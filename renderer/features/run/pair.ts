@@ -60,7 +60,7 @@ export function pairSentence(turn: PairTurn): string {
   const at = differenceOf(turn);
   const common = Math.min(left.answer.tokens.length, right.answer.tokens.length);
   if (at >= 0)
-    return `They part at token ${count(at + 1)}: ${tokenText(left.answer.tokens[at])} and ${tokenText(right.answer.tokens[at])}.`;
+    return `They diverge at token ${count(at + 1)}: ${tokenText(left.answer.tokens[at])} and ${tokenText(right.answer.tokens[at])}.`;
   if (left.state !== "done" || right.state !== "done")
     return common === 0 ? "" : `The same for ${plural(common, "token")} so far.`;
   if (left.answer.error !== null || right.answer.error !== null) return "One of them failed; nothing is compared.";

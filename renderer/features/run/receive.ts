@@ -59,7 +59,7 @@ async function receive(
         break;
       case "start":
         patch(() => ({ device: item.device, truth: item.truth, seed: item.seed }));
-        say(`Reading ${item.promptTokens} tokens`);
+        say(`Prefill of ${item.promptTokens} tokens`);
         break;
       case "token":
         waiting.push(item.token);

@@ -2,6 +2,7 @@
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Truth } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
+import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { RunStats, Sampling, TokenView } from "../../../main/contract/views/run.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 
@@ -56,7 +57,7 @@ export const EMPTY_ANSWER: Answer = {
 };
 
 export const DEFAULT_PARAMETERS: RunParameters = {
-  device: "cpu",
+  device: DEFAULT_DEVICE,
   temperature: 0.7,
   topK: 40,
   topP: 0.95,

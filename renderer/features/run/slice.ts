@@ -1,4 +1,5 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
+import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { HybridView, TemplateView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
@@ -58,7 +59,8 @@ export interface RunSlice {
 }
 
 /** The devices that run a program of Core ML. */
-export type HybridDevice = "coreml-sim" | "coreml";
+/** null: the first that runs segments. */
+export type HybridDevice = RunDevice | null;
 
 type State = SessionState & RunSlice & PairSlice;
 
@@ -66,6 +68,8 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
   let stopping: AbortController | null = null;
   let stoppingHybrid: AbortController | null = null;
   let runIds = 0;
+  /** The question for the chat template that is under way, and of which model. */
+  let asking: { readonly model: string; readonly done: Promise<void> } | null = null;
 
   /** An answer about a model that was closed meanwhile is dropped. */
   const isOpen = ({ model }: Overview): boolean => current(get().model)?.model === model;
@@ -115,6 +119,30 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     keep(id, { mode: runMode, prompt, messages, parameters, pair: null });
   };
 
+  const askTemplate = async (open: Overview): Promise<void> => {
+    set({ template: loading(get().template) });
+    try {
+      const template = await engine.call("chat.template", { model: open.model });
+      if (!isOpen(open)) return;
+      set({ template: ready(template), ...(template.origin !== null ? {} : { runMode: "completion" as const }) });
+    } catch (error) {
+      if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
+    }
+  };
+
+  /** Whether the file has a template decides how it is asked. False: stopped before that was known. */
+  const waitForTemplate = async (): Promise<boolean> => {
+    const mine = new AbortController();
+    stopping = mine;
+    set({ running: { sentence: "Reading the chat template", stopping: false } });
+    const stopped = new Promise((resolve) => mine.signal.addEventListener("abort", resolve));
+    await Promise.race([get().loadTemplate(), stopped]);
+    if (stopping !== mine) return false;
+    stopping = null;
+    set({ running: null });
+    return !mine.signal.aborted;
+  };
+
   return {
     runMode: "chat",
     draft: "",
@@ -126,7 +154,7 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     rates: [],
     template: IDLE,
     hybrid: IDLE,
-    hybridDevice: "coreml-sim",
+    hybridDevice: null,
     setHybridDevice: (hybridDevice) => set({ hybridDevice }),
     runHistory: [],
     historyShown: false,
@@ -157,9 +185,18 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       return runIds;
     },
     async send() {
-      const { draft, running, model } = get();
-      if (current(model) === null || running !== null || draft.trim() === "") return;
+      const { draft, running, model, template } = get();
+      const open = current(model);
+      if (open === null || running !== null || draft.trim() === "") return;
       set({ draft: "" });
+      if (template.kind === "idle" || template.kind === "loading") {
+        const isKnown = await waitForTemplate();
+        if (!isOpen(open)) return;
+        if (!isKnown) {
+          set({ draft });
+          return;
+        }
+      }
       await (get().beside === null ? ask(draft) : get().askPair(draft));
     },
     async resend(id) {
@@ -183,13 +220,10 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
     async loadTemplate() {
       const open = current(get().model);
       if (open === null || open.kind === "demo-graph") return;
-      try {
-        const template = await engine.call("chat.template", { model: open.model });
-        if (!isOpen(open)) return;
-        set({ template: ready(template), ...(template.origin !== null ? {} : { runMode: "completion" as const }) });
-      } catch (error) {
-        if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
-      }
+      asking = asking?.model === open.model ? asking : { model: open.model, done: askTemplate(open) };
+      const mine = asking;
+      await mine.done;
+      if (asking === mine) asking = null;
     },
     async runHybrid() {
       const open = current(get().model);

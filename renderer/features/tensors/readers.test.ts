@@ -6,7 +6,7 @@ import { readersOf } from "./readers.ts";
 
 /** Two parameters; a linear reads the first, an add reads it through a constant; nobody reads the second. */
 const view: GraphView = {
-  key: { model: "m", stage: { kind: "initial" }, phase: "decode" },
+  key: { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
   title: "",
   nodeCount: 5,
   edgeCount: 3,

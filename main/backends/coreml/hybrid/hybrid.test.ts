@@ -83,7 +83,7 @@ async function runOn(
   );
   const reader = packageReader(path);
   const simulator = new Simulator(await openPackage(reader));
-  const runner = new HybridRunner({ table: opTable, route, simulator, host, kernel });
+  const runner = new HybridRunner({ table: opTable, route, runner: simulator, host, kernel });
   try {
     const result = await runner.run({ signal });
     expect(result.truth).toBe("simulated");
@@ -213,7 +213,7 @@ describe("hybrid runner", () => {
     const runner = new HybridRunner({
       table: opTable,
       route,
-      simulator: new Simulator({
+      runner: new Simulator({
         specificationVersion: 9,
         program: { functions: [], buildInfo: {} },
         functions: [],
@@ -289,7 +289,8 @@ describe("custom functions", () => {
   it("that nobody registered are told before the first part runs", async () => {
     const asked: string[] = [];
     const simulator = {
-      label: "simulated",
+      label: "coreml-sim",
+      truth: "simulated",
       newState: () => ({
         copy: () => undefined,
         read: () => undefined,
@@ -297,9 +298,9 @@ describe("custom functions", () => {
         dispose: () => undefined,
       }),
       function: (name: string) => ({ predict: () => Promise.reject(new Error(`${name} was run`)) }),
-    } as unknown as HybridOptions["simulator"];
+    } as unknown as HybridOptions["runner"];
     const kernel = (name: string): CoremlKernel => (asked.push(name), coremlKernel(name));
-    const runner = new HybridRunner({ table: opTable, route: route(), simulator, host, kernel });
+    const runner = new HybridRunner({ table: opTable, route: route(), runner: simulator, host, kernel });
     await expect(runner.run({ signal })).rejects.toMatchObject({ code: "UNSUPPORTED_OP" });
     expect(asked).toEqual([CLIP]);
   });

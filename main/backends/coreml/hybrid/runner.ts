@@ -9,7 +9,7 @@ import { valueKey } from "../../../ir/graph.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
-import type { PackageRunner, PackageState } from "../packageRunner.ts";
+import type { PackageRunner, PackageState } from "../package/packageRunner.ts";
 import type { CoremlKernel } from "./customKernels.ts";
 import { runCoremlKernel } from "./customKernels.ts";
 import type { Part } from "./partition.ts";
@@ -27,7 +27,7 @@ export interface HybridOptions {
   readonly table: OpTable;
   readonly route: Route;
   /** Runs the Core ML parts: the simulator, or Core ML. */
-  readonly simulator: PackageRunner;
+  readonly runner: PackageRunner;
   readonly host: HostExecutor;
   /** The function of a `custom` op, by its name; throws where none is registered. */
   readonly kernel: (name: string) => CoremlKernel;
@@ -45,7 +45,7 @@ export interface PartTiming {
 
 export interface HybridResult {
   /** Simulated when the Core ML parts ran on the simulator. */
-  readonly truth: PackageRunner["label"];
+  readonly truth: PackageRunner["truth"];
   readonly outputs: Readonly<Record<string, HostTensor>>;
   readonly timings: readonly PartTiming[];
 }
@@ -58,7 +58,7 @@ export class HybridRunner {
 
   constructor(options: HybridOptions) {
     this.#options = options;
-    this.#state = options.simulator.newState();
+    this.#state = options.runner.newState();
   }
 
   async run(inputs: Readonly<Record<string, HostTensor>>, signal?: AbortSignal): Promise<HybridResult> {
@@ -87,11 +87,11 @@ export class HybridRunner {
       });
     }
     const outputs = Object.fromEntries(route.graph.outputs.map(({ name, value }) => [name, at(values, value)]));
-    return { truth: this.#options.simulator.label, outputs, timings };
+    return { truth: this.#options.runner.truth, outputs, timings };
   }
 
   async #runCoreml(part: Part, values: Map<string, HostTensor>, signal: AbortSignal | undefined): Promise<void> {
-    const { route, simulator } = this.#options;
+    const { route, runner } = this.#options;
     const name = route.functionNames.get(part.index);
     const position = route.parts.filter((p) => p.side === "coreml").indexOf(part);
     const bindings = route.lowered?.functions[position]?.bindings;
@@ -101,7 +101,7 @@ export class HybridRunner {
         .filter((b) => b.kind === "input")
         .map((b) => [b.feature, toFeature(b, at(values, crossing(part.inputs, b).value))]),
     );
-    const made = await simulator
+    const made = await runner
       .function(name)
       .predict(features, { state: this.#state, ...(signal === undefined ? {} : { signal }) });
     for (const b of bindings) {

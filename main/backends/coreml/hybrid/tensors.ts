@@ -3,19 +3,19 @@ import type { DType } from "../../../ir/dtype.ts";
 import { isFloat, isPacked } from "../../../ir/dtype.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
 import { hostTensor } from "../../../ir/hostTensor.ts";
-import { roundToFloat } from "../../../ir/half.ts";
+import { roundToFloat } from "../../../quant/half.ts";
 import type { TensorType } from "../../../ir/type.ts";
 import { staticShape } from "../../../ir/type.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
-import type { SimTensor } from "../simulator/tensor.ts";
-import { simTensor } from "../simulator/tensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
+import { packageTensor } from "../package/packageTensor.ts";
 
 /** A host value as the feature that stands for it: rounded to its type, scalars as one element. */
-export const toFeature = (binding: FeatureBinding, value: HostTensor): SimTensor =>
-  simTensor(binding.dtype, binding.shape, Float64Array.from(value.data));
+export const toFeature = (binding: FeatureBinding, value: HostTensor): PackageTensor =>
+  packageTensor(binding.dtype, binding.shape, Float64Array.from(value.data));
 
 /** A feature as a host value of the graph's type. */
-export function fromFeature(value: SimTensor, type: TensorType): HostTensor {
+export function fromFeature(value: PackageTensor, type: TensorType): HostTensor {
   const dtype: DType = isPacked(type.dtype) ? "f32" : type.dtype;
   const data = Float64Array.from(value.data);
   const narrow = isFloat(dtype) && dtype !== "f32" && dtype !== "f64";

@@ -8,7 +8,7 @@ import { isFloat, isPacked } from "../../../ir/dtype.ts";
 import type { Graph } from "../../../ir/graph.ts";
 import { hashBytes } from "../../../ir/hash.ts";
 import type { AttentionArgs, CoremlEmitter } from "../emitter.ts";
-import { f32ToF16Array } from "../../../ir/half.ts";
+import { f32ToF16Array } from "../../../quant/half.ts";
 import type { BuiltBlock, MilFunctionBuilder } from "../mil/builder.ts";
 import { unpackValues } from "../mil/fromProto.ts";
 import { requireVersion } from "../mil/opTable.ts";

@@ -4,7 +4,7 @@
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { CoreML } from "../generated/proto.js";
-import { f16ToF32Array } from "../../../ir/half.ts";
+import { f16ToF32Array } from "../../../quant/half.ts";
 import type {
   MilBinding,
   MilBlock,

@@ -2,7 +2,7 @@
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { CoreML } from "../generated/proto.js";
-import { f32ToF16Array } from "../../../ir/half.ts";
+import { f32ToF16Array } from "../../../quant/half.ts";
 import type {
   MilBinding,
   MilConstant,

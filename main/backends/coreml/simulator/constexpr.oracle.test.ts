@@ -8,7 +8,7 @@ import type { OracleTensor } from "../../../testing/oracle.ts";
 import { ggmlQuantize, milEval, oracleMissing, tensor } from "../../../testing/oracle.ts";
 import { seededRandom } from "../../../testing/random.ts";
 import { BlobReader, MemorySink, memorySource, writeBlobFrame } from "../blob.ts";
-import { roundToHalf } from "../../../ir/half.ts";
+import { roundToHalf } from "../../../quant/half.ts";
 import { rulesFrom } from "../hybrid/loweredGraph.ts";
 import { lowerProgram } from "../lowering/lower.ts";
 import type { MilDtype } from "../mil/types.ts";

@@ -2,7 +2,7 @@
 import { throwIfCancelled } from "../../../diagnostics/errors.ts";
 import type { MilBinding, MilBlock, MilFunction, MilOperation, MilTensorType, MilType } from "../mil/types.ts";
 import { elementCount, nestedOperations } from "../mil/types.ts";
-import type { PackageFunction, PackageState } from "../packageRunner.ts";
+import type { PackageFunction, PackageState } from "../package/packageRunner.ts";
 import type { Constants } from "./constants.ts";
 import { runKernel } from "./kernels.ts";
 import type { SimTensor } from "./tensor.ts";

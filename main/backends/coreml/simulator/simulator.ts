@@ -5,12 +5,13 @@
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { OpenPackage } from "../package.ts";
-import type { PackageRunner } from "../packageRunner.ts";
+import type { PackageRunner } from "../package/packageRunner.ts";
 import { Constants } from "./constants.ts";
 import { SimFunction, SimState } from "./simFunction.ts";
 
 export class Simulator implements PackageRunner {
-  readonly label = "simulated";
+  readonly label = "coreml-sim";
+  readonly truth = "simulated";
   readonly #package: OpenPackage;
   readonly #functions = new Map<string, SimFunction>();
   /** Both functions of a model use the same weights: one copy. */

@@ -1,36 +1,15 @@
-/**
- * Values inside the simulator: floats (fp16 and fp32) as float32 numbers, everything else as int32. An fp16 value is a
- * float32 number that a half can hold; kernels compute in double precision and round once per operator, as Core ML does.
- */
+/** Errors and strided walks of the simulator. Kernels compute in double precision and round once per operator, as Core ML does. */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
-import { roundArrayToHalf } from "../../../ir/half.ts";
-import type { MilDtype } from "../mil/types.ts";
-import { elementCount, isFloat } from "../mil/types.ts";
+import { elementCount } from "../mil/types.ts";
+import type { PackageTensor as SimTensor } from "../package/packageTensor.ts";
+import { allocate } from "../package/packageTensor.ts";
 
-export interface SimTensor {
-  readonly dtype: MilDtype;
-  readonly shape: readonly number[];
-  readonly data: Float32Array | Int32Array;
-  /** Only for string constants. */
-  readonly text?: string;
-}
+/** A value inside the simulator. */
+export type { PackageTensor as SimTensor } from "../package/packageTensor.ts";
+export { allocate, packageTensor as simTensor } from "../package/packageTensor.ts";
 
 export function simError(who: string, what: string): never {
   throw new WorkbenchError("RUN_FAILED", `[coreml-sim] ${who}: ${what}`);
-}
-
-/** Storage for `count` elements of a type. */
-export const allocate = (dtype: MilDtype, count: number): Float32Array | Int32Array =>
-  isFloat(dtype) ? new Float32Array(count) : new Int32Array(count);
-
-/** A tensor from numbers computed at higher precision: rounded to the type. */
-export function simTensor(dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>): SimTensor {
-  const count = elementCount(shape);
-  if (values.length !== count) simError("tensor", `${values.length} values for [${shape.join()}]`);
-  if (!isFloat(dtype)) return { dtype, shape, data: values instanceof Int32Array ? values : Int32Array.from(values) };
-  const data = values instanceof Float32Array ? values : Float32Array.from(values);
-  if (dtype === "fp16") roundArrayToHalf(data);
-  return { dtype, shape, data };
 }
 
 export function strides(shape: readonly number[]): number[] {

@@ -10,7 +10,7 @@
  */
 import type { PackedType } from "../../../ir/dtype.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
-import { f16Table } from "../../../ir/half.ts";
+import { f16Table } from "../../../quant/half.ts";
 
 /** Output arrays for a run of blocks; reused from run to run. */
 export interface BlockRun {

@@ -6,7 +6,7 @@
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import { invariant } from "../../../diagnostics/errors.ts";
-import { f32ToF16, f16Table, roundToHalf } from "../../../ir/half.ts";
+import { f32ToF16, f16Table, roundToHalf } from "../../../quant/half.ts";
 import type { BlockRun, BlockType } from "./blocks.ts";
 import { blockType } from "./blocks.ts";
 import type { WeightForm, WeightPart } from "./forms.ts";

@@ -4,12 +4,13 @@
  * - `gpu`: blockwise codes with fp16 scales, packed as in the file or nearly so. Types with a minimum per block
  *   (Q4_1, Q4_K, Q5_1, Q5_K) are a centred split, w = s·(q − c) + r: symmetric codes and a small fp16 matrix r per block,
  *   because a float offset of `constexpr_blockwise_shift_scale` has never been seen to work on a device.
+ *   Types without a mapping (Q2_K, Q3_K, the importance-matrix types) are fp16 under every profile but `exact`.
  * - `ane`: fp16, decompressed at export. The Neural Engine takes no per-block scales.
  * - `exact`: fp32 scales and offsets: the file's own float32 values to 1e-7, for CPU and GPU.
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
+import { PACKED_TYPES } from "../../../ir/dtype.ts";
 import type { PrecisionPolicy } from "../../../ir/precision.ts";
-import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { MIL_DTYPES } from "../mil/types.ts";
 
@@ -58,8 +59,11 @@ const BLOCKS: { readonly [T in PackedType]?: number } = {
   q6_k: 16,
 };
 
-/** Packed types that have a form; the rest are refused by name. */
+/** Packed types that have a form of their own. The rest become plain floats. */
 export const MAPPED_TYPES: readonly PackedType[] = Object.keys(BLOCKS) as PackedType[];
+
+/** Weights that a package can hold. */
+export const STORED_TYPES: readonly ElementType[] = ["f32", "f16", "bf16", ...PACKED_TYPES];
 
 export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
   switch (type) {
@@ -67,7 +71,7 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
     case "f16":
     case "bf16":
     case "f64":
-      return { kind: "plain", dtype: floatOf(profile) };
+      return plain(profile);
     case "q8_0":
     case "q5_0":
     case "q6_k":
@@ -87,12 +91,11 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
     case "q5_k":
       return withMinimum(type, profile, "uint8", "int8");
     default:
-      throw new WorkbenchError(
-        "UNSUPPORTED_TENSOR_TYPE",
-        `[coreml] no mapping for ${type} weights: got ${type}, expected f32, f16, bf16, ${MAPPED_TYPES.join(", ")}`,
-      );
+      return plain(profile);
   }
 }
+
+const plain = (profile: WeightProfile): WeightForm => ({ kind: "plain", dtype: floatOf(profile) });
 
 function packed(
   type: PackedType,

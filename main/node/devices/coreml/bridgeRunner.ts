@@ -7,9 +7,9 @@ import type {
   PackageRunner,
   PackageRunOptions,
   PackageState,
-} from "../../../backends/coreml/packageRunner.ts";
-import type { SimTensor } from "../../../backends/coreml/simulator/tensor.ts";
-import { simTensor } from "../../../backends/coreml/simulator/tensor.ts";
+} from "../../../backends/coreml/package/packageRunner.ts";
+import type { PackageTensor } from "../../../backends/coreml/package/packageTensor.ts";
+import { packageTensor } from "../../../backends/coreml/package/packageTensor.ts";
 import type { MilDtype } from "../../../backends/coreml/mil/types.ts";
 import { isFloat } from "../../../backends/coreml/mil/types.ts";
 import { invariant, WorkbenchError } from "../../../diagnostics/errors.ts";
@@ -25,7 +25,7 @@ const MIL_TYPES: Readonly<Record<string, MilDtype>> = {
 /** A state that exists once a function needs it. What is written goes into it then: before, there is no model to make one. */
 class BridgeState implements PackageState {
   #held: CoremlState | undefined;
-  #written = new Map<string, SimTensor>();
+  #written = new Map<string, PackageTensor>();
 
   async of(model: CoremlModel): Promise<CoremlState | undefined> {
     if (this.#held === undefined && model.states.length > 0) this.#held = model.newState();
@@ -41,13 +41,13 @@ class BridgeState implements PackageState {
     return copy;
   }
 
-  async read(name: string): Promise<SimTensor | undefined> {
+  async read(name: string): Promise<PackageTensor | undefined> {
     const written = this.#written.get(name);
     if (written !== undefined || this.#held === undefined) return written;
     return fromFeature(await this.#held.read(name));
   }
 
-  write(name: string, tensor: SimTensor): void {
+  write(name: string, tensor: PackageTensor): void {
     this.#written.set(name, tensor);
   }
 
@@ -58,7 +58,7 @@ class BridgeState implements PackageState {
   }
 }
 
-function toFeature(name: string, tensor: SimTensor): CoremlInput {
+function toFeature(name: string, tensor: PackageTensor): CoremlInput {
   // A feature has at least one dim; a scalar is one element.
   const shape = tensor.shape.length === 0 ? [1] : tensor.shape;
   if (tensor.dtype === "int8") return { name, shape, data: Int8Array.from(tensor.data) };
@@ -66,10 +66,10 @@ function toFeature(name: string, tensor: SimTensor): CoremlInput {
 }
 
 /** `type`: as the model declares it, which Core ML may give in another. */
-function fromFeature(output: CoremlOutput, type: string = output.type): SimTensor {
+function fromFeature(output: CoremlOutput, type: string = output.type): PackageTensor {
   const dtype = MIL_TYPES[type];
   invariant(dtype, `a type for ${output.name}`);
-  return simTensor(dtype, output.shape, isFloat(dtype) ? output.data : Int32Array.from(output.data));
+  return packageTensor(dtype, output.shape, isFloat(dtype) ? output.data : Int32Array.from(output.data));
 }
 
 export interface BridgeRunnerOptions {
@@ -93,7 +93,8 @@ export interface PredictionTimes {
 }
 
 export class BridgeRunner implements PackageRunner {
-  readonly label: PackageRunner["label"];
+  readonly label = "coreml";
+  readonly truth: PackageRunner["truth"];
   /** Told of every prediction: for the profiler. */
   onPrediction: ((times: PredictionTimes) => void) | undefined;
   /** Seconds that loading took, over all functions. */
@@ -105,7 +106,7 @@ export class BridgeRunner implements PackageRunner {
   constructor(bridge: CoremlBridge, options: BridgeRunnerOptions) {
     this.#bridge = bridge;
     this.#options = options;
-    this.label = bridge.double === undefined ? "measured" : "simulated";
+    this.truth = bridge.truth;
   }
 
   newState(): BridgeState {
@@ -133,9 +134,9 @@ export class BridgeRunner implements PackageRunner {
 
   async #predict(
     name: string,
-    inputs: Readonly<Record<string, SimTensor>>,
+    inputs: Readonly<Record<string, PackageTensor>>,
     { state, signal }: PackageRunOptions,
-  ): Promise<Readonly<Record<string, SimTensor>>> {
+  ): Promise<Readonly<Record<string, PackageTensor>>> {
     const model = await this.load(name);
     if (state !== undefined && !(state instanceof BridgeState))
       throw new WorkbenchError("BUG_INVARIANT", "[coreml] a state of another runner");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
+import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { requireCommandLine, rlx } from "../../../testing/rlxProcess.ts";
 import { EXPERIMENTS } from "./experiments.ts";
 
@@ -18,7 +18,7 @@ describe.skipIf(noDouble)(`command line over the double ${noDouble ?? ""}`, () =
   });
   afterAll(() => rm(home, { recursive: true, force: true }));
   const command = (...parameters: readonly string[]) =>
-    rlx(parameters, { home, env: { RLX_COREML_ADDON: doublePath } });
+    rlx(parameters, { home, env: { RLX_COREML_ADDON: doubleModule() } });
   const models = (): readonly string[] =>
     readdirSync(join(home, "coreml")).filter((name) => name.endsWith(".mlmodelc"));
 

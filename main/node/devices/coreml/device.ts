@@ -11,11 +11,13 @@ import { VERSION } from "../../version.ts";
 import { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import { CompiledModels, exportKey } from "./compiledModels.ts";
-import { evaluateForDouble } from "./double.ts";
-import type { CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
+import type { BridgeTruth, CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
 import { loadCoreml } from "./native.ts";
 import type { TrialKey, TrialProgress, TrialTimes } from "./trial.ts";
 import { TrialBook, tryOnce } from "./trial.ts";
+
+/** As the registry knows it. */
+export const COREML = "coreml";
 
 export interface CoremlAccess {
   /** The bridge, or the error that says what is missing. */
@@ -28,7 +30,7 @@ export interface CoremlAccess {
   readonly build: string;
 }
 
-/** `addon`: a path instead of the usual places. */
+/** `addon`: path of a module instead of the usual places. */
 export function coremlAccess(
   dataFolder: string,
   addon: string | null = null,
@@ -41,11 +43,7 @@ export function coremlAccess(
     bridge() {
       if (failure !== undefined) throw failure;
       try {
-        if (bridge === undefined) {
-          bridge = loadCoreml(addon);
-          if (bridge.double !== undefined) evaluateForDouble(bridge.double);
-        }
-        return bridge;
+        return (bridge ??= loadCoreml(addon));
       } catch (error) {
         failure = error instanceof Error ? error : new Error(String(error));
         throw failure;
@@ -139,6 +137,9 @@ export function openRunner(
   const { path: compiled, functions } = model;
   return new BridgeRunner(access.bridge(), { compiled, units, functions, flexible });
 }
+
+/** How times of this Core ML come about. */
+export const coremlTruth = (coreml: CoremlAccess): BridgeTruth => coreml.bridge().truth;
 
 /** Why there is no Core ML here, in one sentence; undefined where there is. */
 export function coremlMissing(access: CoremlAccess): string | undefined {

@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { bindingsOf } from "../../../backends/coreml/export.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
-import { SimulatedDecoder } from "../../../backends/coreml/simulator/decoder.ts";
+import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import { INPUTS, LOGITS } from "../../../models/blocks.ts";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
+import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
 import { createModelStore } from "../../../engine/models/modelStore.ts";
 import { createOffers, DEMO } from "../../files/offers.ts";
@@ -23,6 +23,7 @@ import { loadAddon } from "../../native/addon.ts";
 import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import { compiledDecoder } from "./session.ts";
 import type { TrialProgress } from "./trial.ts";
+import { openSimulator } from "./simulatorProvider.ts";
 import { coremlAccess, openRunner, prepareModel, unitsOf } from "./device.ts";
 
 const sample = fileURLToPath(new URL("../../../../assets/models/rlx-sample.gguf", import.meta.url));
@@ -33,7 +34,7 @@ const best = (row: Float32Array): number => row.reduce((at, x, i) => (x > (row[a
 
 describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "rlx-coreml-device-"));
-  const access = coremlAccess(folder, doublePath);
+  const access = coremlAccess(folder, doubleModule());
   const uploads = createUploads();
   const store = createModelStore({ offers: createOffers(), recents: createRecents(folder), uploads });
   const engine = loadAddon();
@@ -90,7 +91,7 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
         let predictions = 0;
         runner.onPrediction = () => void predictions++;
         const names = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, logits: LOGITS };
-        const decoder = new SimulatedDecoder(runner, bindingsOf(compiled.userDefined), names);
+        const decoder = new PackageDecoder(runner, bindingsOf(compiled.userDefined), names);
         let row = await decoder.step(Int32Array.from(prompt), 0, [11]);
         const made: number[] = [];
         for (let i = 0; i < STEPS; i++) {
@@ -103,7 +104,7 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
         const fork = await decoder.fork();
         const next = Int32Array.of(tokens.at(-1) ?? 0);
         const saved = await decoder.save(12 + STEPS);
-        const restored = new SimulatedDecoder(runner, bindingsOf(compiled.userDefined), names);
+        const restored = new PackageDecoder(runner, bindingsOf(compiled.userDefined), names);
         restored.restore(12 + STEPS, saved);
         // Before anything ran, too: no function has made its state yet.
         expect(await restored.save(12 + STEPS)).toEqual(saved);
@@ -149,7 +150,7 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
     const open = await store.open({ kind: "offer", id: DEMO }, signal);
     const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1 } as const;
     const route = await routeOf(open, target, "decode", signal);
-    const simulated = await runHybrid(route.graph, route, engine, 7, signal);
+    const simulated = await runHybrid(route.graph, route, engine, 7, signal, openSimulator);
     const run = await runHybrid(route.graph, route, engine, 7, signal, async (path) => {
       const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
       const compiled = await prepareModel(access, { units: "all", facts: [path], write });

@@ -10,18 +10,18 @@ import { contract } from "../../../contract/contract.ts";
 import type { EngineClient } from "../../../contract/contract.ts";
 import type { ProfileView } from "../../../contract/views/run.ts";
 import { createPortPair } from "../../../contract/port.ts";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
-import { createEngine } from "../../../engine/engine.ts";
-import type { Engine } from "../../../engine/engine.ts";
+import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
+import { nodeEngine } from "../../nodeEngine.ts";
+import type { NodeEngine } from "../../nodeEngine.ts";
 import { readSettings } from "../../settings.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 function engineWith(environment: Readonly<Record<string, string>>): {
-  readonly engine: Engine;
+  readonly engine: NodeEngine;
   readonly client: EngineClient;
 } {
-  const engine = createEngine({ settings: readSettings(environment) });
+  const engine = nodeEngine({ settings: readSettings(environment) });
   const [window, served] = createPortPair();
   const client = createClient(contract, window, { checkOutputs: true });
   engine.connect(served);
@@ -30,10 +30,10 @@ function engineWith(environment: Readonly<Record<string, string>>): {
 
 describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-coreml-engine-"));
-  let engine: Engine;
+  let engine: NodeEngine;
   let client: EngineClient;
   beforeAll(() => {
-    ({ engine, client } = engineWith({ RLX_HOME: home, RLX_COREML_ADDON: doublePath, RLX_COREML_UNITS: "all" }));
+    ({ engine, client } = engineWith({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }));
   });
   afterAll(async () => {
     await engine.dispose();
@@ -46,7 +46,7 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     const { devices } = await client.call("engine.info", {});
     expect(devices.find((device) => device.id === "coreml")).toMatchObject({
       available: true,
-      sentence: expect.stringContaining("double"),
+      sentence: expect.stringContaining("simulated"),
     });
   });
 
@@ -123,7 +123,7 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
   });
 
   it("profiles whole predictions where the system gives no plan", { timeout: 120_000 }, async () => {
-    const controls = engine.coreml.bridge().double;
+    const controls = doubleControls();
     try {
       controls?.configure("plan=fail");
       const profile = await profiled();

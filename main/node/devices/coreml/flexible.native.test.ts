@@ -11,7 +11,7 @@ import { resolveTarget } from "../../../backends/coreml/plan/target.ts";
 import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import type { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { GREEDY } from "../../../runtime/generate.ts";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
+import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { loadAddon } from "../../native/addon.ts";
 import { createModelStore } from "../../../engine/models/modelStore.ts";
 import { createOffers } from "../../files/offers.ts";
@@ -74,7 +74,7 @@ describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () 
     const model = await store.open({ kind: "path", path: sample }, signal);
     const decoder = openDecoder(engine, model.requireFile("test"), [sample], { threads: 2, cacheType: "f32" });
     const cpu = decoder.open({ context: CONTEXT });
-    const access = coremlAccess(join(folder, flexibility), doublePath, flexibility);
+    const access = coremlAccess(join(folder, flexibility), doubleModule(), flexibility);
     const target = resolveTarget({ chip: "m3", os: "macos15", units, profile, context: CONTEXT }, "decode");
     const opened = await openCoremlSession(access, { model, target, engine, signal });
     try {
@@ -90,7 +90,7 @@ describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () 
       if (flexibility === "native") {
         // 64 and 90 tokens take two calls each, every other prompt one.
         expect(calls).toEqual(new Array(LENGTHS.length * 2 + 2).fill("main"));
-        expect(access.bridge().double?.configuration()).toContain("reshape=1");
+        expect(doubleControls().configuration()).toContain("reshape=1");
         const range = { kind: "range", sizes: [[1, 61]] };
         expect(await functionsOf(opened.compiled.path)).toMatchObject([["main", { shape: [1], flexible: range }]]);
       } else {
@@ -106,7 +106,7 @@ describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () 
         ];
         const steps = [0, 1, 2, 3, 4, 5, 6].flatMap((i) => [...(i === 6 ? prompts.slice(6) : [prompts[i]]), "decode"]);
         expect(calls).toEqual(steps);
-        expect(access.bridge().double?.configuration()).toContain("reshape=0");
+        expect(doubleControls().configuration()).toContain("reshape=0");
       }
     } finally {
       await opened.dispose();

@@ -8,7 +8,7 @@ export function macFacts(coreml: CoremlAccess): MacFacts | null {
   if (coremlMissing(coreml) !== undefined) return null;
   const bridge = coreml.bridge();
   const { osMajor: _major, osMinor: _minor, ...facts } = bridge.machine();
-  return { ...facts, source: bridge.double === undefined ? "Core ML" : "test double" };
+  return { ...facts, truth: bridge.truth };
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;

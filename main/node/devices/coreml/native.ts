@@ -1,6 +1,6 @@
 /**
- * The Core ML addon: its whole face in types, how it is found and loaded, and promises with cancel over it. It exists on Macs;
- * elsewhere only one that was built against the test double and named in RLX_COREML_ADDON.
+ * The Core ML addon: its whole interface in types, how it is found and loaded, and promises with cancel over it. It exists on Macs;
+ * RLX_COREML_ADDON names another module with the same interface, on any system.
  */
 import { existsSync } from "node:fs";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
@@ -8,8 +8,9 @@ import type { Started } from "../../native/nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "../../native/nativeHandles.ts";
 
 /** The number in native/src/coreml/binding/addon.cpp. */
-const ABI = 2;
+const ABI = 3;
 
+export type BridgeTruth = "measured" | "simulated";
 export type CoremlUnit = "cpu" | "cpu-gpu" | "all" | "cpu-ane";
 export type NumberArray =
   Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Int8Array<ArrayBuffer>;
@@ -100,29 +101,6 @@ interface LoadedModel {
   readonly loadSeconds: number;
 }
 
-export interface DoubleTensor {
-  readonly name: string;
-  readonly type: string;
-  readonly shape: readonly number[];
-  readonly bytes: Uint8Array;
-}
-export interface DoubleRequest {
-  readonly package: string;
-  readonly function: string;
-  readonly inputs: readonly DoubleTensor[];
-  readonly states: readonly DoubleTensor[];
-}
-export type DoubleReply =
-  { readonly outputs: readonly DoubleTensor[]; readonly states: readonly DoubleTensor[] } | { readonly error: string };
-/** Only in an addon that was built against the test double. */
-export interface DoubleControls {
-  setEvaluator(evaluate: (request: DoubleRequest, answer: (reply: DoubleReply) => void) => void): void;
-  configure(text: string): void;
-  counts(): { readonly objects: number; readonly predictions: number; readonly handlers: number };
-  /** What the model that was opened last was configured with: "units=3 low-precision=0 …". */
-  configuration(): string;
-}
-
 interface PredictFlags {
   readonly keepHalf?: boolean;
   /** The system's synchronous call on a thread of ours instead of its asynchronous one. */
@@ -130,7 +108,8 @@ interface PredictFlags {
 }
 interface NativeCoreml {
   readonly abi: number;
-  readonly double?: DoubleControls;
+  /** How its numbers come about. */
+  readonly truth: BridgeTruth;
   machine(): CoremlMachine;
   compile(
     packagePath: string,
@@ -177,8 +156,8 @@ export interface CoremlModel extends Omit<LoadedModel, "id"> {
 export interface CoremlBridge {
   /** Where the addon is; the program that tries models out lies beside it. */
   readonly path: string;
-  /** Controls of the test double; undefined on a Mac. */
-  readonly double: DoubleControls | undefined;
+  /** How its numbers come about: Apple's framework is measured, anything in its place is simulated. */
+  readonly truth: BridgeTruth;
   machine(): CoremlMachine;
   compile(
     packagePath: string,
@@ -196,7 +175,7 @@ const candidates = (): readonly string[] => addonPlaces("native/build-coreml/rlx
 
 export const NO_COREML = "Core ML exists on Macs only; the simulator runs the same package here.";
 
-/** `path`: an addon instead of the usual places, which are looked at on Macs only. */
+/** `path`: a module instead of the usual places, which are looked at on Macs only. */
 export function loadCoreml(path: string | null = null): CoremlBridge {
   const found =
     path ?? (process.platform === "darwin" ? candidates().find((candidate) => existsSync(candidate)) : undefined);
@@ -251,7 +230,7 @@ function bridgeOver(native: NativeCoreml, path: string): CoremlBridge {
 
   return {
     path,
-    double: native.double,
+    truth: native.truth,
     machine: () => guarded(() => native.machine()),
     compile: (packagePath, target, signal) => awaited(() => native.compile(packagePath, target), signal),
     functionNames: (compiled, signal) => awaited(() => native.functionNames(compiled), signal),

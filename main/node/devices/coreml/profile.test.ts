@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { FeedOptions } from "../../../runtime/decoderSession.ts";
 import type { PredictionTimes } from "./bridgeRunner.ts";
-import type { CoremlLease } from "./lease.ts";
+import type { CoremlLease } from "./session.ts";
 import { record } from "./profile.ts";
 
 /** A session whose runs make `perRun` predictions each and are told of late, as where the process was made to wait. */

@@ -8,6 +8,7 @@ import type { Route } from "../../../backends/coreml/hybrid/route.ts";
 import { phaseRows } from "../../../runtime/phaseRows.ts";
 import type { RunSpan } from "../../../runtime/profile.ts";
 import { phaseTime, recordRuns } from "../../../runtime/profile.ts";
+import type { ProfileRequest } from "../../../engine/devices.ts";
 import { figure } from "../../../engine/measure/forecast.ts";
 import { chipTitle } from "../../machine/machineInfo.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
@@ -17,17 +18,10 @@ import type { Slice, TimedPrediction, WeighedOp } from "./apportion.ts";
 import { apportion } from "./apportion.ts";
 import type { PredictionTimes } from "./bridgeRunner.ts";
 import type { CoremlAccess } from "./device.ts";
-import { trialTimes, unitsOf } from "./device.ts";
-import type { CoremlLease } from "./lease.ts";
+import { COREML, trialTimes, unitsOf } from "./device.ts";
+import type { CoremlLease } from "./session.ts";
 import type { CoremlPlan } from "./native.ts";
 import type { TrialTimes } from "./trial.ts";
-
-export interface CoremlProfileOptions {
-  readonly promptTokens: number;
-  readonly generateTokens: number;
-  readonly signal: AbortSignal;
-  readonly onProgress: (fraction: number) => void;
-}
 
 export interface Recorded {
   readonly steps: readonly RunSpan[];
@@ -38,7 +32,7 @@ export async function profileCoreml(
   coreml: CoremlAccess,
   model: OpenModel,
   lease: CoremlLease,
-  options: CoremlProfileOptions,
+  options: ProfileRequest,
 ): Promise<ProfileView> {
   const recorded = await record(lease, options);
   const plans = new Map<string, readonly WeighedOp[]>();
@@ -51,8 +45,8 @@ export async function profileCoreml(
   const bridge = coreml.bridge();
   const { chip, os } = bridge.machine();
   return coremlProfileView(recorded, apportion(recorded.predictions, plans), {
-    truth: bridge.double === undefined ? "measured" : "simulated",
-    machine: bridge.double === undefined ? `${chip}, macOS ${os}` : `${chipTitle()}, playing ${chip}`,
+    truth: bridge.truth,
+    machine: bridge.truth === "measured" ? `${chip}, macOS ${os}` : `${chip}, simulated on ${chipTitle()}`,
     refusal,
     trial: await trialTimes(coreml, lease.compiled, unitsOf(lease.target)),
     loadSeconds: lease.runner.loadSeconds,
@@ -62,7 +56,7 @@ export async function profileCoreml(
 /** What runs, and the predictions of each: those that ended since the run before it did. No clock has to tell them apart. */
 export async function record(
   { session, runner }: Pick<CoremlLease, "session" | "runner">,
-  options: CoremlProfileOptions,
+  options: ProfileRequest,
 ): Promise<Recorded> {
   const steps: RunSpan[] = [];
   const predictions: TimedPrediction[] = [];
@@ -72,10 +66,9 @@ export async function record(
     pending = [];
     origin = performance.now() / 1000;
   };
-  const onProgress = (done: number, total: number): void => options.onProgress(done / total);
   runner.onPrediction = (times) => void pending.push(times);
   try {
-    await recordRuns(session, { ...options, onProgress, onBegin: begin }, (span) => {
+    await recordRuns(session, { ...options, onBegin: begin }, (span) => {
       for (const { start, ...times } of pending)
         predictions.push({ ...times, start: start - origin, step: steps.length });
       pending = [];
@@ -131,7 +124,7 @@ function sourcesByOutput(route: Route): ReadonlyMap<string, readonly number[]> {
 // ------------------------------------------------------------------------------------------ view
 
 export interface ProfileFacts {
-  /** Of whole predictions: what was clocked, or played by the test double. */
+  /** Of whole predictions. */
   readonly truth: Extract<Truth, "measured" | "simulated">;
   readonly machine: string;
   /** Why the plan has no costs; empty when it has. */
@@ -162,7 +155,7 @@ export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], 
   nodeStart[slices.length] = nodes.length;
   const truth = facts.truth === "measured" && attributed ? "attributed" : facts.truth;
   return {
-    device: "coreml",
+    device: COREML,
     truth,
     machine: facts.machine,
     sentence: sentenceOf(attributed, facts),
@@ -232,6 +225,6 @@ function sentenceOf(attributed: boolean, { refusal, trial, loadSeconds, truth }:
     trial.length === 0
       ? ""
       : ` When it was tried out: compile ${sum((one) => one.compileSeconds)}, load ${sum((one) => one.loadSeconds)}, first prediction ${sum((one) => one.firstSeconds)}.`;
-  const played = truth === "simulated" ? "A test double plays Core ML: these times are the simulator's. " : "";
-  return `${played}${how}${before} Load now: ${secondsText(loadSeconds)}.`;
+  const simulated = truth === "simulated" ? "Core ML is simulated: these times say nothing about a Mac. " : "";
+  return `${simulated}${how}${before} Load now: ${secondsText(loadSeconds)}.`;
 }

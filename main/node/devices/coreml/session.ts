@@ -1,11 +1,11 @@
 /** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import { bindingsOf } from "../../../backends/coreml/export.ts";
-import { SimulatedDecoder } from "../../../backends/coreml/simulator/decoder.ts";
+import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { DecoderSession } from "../../../runtime/decoderSession.ts";
-import { simulatedSession } from "../../../runtime/simulatedSession.ts";
+import { packageSession } from "../../../runtime/packageSession.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
 import type { BridgeRunner } from "./bridgeRunner.ts";
@@ -20,6 +20,11 @@ export interface CoremlSession {
   readonly runner: BridgeRunner;
   readonly compiled: CompiledModel;
   dispose(): Promise<void>;
+}
+
+/** A session on Core ML with what a profile asks of it. */
+export interface CoremlLease extends Omit<CoremlSession, "dispose"> {
+  readonly target: PlanTarget;
 }
 
 export interface SessionRequest {
@@ -52,14 +57,14 @@ export async function compiledDecoder(access: CoremlAccess, request: SessionRequ
 export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
   const compiled = await compiledDecoder(access, request);
   const runner = openRunner(access, compiled, unitsOf(request.target), access.flexibility === "native");
-  const decoder = new SimulatedDecoder(runner, bindingsOf(compiled.userDefined), {
+  const decoder = new PackageDecoder(runner, bindingsOf(compiled.userDefined), {
     tokens: INPUTS.tokens,
     past: INPUTS.past,
     rows: INPUTS.rows,
     logits: LOGITS,
   });
   const { capacity, vocabulary, chunk } = decoder;
-  const session = new DecoderSession(simulatedSession(decoder, { clocked: true }), {
+  const session = new DecoderSession(packageSession(decoder, { clocked: true }), {
     capacity,
     vocabulary,
     chunk,

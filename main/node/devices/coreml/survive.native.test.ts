@@ -8,21 +8,21 @@ import { createClient } from "../../../contract/client.ts";
 import type { EngineClient, StreamItemOf } from "../../../contract/contract.ts";
 import { contract } from "../../../contract/contract.ts";
 import { createPortPair } from "../../../contract/port.ts";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
-import type { Engine } from "../../../engine/engine.ts";
-import { createEngine } from "../../../engine/engine.ts";
+import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
+import type { NodeEngine } from "../../nodeEngine.ts";
+import { nodeEngine } from "../../nodeEngine.ts";
 import { readSettings } from "../../settings.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-coreml-survive-"));
-  let engine: Engine;
+  let engine: NodeEngine;
   let client: EngineClient;
   let sample: string;
   beforeAll(async () => {
-    engine = createEngine({
-      settings: readSettings({ RLX_HOME: home, RLX_COREML_ADDON: doublePath, RLX_COREML_UNITS: "all" }),
+    engine = nodeEngine({
+      settings: readSettings({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }),
     });
     const [window, served] = createPortPair();
     client = createClient(contract, window, { checkOutputs: true });
@@ -106,7 +106,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
   });
 
   it("tells this Mac, its compiled models and how to clear them", async () => {
-    engine.coreml.bridge().double?.configure("thermal=1 low-power=1");
+    doubleControls().configure("thermal=1 low-power=1");
     try {
       const report = await client.call("doctor.run", {});
       expect(report.mac).toMatchObject({
@@ -116,7 +116,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
         aneCores: 16,
         thermal: "fair",
         lowPower: true,
-        source: "test double",
+        truth: "simulated",
       });
       expect(report.mac?.processBytes).toBeGreaterThan(10e6);
       const coreml = report.checks.find(({ id }) => id === "coreml");
@@ -134,7 +134,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
       });
       expect(await engine.coreml.models.clear()).toMatchObject({ entries: 1 });
     } finally {
-      engine.coreml.bridge().double?.configure("");
+      doubleControls().configure("");
     }
   });
 
@@ -144,7 +144,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
     async () => {
       const { model } = await client.call("model.open", { source: { kind: "offer", id: "demo-hybrid" } });
       const planned = () => client.call("route.planned", { model, target: TARGET, phase: "decode" });
-      const controls = engine.coreml.bridge().double;
+      const controls = doubleControls();
       process.env["RLX_COREML_DOUBLE"] = "";
       try {
         const whole = await planned();

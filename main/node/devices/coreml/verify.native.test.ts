@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { doublePath, noDouble } from "../../../testing/coremlDouble.ts";
+import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { coremlAccess } from "./device.ts";
 import type { Answer } from "./verify.ts";
 import { relativeError, verify } from "./verify.ts";
@@ -20,7 +20,7 @@ describe("relativeError", () => {
 
 describe.skipIf(noDouble)(`doctor --verify ${noDouble ?? ""}`, () => {
   const home = mkdtempSync(join(tmpdir(), "rlx-verify-test-"));
-  const access = coremlAccess(home, doublePath);
+  const access = coremlAccess(home, doubleModule());
   const signal = new AbortController().signal;
   afterAll(() => {
     delete process.env["RLX_COREML_DOUBLE"];

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { openPackage } from "../../../backends/coreml/package.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
-import { simTensor } from "../../../backends/coreml/simulator/tensor.ts";
+import { packageTensor } from "../../../backends/coreml/package/packageTensor.ts";
 import { toWireError } from "../../../diagnostics/errors.ts";
 import { packageReader } from "../../files/packageDirectory.ts";
 import type { CoremlAccess } from "./device.ts";
@@ -61,7 +61,7 @@ export async function verify(access: CoremlAccess, options: VerifyOptions): Prom
       options.onAnswer?.(answer);
       answers.push(answer);
     }
-    return { truth: bridge.double === undefined ? "measured" : "simulated", machine: bridge.machine(), answers };
+    return { truth: bridge.truth, machine: bridge.machine(), answers };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -148,7 +148,7 @@ async function expected(packagePath: string, name: string, x: Float32Array): Pro
   const reader = packageReader(packagePath);
   try {
     const simulator = new Simulator(await openPackage(reader));
-    const made = await simulator.function(name).predict({ x: simTensor("fp16", [1, x.length], x.slice()) });
+    const made = await simulator.function(name).predict({ x: packageTensor("fp16", [1, x.length], x.slice()) });
     return made["y"]?.data ?? [];
   } finally {
     await reader.close();

@@ -6,16 +6,13 @@
 #include <cstring>
 #include <map>
 
+#include "addon.h"
 #include "host.h"
-
-#ifdef RLX_COREML_DOUBLE
-void add_double(Napi::Env env, Napi::Object exports);
-#endif
 
 namespace rlx::coreml {
 namespace {
 
-constexpr int kAbi = 2;
+constexpr int kAbi = 3;
 
 struct Instance {
   std::shared_ptr<Host> host;
@@ -33,7 +30,9 @@ Napi::Value checked(const Napi::CallbackInfo& info, Body&& body) {
 
 // ------------------------------------------------------------------- JavaScript to C++
 
-[[noreturn]] void reject(const std::string& who, const std::string& expected) { throw Failure("INPUT_ARGUMENT", "[coreml] " + who + ": expected " + expected); }
+[[noreturn]] void reject(const std::string& who, const std::string& expected) {
+  throw Failure("INPUT_ARGUMENT", "[coreml] " + who + ": expected " + expected);
+}
 
 std::string text_of(const Napi::Value& value, const char* who) {
   if (!value.IsString()) reject(who, "a string");
@@ -51,7 +50,8 @@ bool flag_of(const Napi::Value& value) { return value.IsBoolean() && value.As<Na
 
 LoadOptions options_of(const Napi::Value& value) {
   const Napi::Object object = object_of(value, "options");
-  static const std::map<std::string, Units> units{{"cpu", Units::cpu}, {"cpu-gpu", Units::cpu_gpu}, {"all", Units::all}, {"cpu-ane", Units::cpu_ane}};
+  static const std::map<std::string, Units> units{
+      {"cpu", Units::cpu}, {"cpu-gpu", Units::cpu_gpu}, {"all", Units::all}, {"cpu-ane", Units::cpu_ane}};
   LoadOptions made;
   const auto found = units.find(text_of(object.Get("units"), "units"));
   if (found == units.end()) reject("units", "cpu, cpu-gpu, all or cpu-ane");
@@ -151,7 +151,8 @@ Napi::Value to_js(Napi::Env env, const std::vector<Feature>& features) {
     for (uint32_t k = 0; k < feature.shapes.size(); k++) shapes.Set(k, numbers(env, feature.shapes[k]));
     one.Set("shapes", shapes);
     Napi::Array ranges = Napi::Array::New(env, feature.ranges.size());
-    for (uint32_t k = 0; k < feature.ranges.size(); k++) ranges.Set(k, numbers(env, {feature.ranges[k].first, feature.ranges[k].second}));
+    for (uint32_t k = 0; k < feature.ranges.size(); k++)
+      ranges.Set(k, numbers(env, {feature.ranges[k].first, feature.ranges[k].second}));
     one.Set("ranges", ranges);
     made.Set(i, one);
   }
@@ -224,7 +225,8 @@ Napi::Value start_load(const Napi::CallbackInfo& info) {
     Host& host = host_of(info);
     return host.start(info.Env(), [&](const std::shared_ptr<Host::Job>& job) {
       host.run(job, [path, options, in_memory, self = host.shared_from_this()](Host::Job& own) {
-        auto model = in_memory ? Model::load_in_memory(path, options, own.cancel) : Model::load(path, options, own.cancel);
+        auto model =
+            in_memory ? Model::load_in_memory(path, options, own.cancel) : Model::load(path, options, own.cancel);
         own.finish = [model, self](Napi::Env env) -> Napi::Value {
           Napi::Object made = Napi::Object::New(env);
           made.Set("inputs", to_js(env, model->interface().inputs));
@@ -262,12 +264,14 @@ Napi::Value start_predict(const Napi::CallbackInfo& info) {
             held.worker);
       auto self = host.shared_from_this();
       held.worker->push([self, held, state, inputs, options, job] {
-        held.model->predict_async(std::move(*inputs), state, options, [self, job](std::unique_ptr<Prediction> prediction, std::unique_ptr<Failure> failure) {
-          job->failure = std::move(failure);
-          std::shared_ptr<Prediction> made = std::move(prediction);
-          job->finish = [made](Napi::Env env) { return to_js(env, *made); };
-          self->settle(job);
-        });
+        held.model->predict_async(
+            std::move(*inputs), state, options,
+            [self, job](std::unique_ptr<Prediction> prediction, std::unique_ptr<Failure> failure) {
+              job->failure = std::move(failure);
+              std::shared_ptr<Prediction> made = std::move(prediction);
+              job->finish = [made](Napi::Env env) { return to_js(env, *made); };
+              self->settle(job);
+            });
       });
     });
   });
@@ -341,7 +345,9 @@ Napi::Value start_write_state(const Napi::CallbackInfo& info) {
 Napi::Value start_copy_state(const Napi::CallbackInfo& info) {
   return on_state(info, [](const HeldState& held, Host::Job& own, const std::shared_ptr<Host>& self) {
     auto made = held.state->copy();
-    own.finish = [made, worker = held.worker, self](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, self->add(HeldState{made, worker})); };
+    own.finish = [made, worker = held.worker, self](Napi::Env env) -> Napi::Value {
+      return Napi::Number::New(env, self->add(HeldState{made, worker}));
+    };
   });
 }
 
@@ -382,7 +388,8 @@ Napi::Value cancel(const Napi::CallbackInfo& info) {
   return checked(info, [&] { return Napi::Boolean::New(info.Env(), host_of(info).cancel(number_of(info[0], "job"))); });
 }
 Napi::Value dispose(const Napi::CallbackInfo& info) {
-  return checked(info, [&] { return Napi::Boolean::New(info.Env(), host_of(info).dispose(number_of(info[0], "handle"))); });
+  return checked(info,
+                 [&] { return Napi::Boolean::New(info.Env(), host_of(info).dispose(number_of(info[0], "handle"))); });
 }
 Napi::Value get_counts(const Napi::CallbackInfo& info) {
   Napi::Object made = Napi::Object::New(info.Env());
@@ -391,12 +398,17 @@ Napi::Value get_counts(const Napi::CallbackInfo& info) {
   return made;
 }
 
-Napi::Object init(Napi::Env env, Napi::Object exports) {
+}  // namespace
+
+Napi::Object init_addon(Napi::Env env, Napi::Object exports, const char* truth) {
   auto* instance = new Instance{std::make_shared<Host>(env)};
   env.SetInstanceData(instance);
   env.AddCleanupHook([host = instance->host] { host->close(); });
   exports.Set("abi", kAbi);
-  const auto set = [&](const char* name, Napi::Value (*call)(const Napi::CallbackInfo&)) { exports.Set(name, Napi::Function::New(env, call, name)); };
+  exports.Set("truth", truth);
+  const auto set = [&](const char* name, Napi::Value (*call)(const Napi::CallbackInfo&)) {
+    exports.Set(name, Napi::Function::New(env, call, name));
+  };
   set("machine", get_machine);
   set("compile", start_compile);
   set("functionNames", start_functions);
@@ -411,13 +423,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   set("cancel", cancel);
   set("dispose", dispose);
   set("counts", get_counts);
-#ifdef RLX_COREML_DOUBLE
-  add_double(env, exports);
-#endif
   return exports;
 }
 
-NODE_API_MODULE(rlx_coreml, init)
-
-}  // namespace
 }  // namespace rlx::coreml

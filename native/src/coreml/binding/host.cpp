@@ -5,7 +5,8 @@ namespace rlx::coreml {
 Napi::Value to_error(Napi::Env env, const Failure& failure) {
   Napi::Error error = Napi::Error::New(env, failure.what());
   error.Set("code", Napi::String::New(env, failure.code()));
-  if (!failure.domain().empty()) error.Set("system", Napi::String::New(env, failure.domain() + " " + std::to_string(failure.number())));
+  if (!failure.domain().empty())
+    error.Set("system", Napi::String::New(env, failure.domain() + " " + std::to_string(failure.number())));
   return error.Value();
 }
 
@@ -35,7 +36,8 @@ void Worker::run(const std::shared_ptr<Queue>& queue) {
 }
 
 Host::Host(Napi::Env env)
-    : back_(Napi::ThreadSafeFunction::New(env, Napi::Function::New(env, [](const Napi::CallbackInfo&) {}), "rlx-coreml", 0, 1)) {
+    : back_(Napi::ThreadSafeFunction::New(env, Napi::Function::New(env, [](const Napi::CallbackInfo&) {}), "rlx-coreml",
+                                          0, 1)) {
   // Only a running job keeps the process alive.
   back_.Unref(env);
 }

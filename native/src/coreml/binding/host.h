@@ -64,7 +64,8 @@ class Host : public std::enable_shared_from_this<Host> {
   Napi::Value start(Napi::Env env, const std::function<void(const std::shared_ptr<Job>&)>& begin);
   void settle(const std::shared_ptr<Job>& job);
   // Runs `work` on a thread of its own (compile, load, plan: minutes) or on a worker, then settles.
-  void run(const std::shared_ptr<Job>& job, std::function<void(Job&)> work, const std::shared_ptr<Worker>& worker = nullptr);
+  void run(const std::shared_ptr<Job>& job, std::function<void(Job&)> work,
+           const std::shared_ptr<Worker>& worker = nullptr);
   bool cancel(double id);
   void close();
 

@@ -10,7 +10,9 @@ inline constexpr size_t kKeyTile = 64;
 RLX_INLINE size_t group_of(const AttentionArgs& a) { return a.heads / a.kv_heads; }
 
 // Keys [first, last) that token t sees.
-struct KeyRange { size_t first, last; };
+struct KeyRange {
+  size_t first, last;
+};
 RLX_INLINE KeyRange visible(const AttentionArgs& a, size_t t) {
   const size_t last = a.causal ? a.past + t + 1 : a.past + a.tokens;
   return {a.window != 0 && last > a.window ? last - a.window : 0, last};

@@ -33,8 +33,8 @@ RLX_INLINE float rest_of(const float* q, const typename Keys::Element* key, size
 
 // s[r * kDecodeKeys + j] = q[r] * k[j]
 template <class Keys, int R>
-RLX_INLINE void score_rows(const float* q, size_t q_stride, const typename Keys::Element* k, const typename Keys::Element* v,
-                           size_t count, size_t head_dim, float* s) {
+RLX_INLINE void score_rows(const float* q, size_t q_stride, const typename Keys::Element* k,
+                           const typename Keys::Element* v, size_t count, size_t head_dim, float* s) {
   const size_t whole = head_dim / W * W;
   size_t j = 0;
   for (; j + W <= count; j += W) {
@@ -49,7 +49,8 @@ RLX_INLINE void score_rows(const float* q, size_t q_stride, const typename Keys:
     for (int r = 0; r < R; ++r) fstore(s + static_cast<size_t>(r) * kDecodeKeys + j, fsum_each(part[r]));
     if (whole == head_dim) continue;
     for (size_t i = j; i < j + W; ++i) {
-      for (size_t r = 0; r < R; ++r) s[r * kDecodeKeys + i] += rest_of<Keys>(q + r * q_stride, k + i * head_dim, whole, head_dim);
+      for (size_t r = 0; r < R; ++r)
+        s[r * kDecodeKeys + i] += rest_of<Keys>(q + r * q_stride, k + i * head_dim, whole, head_dim);
     }
   }
   for (; j < count; ++j) {
@@ -92,7 +93,8 @@ RLX_INLINE void add_rows(const float* p, const typename Keys::Element* v, size_t
   for (; d < head_dim; ++d) {
     for (int r = 0; r < R; ++r) {
       float s = o[static_cast<size_t>(r) * stride + d];
-      for (size_t j = 0; j < count; ++j) s += p[static_cast<size_t>(r) * kDecodeKeys + j] * Keys::one(v[j * head_dim + d]);
+      for (size_t j = 0; j < count; ++j)
+        s += p[static_cast<size_t>(r) * kDecodeKeys + j] * Keys::one(v[j * head_dim + d]);
       o[static_cast<size_t>(r) * stride + d] = s;
     }
   }
@@ -108,7 +110,7 @@ RLX_INLINE void by_rows(size_t group, Step step) {
 }
 
 struct Part {
-  float* o;      // [group][stride]: sum of weight * value, then maximum and total behind head_dim
+  float* o;  // [group][stride]: sum of weight * value, then maximum and total behind head_dim
   size_t stride;
   size_t head_dim;
   float& top(size_t g) const { return o[g * stride + head_dim]; }
@@ -144,7 +146,8 @@ void weigh(const AttentionArgs& a, float* s, size_t count, const Part& part, siz
 }
 
 template <class Keys>
-void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, size_t key1, const Part& part, float* scores) {
+void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, size_t key1, const Part& part,
+               float* scores) {
   const size_t group = group_of(a);
   const auto* k = static_cast<const typename Keys::Element*>(a.k) + kv_head * a.kv_head_stride;
   const auto* v = static_cast<const typename Keys::Element*>(a.v) + kv_head * a.kv_head_stride;
@@ -161,7 +164,8 @@ void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, si
     const auto* keys = k + key * a.head_dim;
     const auto* values = v + key * a.head_dim;
     by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {
-      score_rows<Keys, rows>(q + g * a.q_head_stride, a.q_head_stride, keys, values, count, a.head_dim, scores + g * kDecodeKeys);
+      score_rows<Keys, rows>(q + g * a.q_head_stride, a.q_head_stride, keys, values, count, a.head_dim,
+                             scores + g * kDecodeKeys);
     });
     for (size_t g = 0; g < group; ++g) weigh(a, scores + g * kDecodeKeys, count, part, g);
     by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {

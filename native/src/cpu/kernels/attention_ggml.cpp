@@ -45,7 +45,8 @@ void weigh(const AttentionArgs& a, float* s, KeyRange see) {
 size_t lanes_of(size_t head_dim) { return head_dim % kGgmlTileRows == 0 ? W : kDotGroup; }
 
 // sums[lane][d .. d + W) += p[key] * v[key][d .. d + W) for the keys [from, to) of each lane; `from` is a multiple of W.
-void add_values(const float* p, const float* v, size_t from, size_t to, size_t head_dim, size_t d, float* sums, size_t width) {
+void add_values(const float* p, const float* v, size_t from, size_t to, size_t head_dim, size_t d, float* sums,
+                size_t width) {
   const size_t n = min_size(W, head_dim - d), lanes = lanes_of(head_dim);
   const auto value = [&](size_t key) {
     const float* at = v + key * head_dim + d;
@@ -91,9 +92,7 @@ void write_row(const float* sums, size_t width, size_t head_dim, float* out) {
 }
 
 // The keys of a tile that a row sees: nothing where last <= first.
-KeyRange within(KeyRange see, size_t tile) {
-  return {max_size(see.first, tile), min_size(see.last, tile + kGgmlTile)};
-}
+KeyRange within(KeyRange see, size_t tile) { return {max_size(see.first, tile), min_size(see.last, tile + kGgmlTile)}; }
 
 }  // namespace
 
@@ -119,7 +118,8 @@ void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1
     };
     each_tile([&](size_t r, size_t t, size_t head, KeyRange keys) {
       const float* q = a.q + t * a.q_token_stride + head * a.q_head_stride;
-      for (size_t j = keys.first; j < keys.last; ++j) scores[r * stride + j] = product(k + j * a.head_dim, q, a.head_dim);
+      for (size_t j = keys.first; j < keys.last; ++j)
+        scores[r * stride + j] = product(k + j * a.head_dim, q, a.head_dim);
     });
     each_row([&](size_t r, size_t t, size_t) { weigh(a, scores + r * stride, visible(a, t)); });
     memset(sums, 0, rows * row_sums * sizeof(float));

@@ -11,16 +11,16 @@ constexpr size_t kRowTarget = 256;
 size_t round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
 struct Work {
-  size_t depth;   // head_dim rounded up to W
-  size_t width;   // head_dim rounded up to the tile width
-  float* q;       // [rows][depth], scaled
-  float* o;       // [rows][width]
-  float* s;       // [rows][kKeyTile]
-  float* kt;      // [kKeyTile / kTileWidth][depth][kTileWidth]
-  float* v;       // [kKeyTile][width]
-  float* top;     // [rows]
-  float* total;   // [rows]
-  float* lines;   // [W][depth]
+  size_t depth;  // head_dim rounded up to W
+  size_t width;  // head_dim rounded up to the tile width
+  float* q;      // [rows][depth], scaled
+  float* o;      // [rows][width]
+  float* s;      // [rows][kKeyTile]
+  float* kt;     // [kKeyTile / kTileWidth][depth][kTileWidth]
+  float* v;      // [kKeyTile][width]
+  float* top;    // [rows]
+  float* total;  // [rows]
+  float* lines;  // [W][depth]
 };
 
 Work lay_out(size_t head_dim, size_t rows, void* scratch) {

@@ -137,7 +137,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   const Block* b = reinterpret_cast<const Block*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
   const auto add = [&](size_t c) RLX_LAMBDA {
-    if (c % 4 == 0) ask_ahead<32 * sizeof(Block)>(task.ask, row + 8 * c * sizeof(Block));
+    if (c % 4 == 0) prefetch_ahead<32 * sizeof(Block)>(task.prefetch, row + 8 * c * sizeof(Block));
     add32<Block, T>(b + 8 * c, task, c, total, [](auto) RLX_LAMBDA {});
   };
   size_t c = 0;
@@ -150,7 +150,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   add_rest32<Block, T>(b, task, c, total);
 }
 
-// Two rows against one token, a chunk of each in turn. Each asks for the lines that come in its own place, and behind the end of that in
+// Two rows against one token, a chunk of each in turn. Each prefetches the next lines of its own place, and behind the end of that in
 // the next one, which lies behind that of the other row.
 struct Place {
   const uint8_t *row, *end;
@@ -165,8 +165,8 @@ constexpr size_t in_fours(size_t bytes) {
   return (bytes + kFour<Block> - 1) / kFour<Block> * kFour<Block>;
 }
 
-// A line is asked for twice, into the second cache and, when it has come there, into the first one. Between the loads, two at a time:
-// the same asked for in bursts takes 12 to 18 % more time (bench/support/walk.cpp), so the order is kept from the compiler.
+// A line is prefetched twice: into the second cache, then into the first. Prefetches stand between the loads, two at a time, and
+// the compiler must keep that order: bursts are slower (bench/support/walk.cpp, docs/performance/kernels.md).
 RLX_INLINE void ask_for_lines(const uint8_t* far, const uint8_t* near) {
   __asm__ volatile("prefetcht1 %0" : : "m"(*far) : "memory");
   __asm__ volatile("prefetcht0 %0" : : "m"(*near) : "memory");
@@ -175,7 +175,7 @@ RLX_INLINE void ask_for_lines(const uint8_t* far, const uint8_t* near) {
 template <class Block, bool kWhole>
 RLX_INLINE void pair_block32(const RowsTask& shared, const Place (&places)[2]) {
   constexpr size_t part = 8 * sizeof(Block), near_by = in_fours<Block>(1024), far_by = in_fours<Block>(3072);
-  const RowsTask task = shared;  // the compiler would read it anew after each line that is asked for
+  const RowsTask task = shared;  // a copy: the compiler would read it again after each prefetch
   const size_t count = task.k / 32, skipped = static_cast<size_t>(places[1].end - places[0].end);
   const auto ahead = [&](size_t j, const uint8_t* at) RLX_LAMBDA { return at < places[j].end ? at : at + skipped; };
   F total[2] = {fzero(), fzero()};
@@ -189,13 +189,16 @@ RLX_INLINE void pair_block32(const RowsTask& shared, const Place (&places)[2]) {
     }
     unrolled<4>([&](auto i) RLX_LAMBDA {
       unrolled<2>([&](auto j) RLX_LAMBDA {
-        add32<Block, 1>(reinterpret_cast<const Block*>(piece[j]) + 8 * i, task, c + i, &total[j], [&](auto step) RLX_LAMBDA {
-          constexpr size_t from = (4 * i + step) * part / 4, to = (4 * i + step + 1) * part / 4;
-          for (size_t line = (from + 63) / 64 * 64; line < to; line += 64) {
-            if constexpr (kWhole) ask_for_lines(far[j] + line, near[j] + line);
-            else ask_for_lines(ahead(j, far[j] + line), ahead(j, near[j] + line));
-          }
-        });
+        add32<Block, 1>(reinterpret_cast<const Block*>(piece[j]) + 8 * i, task, c + i, &total[j],
+                        [&](auto step) RLX_LAMBDA {
+                          constexpr size_t from = (4 * i + step) * part / 4, to = (4 * i + step + 1) * part / 4;
+                          for (size_t line = (from + 63) / 64 * 64; line < to; line += 64) {
+                            if constexpr (kWhole)
+                              ask_for_lines(far[j] + line, near[j] + line);
+                            else
+                              ask_for_lines(ahead(j, far[j] + line), ahead(j, near[j] + line));
+                          }
+                        });
       });
     });
   }
@@ -206,7 +209,8 @@ RLX_INLINE void pair_block32(const RowsTask& shared, const Place (&places)[2]) {
         ask_for_lines(ahead(j, piece + far_by + line), ahead(j, piece + near_by + line));
       const Block* row = reinterpret_cast<const Block*>(places[j].row);
       size_t rest = c;
-      for (; 8 * rest + 8 <= count; ++rest) add32<Block, 1>(row + 8 * rest, task, rest, &total[j], [](auto) RLX_LAMBDA {});
+      for (; 8 * rest + 8 <= count; ++rest)
+        add32<Block, 1>(row + 8 * rest, task, rest, &total[j], [](auto) RLX_LAMBDA {});
       add_rest32<Block, 1>(row, task, rest, &total[j]);
     }
     *places[j].total = total[j];

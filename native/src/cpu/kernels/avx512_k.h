@@ -107,7 +107,8 @@ RLX_INLINE __m512i scales_and_mins(__m512i heads) {
   const __m512i words = _mm512_shuffle_epi32(heads, static_cast<_MM_PERM_ENUM>(1 | 3 << 2 | 2 << 4 | 3 << 6));
   const long long whole_low = 0x3830282018100800, whole_high = 0x3c342c2418100800, two_up = 0x1a120a021a120a02;
   const __m512i lower = _mm512_multishift_epi64_epi8(
-      _mm512_setr_epi64(whole_low, whole_high, whole_low, whole_high, whole_low, whole_high, whole_low, whole_high), words);
+      _mm512_setr_epi64(whole_low, whole_high, whole_low, whole_high, whole_low, whole_high, whole_low, whole_high),
+      words);
   const __m512i upper = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(two_up), words);
   const __m512i of_lower = _mm512_set1_epi64(0x0f0f0f0fffffffff);
   const __m512i bytes = _mm512_ternarylogic_epi64(of_lower, lower, upper, 0xca);  // of_lower ? lower : upper
@@ -123,22 +124,26 @@ RLX_INLINE __m256 factors_of(__m512i heads) {
 // each chunk in its lane of 128 bits, each twice.
 RLX_INLINE __m512i scales_of(__m512i bytes, int chunk) {
   const auto q = [chunk](int i) RLX_LAMBDA { return 0x0001000100010001ll * (16 * chunk + i); };
-  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), bytes);
+  return _mm512_maskz_permutexvar_epi8(0x5555555555555555,
+                                       _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), bytes);
 }
 RLX_INLINE __m512i mins_of(__m512i bytes, int half) {
   const auto q = [half](int i) RLX_LAMBDA {
     const long long at = 16 * (i / 2) + 8 + 4 * half + 2 * (i % 2);
     return 0x00010001ll * at | (0x00010001ll * (at + 1)) << 32;
   };
-  return _mm512_maskz_permutexvar_epi8(0x5555555555555555, _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), bytes);
+  return _mm512_maskz_permutexvar_epi8(0x5555555555555555,
+                                       _mm512_setr_epi64(q(0), q(1), q(2), q(3), q(4), q(5), q(6), q(7)), bytes);
 }
 
 // Chunk i of them.
 template <class Block, int i>
 RLX_INLINE void multiply45(const Block* blocks, const ActView& act, size_t c, Four45& four) {
   const __m128i head = load128(&blocks[i]);
-  if constexpr (i == 0) four.heads = _mm512_zextsi128_si512(head);
-  else four.heads = _mm512_inserti32x4(four.heads, head, i);
+  if constexpr (i == 0)
+    four.heads = _mm512_zextsi128_si512(head);
+  else
+    four.heads = _mm512_inserti32x4(four.heads, head, i);
   four.products[i] = products45(quants45(blocks[i]), act.planes(c + i, 0));
 }
 
@@ -146,7 +151,8 @@ RLX_INLINE void multiply45(const Block* blocks, const ActView& act, size_t c, Fo
 template <class Also>
 RLX_INLINE void scale45(const Four45& four, const ActView& act, size_t c, F* total, Also also) {
   const __m256 scales = _mm256_castps128_ps256(_mm_loadu_ps(act.scales(c)));
-  const __m256 ds = _mm256_mul_ps(factors_of(four.heads), _mm256_permutevar8x32_ps(scales, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)));
+  const __m256 ds = _mm256_mul_ps(factors_of(four.heads),
+                                  _mm256_permutevar8x32_ps(scales, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)));
   const __m512i bytes = scales_and_mins(four.heads);
   // Through memory, whose side can spread them and has the time.
   alignas(32) float each[8];
@@ -155,10 +161,12 @@ RLX_INLINE void scale45(const Four45& four, const ActView& act, size_t c, F* tot
   unrolled<4>([&](auto i) RLX_LAMBDA {
     also(i);
     const __m512i factors = _mm512_mullo_epi16(scales_of(bytes, i), load512(act.planes(c + i, 0) + kChunk));
-    *total = ffma(_mm512_cvtepi32_ps(_mm512_dpwssd_epi32(_mm512_setzero_si512(), four.products[i], factors)), fset(each[2 * i]), *total);
+    *total = ffma(_mm512_cvtepi32_ps(_mm512_dpwssd_epi32(_mm512_setzero_si512(), four.products[i], factors)),
+                  fset(each[2 * i]), *total);
   });
   const __m512i first = load512(act.sums16(c)), last = load512(act.sums16(c + 2));
-  const __m512i low = _mm512_dpwssd_epi32(_mm512_madd_epi16(mins_of(bytes, 0), starts_of(first, last)), mins_of(bytes, 1), ends_of(first, last));
+  const __m512i low = _mm512_dpwssd_epi32(_mm512_madd_epi16(mins_of(bytes, 0), starts_of(first, last)),
+                                          mins_of(bytes, 1), ends_of(first, last));
   const __m512i which = _mm512_setr_epi32(1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7);  // dmin of these
   *total = ffma(_mm512_cvtepi32_ps(low), _mm512_permutexvar_ps(which, _mm512_castps256_ps512(ds)), *total);
 }
@@ -171,20 +179,21 @@ RLX_INLINE void rows_in_fours45(const RowsTask& task, const uint8_t* row, size_t
   const size_t fours = Fours == kAnyFours ? task.k / (4 * kChunk) : Fours;
   const auto multiply = [&](const uint8_t* of_row, size_t f, auto i, Four45& four) RLX_LAMBDA {
     const uint8_t* piece = of_row + f * 4 * sizeof(Block);
-    if constexpr (i == 0) ask_ahead<4 * sizeof(Block)>(task.ask, piece);
+    if constexpr (i == 0) prefetch_ahead<4 * sizeof(Block)>(task.prefetch, piece);
     multiply45<Block, i>(reinterpret_cast<const Block*>(piece), task.act, 4 * f, four);
   };
   Four45 four;
   unrolled<4>([&](auto i) RLX_LAMBDA { multiply(row, 0, i, four); });
   for (size_t r = 0; r < rows; ++r) {
-    if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
+    if (task.prefetch != Prefetch::near) touch_next_pages(row, task.row_bytes);
     F total = fzero();
     const auto step = [&](size_t f) RLX_LAMBDA {
       const bool ends_row = f + 1 == fours;
       if (ends_row && r + 1 == rows) return scale45(four, task.act, 4 * f, &total, [](auto) RLX_LAMBDA {});
       const uint8_t* next_row = ends_row ? row + task.row_bytes : row;
       Four45 next;
-      scale45(four, task.act, 4 * f, &total, [&](auto i) RLX_LAMBDA { multiply(next_row, ends_row ? 0 : f + 1, i, next); });
+      scale45(four, task.act, 4 * f, &total,
+              [&](auto i) RLX_LAMBDA { multiply(next_row, ends_row ? 0 : f + 1, i, next); });
       four = next;
     };
     if constexpr (Fours == kAnyFours) {
@@ -208,7 +217,7 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (c % 4 == 0) ask_ahead<4 * sizeof(Block)>(task.ask, row + c * sizeof(Block));
+        if (c % 4 == 0) prefetch_ahead<4 * sizeof(Block)>(task.prefetch, row + c * sizeof(Block));
         return unpack45(b[c]);
       },
       [&](const Chunk45& chunk, size_t c) RLX_LAMBDA { add45<T>(chunk, task, c, total, low); });
@@ -259,9 +268,8 @@ RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
 
 template <int T>
 RLX_INLINE void add6(const Chunk6& w, const RowsTask& task, size_t c, F* total) {
-  const auto dot = [](__m512i quants, const int8_t* x) RLX_LAMBDA {
-    return _mm512_dpbusd_epi32(_mm512_setzero_si512(), quants, load512(x));
-  };
+  const auto dot = [](__m512i quants, const int8_t* x)
+                       RLX_LAMBDA { return _mm512_dpbusd_epi32(_mm512_setzero_si512(), quants, load512(x)); };
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
     const int8_t* x = task.act.planes(c, at);
@@ -284,8 +292,10 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
-        if (task.k < 4 * kChunk) ask_ahead<sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
-        else if (c % 4 == 0) ask_ahead<4 * sizeof(BlockQ6K)>(task.ask, row + c * sizeof(BlockQ6K));
+        if (task.k < 4 * kChunk)
+          prefetch_ahead<sizeof(BlockQ6K)>(task.prefetch, row + c * sizeof(BlockQ6K));
+        else if (c % 4 == 0)
+          prefetch_ahead<4 * sizeof(BlockQ6K)>(task.prefetch, row + c * sizeof(BlockQ6K));
         return unpack6(b[c]);
       },
       [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });

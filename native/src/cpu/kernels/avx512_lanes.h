@@ -1,5 +1,5 @@
-// How AVX-512 wants prepared activations of 32-blocks for few tokens: planes of bytes in the order of its registers
-// (avx512_block32.h), and what the quants' offset adds to each block.
+// Stores Form::lanes32: activations of 32-blocks for few tokens as planes of bytes in the order of AVX-512's registers
+// (avx512_block32.h), and minus the sums of the blocks.
 #pragma once
 
 #include "avx512_rows.h"

@@ -1,4 +1,4 @@
-// What the AVX-512 kernels of packed rows share. Activations are planes of bytes (internal.h), quants are unsigned bytes,
+// What the AVX-512 kernels of packed rows share. Activations are planes of bytes (activations.h), quants are unsigned bytes,
 // and four products at a time add up in 32 bits (vpdpbusd). Needs VNNI, VBMI and GFNI.
 #pragma once
 
@@ -23,12 +23,8 @@ RLX_INLINE __m512i load512_once(const void* p) {
 inline constexpr long long kLowNibble = 0x0102040800000000, kHighNibble = 0x1020408000000000;
 
 // Lanes of 128 bits 0 2 of a and of b, and 1 3 of a and of b.
-RLX_INLINE __m512i starts_of(__m512i a, __m512i b) {
-  return _mm512_shuffle_i64x2(a, b, 0x88);
-}
-RLX_INLINE __m512i ends_of(__m512i a, __m512i b) {
-  return _mm512_shuffle_i64x2(a, b, 0xdd);
-}
+RLX_INLINE __m512i starts_of(__m512i a, __m512i b) { return _mm512_shuffle_i64x2(a, b, 0x88); }
+RLX_INLINE __m512i ends_of(__m512i a, __m512i b) { return _mm512_shuffle_i64x2(a, b, 0xdd); }
 // a, a + 1, a + 2, a + 3, each four times.
 RLX_INLINE __m512i quarters32(int a) {
   const int b = a + 1, c = a + 2, d = a + 3;

@@ -16,18 +16,32 @@
 
 namespace rlx::kernels {
 
-namespace scalar { extern const Dispatch kTable; }
+namespace scalar {
+extern const Dispatch kTable;
+}
 #if defined(RLX_HAVE_X86)
-namespace avx2 { extern const Dispatch kTable; }
-namespace avx512 { extern const Dispatch kTable; }
+namespace avx2 {
+extern const Dispatch kTable;
+}
+namespace avx512 {
+extern const Dispatch kTable;
+}
 #if defined(RLX_HAVE_AMX)
-namespace amx { extern const Dispatch kTable; }
+namespace amx {
+extern const Dispatch kTable;
+}
 #endif
 #endif
 #if defined(RLX_HAVE_ARM)
-namespace neon { extern const Dispatch kTable; }
-namespace neon_dot { extern const Dispatch kTable; }
-namespace neon_i8mm { extern const Dispatch kTable; }
+namespace neon {
+extern const Dispatch kTable;
+}
+namespace neon_dot {
+extern const Dispatch kTable;
+}
+namespace neon_i8mm {
+extern const Dispatch kTable;
+}
 #endif
 
 namespace {
@@ -74,7 +88,8 @@ bool runs_here(Isa isa) {
       __builtin_cpu_init();
       return runs_here(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
+             __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") &&
+             __builtin_cpu_supports("gfni");
 #endif
 #if defined(RLX_HAVE_AMX)
     case Isa::amx: {
@@ -110,7 +125,8 @@ const Dispatch* table_of(Isa isa) {
   }
 }
 
-constexpr Isa kAll[kIsaCount] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx, Isa::neon, Isa::neon_dot, Isa::neon_i8mm};
+constexpr Isa kAll[kIsaCount] = {Isa::scalar, Isa::avx2,     Isa::avx512,   Isa::amx,
+                                 Isa::neon,   Isa::neon_dot, Isa::neon_i8mm};
 constexpr const char* kNames[kIsaCount] = {"scalar", "avx2", "avx512", "amx", "neon", "neon-dot", "neon-i8mm"};
 
 size_t round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
@@ -148,14 +164,6 @@ const Dispatch* dispatch(const char* forced) {
   if (forced == nullptr) return dispatch_for(best_isa());
   Isa isa = Isa::scalar;
   return parse_isa(forced, &isa) ? dispatch_for(isa) : nullptr;
-}
-
-size_t act_bytes(ActKind kind, size_t k, size_t tokens) {
-  // The most that ActView of the kernels lays out: AVX2 and AVX-512 add to the values of few tokens, and a gap behind.
-  if (kind == ActKind::f32 || kind == ActKind::f16) return chunks_of(k) * tokens * 1024;
-  const size_t factors = 4 + 32 + 32;
-  const size_t values = tokens < kGemmMinTokens ? 768 : 512;
-  return round_up(chunks_of(k) * tokens * (values + factors) + 512, 64);
 }
 
 size_t matmul_scratch_bytes(size_t tokens) {

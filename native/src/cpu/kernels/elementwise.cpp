@@ -43,8 +43,7 @@ void unary(Unary op, const float* x, float* y, size_t n) {
   switch (op) {
     case Unary::neg: return map_scalar(x, y, n, [](float v) { return -v; });
     case Unary::abs: return map(x, y, n, [](F v) { return fabs(v); });
-    case Unary::sign:
-      return map_scalar(x, y, n, [](float v) { return v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : v; });
+    case Unary::sign: return map_scalar(x, y, n, [](float v) { return v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : v; });
     case Unary::square: return map(x, y, n, [](F v) { return v * v; });
     case Unary::sqrt: return map(x, y, n, [](F v) { return fsqrt(v); });
     case Unary::rsqrt: return map(x, y, n, [](F v) { return fset(1.0f) / fsqrt(v); });
@@ -80,15 +79,6 @@ void binary(Binary op, const float* a, size_t sa, const float* b, size_t sb, flo
     case Binary::div: return zip(a, sa, b, sb, y, n, [](F u, F v) { return u / v; });
     case Binary::min: return zip(a, sa, b, sb, y, n, [](F u, F v) { return nan_or(u, v, fmin(u, v)); });
     case Binary::max: return zip(a, sa, b, sb, y, n, [](F u, F v) { return nan_or(u, v, fmax(u, v)); });
-  }
-}
-
-void glu(Glu kind, const float* gate, const float* up, float* y, size_t n) {
-  size_t i = 0;
-  for (; i + W <= n; i += W) fstore(y + i, activate(kind, fload(gate + i)) * fload(up + i));
-  if (i < n) {
-    const size_t m = n - i;
-    fstore_n(y + i, activate(kind, fload_n(gate + i, m)) * fload_n(up + i, m), m);
   }
 }
 

@@ -1,4 +1,4 @@
-// The one face of the CPU kernels: packed types, activations, matmul, attention, rows, element-wise, sampling.
+// Public interface of the CPU kernels: packed types, activations, matmul, attention, rows, element-wise, sampling.
 //
 // Rules that hold for every function here:
 //  - No kernel starts a thread, allocates, throws, or reads the environment. The caller owns threads and
@@ -17,12 +17,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../../core/formats/all.h"
+
 namespace rlx::kernels {
 
 // ---------------------------------------------------------------------------------------------- types
 
-enum class Type : uint8_t { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k };
-inline constexpr size_t kTypeCount = 13;
+#define RLX_NAME(name) name,
+enum class Type : uint8_t { f32, f16, bf16, RLX_PACKED_TYPES(RLX_NAME) };
+#undef RLX_NAME
+inline constexpr Type kFirstPacked = static_cast<Type>(static_cast<int>(Type::bf16) + 1);
 
 struct TypeInfo {
   const char* name;
@@ -30,11 +34,10 @@ struct TypeInfo {
   uint32_t bytes;  // bytes per block
 };
 
-inline constexpr TypeInfo kTypeInfo[kTypeCount] = {
-    {"f32", 1, 4},      {"f16", 1, 2},      {"bf16", 1, 2},     {"q8_0", 32, 34},   {"q4_0", 32, 18},
-    {"q4_1", 32, 20},   {"q5_0", 32, 22},   {"q5_1", 32, 24},   {"q2_k", 256, 84},  {"q3_k", 256, 110},
-    {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210},
-};
+#define RLX_INFO(name) {#name, formats::name::kElements, sizeof(formats::name::Block)},
+inline constexpr TypeInfo kTypeInfo[] = {{"f32", 1, 4}, {"f16", 1, 2}, {"bf16", 1, 2}, RLX_PACKED_TYPES(RLX_INFO)};
+#undef RLX_INFO
+inline constexpr size_t kTypeCount = sizeof kTypeInfo / sizeof kTypeInfo[0];
 
 static constexpr const TypeInfo& type_info(Type t) { return kTypeInfo[static_cast<size_t>(t)]; }
 // Bytes of one row of k elements; k must be a multiple of the block.
@@ -47,31 +50,37 @@ static constexpr bool is_float(Type t) { return t <= Type::bf16; }
 inline constexpr size_t kChunk = 256;
 static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; }
 
-// Q2_K and Q3_K are multiplied in f32 after exact dequantisation. `f16` are values rounded to f16, for f16 weights where
+// Types without integer kernels are unpacked exactly and multiplied in f32. `f16` are values rounded to f16, for f16 weights where
 // ggml is followed (see MatmulArgs); they lie in memory as `f32` do.
 // Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
 // packed types may share one buffer when the kinds are equal.
 enum class ActKind : uint8_t { f32, f16, i16_block32, i8_groups256 };
 inline constexpr size_t kActKinds = 4;
 static constexpr ActKind act_kind(Type t) {
-  if (is_float(t) || t == Type::q2_k || t == Type::q3_k) return ActKind::f32;
-  return type_info(t).block == kChunk ? ActKind::i8_groups256 : ActKind::i16_block32;
+  switch (t) {
+    case Type::q8_0:
+    case Type::q4_0:
+    case Type::q4_1:
+    case Type::q5_0:
+    case Type::q5_1: return ActKind::i16_block32;
+    case Type::q4_k:
+    case Type::q5_k:
+    case Type::q6_k: return ActKind::i8_groups256;
+    default: return ActKind::f32;
+  }
 }
 
 // From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of prepared
 // activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
 inline constexpr size_t kGemmMinTokens = 6;
 
-// Size of a prepared buffer for `tokens` rows of k; 64-byte aligned memory is asked for.
-size_t act_bytes(ActKind kind, size_t k, size_t tokens);
-
 struct PrepareArgs {
   ActKind kind;
-  const float* x;      // [tokens][ldx]
+  const float* x;  // [tokens][ldx]
   size_t ldx;
-  size_t k;            // whole chunks for i8_groups256
-  size_t tokens;       // rows of the whole buffer (the layout depends on it)
-  size_t t0, t1;       // token range to write now
+  size_t k;               // whole chunks for i8_groups256
+  size_t tokens;          // rows of the whole buffer (the layout depends on it)
+  size_t t0, t1;          // token range to write now
   size_t chunk0, chunk1;  // chunk range to write now: 0 .. chunks_of(k)
   void* act;
 };
@@ -80,23 +89,36 @@ struct PrepareArgs {
 
 enum class Glu : uint8_t { none, silu, gelu_tanh, gelu_erf, relu };
 
-// How few tokens ask memory for the weights that come (internal.h). It changes no result: which is fastest depends on the processor and
-// on what its neighbours do.
-enum class Ask : uint8_t { none, far, near };
-// From here on activations miss the first cache, however they are laid out.
+// How products of few tokens prefetch the weights ahead of where they read. Changes the speed only.
+enum class Prefetch : uint8_t {
+  none,  // left to the processor
+  far,   // 8 KB ahead, into the second cache
+  near,  // 1.5 KB ahead, into the first cache
+};
+// Rows of this length on are long: their activations do not fit into the first cache.
 inline constexpr size_t kLongRow = 5120;
+
+// Settings of the kernels that never change a result. How they were found is no matter of the kernels (cpu/tuning).
+struct Tuning {
+  Prefetch prefetch(Type type, size_t k) const { return prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0]; }
+  void set_prefetch(Type type, size_t k, Prefetch setting) {
+    prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0] = setting;
+  }
+
+  Prefetch prefetches[kTypeCount][2] = {};  // of short and of long rows
+};
 
 // y[t][n] = glu( scale * dot(w[n], x[t]) + bias[n] ) (* the same of w2) + add[t][n]
 // With glu != none and w2 set: y = act(w·x + bias) * (w2·x + bias2) + add. y may alias add.
 struct MatmulArgs {
   Type type;
-  const void* w;          // row 0 of the matrix (not row n0)
-  size_t row_bytes;       // distance of rows in w
+  const void* w;     // row 0 of the matrix (not row n0)
+  size_t row_bytes;  // distance of rows in w
   size_t k;
-  size_t n0, n1;          // rows to compute now
-  const void* act;        // prepared for act_kind(type), `tokens` rows
-  size_t tokens;          // rows of the prepared buffer
-  size_t t0, t1;          // tokens to compute now
+  size_t n0, n1;    // rows to compute now
+  const void* act;  // prepared for act_kind(type), `tokens` rows
+  size_t tokens;    // rows of the prepared buffer
+  size_t t0, t1;    // tokens to compute now
   float* y;
   size_t ldy;
   float scale = 1.0f;
@@ -109,12 +131,12 @@ struct MatmulArgs {
   const void* w2 = nullptr;
   size_t row_bytes2 = 0;
   const void* act2 = nullptr;
-  Ask ask2 = Ask::none;
+  Prefetch prefetch2 = Prefetch::none;
   const float* bias2 = nullptr;
   // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on how many rows the matrix has.
   bool as_ggml = false;
   size_t rows = 0;
-  Ask ask = Ask::none;
+  Prefetch prefetch = Prefetch::none;
 };
 
 // Rows per work item that cost nothing extra: cut n ranges at multiples of this.
@@ -132,19 +154,19 @@ size_t matmul_scratch_bytes(size_t tokens);
 // Causal attention over a cache [kv_heads][capacity][head_dim] that already holds the new tokens:
 // token i (0..tokens) sees keys 0 .. past + i. GQA: q head h reads kv head h / (heads / kv_heads).
 struct AttentionArgs {
-  const float* q;               // element (t, h, d) at q[t*q_token_stride + h*q_head_stride + d]
+  const float* q;  // element (t, h, d) at q[t*q_token_stride + h*q_head_stride + d]
   size_t q_token_stride, q_head_stride;
-  Type kv_type;                 // f32 | f16
+  Type kv_type;  // f32 | f16
   const void* k;
   const void* v;
-  size_t kv_head_stride;        // elements between kv heads: capacity * head_dim
+  size_t kv_head_stride;             // elements between kv heads: capacity * head_dim
   size_t heads, kv_heads, head_dim;  // head_dim: at most kMaxHeadDim
   size_t tokens, past;
-  float scale;                  // usually 1/sqrt(head_dim)
-  float softcap = 0.0f;         // 0 = off; else softcap * tanh(s / softcap)
-  size_t window = 0;            // 0 = off; else only the last `window` keys, the token's own included
-  bool causal = true;           // false: every token sees all past + tokens keys
-  float* out;                   // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
+  float scale;           // usually 1/sqrt(head_dim)
+  float softcap = 0.0f;  // 0 = off; else softcap * tanh(s / softcap)
+  size_t window = 0;     // 0 = off; else only the last `window` keys, the token's own included
+  bool causal = true;    // false: every token sees all past + tokens keys
+  float* out;            // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
   size_t out_token_stride, out_head_stride;
 };
 inline constexpr size_t kMaxHeadDim = 512;
@@ -156,7 +178,8 @@ size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads
 // The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the values
 // (attention_ggml.cpp).
 size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim);
-inline constexpr size_t kGgmlTileRows = 4;  // of ggml's smallest tile: matrices of other sizes are single products there
+inline constexpr size_t kGgmlTileRows =
+    4;  // of ggml's smallest tile: matrices of other sizes are single products there
 inline constexpr size_t kGgmlRows = 16, kGgmlTile = 128;  // query rows and keys that are handled together
 
 // Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys, whatever
@@ -171,18 +194,38 @@ size_t attention_partial_floats(const AttentionArgs& a);
 // ------------------------------------------------------------------------------- rows and element-wise
 
 struct RopeArgs {
-  float* x;                     // in place; element (t, h, d) at x[t*token_stride + h*head_stride + d]
+  float* x;  // in place; element (t, h, d) at x[t*token_stride + h*head_stride + d]
   size_t token_stride, head_stride;
   size_t heads, head_dim, rotary_dim;  // the first rotary_dim (even) of each head turn, the rest stay
-  const float* cos;             // [tokens][rotary_dim / 2], factors and magnitudes already inside
+  const float* cos;                    // [tokens][rotary_dim / 2], factors and magnitudes already inside
   const float* sin;
   size_t t0, t1;
-  bool interleaved;             // true: pairs (2i, 2i+1); false (NeoX): (i, i + rotary_dim/2)
+  bool interleaved;  // true: pairs (2i, 2i+1); false (NeoX): (i, i + rotary_dim/2)
 };
 
 enum class Unary : uint8_t {
-  neg, abs, sign, square, sqrt, rsqrt, reciprocal, exp, log, sin, cos, tanh, sigmoid, silu, gelu_tanh, gelu_erf,
-  relu, softplus, erf, floor, ceil, round_even
+  neg,
+  abs,
+  sign,
+  square,
+  sqrt,
+  rsqrt,
+  reciprocal,
+  exp,
+  log,
+  sin,
+  cos,
+  tanh,
+  sigmoid,
+  silu,
+  gelu_tanh,
+  gelu_erf,
+  relu,
+  softplus,
+  erf,
+  floor,
+  ceil,
+  round_even
 };
 enum class Binary : uint8_t { add, sub, mul, div, min, max };
 enum class Reduce : uint8_t { sum, max, min, sum_squares };
@@ -212,8 +255,8 @@ struct StoredArgs {
   const void* original;  // blocks of `type`
   size_t count;          // whole blocks, whole groups
   Codes codes;
-  const void* data;      // of 4 bits: the first of two in the low half of a byte
-  size_t group;          // elements for each scale, offset and rest
+  const void* data;  // of 4 bits: the first of two in the low half of a byte
+  size_t group;      // elements for each scale, offset and rest
   Scales scales = Scales::f16;
   const void* scale = nullptr;
   Offsets offsets = Offsets::none;
@@ -249,6 +292,8 @@ struct Dispatch {
   void (*f32_to_bf16)(const float* x, uint16_t* y, size_t n);  // round to nearest even, NaN stays NaN
   void (*bf16_to_f32)(const uint16_t* x, float* y, size_t n);
 
+  // Bytes of a prepared buffer for `tokens` rows of k; 64-byte aligned memory is asked for.
+  size_t (*act_bytes)(ActKind, size_t k, size_t tokens);
   void (*prepare)(const PrepareArgs&);
   void (*matmul)(const MatmulArgs&, void* scratch);
 
@@ -274,7 +319,6 @@ struct Dispatch {
   void (*unary)(Unary, const float* x, float* y, size_t n);
   // stride 0 broadcasts a scalar, 1 is contiguous.
   void (*binary)(Binary, const float* a, size_t stride_a, const float* b, size_t stride_b, float* y, size_t n);
-  void (*glu)(Glu, const float* gate, const float* up, float* y, size_t n);
   // y[r] = reduction of row r.
   void (*reduce)(Reduce, const float* x, size_t ldx, float* y, size_t r0, size_t r1, size_t n);
 

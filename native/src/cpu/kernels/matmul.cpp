@@ -24,15 +24,18 @@ struct Weights {
   const void* rows;
   size_t row_bytes;
   const void* act;
-  Ask ask;
+  Prefetch prefetch;
 };
-Weights first_of(const MatmulArgs& a) { return {a.type, a.w, a.row_bytes, a.act, a.ask}; }
-Weights second_of(const MatmulArgs& a) { return {a.type2, a.w2, a.row_bytes2, a.act2, a.ask2}; }
+Weights first_of(const MatmulArgs& a) { return {a.type, a.w, a.row_bytes, a.act, a.prefetch}; }
+Weights second_of(const MatmulArgs& a) { return {a.type2, a.w2, a.row_bytes2, a.act2, a.prefetch2}; }
 
-void raw_rows(const Weights& w, const MatmulArgs& a, size_t n0, size_t rows, size_t t0, size_t t1, float* out, void* panel) {
+void raw_rows(const Weights& w, const MatmulArgs& a, size_t n0, size_t rows, size_t t0, size_t t1, float* out,
+              void* panel) {
   const Type type = w.type;
-  const ActView act = view_act(act_kind(type), w.act, a.k, a.tokens);
-  const RowsTask task = {type, static_cast<const uint8_t*>(w.rows) + n0 * w.row_bytes, w.row_bytes, rows, a.k, act, t0, t1, out, w.ask};
+  const ActView act = view_act(act_layout(act_kind(type), a.k, a.tokens), w.act, a.k, a.tokens);
+  const RowsTask task = {
+      type,      static_cast<const uint8_t*>(w.rows) + n0 * w.row_bytes, w.row_bytes, rows, a.k, act, t0, t1, out,
+      w.prefetch};
   if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task, a.rows);
   // With 16 lanes few running sums keep up with memory, and halves need no buffer.
   if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task, a.rows);

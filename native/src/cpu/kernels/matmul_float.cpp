@@ -1,5 +1,5 @@
-// Products with weights that are multiplied in f32: f32, f16, bf16, and the rare Q2_K and Q3_K. (Few tokens with
-// f16 weights on AVX-512: matmul_ggml.cpp.)
+// Products in f32: weights of f32, f16, bf16, and packed types without integer kernels, which are unpacked exactly. (Few
+// tokens with f16 weights on AVX-512: matmul_ggml.cpp.)
 #include "tile.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -72,8 +72,8 @@ void panel_float(const PanelTask& p) {
       }
     }
     for (size_t r = 0; r < kRowStep; r += kTileWidth) {
-      tile_rows_f32(task.act.floats(c, task.t0), kChunk, tokens, panel + r * kChunk, kTileWidth, depth,
-                    task.out + r, kRowStep);
+      tile_rows_f32(task.act.floats(c, task.t0), kChunk, tokens, panel + r * kChunk, kTileWidth, depth, task.out + r,
+                    kRowStep);
     }
   }
 }

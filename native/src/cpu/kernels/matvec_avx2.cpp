@@ -1,5 +1,5 @@
-// Few tokens (decode) against packed rows with AVX2: the speed of memory is the aim, and the reason to count instructions. The two
-// halves of a core share what it can start in a cycle, so a half-busy one reads no faster than its instructions are few.
+// Few tokens (decode) against packed rows with AVX2. Memory is the limit if there are few instructions: two threads of a core
+// share what it can start in a cycle.
 //
 // K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate (2 * 63 * 126 and,
 // two of them added, 4 * 31 * 126); the sub-block's scale and the factor of eight activations multiply in vpmaddwd, so a
@@ -39,7 +39,8 @@ RLX_INLINE Scales scales_of(F v) {
 
 // Bytes a and b of each half as 16-bit scales, one per half of the result.
 RLX_INLINE __m256i two_bytes(__m256i scales, int a, int b) {
-  const __m128i low = _mm_set1_epi16(static_cast<short>(0x8000 | a)), top = _mm_set1_epi16(static_cast<short>(0x8000 | b));
+  const __m128i low = _mm_set1_epi16(static_cast<short>(0x8000 | a)),
+                top = _mm_set1_epi16(static_cast<short>(0x8000 | b));
   return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
 }
 
@@ -88,7 +89,7 @@ struct TwoScales {
 };
 template <class Block, int T>
 RLX_INLINE void add45(const Block& b, const RowsTask& task, size_t c, const TwoScales* scales, F* total) {
-  ask_ahead<sizeof(Block)>(task.ask, reinterpret_cast<const uint8_t*>(&b));
+  prefetch_ahead<sizeof(Block)>(task.prefetch, reinterpret_cast<const uint8_t*>(&b));
   const __m128i small = scales_and_mins(b);
   const __m256i scale_bytes = _mm256_broadcastq_epi64(small);
   const F mins = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(small, 8)));
@@ -157,7 +158,7 @@ RLX_INLINE __m256i two_scales(__m256i scales, int a, int b) {
 // scales: d of this chunk times the scale of each token's activations.
 template <int T>
 RLX_INLINE void add6(const BlockQ6K& b, const RowsTask& task, size_t c, const float* scales, F* total) {
-  ask_ahead<sizeof(BlockQ6K)>(task.ask, b.ql);
+  prefetch_ahead<sizeof(BlockQ6K)>(task.prefetch, b.ql);
   const __m256i low4 = _mm256_set1_epi8(15), bits45 = _mm256_set1_epi8(0x30);
   const __m256i words16 = _mm256_cvtepi8_epi16(load128(b.scales));
   __m256i sums[T];
@@ -262,7 +263,7 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
   for (size_t c = 0; c < chunks; ++c) {
-    ask_ahead<8 * sizeof(Block)>(task.ask, row + 8 * c * sizeof(Block));
+    prefetch_ahead<8 * sizeof(Block)>(task.prefetch, row + 8 * c * sizeof(Block));
     add32<Block, T>(b + 8 * c, task, c, total);
   }
   if (rest != 0) {
@@ -277,7 +278,7 @@ template <class Row>
 RLX_INLINE void each_row(const RowsTask& task, Row one_row) {
   for (size_t r = 0; r < task.rows; ++r) {
     const uint8_t* row = task.w + r * task.row_bytes;
-    if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
+    if (task.prefetch != Prefetch::near) touch_next_pages(row, task.row_bytes);
     one_row(row, task.out + r);
   }
 }
@@ -304,7 +305,8 @@ void rows_of(const RowsTask& shared) {
     case Type::q5_1: return of_32(BlockQ5_1{});
     case Type::q4_k: return of_45(BlockQ4K{});
     case Type::q5_k: return of_45(BlockQ5K{});
-    case Type::q6_k: return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q6<T>(task, row, out); });
+    case Type::q6_k:
+      return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q6<T>(task, row, out); });
     default: return;
   }
 }

@@ -1,5 +1,5 @@
-// Few tokens (decode) against packed rows with AVX-512 VNNI: the speed of memory is the aim, and the reason to count
-// instructions: what the vector units have to do for a chunk of Q4_K takes almost as long as reading it.
+// Few tokens (decode) against packed rows with AVX-512 VNNI. Memory is the limit, but only just: the vector instructions for
+// a chunk of Q4_K take almost as long as reading it.
 #include "avx512_block32.h"
 #include "avx512_k.h"
 
@@ -15,7 +15,7 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
     for (size_t r = 0; r < n; ++r) {
       F total[T];
       const uint8_t* row = task.w + (r0 + r) * task.row_bytes;
-      if (task.ask != Ask::near) touch_next_pages(row, task.row_bytes);
+      if (task.prefetch != Prefetch::near) touch_next_pages(row, task.row_bytes);
       one_row(row, total);
       for (int t = 0; t < T; ++t) totals[t][r] = total[t];
     }
@@ -26,7 +26,7 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
   }
 }
 
-// Rows against one token, in two places: where a core waits for lines that it has asked for, it waits for more of them at a time than in
+// Rows against one token, in two places: with prefetching a core waits for more lines at a time than in
 // one. (Decision 18.)
 template <class Pair>
 RLX_INLINE void in_two_places(const RowsTask& task, Pair pair) {
@@ -43,10 +43,12 @@ RLX_INLINE void in_two_places(const RowsTask& task, Pair pair) {
 template <class Block, int T>
 void rows_block32(const RowsTask& task) {
   if constexpr (T == 1) {
-    if (task.ask == Ask::near && task.rows % (2 * W) == 0) {
+    if (task.prefetch == Prefetch::near && task.rows % (2 * W) == 0) {
       return in_two_places(task, [&](const Place(&places)[2]) RLX_LAMBDA {
-        if (task.k % (4 * kChunk) == 0) pair_block32<Block, true>(task, places);
-        else pair_block32<Block, false>(task, places);
+        if (task.k % (4 * kChunk) == 0)
+          pair_block32<Block, true>(task, places);
+        else
+          pair_block32<Block, false>(task, places);
       });
     }
   }

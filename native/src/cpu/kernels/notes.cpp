@@ -28,7 +28,8 @@ constexpr KernelNote kAvx512[] = {
 constexpr KernelNote kAmx[] = {
     kAvx512[0],
     {"matmul q8_0 q4_0 q4_1 q5_0 q5_1", "15-bit activations on two byte planes; decode vpdpbusd, prompt tdpbssd"},
-    {"matmul q4_k q5_k q6_k", "8-bit activations, a factor for every 8; decode vpdpbusd, prompt tdpbssd on two planes of each"},
+    {"matmul q4_k q5_k q6_k",
+     "8-bit activations, a factor for every 8; decode vpdpbusd, prompt tdpbssd on two planes of each"},
     kAvx512[3],
     kAvx512[4],
 };

@@ -11,9 +11,9 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-inline constexpr size_t kTile = 16;              // tokens, and rows, of a tile
+inline constexpr size_t kTile = 16;  // tokens, and rows, of a tile
 inline constexpr size_t kGroups = kRowStep / kTile;
-inline constexpr size_t kWords = kChunk / 4;     // of 4 weights, as a tile takes them
+inline constexpr size_t kWords = kChunk / 4;  // of 4 weights, as a tile takes them
 static_assert(W == kTile);
 
 struct Panel {
@@ -164,7 +164,8 @@ void tile_block32(const Tokens& t, size_t blocks, Panel& panel, size_t g) {
     if constexpr (Min) min[b] = fload(panel.min[g][b]);
   });
   const auto add = [&](size_t token, auto b, F part) RLX_LAMBDA {
-    const I whole = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[2 * b][token]), kPlaneBits32), iload(panel.sums[2 * b + 1][token]));
+    const I whole = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[2 * b][token]), kPlaneBits32),
+                                     iload(panel.sums[2 * b + 1][token]));
     part = ffma(ifloat(whole), scale[b], part);
     if constexpr (Min) part = ffma(fset(t.sums[8 * token + b]), min[b], part);
     return part;
@@ -189,8 +190,8 @@ void run_tokens(const RowsTask& task, size_t chunk, Panel& panel) {
   const size_t blocks = (min_size(kChunk, task.k - chunk * kChunk) + 31) / 32;
   for (size_t token = task.t0; token < task.t1; token += kTile) {
     const size_t count = min_size(kTile, task.t1 - token);
-    Tokens t = {act.planes(chunk, token), act.value_bytes, count, act.sums(chunk) + 8 * token, act.scales(chunk) + token,
-                task.out + (token - task.t0) * kRowStep};
+    Tokens t = {act.planes(chunk, token),    act.value_bytes,           count,
+                act.sums(chunk) + 8 * token, act.scales(chunk) + token, task.out + (token - task.t0) * kRowStep};
     if (count < kTile) {
       memcpy(panel.rest, t.planes, count * sizeof panel.rest[0]);
       memset(panel.rest[count], 0, (kTile - count) * sizeof panel.rest[0]);
@@ -199,8 +200,10 @@ void run_tokens(const RowsTask& task, size_t chunk, Panel& panel) {
       __asm__ __volatile__("" : : : "memory");
     }
     for (size_t g = 0; g < kGroups; ++g, t.out += kTile) {
-      if (is_k_block(task.type)) tile_block256<Min>(t, panel, g);
-      else tile_block32<Min>(t, blocks, panel, g);
+      if (is_k_block(task.type))
+        tile_block256<Min>(t, panel, g);
+      else
+        tile_block32<Min>(t, blocks, panel, g);
     }
   }
 }
@@ -222,8 +225,10 @@ void panel_packed(const PanelTask& p) {
   __asm__ __volatile__("ldtilecfg %0" : : "m"(config));
   for (size_t c = 0; c < chunks_of(task.k); ++c) {
     build(task, c, panel);
-    if (has_min(task.type)) run_tokens<true>(task, c, panel);
-    else run_tokens<false>(task, c, panel);
+    if (has_min(task.type))
+      run_tokens<true>(task, c, panel);
+    else
+      run_tokens<false>(task, c, panel);
   }
   // Or the system would save 8 KB of tiles whenever this thread makes room for another.
   _tile_release();

@@ -20,9 +20,9 @@ inline constexpr size_t kTokens = 4;  // of a register tile
 
 struct Panel {
   int8_t q[kRowStep / kRows][kChunk / kGroup][kRows][kGroup];
-  float scale[kRowStep / kRows][8][kRows];     // of 32-blocks; [0] is d of K blocks
-  float min[kRowStep / kRows][8][kRows];       // already negative for K blocks
-  int32_t factor[kRowStep / kRows][16][kRows]; // integer sub-block scales of K blocks
+  float scale[kRowStep / kRows][8][kRows];      // of 32-blocks; [0] is d of K blocks
+  float min[kRowStep / kRows][8][kRows];        // already negative for K blocks
+  int32_t factor[kRowStep / kRows][16][kRows];  // integer sub-block scales of K blocks
 };
 static_assert(sizeof(Panel) <= kPanelBytes);
 

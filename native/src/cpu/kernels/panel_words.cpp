@@ -90,9 +90,8 @@ void tile_block256(const ActView& act, size_t chunk, size_t t, const Panel& pane
   if constexpr (Min) {
     const float* sums = act.sums(chunk) + 8 * t;
     for (size_t j = 0; j < 8; ++j) {
-      each<R>([&](auto r, auto v) RLX_LAMBDA {
-        part[r][v] = ffma(fset(sums[8 * r + j]), fload(panel.min[s][j] + v * W), part[r][v]);
-      });
+      each<R>([&](auto r, auto v)
+                  RLX_LAMBDA { part[r][v] = ffma(fset(sums[8 * r + j]), fload(panel.min[s][j] + v * W), part[r][v]); });
     }
   }
   add_scaled<R>(part, act.scales(chunk) + t, out);
@@ -107,13 +106,11 @@ void tile_block32(const ActView& act, size_t chunk, size_t t, size_t blocks, con
   for (size_t b = 0; b < blocks; ++b) {
     I acc[R][kTileVecs];
     tile_dot<R>(x + 32 * b, panel.pairs[s] + 16 * b, 16, acc);
-    each<R>([&](auto r, auto v) RLX_LAMBDA {
-      part[r][v] = ffma(ifloat(acc[r][v]), fload(panel.scale[s][b] + v * W), part[r][v]);
-    });
+    each<R>([&](auto r, auto v)
+                RLX_LAMBDA { part[r][v] = ffma(ifloat(acc[r][v]), fload(panel.scale[s][b] + v * W), part[r][v]); });
     if constexpr (Min) {
-      each<R>([&](auto r, auto v) RLX_LAMBDA {
-        part[r][v] = ffma(fset(sums[8 * r + b]), fload(panel.min[s][b] + v * W), part[r][v]);
-      });
+      each<R>([&](auto r, auto v)
+                  RLX_LAMBDA { part[r][v] = ffma(fset(sums[8 * r + b]), fload(panel.min[s][b] + v * W), part[r][v]); });
     }
   }
   add_scaled<R>(part, act.scales(chunk) + t, out);

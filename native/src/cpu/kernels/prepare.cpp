@@ -7,43 +7,6 @@
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-// See the layout in internal.h. Few tokens meet K blocks as bytes, on AVX-512 32-blocks too. arm64 has byte dot products only, so all
-// kinds are bytes there; block32 values need 256 * high + low with a signed low.
-enum class Form {
-  words,
-  pairs,
-  groups,
-  planes16,
-  planes256,
-  planes64,
-  planes128,
-  lanes32,
-};
-
-Form form_of(ActKind kind, size_t tokens) {
-#if defined(RLX_ISA_AVX2) || defined(RLX_ISA_AVX512) || defined(RLX_ISA_NEON)
-  const bool few = tokens < kGemmMinTokens;
-  if (kind == ActKind::i8_groups256 && few) return Form::groups;
-#endif
-#if defined(RLX_ISA_AVX2)
-  if (few) return Form::pairs;
-#endif
-#if defined(RLX_ISA_NEON)
-  return kind == ActKind::i16_block32 ? Form::planes256 : Form::planes16;
-#elif defined(RLX_ISA_AVX512)
-  if (few) return Form::lanes32;
-#if defined(RLX_ISA_AMX)
-  return kind == ActKind::i16_block32 ? Form::planes128 : Form::planes64;
-#else
-  return Form::words;
-#endif
-#else
-  (void)kind;
-  (void)tokens;
-  return Form::words;
-#endif
-}
-
 void copy_chunk(const float* x, size_t n, float* out) {
   memcpy(out, x, n * 4);
   if (n < kChunk) memset(out + n, 0, (kChunk - n) * 4);
@@ -162,7 +125,7 @@ void store_planes16(const int16_t* q, int8_t* out) {
   }
 }
 
-// One plane of quants and the factors, in the order of internal.h.
+// One plane of quants and the factors, in the order of activations.h.
 void store_groups(const Groups& g, int8_t* out) {
 #if defined(RLX_ISA_NEON)
   for (size_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>(g.quants[i]);
@@ -195,9 +158,11 @@ T* writable(const T* p) {
 
 }  // namespace
 
+size_t act_bytes(ActKind kind, size_t k, size_t tokens) { return act_layout(kind, k, tokens).bytes(k, tokens); }
+
 void prepare(const PrepareArgs& a) {
-  const Form form = form_of(a.kind, a.tokens);
-  const ActView view = view_act(a.kind, a.act, a.k, a.tokens);
+  const ActLayout layout = act_layout(a.kind, a.k, a.tokens);
+  const ActView view = view_act(layout, a.act, a.k, a.tokens);
   for (size_t c = a.chunk0; c < a.chunk1; ++c) {
     const size_t n = min_size(kChunk, a.k - c * kChunk);
     for (size_t t = a.t0; t < a.t1; ++t) {
@@ -215,9 +180,10 @@ void prepare(const PrepareArgs& a) {
       float& scale = writable(view.scales(c))[t];
       scale = a.kind == ActKind::i8_groups256 ? quantise_groups(x, g) : quantise_chunk(x, n, g.values);
       float* sums = writable(view.sums(c)) + 8 * t;
-      store_sums(g.values, sums, form == Form::groups ? writable(view.sums16(c)) + 16 * t : nullptr);
+      store_sums(g.values, sums, layout.form == Form::groups ? writable(view.sums16(c)) + 16 * t : nullptr);
       int8_t* bytes = reinterpret_cast<int8_t*>(out);
-      switch (form) {
+      switch (layout.form) {
+        case Form::floats: break;
         case Form::words: memcpy(out, g.values, sizeof g.values); break;
         case Form::groups: store_groups(g, bytes); break;
         case Form::pairs:

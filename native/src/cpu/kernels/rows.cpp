@@ -55,7 +55,8 @@ double sum_of_squares_in_double(const float* x, size_t n) {
   double part[W] = {};
   size_t i = 0;
   for (; i + W <= n; i += W) {
-    for (int j = 0; j < W; ++j) part[j] += static_cast<double>(x[i + static_cast<size_t>(j)] * x[i + static_cast<size_t>(j)]);
+    for (int j = 0; j < W; ++j)
+      part[j] += static_cast<double>(x[i + static_cast<size_t>(j)] * x[i + static_cast<size_t>(j)]);
   }
   double sum = 0.0;
   for (int j = 0; j < W; ++j) sum += part[j];

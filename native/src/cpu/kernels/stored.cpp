@@ -50,8 +50,10 @@ void read_original(const StoredArgs& a, size_t from, Run& run, size_t n) {
 
 void read_groups(const StoredArgs& a, size_t from, Run& run, size_t n) {
   const size_t first = from / a.group, count = n / a.group;
-  if (a.scales == Scales::f32) read_floats(a.scale, first, run.scale, count);
-  else read_halves(a.scale, first, run, run.scale, count);
+  if (a.scales == Scales::f32)
+    read_floats(a.scale, first, run.scale, count);
+  else
+    read_halves(a.scale, first, run, run.scale, count);
   for (size_t g = 0; g < count; ++g) run.offset[g] = run.rest[g] = 0.0f;
   if (a.offsets == Offsets::f32) read_floats(a.offset, first, run.offset, count);
   if (a.offsets == Offsets::uint4)
@@ -147,8 +149,10 @@ constexpr double kLargest = 1.7976931348623157e308;
 bool finite(double v) { return v >= -kLargest && v <= kLargest; }
 
 void add_element(double original, double stored, StoredSums& sums) {
-  if (!finite(original)) ++sums.not_finite;
-  else if (!finite(stored)) ++sums.overflowed;
+  if (!finite(original))
+    ++sums.not_finite;
+  else if (!finite(stored))
+    ++sums.overflowed;
   else {
     sums.energy += original * original;
     sums.error += (stored - original) * (stored - original);
@@ -194,7 +198,7 @@ void stored_error(const StoredArgs& a, StoredSums* sums) {
   Run run;
   run.unfold = a.unfold;
   run.group = is_value(a.codes) ? kStoredRun : a.group;
-  // Of values nobody reads them, but compilers do not know.
+  // Not read where values are stored, but compilers do not know that.
   run.scale[0] = run.offset[0] = run.rest[0] = 0.0f;
   for (size_t from = 0; from < a.count; from += kStoredRun) {
     const size_t n = min_size(kStoredRun, a.count - from);
@@ -205,8 +209,10 @@ void stored_error(const StoredArgs& a, StoredSums* sums) {
       continue;
     }
     read_groups(a, from, run, n);
-    if (a.scales == Scales::f16) compare<Decode::half>(run, n, sums);
-    else compare<Decode::full>(run, n, sums);
+    if (a.scales == Scales::f16)
+      compare<Decode::half>(run, n, sums);
+    else
+      compare<Decode::full>(run, n, sums);
   }
 }
 

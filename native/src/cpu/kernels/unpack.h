@@ -10,7 +10,7 @@ namespace rlx::kernels::RLX_ISA {
 // weight[i] = scale[i / 32] * q[i] + min[i / 32]. K blocks fold the integer sub-block scale into q, so that all
 // eight `scale` are equal and only scale[0] is set.
 struct UnpackedChunk {
-  int16_t* q;    // [256]
+  int16_t* q;  // [256]
   float scale[8];
   float min[8];
 };
@@ -38,7 +38,8 @@ RLX_INLINE void unpack_nibbles(const uint8_t* qs, int subtract, int16_t* q) {
 // Bit i of `high` is worth 16 in word i.
 RLX_INLINE void add_fifth_bits(uint32_t high, int16_t* q) {
 #if defined(__AVX2__)
-  const __m256i bit = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, INT16_MIN);
+  const __m256i bit =
+      _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, INT16_MIN);
   for (int half = 0; half < 2; ++half) {
     const __m256i all = _mm256_set1_epi16(static_cast<short>(high >> (16 * half)));
     const __m256i set = _mm256_cmpeq_epi16(_mm256_and_si256(all, bit), bit);

@@ -21,7 +21,8 @@ class CacheAttention : public AttentionBase {
  protected:
   // q lies in `q_shape` [tokens, heads, head_dim].
   void bind_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& past, const Tensor& y) {
-    expect(q.rank == 3 && k.rank == 3 && v.rank == 3 && past.count == 1, "operands are not [tokens, heads, dim] and [kv heads, capacity, dim]");
+    expect(q.rank == 3 && k.rank == 3 && v.rank == 3 && past.count == 1,
+           "operands are not [tokens, heads, dim] and [kv heads, capacity, dim]");
     expect(k.shape[0] == v.shape[0] && k.shape[1] == v.shape[1] && k.shape[2] == q.shape[2], "the caches do not fit");
     expect(y.count == q.shape[0] * q.shape[1] * v.shape[2], "the result has another size");
     tokens_ = q.shape[0];
@@ -103,7 +104,8 @@ class CacheAttention : public AttentionBase {
     float* out = args.out + t * args.out_token_stride + head * args.out_head_stride;
     for (size_t d = 0; d < value_dim_; d++) {
       double sum = 0;
-      for (size_t key = first; key < keys; key++) sum += static_cast<double>(scores[key]) * value(args.v, v_type_, value_dim_, key, d);
+      for (size_t key = first; key < keys; key++)
+        sum += static_cast<double>(scores[key]) * value(args.v, v_type_, value_dim_, key, d);
       out[d] = static_cast<float>(sum / total);
     }
   }
@@ -144,9 +146,12 @@ class Attention final : public CacheAttention {
     if (past < 0) return;
     const kernels::AttentionArgs args = args_at(past, in(0).f32());
     if (plain_) return attend_plainly(args, item % heads_, item / heads_, reinterpret_cast<float*>(thread.scratch));
-    if (!decode_) return attend_block(args, item % kv_heads_, item / kv_heads_ * kernels::kAttentionTokenStep, thread.scratch);
+    if (!decode_)
+      return attend_block(args, item % kv_heads_, item / kv_heads_ * kernels::kAttentionTokenStep, thread.scratch);
     const size_t count = splits();
-    const auto partial = [&](size_t head, size_t split) { return reinterpret_cast<float*>(shared + (head * count + split) * partial_bytes_); };
+    const auto partial = [&](size_t head, size_t split) {
+      return reinterpret_cast<float*>(shared + (head * count + split) * partial_bytes_);
+    };
     if (phase == 1) return c.kernels.attention_combine(args, item, partial(item, 0), count);
     const size_t head = item / count;
     const size_t split = item % count;
@@ -171,10 +176,13 @@ class Attention final : public CacheAttention {
 class AttentionBlock final : public CacheAttention {
  public:
   explicit AttentionBlock(const OpContext& context) : CacheAttention(context) {
-    if (c.in.size() != 10 || c.out.size() != 3) reject(Code::ir_structure, "operands: got %zu in and %zu out, expected 10 and 3", c.in.size(), c.out.size());
+    if (c.in.size() != 10 || c.out.size() != 3)
+      reject(Code::ir_structure, "operands: got %zu in and %zu out, expected 10 and 3", c.in.size(), c.out.size());
     for (size_t i = 0; i < 7; i++)
-      if (c.in[i] != nullptr) expect_type(c.in[i], DType::f32, "operand");
-      else if (i < 3) reject(Code::ir_structure, "operand %zu is missing", i);
+      if (c.in[i] != nullptr)
+        expect_type(c.in[i], DType::f32, "operand");
+      else if (i < 3)
+        reject(Code::ir_structure, "operand %zu is missing", i);
     check_cache_type(c.in[7]);
     check_cache_type(c.in[8]);
     expect_type(c.in[9], DType::i32, "past");
@@ -192,9 +200,11 @@ class AttentionBlock final : public CacheAttention {
 
   void bind() override {
     bind_attention(in(0), in(7), in(8), in(9), out());
-    expect(in(1).rank == 3 && in(1).shape[0] == tokens_ && in(1).shape[1] == kv_heads_ && in(1).shape[2] == dim_, "k has another shape");
+    expect(in(1).rank == 3 && in(1).shape[0] == tokens_ && in(1).shape[1] == kv_heads_ && in(1).shape[2] == dim_,
+           "k has another shape");
     expect(value_dim_ == dim_, "k and v have different heads");
-    expect(in(2).rank == 3 && in(2).count == in(1).count && in(2).shape[0] == tokens_ && in(2).shape[1] == kv_heads_, "v has another shape");
+    expect(in(2).rank == 3 && in(2).count == in(1).count && in(2).shape[0] == tokens_ && in(2).shape[1] == kv_heads_,
+           "v has another shape");
     expect(in(7).data == out(1).data && in(8).data == out(2).data, "the caches are not in place");
     expect(c.in[3] == nullptr || in(3).count == dim_, "the norm of q does not fit");
     expect(c.in[4] == nullptr || in(4).count == dim_, "the norm of k does not fit");
@@ -231,12 +241,14 @@ class AttentionBlock final : public CacheAttention {
     if (plain_) return attend_plainly(args, item % heads_, item / heads_, reinterpret_cast<float*>(thread.scratch));
     // Late tokens see more keys: the longest items go first.
     const size_t blocks = ceil_div(tokens_, kernels::kAttentionTokenStep);
-    attend_block(args, item % kv_heads_, (blocks - 1 - item / kv_heads_) * kernels::kAttentionTokenStep, thread.scratch);
+    attend_block(args, item % kv_heads_, (blocks - 1 - item / kv_heads_) * kernels::kAttentionTokenStep,
+                 thread.scratch);
   }
 
   size_t traffic() const override {
     const auto past = static_cast<size_t>(std::max(0, in(9).i32()[0]));
-    return in(0).bytes + in(1).bytes + in(2).bytes + out().bytes + 2 * (past + tokens_) * kv_heads_ * dim_ * dtype_bytes(in(7).dtype);
+    return in(0).bytes + in(1).bytes + in(2).bytes + out().bytes +
+           2 * (past + tokens_) * kv_heads_ * dim_ * dtype_bytes(in(7).dtype);
   }
 
  private:
@@ -249,10 +261,12 @@ class AttentionBlock final : public CacheAttention {
   }
 
   // Norm and rotation of `heads` heads of the tokens [t0, t1), in place; x points at token 0.
-  void finish(float* x, size_t token_stride, size_t heads, const Tensor* weight, bool norm, size_t t0, size_t t1) const {
+  void finish(float* x, size_t token_stride, size_t heads, const Tensor* weight, bool norm, size_t t0,
+              size_t t1) const {
     if (norm)
       for (size_t t = t0; t < t1; t++)
-        c.kernels.rms_norm(x + t * token_stride, dim_, weight == nullptr ? nullptr : weight->f32(), eps_, x + t * token_stride, dim_, 0, heads, dim_);
+        c.kernels.rms_norm(x + t * token_stride, dim_, weight == nullptr ? nullptr : weight->f32(), eps_,
+                           x + t * token_stride, dim_, 0, heads, dim_);
     if (rotary_.cos != nullptr) rotate(rotary_, x, token_stride, dim_, heads, dim_, t0, t1);
   }
 
@@ -272,8 +286,11 @@ class AttentionBlock final : public CacheAttention {
 
   void few(size_t phase, size_t item, size_t past, Thread& thread) const {
     const size_t count = splits();
-    const auto partial = [&](size_t head, size_t split) { return reinterpret_cast<float*>(shared + (head * count + split) * partial_bytes_); };
-    if (phase == 1) return c.kernels.attention_combine(args_at(static_cast<int64_t>(past), nullptr), item, partial(item, 0), count);
+    const auto partial = [&](size_t head, size_t split) {
+      return reinterpret_cast<float*>(shared + (head * count + split) * partial_bytes_);
+    };
+    if (phase == 1)
+      return c.kernels.attention_combine(args_at(static_cast<int64_t>(past), nullptr), item, partial(item, 0), count);
     const size_t head = item / count;
     const size_t split = item % count;
     const size_t key0 = split * kernels::kKeySplit;
@@ -292,7 +309,8 @@ class AttentionBlock final : public CacheAttention {
     const size_t t1 = key1 > past ? key1 - past : 0;
     if (t0 < t1) {
       auto* k = reinterpret_cast<float*>(thread.scratch + q_bytes_);
-      for (size_t t = t0; t < t1; t++) std::memcpy(k + t * dim_, in(1).f32() + (t * kv_heads_ + head) * dim_, dim_ * sizeof(float));
+      for (size_t t = t0; t < t1; t++)
+        std::memcpy(k + t * dim_, in(1).f32() + (t * kv_heads_ + head) * dim_, dim_ * sizeof(float));
       finish(k, dim_, 1, c.in[4], norm_k_, t0, t1);
       for (size_t t = t0; t < t1; t++) {
         const size_t at = (head * capacity_ + past + t) * dim_;
@@ -303,7 +321,8 @@ class AttentionBlock final : public CacheAttention {
 
     kernels::AttentionArgs args = args_at(static_cast<int64_t>(past), q - head * group_ * dim_);
     args.q_token_stride = q_stride;
-    c.kernels.attention_decode(args, head, key0, key1, count == 1 ? nullptr : partial(head, split), thread.scratch + q_bytes_ + k_bytes_);
+    c.kernels.attention_decode(args, head, key0, key1, count == 1 ? nullptr : partial(head, split),
+                               thread.scratch + q_bytes_ + k_bytes_);
   }
 
   void spread(size_t item, size_t past, Thread& thread) const {
@@ -328,7 +347,8 @@ class AttentionBlock final : public CacheAttention {
   }
 
   void finish_row(float* k, size_t t) const {
-    if (norm_k_) c.kernels.rms_norm(k, dim_, c.in[4] == nullptr ? nullptr : in(4).f32(), eps_, k, dim_, 0, kv_heads_, dim_);
+    if (norm_k_)
+      c.kernels.rms_norm(k, dim_, c.in[4] == nullptr ? nullptr : in(4).f32(), eps_, k, dim_, 0, kv_heads_, dim_);
     // A token stride of zero lets the tables advance to t while x stays on this row.
     if (rotary_.cos != nullptr) rotate(rotary_, k, 0, dim_, kv_heads_, dim_, t, t + 1);
   }

@@ -28,8 +28,8 @@ class AttentionBase : public Op {
     expect(rotary.half * 2 <= head_dim, "more dims are rotated than there are");
   }
 
-  void rotate(const Rotary& rotary, float* x, size_t token_stride, size_t head_stride, size_t heads, size_t head_dim, size_t t0,
-              size_t t1) const {
+  void rotate(const Rotary& rotary, float* x, size_t token_stride, size_t head_stride, size_t heads, size_t head_dim,
+              size_t t0, size_t t1) const {
     kernels::RopeArgs args{};
     args.x = x;
     args.token_stride = token_stride;
@@ -47,8 +47,10 @@ class AttentionBase : public Op {
 
   // n floats into the cache's element type.
   void store(const Tensor& cache, size_t at, const float* x, size_t n) const {
-    if (cache.dtype == DType::f32) std::memcpy(cache.f32() + at, x, n * sizeof(float));
-    else c.kernels.f32_to_f16(x, cache.as<uint16_t>() + at, n);
+    if (cache.dtype == DType::f32)
+      std::memcpy(cache.f32() + at, x, n * sizeof(float));
+    else
+      c.kernels.f32_to_f16(x, cache.as<uint16_t>() + at, n);
   }
 
   int64_t past_of(const Tensor& past, size_t tokens, size_t capacity) const {
@@ -60,7 +62,8 @@ class AttentionBase : public Op {
 
   void check_cache_type(const Tensor* cache) const {
     if (cache == nullptr || (cache->dtype != DType::f32 && cache->dtype != DType::f16))
-      reject(Code::ir_type, "cache: got %s, expected f32 or f16", cache == nullptr ? "nothing" : dtype_name(cache->dtype));
+      reject(Code::ir_type, "cache: got %s, expected f32 or f16",
+             cache == nullptr ? "nothing" : dtype_name(cache->dtype));
   }
 };
 

@@ -48,12 +48,14 @@ template <class F>
 class Arithmetic : public BroadcastOp<2> {
  public:
   explicit Arithmetic(const OpContext& context) : BroadcastOp(context) {
-    if (!is_number(out().dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(out().dtype));
+    if (!is_number(out().dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(out().dtype));
     expect_type(c.in[0], out().dtype, "first operand");
     expect_type(c.in[1], out().dtype, "second operand");
   }
   void stretch(size_t begin, size_t end) override {
-    with_number(out().dtype, [&]<class T>(T) { two<T, T>(*this, loop, begin, end, [](T a, T b) { return F::of(a, b); }); });
+    with_number(out().dtype,
+                [&]<class T>(T) { two<T, T>(*this, loop, begin, end, [](T a, T b) { return F::of(a, b); }); });
   }
 };
 
@@ -64,8 +66,8 @@ class Vector final : public Arithmetic<F> {
   void stretch(size_t begin, size_t end) override {
     if (this->out().dtype != DType::f32) return Arithmetic<F>::stretch(begin, end);
     this->loop.run(begin, end, [&](const size_t(&at)[2], size_t to, size_t n) {
-      this->c.kernels.binary(kKind, this->in(0).f32() + at[0], this->loop.step(0), this->in(1).f32() + at[1], this->loop.step(1),
-                             this->out().f32() + to, n);
+      this->c.kernels.binary(kKind, this->in(0).f32() + at[0], this->loop.step(0), this->in(1).f32() + at[1],
+                             this->loop.step(1), this->out().f32() + to, n);
     });
   }
 };
@@ -109,7 +111,8 @@ class Comparison final : public BroadcastOp<2> {
   }
   void stretch(size_t begin, size_t end) override {
     if (in(0).dtype == DType::boolean)
-      return two<uint8_t, uint8_t>(*this, loop, begin, end, [](uint8_t a, uint8_t b) { return uint8_t{holds<kHow>(a != 0, b != 0)}; });
+      return two<uint8_t, uint8_t>(*this, loop, begin, end,
+                                   [](uint8_t a, uint8_t b) { return uint8_t{holds<kHow>(a != 0, b != 0)}; });
     with_number(in(0).dtype, [&]<class T>(T) {
       two<T, uint8_t>(*this, loop, begin, end, [](T a, T b) { return uint8_t{holds<kHow>(a, b)}; });
     });

@@ -37,8 +37,10 @@ class Cast final : public Op {
  public:
   explicit Cast(const OpContext& context) : Op(context) {
     arity(1, 1, 1);
-    if (is_packed(in(0).dtype)) reject(Code::ir_type, "operand is packed: got %s, expected a plain dtype", dtype_name(in(0).dtype));
-    if ((in(0).dtype == DType::c64) != (out().dtype == DType::c64)) reject(Code::ir_type, "complex numbers have no order: cast their parts");
+    if (is_packed(in(0).dtype))
+      reject(Code::ir_type, "operand is packed: got %s, expected a plain dtype", dtype_name(in(0).dtype));
+    if ((in(0).dtype == DType::c64) != (out().dtype == DType::c64))
+      reject(Code::ir_type, "complex numbers have no order: cast their parts");
   }
   void bind() override { expect(in(0).count == out().count, "the result has another size"); }
   size_t items(size_t) const override { return ceil_div(out().count, kGrain); }
@@ -60,8 +62,10 @@ class Cast final : public Op {
       const size_t m = std::min(kPiece, n - i);
       if (from == DType::f16 || from == DType::bf16) {
         const auto* halves = reinterpret_cast<const uint16_t*>(x) + i;
-        if (from == DType::f16) c.kernels.f16_to_f32(halves, wide, m);
-        else c.kernels.bf16_to_f32(halves, wide, m);
+        if (from == DType::f16)
+          c.kernels.f16_to_f32(halves, wide, m);
+        else
+          c.kernels.bf16_to_f32(halves, wide, m);
         write(wide, to, y, i, m);
         continue;
       }
@@ -108,8 +112,10 @@ class Cast final : public Op {
     float wide[512];
     for (size_t i = 0; i < n; i++) wide[i] = to_odd(x[i]);
     auto* halves = reinterpret_cast<uint16_t*>(y) + at;
-    if (to == DType::f16) c.kernels.f32_to_f16(wide, halves, n);
-    else c.kernels.f32_to_bf16(wide, halves, n);
+    if (to == DType::f16)
+      c.kernels.f32_to_f16(wide, halves, n);
+    else
+      c.kernels.f32_to_bf16(wide, halves, n);
   }
 };
 

@@ -30,7 +30,8 @@ class ConvolutionBase : public ConvolutionShapes {
   float* room(Thread& thread, size_t offset = 0) const { return reinterpret_cast<float*>(thread.scratch + offset); }
 
   // y[row][column] = prepared row · columns[column], over k.
-  void multiply(const uint8_t* prepared, size_t rows, const float* columns, size_t count, size_t k, float* y, size_t ldy, uint8_t* scratch) const {
+  void multiply(const uint8_t* prepared, size_t rows, const float* columns, size_t count, size_t k, float* y,
+                size_t ldy, uint8_t* scratch) const {
     kernels::MatmulArgs args{};
     args.type = kernels::Type::f32;
     args.w = columns;
@@ -68,7 +69,7 @@ class Convolution final : public ConvolutionBase {
       return;
     }
     tiles_ = ceil_div(w_.windows(), kTile);
-    act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, sum_, small_));
+    act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, sum_, small_));
     shared_bytes = act_bytes_ * groups_;
     scratch_at_ = rounded(kTile * sum_ * sizeof(float));
     thread_bytes = scratch_at_ + rounded(kernels::matmul_scratch_bytes(small_));
@@ -91,8 +92,8 @@ class Convolution final : public ConvolutionBase {
     const size_t begin = item % tiles_ * kTile, end = std::min(w_.windows(), begin + kTile);
     for (size_t window = begin; window < end; window++)
       gather(in(0).f32() + image * large_ * w_.plane(), window, room(thread) + (window - begin) * sum_);
-    multiply(shared + group * act_bytes_, small_, room(thread), end - begin, sum_, out().f32() + image * small_ * w_.windows() + begin,
-             w_.windows(), thread.scratch + scratch_at_);
+    multiply(shared + group * act_bytes_, small_, room(thread), end - begin, sum_,
+             out().f32() + image * small_ * w_.windows() + begin, w_.windows(), thread.scratch + scratch_at_);
   }
 
  private:
@@ -102,8 +103,10 @@ class Convolution final : public ConvolutionBase {
     for (size_t channel = 0; channel < large_; channel++, x += w_.plane())
       for (size_t tap = 0; tap < w_.rows.taps; tap++, to += w_.columns.taps) {
         size_t at;
-        if (w_.rows.place(row, tap, &at)) gather_run(x + at * w_.columns.size, column, to);
-        else std::memset(to, 0, w_.columns.taps * sizeof(float));
+        if (w_.rows.place(row, tap, &at))
+          gather_run(x + at * w_.columns.size, column, to);
+        else
+          std::memset(to, 0, w_.columns.taps * sizeof(float));
       }
   }
   void gather_run(const float* row, size_t column, float* to) const {
@@ -158,11 +161,12 @@ class TransposedConvolution final : public ConvolutionBase {
     block_ = std::min(large_, ceil_div(kBlockRows, w_.taps()));
     blocks_ = block_ == 0 ? 0 : ceil_div(large_, block_);
     const size_t rows = block_ * w_.taps();
-    act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, small_, rows));
+    act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, small_, rows));
     columns_at_ = act_bytes_ * groups_ * blocks_;
     shared_bytes = columns_at_ + rounded(in(0).bytes);
     scratch_at_ = rounded(rows * kTile * sizeof(float));
-    thread_bytes = std::max(rounded(rows * small_ * sizeof(float)), scratch_at_ + rounded(kernels::matmul_scratch_bytes(rows)));
+    thread_bytes =
+        std::max(rounded(rows * small_ * sizeof(float)), scratch_at_ + rounded(kernels::matmul_scratch_bytes(rows)));
     tiles_ = ceil_div(w_.windows(), kTile);
   }
 
@@ -183,8 +187,8 @@ class TransposedConvolution final : public ConvolutionBase {
     const uint8_t* prepared = shared + (image % groups_ * blocks_ + block) * act_bytes_;
     for (size_t begin = 0; begin < w_.windows(); begin += kTile) {
       const size_t end = std::min(w_.windows(), begin + kTile);
-      multiply(prepared, filters * w_.taps(), columns() + (image * w_.windows() + begin) * small_, end - begin, small_, room(thread), kTile,
-               thread.scratch + scratch_at_);
+      multiply(prepared, filters * w_.taps(), columns() + (image * w_.windows() + begin) * small_, end - begin, small_,
+               room(thread), kTile, thread.scratch + scratch_at_);
       for (size_t filter = 0; filter < filters; filter++)
         scatter(room(thread) + filter * w_.taps() * kTile, begin, end, y + filter * w_.plane());
     }

@@ -24,7 +24,8 @@ class ConvolutionShapes : public Op {
     expect(w.rank == x.rank && (x.rank == 3 || x.rank == 4), "the weight has another number of axes than the image");
     const Tensor& large = transposed_ ? y : x;
     const Tensor& small = transposed_ ? x : y;
-    if (const char* wrong = bind_windows(c.params, large, small, w.shape + 2, true, &w_)) reject(Code::ir_shape, "%s", wrong);
+    if (const char* wrong = bind_windows(c.params, large, small, w.shape + 2, true, &w_))
+      reject(Code::ir_shape, "%s", wrong);
     expect(x.shape[0] == y.shape[0], "the result has another batch");
     expect(w.shape[0] == small.shape[1] && large.shape[1] == w.shape[1] * groups_ && small.shape[1] % groups_ == 0,
            "the channels do not fit the weight");
@@ -70,7 +71,8 @@ class DoubleConvolution final : public ConvolutionShapes {
     for (size_t tap = 0; tap < axis.taps; tap++) {
       size_t first, last;
       axis.inside(tap, &first, &last);
-      for (size_t i = first; i < last; i++) y[i] += weight[tap] * row[static_cast<int64_t>(i * axis.stride) + axis.offset(tap)];
+      for (size_t i = first; i < last; i++)
+        y[i] += weight[tap] * row[static_cast<int64_t>(i * axis.stride) + axis.offset(tap)];
     }
   }
 };
@@ -87,7 +89,8 @@ class DoubleTransposedConvolution final : public ConvolutionShapes {
     double* y = out().as<double>() + item * w_.plane();
     std::fill(y, y + w_.plane(), 0.0);
     for (size_t channel = 0; channel < small_; channel++) {
-      const double* weight = in(1).as<double>() + ((group % groups_ * small_ + channel) * large_ + item % large_) * w_.taps();
+      const double* weight =
+          in(1).as<double>() + ((group % groups_ * small_ + channel) * large_ + item % large_) * w_.taps();
       for (size_t row = 0; row < w_.rows.windows; row++, x += w_.columns.windows)
         for (size_t tap = 0; tap < w_.rows.taps; tap++) {
           size_t at;
@@ -102,7 +105,8 @@ class DoubleTransposedConvolution final : public ConvolutionShapes {
     for (size_t tap = 0; tap < axis.taps; tap++) {
       size_t first, last;
       axis.inside(tap, &first, &last);
-      for (size_t i = first; i < last; i++) row[static_cast<int64_t>(i * axis.stride) + axis.offset(tap)] += weight[tap] * x[i];
+      for (size_t i = first; i < last; i++)
+        row[static_cast<int64_t>(i * axis.stride) + axis.offset(tap)] += weight[tap] * x[i];
     }
   }
 };

@@ -41,8 +41,10 @@ class Gather final : public Op {
       const int32_t index = in(1).i32()[row % in(1).count];
       if (index < 0 || static_cast<size_t>(index) >= size_) return stop("an index is outside the table");
       const uint8_t* from = in(0).data + (row / in(1).count * size_ + static_cast<size_t>(index)) * row_bytes_;
-      if (widen_) c.kernels.dequantize(type_, from, out().f32() + row * inner_, inner_);
-      else std::memcpy(out().data + row * row_bytes_, from, row_bytes_);
+      if (widen_)
+        c.kernels.dequantize(type_, from, out().f32() + row * inner_, inner_);
+      else
+        std::memcpy(out().data + row * row_bytes_, from, row_bytes_);
     }
   }
   size_t traffic() const override { return out().bytes * 2; }
@@ -59,7 +61,8 @@ class ScatterAdd final : public Op {
  public:
   explicit ScatterAdd(const OpContext& context) : Op(context) {
     arity(2, 2, 1);
-    if (!is_number(out().dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(out().dtype));
+    if (!is_number(out().dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(out().dtype));
     expect_type(c.in[0], out().dtype, "updates");
     expect_type(c.in[1], DType::i32, "indices");
   }
@@ -84,7 +87,8 @@ class ScatterAdd final : public Op {
     const size_t outer = item / stretches_;
     const size_t begin = item % stretches_ * grain_;
     const size_t n = std::min(grain_, inner_ - begin);
-    for (size_t row = 0; row < size_; row++) std::fill_n(out().as<T>() + (outer * size_ + row) * inner_ + begin, n, T{0});
+    for (size_t row = 0; row < size_; row++)
+      std::fill_n(out().as<T>() + (outer * size_ + row) * inner_ + begin, n, T{0});
     for (size_t i = 0; i < in(1).count; i++) {
       const int32_t row = in(1).i32()[i];
       if (row < 0 || static_cast<size_t>(row) >= size_) return stop("an index is outside the result");
@@ -102,7 +106,8 @@ class Dequantize final : public Op {
   explicit Dequantize(const OpContext& context) : Op(context) {
     arity(1, 1, 1);
     expect_type(c.out[0], DType::f32, "result");
-    if (!kernel_type(in(0).dtype, &type_)) reject(Code::unsupported_tensor_type, "no kernel reads %s", dtype_name(in(0).dtype));
+    if (!kernel_type(in(0).dtype, &type_))
+      reject(Code::unsupported_tensor_type, "no kernel reads %s", dtype_name(in(0).dtype));
   }
   void bind() override {
     expect(in(0).count == out().count, "the result has another size");

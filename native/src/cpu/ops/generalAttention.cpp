@@ -17,9 +17,11 @@ class GeneralAttention final : public Op {
     for (size_t i = 0; i < 3; i++) expect_type(c.in[i], DType::f32, "operand");
     expect_type(c.out[0], DType::f32, "result");
     mask_ = static_cast<Mask>(c.params.integer("mask", 0, 0, 4));
-    if ((mask_ == Mask::keep || mask_ == Mask::bias) != (maybe(3) != nullptr)) reject(Code::ir_structure, "the mask operand and the kind of mask do not go together");
+    if ((mask_ == Mask::keep || mask_ == Mask::bias) != (maybe(3) != nullptr))
+      reject(Code::ir_structure, "the mask operand and the kind of mask do not go together");
     if (mask_ == Mask::bias) expect_type(c.in[3], DType::f32, "bias");
-    if (mask_ == Mask::keep && in(3).dtype != DType::boolean && in(3).dtype != DType::f32) reject(Code::ir_type, "mask: got %s, expected bool or f32", dtype_name(in(3).dtype));
+    if (mask_ == Mask::keep && in(3).dtype != DType::boolean && in(3).dtype != DType::f32)
+      reject(Code::ir_type, "mask: got %s, expected bool or f32", dtype_name(in(3).dtype));
   }
   void bind() override {
     const Tensor& q = in(0);
@@ -31,7 +33,8 @@ class GeneralAttention final : public Op {
     expect(k.span(0, rank - 3) == batch_ && v.span(0, rank - 3) == batch_, "batch dims differ");
     heads_ = q.shape[rank - 3];
     kv_heads_ = k.shape[rank - 3];
-    expect(kv_heads_ > 0 && heads_ % kv_heads_ == 0 && v.shape[rank - 3] == kv_heads_, "heads are no multiple of kv heads");
+    expect(kv_heads_ > 0 && heads_ % kv_heads_ == 0 && v.shape[rank - 3] == kv_heads_,
+           "heads are no multiple of kv heads");
     queries_ = q.shape[rank - 2];
     keys_ = k.shape[rank - 2];
     dim_ = q.shape[rank - 1];
@@ -45,7 +48,8 @@ class GeneralAttention final : public Op {
       expect(m.shape[m.rank - 1] == keys_ && m.shape[m.rank - 2] == queries_, "the bias does not fit");
       bias_heads_ = m.rank > 2 ? m.shape[m.rank - 3] : 1;
       bias_batch_ = m.rank > 3 ? m.shape[0] : 1;
-      expect((bias_heads_ == 1 || bias_heads_ == heads_) && (bias_batch_ == 1 || bias_batch_ == batch_), "the bias does not fit");
+      expect((bias_heads_ == 1 || bias_heads_ == heads_) && (bias_batch_ == 1 || bias_batch_ == batch_),
+             "the bias does not fit");
     }
     scale_ = c.params.number("scale", 1 / std::sqrt(static_cast<double>(dim_)));
     softcap_ = c.params.number("softcap", 0);
@@ -56,7 +60,8 @@ class GeneralAttention final : public Op {
   size_t items(size_t) const override { return out().count == 0 ? 0 : ceil_div(batch_ * heads_ * queries_, grain_); }
   void run(size_t, size_t item, Thread& thread) override {
     const size_t rows = batch_ * heads_ * queries_;
-    for (size_t row = item * grain_; row < std::min(rows, (item + 1) * grain_); row++) attend(row, reinterpret_cast<double*>(thread.scratch));
+    for (size_t row = item * grain_; row < std::min(rows, (item + 1) * grain_); row++)
+      attend(row, reinterpret_cast<double*>(thread.scratch));
   }
 
  private:
@@ -75,7 +80,8 @@ class GeneralAttention final : public Op {
       largest = std::fmax(largest, weights[key]);
     }
     double total = 0;
-    for (size_t key = 0; key < keys_; key++) total += weights[key] = largest == -INFINITY ? 0 : std::exp(weights[key] - largest);
+    for (size_t key = 0; key < keys_; key++)
+      total += weights[key] = largest == -INFINITY ? 0 : std::exp(weights[key] - largest);
     for (size_t d = 0; d < value_dim_; d++) y[d] = 0;
     // A query that sees nothing gives zeros.
     if (total == 0) return;

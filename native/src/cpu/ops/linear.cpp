@@ -4,11 +4,9 @@
 // One token: every thread makes its own copy of the prepared activations, which costs less than a barrier; then rows
 // are handed out. Many tokens: first all threads prepare into shared memory, then tiles of rows are handed out.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <iterator>
 
-#include "../asking.h"
 #include "tables.h"
 
 namespace rlx {
@@ -25,9 +23,6 @@ struct Matrix {
   kernels::Type type = kernels::Type::f32;
   kernels::Type gate_type = kernels::Type::f32;
   size_t rows = 0, chunk = 0, first_item = 0;
-  Asking* asking = nullptr;
-  Asking* gate_asking = nullptr;
-  std::vector<Trial> trials;  // of each thread; none where the two matrices are of two kinds, whose times nobody could tell apart
 };
 
 class LinearBase : public Op {
@@ -49,7 +44,7 @@ class LinearBase : public Op {
     size_t bytes = 0;
     for (size_t kind = 0; kind < kernels::kActKinds; kind++) {
       act_at_[kind] = bytes;
-      if (kinds_[kind]) bytes += (kernels::act_bytes(static_cast<ActKind>(kind), k_, tokens_) + 63) / 64 * 64;
+      if (kinds_[kind]) bytes += (c.kernels.act_bytes(static_cast<ActKind>(kind), k_, tokens_) + 63) / 64 * 64;
     }
     const size_t matmul_scratch = (kernels::matmul_scratch_bytes(tokens_) + 63) / 64 * 64;
     normed_at_ = bytes;
@@ -69,10 +64,7 @@ class LinearBase : public Op {
     return !alone_ && phase == 0 ? ceil_div(tokens_, prepare_grain_) : items_;
   }
   void begin(size_t, Thread& thread) override {
-    if (!alone_) return;
-    prepare(0, 1, thread.scratch);
-    for (Matrix& m : matrices_)
-      if (!m.trials.empty()) m.trials[thread.index].begin();
+    if (alone_) prepare(0, 1, thread.scratch);
   }
   void run(size_t phase, size_t item, Thread& thread) override {
     if (!alone_ && phase == 0) {
@@ -85,15 +77,17 @@ class LinearBase : public Op {
     item -= m.first_item;
     uint8_t* scratch = thread.scratch + scratch_at_;
     const uint8_t* prepared = alone_ ? thread.scratch : shared;
-    Trial* trial = alone_ && !m.trials.empty() ? &m.trials[thread.index] : nullptr;
-    if (trial == nullptr || !trial->is_timed()) {
-      multiply(m, item, prepared, scratch, trial);
-      return;
+    multiply(m, item, prepared, scratch, thread.tuning);
+  }
+  std::vector<TunedProduct> products() const override {
+    std::vector<TunedProduct> products;
+    if (!alone_) return products;
+    for (const Matrix& m : matrices_) {
+      // A time of two types together would say nothing about either.
+      if (m.gate_w != nullptr && m.gate_type != m.type) continue;
+      products.push_back({m.type, k_, m.rows, m.chunk, m.first_item});
     }
-    const auto begin = std::chrono::steady_clock::now();
-    multiply(m, item, prepared, scratch, trial);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    trial->took(std::min(m.rows - item * m.chunk, m.chunk), taken.count());
+    return products;
   }
 
  protected:
@@ -101,7 +95,8 @@ class LinearBase : public Op {
     expect_type(m.y, DType::f32, "result");
     if (m.bias != nullptr) expect_type(m.bias, DType::f32, "bias");
     if (m.gate_bias != nullptr) expect_type(m.gate_bias, DType::f32, "bias");
-    if (!kernel_type(m.w->dtype, &m.type)) reject(Code::unsupported_tensor_type, "no kernel reads weights of %s", dtype_name(m.w->dtype));
+    if (!kernel_type(m.w->dtype, &m.type))
+      reject(Code::unsupported_tensor_type, "no kernel reads weights of %s", dtype_name(m.w->dtype));
     if (m.gate_w != nullptr && !kernel_type(m.gate_w->dtype, &m.gate_type))
       reject(Code::unsupported_tensor_type, "no kernel reads weights of %s", dtype_name(m.gate_w->dtype));
   }
@@ -136,10 +131,6 @@ class LinearBase : public Op {
     const size_t row = kernels::row_bytes(m.type, k_);
     size_t chunk = tokens_ > 1 ? 64 : std::max<size_t>(1, 65536 / std::max<size_t>(1, row));
     chunk = std::min(chunk, ceil_div(m.rows, c.threads * 4));
-    m.asking = Asking::of(c.kernels, m.type, k_);
-    if (m.gate_w != nullptr) m.gate_asking = Asking::of(c.kernels, m.gate_type, k_);
-    const bool one_kind = m.gate_w == nullptr || m.gate_asking == m.asking;
-    if (m.asking != nullptr && one_kind && m.trials.empty()) m.trials.assign(c.threads, Trial(*m.asking, m.asking->begins_with_other()));
     m.chunk = std::max(kernels::kRowStep, ceil_div(chunk, kernels::kRowStep) * kernels::kRowStep);
     m.first_item = items_;
     items_ += ceil_div(m.rows, m.chunk);
@@ -153,13 +144,12 @@ class LinearBase : public Op {
       x = normed;
     }
     for (size_t kind = 0; kind < kernels::kActKinds; kind++)
-      if (kinds_[kind]) c.kernels.prepare({static_cast<ActKind>(kind), x, k_, k_, tokens_, t0, t1, 0, kernels::chunks_of(k_), base + act_at_[kind]});
+      if (kinds_[kind])
+        c.kernels.prepare(
+            {static_cast<ActKind>(kind), x, k_, k_, tokens_, t0, t1, 0, kernels::chunks_of(k_), base + act_at_[kind]});
   }
 
-  void multiply(const Matrix& m, size_t item, const uint8_t* base, uint8_t* scratch, const Trial* trial) {
-    const auto ask = [trial](const Asking* asking) {
-      return trial != nullptr ? trial->ask() : asking != nullptr ? asking->best() : kernels::Ask::none;
-    };
+  void multiply(const Matrix& m, size_t item, const uint8_t* base, uint8_t* scratch, const kernels::Tuning& tuning) {
     kernels::MatmulArgs args{};
     args.type = m.type;
     args.w = m.w->data;
@@ -168,7 +158,7 @@ class LinearBase : public Op {
     args.n0 = item * m.chunk;
     args.n1 = std::min(m.rows, args.n0 + m.chunk);
     args.as_ggml = as_ggml_;
-    args.ask = ask(m.asking);
+    args.prefetch = tuning.prefetch(m.type, k_);
     args.rows = m.rows;
     args.act = base + act_at_[static_cast<size_t>(kind_of(m.type))];
     args.tokens = args.t1 = tokens_;
@@ -186,10 +176,10 @@ class LinearBase : public Op {
       args.type2 = args.type;
       args.row_bytes2 = args.row_bytes;
       args.act2 = args.act;
-      args.ask2 = args.ask;
+      args.prefetch2 = args.prefetch;
       args.bias2 = args.bias;
       args.type = m.gate_type;
-      args.ask = ask(m.gate_asking);
+      args.prefetch = tuning.prefetch(m.gate_type, k_);
       args.w = m.gate_w->data;
       args.row_bytes = kernels::row_bytes(m.gate_type, k_);
       args.act = base + act_at_[static_cast<size_t>(kind_of(m.gate_type))];
@@ -206,7 +196,8 @@ class LinearBase : public Op {
   size_t normed_at_ = 0, scratch_at_ = 0;
 };
 
-constexpr kernels::Glu kActivations[] = {kernels::Glu::silu, kernels::Glu::gelu_tanh, kernels::Glu::gelu_erf, kernels::Glu::relu};
+constexpr kernels::Glu kActivations[] = {kernels::Glu::silu, kernels::Glu::gelu_tanh, kernels::Glu::gelu_erf,
+                                         kernels::Glu::relu};
 
 // (x, w, bias?)
 class Linear final : public LinearBase {
@@ -223,57 +214,7 @@ class Linear final : public LinearBase {
   }
 };
 
-// (x, gate, up) {activation}
-class GatedLinear final : public LinearBase {
- public:
-  explicit GatedLinear(const OpContext& context) : LinearBase(context) {
-    arity(3, 3, 1);
-    expect_type(c.in[0], DType::f32, "operand");
-    Matrix m;
-    m.gate_w = c.in[1];
-    m.w = c.in[2];
-    m.y = c.out[0];
-    glu_ = kActivations[c.params.integer("activation", 0, 0, 3)];
-    check_matrix(m);
-    matrices_.push_back(m);
-  }
-};
-
-// (x, w, residual, bias?)
-class LinearAdd final : public LinearBase {
- public:
-  explicit LinearAdd(const OpContext& context) : LinearBase(context) {
-    arity(3, 4, 1);
-    expect_type(c.in[0], DType::f32, "operand");
-    expect_type(c.in[2], DType::f32, "residual");
-    add_ = c.in[2];
-    Matrix m;
-    m.w = c.in[1];
-    m.bias = maybe(3);
-    m.y = c.out[0];
-    check_matrix(m);
-    matrices_.push_back(m);
-  }
-};
-
-// (x, wQ, wK, wV, bQ?, bK?, bV?)
-class QkvLinear final : public LinearBase {
- public:
-  explicit QkvLinear(const OpContext& context) : LinearBase(context) {
-    arity(4, 7, 3);
-    expect_type(c.in[0], DType::f32, "operand");
-    for (size_t i = 0; i < 3; i++) {
-      Matrix m;
-      m.w = c.in[1 + i];
-      m.bias = maybe(4 + i);
-      m.y = c.out[i];
-      check_matrix(m);
-      matrices_.push_back(m);
-    }
-  }
-};
-
-// What the patterns make: (x, norm weight?, residual?, then for each output w and bias?; with a gate, gate and its bias
+// A block, as the fusions make it: (x, norm weight?, residual?, then for each output w and bias?; with a gate, gate and its bias
 // come first) {normalise, eps, gated, activation}
 class LinearBlock final : public LinearBase {
  public:
@@ -302,7 +243,8 @@ class LinearBlock final : public LinearBase {
       }
       m.w = operand[each - 2];
       m.bias = operand[each - 1];
-      if (m.w == nullptr || m.y == nullptr || (gated && m.gate_w == nullptr)) reject(Code::ir_structure, "a matrix is missing");
+      if (m.w == nullptr || m.y == nullptr || (gated && m.gate_w == nullptr))
+        reject(Code::ir_structure, "a matrix is missing");
       check_matrix(m);
       matrices_.push_back(m);
     }
@@ -311,9 +253,6 @@ class LinearBlock final : public LinearBase {
 
 constexpr KernelEntry kTable[] = {
     {"linear", make_op<Linear>},
-    {"linear_add", make_op<LinearAdd>},
-    {"qkv_linear", make_op<QkvLinear>},
-    {"swiglu_linear", make_op<GatedLinear>},
     {"linear_block", make_op<LinearBlock>},
 };
 

@@ -42,7 +42,8 @@ class MatmulBase : public Op {
     for (size_t d = 0; d + 2 < y.rank; d++) {
       for (const Tensor* operand : {&a, &b}) {
         const size_t lead = y.rank - operand->rank;
-        expect(d < lead || operand->shape[d - lead] == 1 || operand->shape[d - lead] == y.shape[d], "batch dims do not broadcast");
+        expect(d < lead || operand->shape[d - lead] == 1 || operand->shape[d - lead] == y.shape[d],
+               "batch dims do not broadcast");
       }
     }
   }
@@ -77,7 +78,7 @@ class Matmul final : public MatmulBase {
     MatmulBase::bind();
     const Tensor& a = in(0);
     const Tensor& b = in(1);
-    act_bytes_ = rounded(kernels::act_bytes(kernels::ActKind::f32, k_, m_));
+    act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, k_, m_));
     act_at_ = 0;
     size_t total = act_bytes_ * a_batches_;
     a_at_ = total;
@@ -100,13 +101,16 @@ class Matmul final : public MatmulBase {
 
   void run(size_t phase, size_t item, Thread& thread) override {
     if (phase == 0) {
-      if (item < turns_a_) turn(in(0).f32(), floats(a_at_), item, k_, m_);
-      else turn(in(1).f32(), floats(b_at_), item - turns_a_, k_, n_);
+      if (item < turns_a_)
+        turn(in(0).f32(), floats(a_at_), item, k_, m_);
+      else
+        turn(in(1).f32(), floats(b_at_), item - turns_a_, k_, n_);
       return;
     }
     if (phase == 1) {
       const float* a = (turned_a_ ? floats(a_at_) : in(0).f32()) + item * m_ * k_;
-      c.kernels.prepare({kernels::ActKind::f32, a, k_, k_, m_, 0, m_, 0, kernels::chunks_of(k_), shared + act_at_ + item * act_bytes_});
+      c.kernels.prepare({kernels::ActKind::f32, a, k_, k_, m_, 0, m_, 0, kernels::chunks_of(k_),
+                         shared + act_at_ + item * act_bytes_});
       return;
     }
     const size_t batch = item / tiles_;

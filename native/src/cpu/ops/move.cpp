@@ -9,7 +9,8 @@ namespace rlx {
 namespace {
 
 size_t element_bytes(const Op& op, const Tensor& tensor) {
-  if (is_packed(tensor.dtype)) throw Error(Code::ir_type, std::string("[") + op.c.name + "] operand is packed: expected a plain dtype");
+  if (is_packed(tensor.dtype))
+    throw Error(Code::ir_type, std::string("[") + op.c.name + "] operand is packed: expected a plain dtype");
   return dtype_bytes(tensor.dtype);
 }
 
@@ -103,7 +104,8 @@ class Transpose final : public Strided {
     std::vector<uint8_t> seen(perm.size(), 0);
     for (size_t d = 0; d < perm.size(); d++) {
       const int64_t from = perm[d];
-      expect(from >= 0 && static_cast<size_t>(from) < perm.size() && seen[static_cast<size_t>(from)] == 0, "perm is no permutation");
+      expect(from >= 0 && static_cast<size_t>(from) < perm.size() && seen[static_cast<size_t>(from)] == 0,
+             "perm is no permutation");
       seen[static_cast<size_t>(from)] = 1;
       expect(out().shape[d] == in(0).shape[from], "the result has another shape");
       strides[d] = input_stride(static_cast<size_t>(from));
@@ -135,7 +137,8 @@ class Narrow final : public Strided {
     const size_t axis = static_cast<size_t>(c.params.integer("axis", 0, 0, static_cast<int64_t>(in(0).rank) - 1));
     const size_t start = c.params.size("start", 0);
     for (size_t d = 0; d < out().rank; d++) {
-      expect(d == axis ? out().shape[d] + start <= in(0).shape[d] : out().shape[d] == in(0).shape[d], "the slice is outside the operand");
+      expect(d == axis ? out().shape[d] + start <= in(0).shape[d] : out().shape[d] == in(0).shape[d],
+             "the slice is outside the operand");
       strides[d] = input_stride(d);
     }
     base = static_cast<int64_t>(start) * strides[axis];
@@ -149,12 +152,14 @@ class Slice final : public Strided {
   void bind() override {
     const std::vector<int64_t> starts = c.params.list("starts");
     const std::vector<int64_t> steps = c.params.list("steps");
-    expect(starts.size() == in(0).rank && steps.size() == in(0).rank && out().rank == in(0).rank, "starts and steps do not fit the rank");
+    expect(starts.size() == in(0).rank && steps.size() == in(0).rank && out().rank == in(0).rank,
+           "starts and steps do not fit the rank");
     if (out().count == 0) return;  // an empty axis has no last element to start from
     base = 0;
     for (size_t d = 0; d < out().rank; d++) {
       const auto size = static_cast<int64_t>(in(0).shape[d]);
-      expect(starts[d] >= -size && starts[d] <= size && steps[d] >= -size && steps[d] <= size, "starts or steps are outside the operand");
+      expect(starts[d] >= -size && starts[d] <= size && steps[d] >= -size && steps[d] <= size,
+             "starts or steps are outside the operand");
       strides[d] = steps[d] * input_stride(d);
       base += starts[d] * input_stride(d);
       const int64_t last = starts[d] + steps[d] * static_cast<int64_t>(out().shape[d] - 1);
@@ -179,7 +184,8 @@ class Concat final : public Op {
     size_t total = 0;
     for (const Tensor* tensor : c.in) {
       expect(tensor->rank == out().rank, "the ranks differ");
-      for (size_t d = 0; d < out().rank; d++) expect(d == axis || tensor->shape[d] == out().shape[d], "the shapes differ beside the axis");
+      for (size_t d = 0; d < out().rank; d++)
+        expect(d == axis || tensor->shape[d] == out().shape[d], "the shapes differ beside the axis");
       total += tensor->shape[axis];
     }
     expect(total == out().shape[axis], "the sizes on the axis do not add up");
@@ -213,10 +219,12 @@ class Pad final : public Op {
     before_ = c.params.list("before");
     const std::vector<int64_t> after = c.params.list("after");
     expect(in(1).count == 1, "the fill value is no scalar");
-    expect(before_.size() == in(0).rank && after.size() == in(0).rank && out().rank == in(0).rank, "the padding does not fit the rank");
+    expect(before_.size() == in(0).rank && after.size() == in(0).rank && out().rank == in(0).rank,
+           "the padding does not fit the rank");
     for (size_t d = 0; d < out().rank; d++) {
       expect(before_[d] >= 0 && after[d] >= 0, "negative padding");
-      expect(static_cast<uint64_t>(before_[d]) + in(0).shape[d] + static_cast<uint64_t>(after[d]) == out().shape[d], "the result has another shape");
+      expect(static_cast<uint64_t>(before_[d]) + in(0).shape[d] + static_cast<uint64_t>(after[d]) == out().shape[d],
+             "the result has another shape");
     }
   }
   size_t items(size_t) const override { return ceil_div(out().rows(), grain()); }
@@ -253,7 +261,8 @@ class Iota final : public Op {
  public:
   explicit Iota(const OpContext& context) : Op(context) {
     arity(0, 0, 1);
-    if (out().dtype != DType::f32 && out().dtype != DType::i32) reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(out().dtype));
+    if (out().dtype != DType::f32 && out().dtype != DType::i32)
+      reject(Code::ir_type, "element type: got %s, expected f32 or i32", dtype_name(out().dtype));
   }
   void bind() override {
     expect(out().rank > 0, "a scalar has no axis");
@@ -265,8 +274,10 @@ class Iota final : public Op {
   void run(size_t, size_t item, Thread&) override {
     for (size_t i = item * kGrain; i < std::min(out().count, (item + 1) * kGrain); i++) {
       const size_t value = i / inner_ % length_;
-      if (out().dtype == DType::f32) out().f32()[i] = static_cast<float>(value);
-      else out().i32()[i] = static_cast<int32_t>(value);
+      if (out().dtype == DType::f32)
+        out().f32()[i] = static_cast<float>(value);
+      else
+        out().i32()[i] = static_cast<int32_t>(value);
     }
   }
 

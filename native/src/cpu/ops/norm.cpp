@@ -62,37 +62,9 @@ class RmsNorm final : public RowNorm {
   void run(size_t, size_t item, Thread&) override {
     if (wide_) return rows_in_double(item, false);
     const size_t n = in(0).last();
-    c.kernels.rms_norm(in(0).f32(), n, data(1), eps_, out().f32(), n, item * grain_, std::min(in(0).rows(), (item + 1) * grain_), n);
+    c.kernels.rms_norm(in(0).f32(), n, data(1), eps_, out().f32(), n, item * grain_,
+                       std::min(in(0).rows(), (item + 1) * grain_), n);
   }
-};
-
-// (x, residual, weight?) → x + residual, its norm
-class AddRmsNorm final : public Op {
- public:
-  explicit AddRmsNorm(const OpContext& context) : Op(context) {
-    arity(2, 3, 2);
-    for (const Tensor* tensor : c.in)
-      if (tensor != nullptr) expect_type(tensor, DType::f32, "operand");
-    for (const Tensor* tensor : c.out) expect_type(tensor, DType::f32, "result");
-    eps_ = static_cast<float>(c.params.number("eps", 1e-5));
-  }
-  void bind() override {
-    expect(in(0).rank > 0 && in(1).count == in(0).count && out(0).count == in(0).count && out(1).count == in(0).count, "operands have different sizes");
-    if (maybe(2) != nullptr) expect(in(2).count == in(0).last(), "the weight does not fit the last dim");
-    grain_ = std::max<size_t>(1, 4096 / std::max<size_t>(1, in(0).last()));
-  }
-  size_t items(size_t) const override { return ceil_div(in(0).rows(), grain_); }
-  void run(size_t, size_t item, Thread&) override {
-    const size_t n = in(0).last();
-    const size_t r0 = item * grain_;
-    const size_t r1 = std::min(in(0).rows(), r0 + grain_);
-    c.kernels.binary(kernels::Binary::add, in(0).f32() + r0 * n, 1, in(1).f32() + r0 * n, 1, out(0).f32() + r0 * n, (r1 - r0) * n);
-    c.kernels.rms_norm(out(0).f32(), n, maybe(2) == nullptr ? nullptr : in(2).f32(), eps_, out(1).f32(), n, r0, r1, n);
-  }
-
- private:
-  size_t grain_ = 1;
-  float eps_;
 };
 
 class LayerNorm final : public RowNorm {
@@ -143,7 +115,8 @@ class GroupNorm final : public Op {
       const size_t channel = item % groups_ * width + w;
       const double weight = maybe(1) == nullptr ? 1 : in(1).f32()[channel];
       const double bias = maybe(2) == nullptr ? 0 : in(2).f32()[channel];
-      for (size_t i = w * plane_; i < (w + 1) * plane_; i++) y[i] = static_cast<float>((x[i] - mean) * scale * weight + bias);
+      for (size_t i = w * plane_; i < (w + 1) * plane_; i++)
+        y[i] = static_cast<float>((x[i] - mean) * scale * weight + bias);
     }
   }
 
@@ -154,7 +127,6 @@ class GroupNorm final : public Op {
 
 constexpr KernelEntry kTable[] = {
     {"rms_norm", make_op<RmsNorm>},
-    {"add_rms_norm", make_op<AddRmsNorm>},
     {"layer_norm", make_op<LayerNorm>},
     {"group_norm", make_op<GroupNorm>},
 };

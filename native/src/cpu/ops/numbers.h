@@ -54,24 +54,30 @@ bool is_nan(T x) {
 struct Add {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::integral<T>) return static_cast<T>(bits_of(a) + bits_of(b));
-    else return a + b;
+    if constexpr (std::integral<T>)
+      return static_cast<T>(bits_of(a) + bits_of(b));
+    else
+      return a + b;
   }
 };
 
 struct Sub {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::integral<T>) return static_cast<T>(bits_of(a) - bits_of(b));
-    else return a - b;
+    if constexpr (std::integral<T>)
+      return static_cast<T>(bits_of(a) - bits_of(b));
+    else
+      return a - b;
   }
 };
 
 struct Mul {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::integral<T>) return static_cast<T>(bits_of(a) * bits_of(b));
-    else return a * b;
+    if constexpr (std::integral<T>)
+      return static_cast<T>(bits_of(a) * bits_of(b));
+    else
+      return a * b;
   }
 };
 
@@ -79,20 +85,27 @@ struct Mul {
 struct Div {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::floating_point<T>) return a / b;
-    else if (b == 0) return 0;
+    if constexpr (std::floating_point<T>)
+      return a / b;
+    else if (b == 0)
+      return 0;
     // The one quotient that has no room: minus the least number.
-    else if (std::signed_integral<T> && b == static_cast<T>(-1)) return Sub::of(T{0}, a);
-    else return static_cast<T>(a / b);
+    else if (std::signed_integral<T> && b == static_cast<T>(-1))
+      return Sub::of(T{0}, a);
+    else
+      return static_cast<T>(a / b);
   }
 };
 
 struct Mod {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::floating_point<T>) return std::fmod(a, b);
-    else if (b == 0 || (std::signed_integral<T> && b == static_cast<T>(-1))) return 0;
-    else return static_cast<T>(a % b);
+    if constexpr (std::floating_point<T>)
+      return std::fmod(a, b);
+    else if (b == 0 || (std::signed_integral<T> && b == static_cast<T>(-1)))
+      return 0;
+    else
+      return static_cast<T>(a % b);
   }
 };
 
@@ -117,8 +130,10 @@ struct Min {
 struct Pow {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::floating_point<T>) return std::pow(a, b);
-    else if (std::signed_integral<T> && b < 0) return a == 1 ? T{1} : a == static_cast<T>(-1) ? (b % 2 == 0 ? T{1} : a) : T{0};
+    if constexpr (std::floating_point<T>)
+      return std::pow(a, b);
+    else if (std::signed_integral<T> && b < 0)
+      return a == 1 ? T{1} : a == static_cast<T>(-1) ? (b % 2 == 0 ? T{1} : a) : T{0};
     else {
       uint64_t result = 1;
       uint64_t base = bits_of(a);

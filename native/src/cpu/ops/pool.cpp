@@ -66,8 +66,8 @@ class Pool final : public PoolBase {
   }
 
  private:
-  static constexpr kernels::Binary kJoin = kHow == How::max   ? kernels::Binary::max
-                                           : kHow == How::min ? kernels::Binary::min
+  static constexpr kernels::Binary kJoin = kHow == How::max    ? kernels::Binary::max
+                                           : kHow == How::min  ? kernels::Binary::min
                                            : kHow == How::prod ? kernels::Binary::mul
                                                                : kernels::Binary::add;
   static constexpr float kNothing = kHow == How::max    ? -std::numeric_limits<float>::infinity()
@@ -136,10 +136,14 @@ class DoublePool final : public PoolBase {
                                                          : 0;
 
   static double joined(double a, double b) {
-    if constexpr (kHow == How::max) return Max::of(a, b);
-    else if constexpr (kHow == How::min) return Min::of(a, b);
-    else if constexpr (kHow == How::prod) return a * b;
-    else return a + b;
+    if constexpr (kHow == How::max)
+      return Max::of(a, b);
+    else if constexpr (kHow == How::min)
+      return Min::of(a, b);
+    else if constexpr (kHow == How::prod)
+      return a * b;
+    else
+      return a + b;
   }
 
   void join(const double* row, double* y) const {
@@ -147,7 +151,8 @@ class DoublePool final : public PoolBase {
     for (size_t tap = 0; tap < axis.taps; tap++) {
       size_t first, last;
       axis.inside(tap, &first, &last);
-      for (size_t i = first; i < last; i++) y[i] = joined(y[i], row[static_cast<int64_t>(i * axis.stride) + axis.offset(tap)]);
+      for (size_t i = first; i < last; i++)
+        y[i] = joined(y[i], row[static_cast<int64_t>(i * axis.stride) + axis.offset(tap)]);
     }
   }
 };

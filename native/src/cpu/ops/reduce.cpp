@@ -63,13 +63,15 @@ class Reduction final : public Op {
  public:
   explicit Reduction(const OpContext& context) : Op(context) {
     arity(1, 1, 1);
-    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], in(0).dtype, "result");
   }
   void bind() override {
     std::vector<uint8_t> reduced(in(0).rank, 0);
     for (const int64_t axis : c.params.list("axes")) {
-      if (axis < 0 || static_cast<size_t>(axis) >= in(0).rank) reject(Code::ir_shape, "axis out of range: got %lld, rank %zu", static_cast<long long>(axis), in(0).rank);
+      if (axis < 0 || static_cast<size_t>(axis) >= in(0).rank)
+        reject(Code::ir_shape, "axis out of range: got %lld, rank %zu", static_cast<long long>(axis), in(0).rank);
       reduced[static_cast<size_t>(axis)] = 1;
     }
     split_.bind(in(0), reduced);
@@ -82,7 +84,9 @@ class Reduction final : public Op {
     const size_t begin = item * grain_;
     const size_t end = std::min(out().count, begin + grain_);
     if (in(0).dtype == DType::f32 && split_.trailing && kHow != How::prod && split_.terms > 0) {
-      constexpr kernels::Reduce kind = kHow == How::max ? kernels::Reduce::max : kHow == How::min ? kernels::Reduce::min : kernels::Reduce::sum;
+      constexpr kernels::Reduce kind = kHow == How::max   ? kernels::Reduce::max
+                                       : kHow == How::min ? kernels::Reduce::min
+                                                          : kernels::Reduce::sum;
       c.kernels.reduce(kind, in(0).f32(), split_.terms, out().f32(), begin, end, split_.terms);
       if (kHow == How::mean)
         for (size_t i = begin; i < end; i++) out().f32()[i] /= static_cast<float>(split_.terms);
@@ -96,8 +100,10 @@ class Reduction final : public Op {
  private:
   template <class T>
   T fold(size_t base) const {
-    if constexpr (std::floating_point<T>) return real<T>(base);
-    else return integer<T>(base);
+    if constexpr (std::floating_point<T>)
+      return real<T>(base);
+    else
+      return integer<T>(base);
   }
   template <class T>
   T real(size_t base) const {
@@ -106,10 +112,14 @@ class Reduction final : public Op {
     split_.each_term(base, [&](size_t at) {
       const double x = in(0).template as<T>()[at];
       nan = nan || std::isnan(x);
-      if (kHow == How::prod) total *= x;
-      else if (kHow == How::max) total = std::max(total, x);
-      else if (kHow == How::min) total = std::min(total, x);
-      else total += x;
+      if (kHow == How::prod)
+        total *= x;
+      else if (kHow == How::max)
+        total = std::max(total, x);
+      else if (kHow == How::min)
+        total = std::min(total, x);
+      else
+        total += x;
     });
     if (nan) return static_cast<T>(NAN);
     return static_cast<T>(kHow == How::mean ? total / static_cast<double>(split_.terms) : total);
@@ -120,13 +130,19 @@ class Reduction final : public Op {
     T most = kHow == How::max ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
     split_.each_term(base, [&](size_t at) {
       const T x = in(0).template as<T>()[at];
-      if (kHow == How::max) most = std::max(most, x);
-      else if (kHow == How::min) most = std::min(most, x);
-      else if (kHow == How::prod) total *= bits_of(x);
-      else total += bits_of(x);
+      if (kHow == How::max)
+        most = std::max(most, x);
+      else if (kHow == How::min)
+        most = std::min(most, x);
+      else if (kHow == How::prod)
+        total *= bits_of(x);
+      else
+        total += bits_of(x);
     });
     if (kHow == How::max || kHow == How::min) return split_.terms == 0 ? T{0} : most;
-    if (kHow == How::mean) return split_.terms == 0 ? T{0} : static_cast<T>(static_cast<int64_t>(total) / static_cast<int64_t>(split_.terms));
+    if (kHow == How::mean)
+      return split_.terms == 0 ? T{0}
+                               : static_cast<T>(static_cast<int64_t>(total) / static_cast<int64_t>(split_.terms));
     return static_cast<T>(total);
   }
 
@@ -147,7 +163,8 @@ class AxisOp : public Op {
   }
   size_t items(size_t) const override { return ceil_div(lanes, grain); }
   void run(size_t, size_t item, Thread&) override {
-    for (size_t i = item * grain; i < std::min(lanes, (item + 1) * grain); i++) lane(i, i / inner * length * inner + i % inner);
+    for (size_t i = item * grain; i < std::min(lanes, (item + 1) * grain); i++)
+      lane(i, i / inner * length * inner + i % inner);
   }
 
  protected:
@@ -160,7 +177,8 @@ class ArgBest final : public AxisOp {
  public:
   explicit ArgBest(const OpContext& context) : AxisOp(context) {
     arity(1, 1, 1);
-    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], DType::i32, "result");
   }
   void bind() override {
@@ -193,7 +211,8 @@ class Cumsum final : public AxisOp {
  public:
   explicit Cumsum(const OpContext& context) : AxisOp(context) {
     arity(1, 1, 1);
-    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], in(0).dtype, "result");
     exclusive_ = c.params.flag("exclusive");
     reverse_ = c.params.flag("reverse");
@@ -228,7 +247,8 @@ class TopK final : public Op {
  public:
   explicit TopK(const OpContext& context) : Op(context) {
     arity(1, 1, 2);
-    if (!is_number(in(0).dtype)) reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
+    if (!is_number(in(0).dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], in(0).dtype, "values");
     expect_type(c.out[1], DType::i32, "indices");
   }
@@ -274,10 +294,14 @@ class TopK final : public Op {
 };
 
 constexpr KernelEntry kTable[] = {
-    {"reduce_sum", make_op<Reduction<How::sum>>},   {"reduce_mean", make_op<Reduction<How::mean>>},
-    {"reduce_max", make_op<Reduction<How::max>>},   {"reduce_min", make_op<Reduction<How::min>>},
-    {"reduce_prod", make_op<Reduction<How::prod>>}, {"argmax", make_op<ArgBest<true>>},
-    {"argmin", make_op<ArgBest<false>>},            {"cumsum", make_op<Cumsum>},
+    {"reduce_sum", make_op<Reduction<How::sum>>},
+    {"reduce_mean", make_op<Reduction<How::mean>>},
+    {"reduce_max", make_op<Reduction<How::max>>},
+    {"reduce_min", make_op<Reduction<How::min>>},
+    {"reduce_prod", make_op<Reduction<How::prod>>},
+    {"argmax", make_op<ArgBest<true>>},
+    {"argmin", make_op<ArgBest<false>>},
+    {"cumsum", make_op<Cumsum>},
     {"topk", make_op<TopK>},
 };
 

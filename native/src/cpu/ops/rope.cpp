@@ -26,7 +26,8 @@ class Rope final : public AttentionBase {
   void run(size_t, size_t item, Thread&) override {
     const size_t t0 = item * grain_;
     const size_t t1 = std::min(in(0).shape[0], t0 + grain_);
-    if (in(0).data != out().data) std::memcpy(out().f32() + t0 * row_, in(0).f32() + t0 * row_, (t1 - t0) * row_ * sizeof(float));
+    if (in(0).data != out().data)
+      std::memcpy(out().f32() + t0 * row_, in(0).f32() + t0 * row_, (t1 - t0) * row_ * sizeof(float));
     rotate(rotary_, out().f32(), row_, in(0).shape[2], in(0).shape[1], in(0).shape[2], t0, t1);
   }
 
@@ -49,10 +50,12 @@ class RopeTables final : public Op {
     magnitude_ = c.params.number("magnitude", 1);
     as_ggml_ = follows_ggml();
     if (!as_ggml_) return;
-    ratio_ = std::pow(static_cast<float>(c.params.number("base", 1)), -2.0F / static_cast<float>(2 * frequencies_.size()));
+    ratio_ =
+        std::pow(static_cast<float>(c.params.number("base", 1)), -2.0F / static_cast<float>(2 * frequencies_.size()));
     stretch_ = static_cast<float>(c.params.number("stretch", 1));
     kept_ = c.params.numbers("kept");
-    if (!kept_.empty() && kept_.size() != frequencies_.size()) reject(Code::ir_structure, "kept: got %zu numbers, expected %zu", kept_.size(), frequencies_.size());
+    if (!kept_.empty() && kept_.size() != frequencies_.size())
+      reject(Code::ir_structure, "kept: got %zu numbers, expected %zu", kept_.size(), frequencies_.size());
   }
   void bind() override {
     const size_t cells = in(0).count * frequencies_.size();
@@ -114,7 +117,8 @@ class KvAppend final : public AttentionBase {
     expect_type(c.out[0], in(0).dtype, "result");
   }
   void bind() override {
-    expect(in(0).rank == 3 && in(1).rank == 3 && in(2).count == 1, "operands are not [heads, capacity, dim], [tokens, heads, dim] and a scalar");
+    expect(in(0).rank == 3 && in(1).rank == 3 && in(2).count == 1,
+           "operands are not [heads, capacity, dim], [tokens, heads, dim] and a scalar");
     expect(in(1).shape[1] == in(0).shape[0] && in(1).shape[2] == in(0).shape[2], "the new rows do not fit the cache");
     expect(out().bytes == in(0).bytes, "the result has another size");
     in_place_ = in(0).data == out().data;
@@ -135,8 +139,10 @@ class KvAppend final : public AttentionBase {
     for (size_t h = 0; h < heads; h++) {
       const size_t to = (h * in(0).shape[1] + static_cast<size_t>(past) + item) * dim;
       const size_t from = (item * heads + h) * dim;
-      if (alike_) std::memcpy(out().data + to * width, in(1).data + from * width, dim * width);
-      else store(out(), to, in(1).f32() + from, dim);
+      if (alike_)
+        std::memcpy(out().data + to * width, in(1).data + from * width, dim * width);
+      else
+        store(out(), to, in(1).f32() + from, dim);
     }
   }
   size_t traffic() const override { return in(1).bytes * 2; }
@@ -145,79 +151,9 @@ class KvAppend final : public AttentionBase {
   bool in_place_ = true, alike_ = true;
 };
 
-// (q, k, v, cos, sin, k cache, v cache, past, q norm?, k norm?) → q, k cache, v cache: what stands before attention.
-class RopeAppend final : public AttentionBase {
- public:
-  explicit RopeAppend(const OpContext& context) : AttentionBase(context) {
-    arity(8, 10, 3);
-    for (size_t i = 0; i < 5; i++) expect_type(c.in[i], DType::f32, "operand");
-    for (size_t i = 8; i < c.in.size(); i++)
-      if (c.in[i] != nullptr) expect_type(c.in[i], DType::f32, "norm");
-    check_cache_type(c.in[5]);
-    check_cache_type(c.in[6]);
-    expect_type(c.in[7], DType::i32, "past");
-    expect_type(c.out[0], DType::f32, "q");
-    expect_type(c.out[1], in(5).dtype, "k cache");
-    expect_type(c.out[2], in(6).dtype, "v cache");
-    rotary_.cos = c.in[3];
-    rotary_.sin = c.in[4];
-    rotary_.interleaved = c.params.flag("interleaved");
-    eps_ = static_cast<float>(c.params.number("eps", 1e-6));
-  }
-  void bind() override {
-    expect(in(0).rank == 3 && in(1).rank == 3 && in(2).rank == 3 && in(5).rank == 3 && in(6).rank == 3 && in(7).count == 1, "an operand has another rank");
-    tokens_ = in(0).shape[0];
-    heads_ = in(0).shape[1];
-    dim_ = in(0).shape[2];
-    kv_heads_ = in(5).shape[0];
-    capacity_ = in(5).shape[1];
-    value_dim_ = in(6).shape[2];
-    expect(in(1).shape[0] == tokens_ && in(1).shape[1] == kv_heads_ && in(1).shape[2] == dim_ && in(5).shape[2] == dim_, "k does not fit");
-    expect(in(2).shape[0] == tokens_ && in(2).shape[1] == kv_heads_ && in(2).shape[2] == value_dim_, "v does not fit");
-    expect(in(6).shape[0] == kv_heads_ && in(6).shape[1] == capacity_, "the caches do not fit");
-    expect(out(0).count == in(0).count && out(1).bytes == in(5).bytes && out(2).bytes == in(6).bytes, "a result has another size");
-    for (size_t i = 8; i < c.in.size(); i++) expect(c.in[i] == nullptr || in(i).count == dim_, "a norm does not fit");
-    check_rotary(rotary_, tokens_, dim_);
-    copies_ = in(5).data != out(1).data || in(6).data != out(2).data;
-    thread_bytes = kv_heads_ * dim_ * sizeof(float);
-  }
-  size_t phases() const override { return copies_ ? 2 : 1; }
-  size_t items(size_t phase) const override { return copies_ && phase == 0 ? 2 : tokens_; }
-  void run(size_t phase, size_t t, Thread& thread) override {
-    if (copies_ && phase == 0) {
-      if (in(5 + t).data != out(1 + t).data) std::memcpy(out(1 + t).data, in(5 + t).data, in(5 + t).bytes);
-      return;
-    }
-    const int64_t past = past_of(in(7), tokens_, capacity_);
-    if (past < 0) return;
-    turn(in(0).f32() + t * heads_ * dim_, out(0).f32() + t * heads_ * dim_, heads_, maybe(8), t);
-    auto* k = reinterpret_cast<float*>(thread.scratch);
-    turn(in(1).f32() + t * kv_heads_ * dim_, k, kv_heads_, maybe(9), t);
-    for (size_t h = 0; h < kv_heads_; h++) {
-      const size_t row = h * capacity_ + static_cast<size_t>(past) + t;
-      store(out(1), row * dim_, k + h * dim_, dim_);
-      store(out(2), row * value_dim_, in(2).f32() + (t * kv_heads_ + h) * value_dim_, value_dim_);
-    }
-  }
-  size_t traffic() const override { return 2 * (in(0).bytes + in(1).bytes + in(2).bytes); }
-
- private:
-  void turn(const float* from, float* to, size_t heads, const Tensor* norm, size_t t) const {
-    if (norm != nullptr) c.kernels.rms_norm(from, dim_, norm->f32(), eps_, to, dim_, 0, heads, dim_);
-    else std::memcpy(to, from, heads * dim_ * sizeof(float));
-    // A token stride of zero lets the tables advance to t while x stays on this row.
-    rotate(rotary_, to, 0, dim_, heads, dim_, t, t + 1);
-  }
-  Rotary rotary_;
-  float eps_ = 0;
-  bool copies_ = false;
-  size_t tokens_ = 0, heads_ = 0, kv_heads_ = 0, dim_ = 0, value_dim_ = 0, capacity_ = 0;
-};
-
 constexpr KernelEntry kTable[] = {
     {"rope", make_op<Rope>},
     {"rope_tables", make_op<RopeTables>},
-    {"rope_append", make_op<RopeAppend>},
     {"kv_append", make_op<KvAppend>},
 };
 

@@ -47,7 +47,8 @@ class Fft final : public Op {
     norm_ = c.params.integer("norm", 0, 0, 2);
   }
   void bind() override {
-    expect(in(0).rank > 0 && in(0).last() % 2 == 0 && out().count == in(0).count, "the last dim is not a block of re and a block of im");
+    expect(in(0).rank > 0 && in(0).last() % 2 == 0 && out().count == in(0).count,
+           "the last dim is not a block of re and a block of im");
     n_ = in(0).last() / 2;
     expect(n_ > 0 && n_ <= (size_t{1} << 24), "the length is out of range");
     whole_ = (n_ & (n_ - 1)) == 0;
@@ -68,14 +69,18 @@ class Fft final : public Op {
       radix2(filter_.data(), m_, false);
     }
     // backward scales the inverse by 1/n, forward the forward one, ortho both by 1/√n.
-    scale_ = norm_ == 2 ? 1 / std::sqrt(static_cast<double>(n_)) : (norm_ == 0) == inverse_ ? 1 / static_cast<double>(n_) : 1;
+    scale_ = norm_ == 2                 ? 1 / std::sqrt(static_cast<double>(n_))
+             : (norm_ == 0) == inverse_ ? 1 / static_cast<double>(n_)
+                                        : 1;
     thread_bytes = m_ * sizeof(Complex);
   }
   size_t items(size_t) const override { return in(0).rows(); }
   void run(size_t, size_t row, Thread& thread) override {
     auto* work = reinterpret_cast<Complex*>(thread.scratch);
-    if (in(0).dtype == DType::f64) transform<double>(row, work);
-    else transform<float>(row, work);
+    if (in(0).dtype == DType::f64)
+      transform<double>(row, work);
+    else
+      transform<float>(row, work);
   }
 
  private:
@@ -143,14 +148,17 @@ class Recurrent final : public Op {
     const size_t wide = directions_ * hidden_;
     const size_t rows = kGates * hidden_;
     size_t input_weights = 0;
-    for (size_t layer = 0; layer < layers_; layer++) input_weights += directions_ * rows * (layer == 0 ? features_ : wide);
+    for (size_t layer = 0; layer < layers_; layer++)
+      input_weights += directions_ * rows * (layer == 0 ? features_ : wide);
     expect(in(1).count == input_weights, "the input weights have another size");
     expect(in(2).count == layers_ * directions_ * rows * hidden_, "the recurrent weights have another size");
     for (size_t i = 3; i < kFixed; i++) expect(in(i).count == layers_ * directions_ * rows, "a bias has another size");
     for (size_t i = kFixed; i < c.in.size(); i++)
-      if (c.in[i] != nullptr) expect(in(i).count == layers_ * directions_ * batch_ * hidden_, "a start state has another size");
+      if (c.in[i] != nullptr)
+        expect(in(i).count == layers_ * directions_ * batch_ * hidden_, "a start state has another size");
     expect(out(0).count == batch_ * steps_ * wide, "the result has another size");
-    for (size_t i = 1; i <= kStates; i++) expect(out(i).count == layers_ * directions_ * batch_ * hidden_, "a state has another size");
+    for (size_t i = 1; i <= kStates; i++)
+      expect(out(i).count == layers_ * directions_ * batch_ * hidden_, "a state has another size");
     sequence_ = steps_ * std::max(features_, wide);
     thread_bytes = (2 * sequence_ + 2 * rows + 2 * hidden_) * sizeof(T);
   }
@@ -167,7 +175,8 @@ class Recurrent final : public Op {
     for (size_t layer = 0; layer < layers_; layer++) {
       for (size_t direction = 0; direction < directions_; direction++) {
         const size_t block = layer * directions_ + direction;
-        pass(from, width, in(1).template as<T>() + weights_at, to + direction * hidden_, block, row, direction == 1, gates);
+        pass(from, width, in(1).template as<T>() + weights_at, to + direction * hidden_, block, row, direction == 1,
+             gates);
         weights_at += kGates * hidden_ * width;
       }
       std::swap(from, to);
@@ -208,8 +217,10 @@ class Recurrent final : public Op {
   }
 
   void load(T* to, size_t operand, size_t at) const {
-    if (maybe(operand) == nullptr) std::memset(to, 0, hidden_ * sizeof(T));
-    else std::memcpy(to, in(operand).template as<T>() + at, hidden_ * sizeof(T));
+    if (maybe(operand) == nullptr)
+      std::memset(to, 0, hidden_ * sizeof(T));
+    else
+      std::memcpy(to, in(operand).template as<T>() + at, hidden_ * sizeof(T));
   }
 
   void advance(const T* z, const T* r, T* h, T* cell, size_t block) const {

@@ -16,7 +16,8 @@ class Softmax final : public Op {
   }
   void bind() override {
     expect(in(0).rank > 0, "a scalar has no axis");
-    const size_t axis = static_cast<size_t>(c.params.integer("axis", static_cast<int64_t>(in(0).rank) - 1, 0, static_cast<int64_t>(in(0).rank) - 1));
+    const size_t axis = static_cast<size_t>(
+        c.params.integer("axis", static_cast<int64_t>(in(0).rank) - 1, 0, static_cast<int64_t>(in(0).rank) - 1));
     expect(out().count == in(0).count, "the result has another size");
     length_ = in(0).shape[axis];
     inner_ = in(0).span(axis + 1, in(0).rank);
@@ -35,7 +36,8 @@ class Softmax final : public Op {
  private:
   template <class T>
   void lanes(size_t begin, size_t end) const {
-    for (size_t lane = begin; lane < end; lane++) strided(in(0).template as<T>(), out().template as<T>(), lane / inner_ * length_ * inner_ + lane % inner_);
+    for (size_t lane = begin; lane < end; lane++)
+      strided(in(0).template as<T>(), out().template as<T>(), lane / inner_ * length_ * inner_ + lane % inner_);
   }
   template <class T>
   void strided(const T* x, T* y, size_t base) const {

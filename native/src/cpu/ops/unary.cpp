@@ -20,19 +20,27 @@ class Elementwise : public Op {
 struct NoWhole {};
 struct Negate {
   template <class T>
-  static T of(T x) { return Sub::of(T{0}, x); }
+  static T of(T x) {
+    return Sub::of(T{0}, x);
+  }
 };
 struct Absolute {
   template <class T>
-  static T of(T x) { return x < 0 ? Negate::of(x) : x; }
+  static T of(T x) {
+    return x < 0 ? Negate::of(x) : x;
+  }
 };
 struct Sign {
   template <class T>
-  static T of(T x) { return static_cast<T>(static_cast<int>(x > 0) - static_cast<int>(x < 0)); }
+  static T of(T x) {
+    return static_cast<T>(static_cast<int>(x > 0) - static_cast<int>(x < 0));
+  }
 };
 struct Square {
   template <class T>
-  static T of(T x) { return Mul::of(x, x); }
+  static T of(T x) {
+    return Mul::of(x, x);
+  }
 };
 
 template <Unary kKind, double (*kDouble)(double), class Whole = NoWhole>
@@ -43,14 +51,16 @@ class Vector final : public Elementwise {
   explicit Vector(const OpContext& context) : Elementwise(context) {
     const DType type = out().dtype;
     if (!is_number(type) || (!kTakesWhole && type != DType::f32 && type != DType::f64))
-      reject(Code::ir_type, "element type: got %s, expected %s", dtype_name(type), kTakesWhole ? "a number" : "f32 or f64");
+      reject(Code::ir_type, "element type: got %s, expected %s", dtype_name(type),
+             kTakesWhole ? "a number" : "f32 or f64");
     expect_type(c.in[0], type, "operand");
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t n = std::min(kGrain, out().count - begin);
     if (out().dtype == DType::f32) return c.kernels.unary(kKind, in(0).f32() + begin, out().f32() + begin, n);
-    with_number(out().dtype, [&]<class T>(T) { each(in(0).template as<T>() + begin, out().template as<T>() + begin, n); });
+    with_number(out().dtype,
+                [&]<class T>(T) { each(in(0).template as<T>() + begin, out().template as<T>() + begin, n); });
   }
 
  private:
@@ -110,28 +120,6 @@ class Not final : public Elementwise {
   }
 };
 
-// act(gate) * up
-class Gate final : public Op {
- public:
-  explicit Gate(const OpContext& context) : Op(context) {
-    arity(2, 2, 1);
-    expect_type(c.in[0], DType::f32, "gate");
-    expect_type(c.in[1], DType::f32, "up");
-    expect_type(c.out[0], DType::f32, "result");
-    constexpr kernels::Glu kinds[] = {kernels::Glu::silu, kernels::Glu::gelu_tanh, kernels::Glu::gelu_erf, kernels::Glu::relu};
-    kind_ = kinds[c.params.integer("activation", 0, 0, 3)];
-  }
-  void bind() override { expect(in(0).count == out().count && in(1).count == out().count, "operands have different sizes"); }
-  size_t items(size_t) const override { return ceil_div(out().count, kGrain); }
-  void run(size_t, size_t item, Thread&) override {
-    const size_t begin = item * kGrain;
-    c.kernels.glu(kind_, in(0).f32() + begin, in(1).f32() + begin, out().f32() + begin, std::min(kGrain, out().count - begin));
-  }
-
- private:
-  kernels::Glu kind_;
-};
-
 constexpr KernelEntry kTable[] = {
     {"neg", make_op<Vector<Unary::neg, negative, Negate>>},
     {"abs", make_op<Vector<Unary::abs, std::fabs, Absolute>>},
@@ -158,7 +146,6 @@ constexpr KernelEntry kTable[] = {
     {"ceil", make_op<Vector<Unary::ceil, std::ceil>>},
     {"round", make_op<Vector<Unary::round_even, std::nearbyint>>},
     {"logical_not", make_op<Not>},
-    {"glu", make_op<Gate>},
 };
 
 }  // namespace

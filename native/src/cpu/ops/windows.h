@@ -42,16 +42,19 @@ struct Windows {
 
 // From the large image, the small one (a place per window), and the attributes. What the windows need may be less than the
 // large image has, never more. `what` is null, or what is wrong.
-inline const char* bind_windows(const Params& params, const Tensor& large, const Tensor& small, const size_t* taps, bool dilates, Windows* out) {
+inline const char* bind_windows(const Params& params, const Tensor& large, const Tensor& small, const size_t* taps,
+                                bool dilates, Windows* out) {
   if ((large.rank != 3 && large.rank != 4) || small.rank != large.rank) return "images have three or four dims";
   const size_t axes = large.rank - 2;
   const std::vector<int64_t> strides = params.list("strides"), padding = params.list("padding");
   const std::vector<int64_t> dilations = dilates ? params.list("dilations") : std::vector<int64_t>(axes, 1);
-  if (strides.size() != axes || padding.size() != axes || dilations.size() != axes) return "an attribute has another number of axes";
+  if (strides.size() != axes || padding.size() != axes || dilations.size() != axes)
+    return "an attribute has another number of axes";
   *out = Windows{};
   for (size_t d = 0; d < axes; d++) {
     constexpr int64_t kMost = INT32_MAX;
-    if (strides[d] < 1 || strides[d] > kMost || dilations[d] < 1 || dilations[d] > kMost || padding[d] < 0 || padding[d] > kMost)
+    if (strides[d] < 1 || strides[d] > kMost || dilations[d] < 1 || dilations[d] > kMost || padding[d] < 0 ||
+        padding[d] > kMost)
       return "a stride, padding or dilation is out of range";
     Axis& axis = d + 1 == axes ? out->columns : out->rows;
     axis.size = large.shape[2 + d];
@@ -60,9 +63,11 @@ inline const char* bind_windows(const Params& params, const Tensor& large, const
     axis.stride = static_cast<size_t>(strides[d]);
     axis.padding = static_cast<size_t>(padding[d]);
     axis.dilation = static_cast<size_t>(dilations[d]);
-    if (axis.taps == 0 || axis.taps > static_cast<size_t>(kMost) || axis.windows > static_cast<size_t>(kMost) || axis.size > static_cast<size_t>(kMost))
+    if (axis.taps == 0 || axis.taps > static_cast<size_t>(kMost) || axis.windows > static_cast<size_t>(kMost) ||
+        axis.size > static_cast<size_t>(kMost))
       return "a size is out of range";
-    if (axis.windows > 0 && (axis.windows - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1 > axis.size + 2 * axis.padding)
+    if (axis.windows > 0 &&
+        (axis.windows - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1 > axis.size + 2 * axis.padding)
       return "the windows do not fit into the image";
   }
   return nullptr;
@@ -72,7 +77,9 @@ inline const char* bind_windows(const Params& params, const Tensor& large, const
 // run of memory. With stride 1 that is the row itself.
 class StridedRow {
  public:
-  static size_t floats(const Axis& axis) { return axis.stride == 1 ? 0 : std::min(axis.stride, axis.size) * span(axis); }
+  static size_t floats(const Axis& axis) {
+    return axis.stride == 1 ? 0 : std::min(axis.stride, axis.size) * span(axis);
+  }
 
   StridedRow(const Axis& axis, const float* row, float* room) : axis_(axis), data_(row) {
     if (axis.stride == 1) return;

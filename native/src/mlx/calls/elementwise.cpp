@@ -89,7 +89,6 @@ const Function kTable[] = {
     {"silu", 1, 1, [](const Invocation& c) -> Arrays { return {silu(c.in(0))}; }},
     {"gelu", 1, 1, [](const Invocation& c) -> Arrays { return {gelu(c.in(0))}; }},
     {"gelu_tanh", 1, 1, [](const Invocation& c) -> Arrays { return {gelu_tanh(c.in(0))}; }},
-    {"swiglu", 2, 2, [](const Invocation& c) -> Arrays { return {mx::multiply(silu(c.in(0)), c.in(1))}; }},
     {"add", 2, 2, binary<mx::add>},
     {"subtract", 2, 2, binary<mx::subtract>},
     {"multiply", 2, 2, binary<mx::multiply>},

@@ -125,7 +125,8 @@ RLX_INLINE F ifloat(I v) { return _mm512_cvtepi32_ps(v); }
 // Lane i = sum of the lanes of v[i].
 RLX_INLINE F fsum_each(const F* v) {
   F a[8], b[4], c[2];
-  for (int i = 0; i < 8; ++i) a[i] = _mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]) + _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+  for (int i = 0; i < 8; ++i)
+    a[i] = _mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]) + _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]);
   for (int i = 0; i < 4; ++i) {
     const __m512d x = _mm512_castps_pd(a[2 * i]), y = _mm512_castps_pd(a[2 * i + 1]);
     b[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, y)) + _mm512_castpd_ps(_mm512_unpackhi_pd(x, y));

@@ -13,9 +13,9 @@ inline constexpr int W = 4;
 inline constexpr int kTileRows = 4;
 inline constexpr int kTileVecs = 2;
 
-#define RLX_LANES(expr)                     \
-  F r = {};                                   \
-  for (int i = 0; i < W; ++i) r[i] = expr;  \
+#define RLX_LANES(expr)                    \
+  F r = {};                                \
+  for (int i = 0; i < W; ++i) r[i] = expr; \
   return r
 
 RLX_INLINE F fset(float x) { return F{x, x, x, x}; }

@@ -2,7 +2,7 @@
 #pragma once
 #import <Foundation/Foundation.h>
 @protocol MTLDevice <NSObject>
-@property(readonly, nonnull) NSString *name;
+@property(readonly, nonnull) NSString* name;
 @property(readonly) BOOL hasUnifiedMemory;
 @property(readonly) uint64_t recommendedMaxWorkingSetSize;
 @end

@@ -1,0 +1,125 @@
+/**
+ * Core ML as a device: a decoder is exported for this Mac's target, compiled and tried out, then loaded and run through the bridge.
+ * The system tells its own plan, and the parts of a cut graph run as one package.
+ */
+import { cp } from "node:fs/promises";
+import type { CpuEngine } from "../../../backends/cpu/engine.ts";
+import type { TargetSpec } from "../../../contract/views/common.ts";
+import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
+import { planTarget } from "../../../engine/models/routes.ts";
+import type { DeviceCheck, Probe } from "../../../runtime/devices/provider.ts";
+import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
+import { contentOf } from "./compiledModels.ts";
+import type { CoremlAccess } from "./device.ts";
+import { COREML, coremlMissing, coremlTruth, openRunner, prepareModel, unitsOf } from "./device.ts";
+import { hereOf } from "./here.ts";
+import { macFacts, macLines } from "./macFacts.ts";
+import { PACKAGE_TYPES, packageCache } from "./packageFacts.ts";
+import { plannedRoute } from "./plannedRoute.ts";
+import { profileCoreml } from "./profile.ts";
+import { openCoremlSession } from "./session.ts";
+import { SIMULATOR } from "./simulatorProvider.ts";
+import { TRIAL_SENTENCES } from "./trial.ts";
+
+export interface CoremlParts {
+  readonly access: CoremlAccess;
+  /** Reads weights for the export, and runs host segments. */
+  readonly engine: () => CpuEngine;
+  readonly target: TargetSpec;
+}
+
+function probe(access: CoremlAccess): Probe {
+  const missing = coremlMissing(access);
+  if (missing !== undefined) return { ok: false, code: "ENV_NO_DEVICE", sentence: missing, hint: null };
+  const bridge = access.bridge();
+  if (bridge.truth === "simulated") return { ok: true, sentence: "Core ML is simulated: nothing is measured." };
+  const { chip, os, ane } = bridge.machine();
+  return { ok: true, sentence: `${chip}, macOS ${os}, ${ane ? "with" : "without"} a Neural Engine.` };
+}
+
+async function checks(access: CoremlAccess): Promise<readonly DeviceCheck[]> {
+  const mac = macFacts(access);
+  const first: DeviceCheck = {
+    id: COREML,
+    title: "Core ML",
+    state: "info",
+    sentence: probe(access).sentence,
+    hint: mac?.rosetta === true ? "Use the arm64 build: translated programs do not reach the Neural Engine." : null,
+    ...(mac === null ? {} : { details: macLines(mac) }),
+  };
+  if (mac === null) return [first];
+  const { folder, entries, bytes, limit } = await access.models.facts();
+  const kept: DeviceCheck = {
+    id: `${COREML}-models`,
+    title: "Compiled Core ML models",
+    state: "info",
+    sentence: `${entries}, ${(bytes / 1e6).toFixed(1)} of at most ${Math.round(limit / 1e6)} MB, in ${folder}.`,
+    hint:
+      entries === 0
+        ? null
+        : "rlx doctor --clear-cache removes them; those that were not used for a month go by themselves.",
+  };
+  return [first, kept];
+}
+
+export function coremlProvider({ access, engine, target }: CoremlParts): EngineDevice {
+  const title = "Core ML";
+  return {
+    id: COREML,
+    title,
+    capabilities: {
+      tokens: true,
+      measure: true,
+      profile: true,
+      rewind: true,
+      train: NO_TRAINING,
+      plan: true,
+      graphs: "Core ML is not calibrated; Bench measures whole steps on it.",
+      segments: true,
+    },
+    weightTypes: PACKAGE_TYPES,
+    instead: SIMULATOR,
+    probe: () => probe(access),
+    facts() {
+      const truth = coremlTruth(access);
+      return {
+        truth,
+        backend: truth === "measured" ? title : `${title} (simulated)`,
+        kernels: title,
+        mapped: false,
+        lane: { title, device: "cpu" },
+        profileNote: "",
+      };
+    },
+    checks: () => checks(access),
+    here: () => hereOf(access),
+    mac: () => macFacts(access),
+    planned: (request) => plannedRoute({ coreml: access, engine }, request),
+    segments: (route, signal) => async (path) => {
+      const units = unitsOf(route.target);
+      // Copied to where compiled models live, because the package given here is temporary.
+      const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
+      const compiled = await prepareModel(access, { units, facts: [await contentOf(path, signal)], write, signal });
+      const runner = openRunner(access, compiled, units);
+      return { runner, close: () => runner.dispose() };
+    },
+    async openDecoder({ source: model, context, signal, onPhase }): Promise<EngineDecoder> {
+      const own = planTarget(model, { ...target, context }, "decode");
+      const opened = await openCoremlSession(access, {
+        ...{ model, target: own, engine: engine(), signal },
+        onProgress: ({ stage, elapsedSeconds }) =>
+          onPhase({ name: stage, sentence: TRIAL_SENTENCES[stage], elapsedSeconds }),
+      });
+      const { session, runner, compiled } = opened;
+      return {
+        cacheType: packageCache(own),
+        context: session.facts.capacity,
+        steps: [],
+        open: () => session,
+        profile: (_session, request) =>
+          profileCoreml(access, model, { session, runner, compiled, target: own }, request),
+        dispose: () => opened.dispose(),
+      };
+    },
+  };
+}

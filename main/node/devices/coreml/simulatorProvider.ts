@@ -1,0 +1,111 @@
+/**
+ * The simulator of Core ML as a device: the package is exported to a temporary folder, read back from disk, and its program run in
+ * TypeScript. It checks packages where there is no Core ML.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bindingsOf } from "../../../backends/coreml/export.ts";
+import { openPackage } from "../../../backends/coreml/package.ts";
+import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
+import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
+import type { CpuEngine } from "../../../backends/cpu/engine.ts";
+import type { TargetSpec } from "../../../contract/views/common.ts";
+import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
+import { exportModel } from "../../../engine/models/exporting.ts";
+import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
+import { planTarget } from "../../../engine/models/routes.ts";
+import { INPUTS, LOGITS } from "../../../models/blocks.ts";
+import { DecoderSession } from "../../../runtime/decoderSession.ts";
+import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
+import { packageSession } from "../../../runtime/packageSession.ts";
+import { packageReader } from "../../files/packageDirectory.ts";
+import { PACKAGE_TYPES, packageCache } from "./packageFacts.ts";
+
+export const SIMULATOR = "coreml-sim";
+
+/** Tokens of one run: the simulator has no reason for more. */
+const CHUNK = 64;
+/** Positions a simulated run has: it is for checking, not for long talks. */
+const CONTEXT = 512;
+const NO_TIME = "A simulator’s speed says nothing of the device that it simulates.";
+
+export interface SimulatorParts {
+  /** Reads weights for the export, and runs host segments. */
+  readonly engine: () => CpuEngine;
+  readonly target: TargetSpec;
+}
+
+export const openSimulator: RunnerOpener = async (path) => {
+  const reader = packageReader(path);
+  try {
+    return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
+};
+
+export function simulatorProvider({ engine, target }: SimulatorParts): EngineDevice {
+  return {
+    id: SIMULATOR,
+    title: "Core ML, simulated",
+    capabilities: {
+      tokens: true,
+      measure: NO_TIME,
+      profile: NO_TIME,
+      rewind: true,
+      train: NO_TRAINING,
+      plan: "A simulator has no system that plans.",
+      graphs: "A simulator: its time says nothing of a device.",
+      segments: true,
+    },
+    weightTypes: PACKAGE_TYPES,
+    probe: () => ({
+      ok: true,
+      sentence: "Reads the package back from disk and runs its program in TypeScript: for checking, not for speed.",
+    }),
+    facts: () => ({
+      truth: "simulated",
+      backend: "Core ML (simulated)",
+      kernels: "TypeScript",
+      mapped: false,
+      lane: { title: "Core ML, simulated", device: "cpu" },
+      profileNote: "",
+    }),
+    segments: () => openSimulator,
+    async openDecoder({ source: model, context, signal }): Promise<EngineDecoder> {
+      const stated = { ...target, context: Math.min(context, CONTEXT) };
+      const own = planTarget(model, stated, "decode");
+      const folder = await mkdtemp(join(tmpdir(), "rlx-sim-"));
+      const closers = [(): Promise<void> => rm(folder, { recursive: true, force: true })];
+      const dispose = async (): Promise<void> => {
+        for (const close of closers.toReversed()) await close();
+      };
+      try {
+        const path = join(folder, "model.mlpackage");
+        await exportModel(model, own, { path, engine: engine(), signal });
+        const reader = packageReader(path);
+        closers.push(() => reader.close());
+        const opened = await openPackage(reader);
+        const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
+          tokens: INPUTS.tokens,
+          past: INPUTS.past,
+          rows: INPUTS.rows,
+          logits: LOGITS,
+        });
+        const { capacity, vocabulary } = decoder;
+        return {
+          cacheType: packageCache(own),
+          context: capacity,
+          steps: [],
+          open: () => new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk: CHUNK }),
+          dispose,
+        };
+      } catch (error) {
+        await dispose();
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * A device as the workbench knows it: what it is called, whether it is here, what it can do, and how graphs and decoders come to
+ * run on it. One file gives one provider, and a list (registry.ts) holds them. Who uses a device asks for a capability and never
+ * for an id. `Source` is what the caller has of an open model besides its file, which a device may need to make a package.
+ */
+import type { ErrorCode } from "../../diagnostics/codes.ts";
+import type { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import type { ElementType } from "../../ir/dtype.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { WeightFiles } from "../../ir/weightPlace.ts";
+import { compile } from "../../compiler/compile.ts";
+import type { CompileWatch } from "../../compiler/prepare.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
+import type { Backend } from "../../ops/defineOp.ts";
+import type { DecoderModel } from "../decoderModel.ts";
+import type { DecoderSession } from "../decoderSession.ts";
+import type { Device, PlanStep } from "../device.ts";
+
+export interface DeviceCapabilities {
+  /** Runs decoders: reads a prompt and writes tokens. */
+  readonly tokens: true | string;
+  /** The time of a run is the device's own, so it may be measured. */
+  readonly measure: true | string;
+  /** Tells what each operation took. */
+  readonly profile: true | string;
+  /** A session goes back to an earlier position, forks, saves and restores. */
+  readonly rewind: true | string;
+  /** Runs gradients and keeps variables. */
+  readonly train: true | string;
+  /** Tells where the system plans to run each operation. */
+  readonly plan: true | string;
+  /** Compiles any graph, by `device`. */
+  readonly graphs: true | string;
+  /** Runs the parts of a graph that is cut between it and the host. */
+  readonly segments: true | string;
+}
+/** Of each: true, or in a sentence why not. */
+export type Capability = keyof DeviceCapabilities;
+
+/** Training is in no device of this version. */
+export const NO_TRAINING = "This version does not train.";
+
+export type Probe =
+  | { readonly ok: true; readonly sentence: string }
+  | { readonly ok: false; readonly code: ErrorCode; readonly sentence: string; readonly hint: string | null };
+
+/** What a measurement says of the device that it was made on. */
+export interface DeviceFacts {
+  readonly truth: "measured" | "simulated";
+  /** As llama-bench would name it. */
+  readonly backend: string;
+  /** "avx2", "MLX 0.32.4, Metal". */
+  readonly kernels: string;
+  /** Weights are read where the file is mapped. */
+  readonly mapped: boolean;
+  /** Where instructions run, for the lane of a profile. */
+  readonly lane: { readonly title: string; readonly device: "cpu" | "gpu" };
+  /** What a reader of a profile must know; empty when there is nothing. */
+  readonly profileNote: string;
+}
+
+/** What is going on until a decoder is there, where that takes minutes. */
+export interface DevicePhase {
+  readonly name: string;
+  readonly sentence: string;
+  readonly elapsedSeconds: number;
+}
+
+export interface DecoderRequest<Source> {
+  readonly source: Source;
+  readonly file: GgufFile;
+  readonly paths: readonly string[];
+  /** Element type of keys and values; the device's own without it. */
+  readonly cacheType?: CacheType;
+  readonly chunk?: number;
+  readonly threads: number;
+  /** Positions that are wanted. */
+  readonly context: number;
+  readonly signal: AbortSignal;
+  readonly onPhase: (phase: DevicePhase) => void;
+}
+
+export type CacheType = "f16" | "f32";
+
+/** A decoder on a device; sessions in tokens are opened over it. */
+export interface DeviceDecoder {
+  readonly cacheType: CacheType;
+  /** Positions that a session can have. */
+  readonly context: number;
+  /** Of its plan, for profiles; none where the device has no list of instructions. */
+  readonly steps: readonly PlanStep[];
+  open(settings: { readonly context: number; readonly threads: number }): DecoderSession;
+  dispose(): void | Promise<void>;
+}
+
+/** Figures of the device's own memory. */
+export interface MemoryFigure {
+  readonly id: string;
+  readonly title: string;
+  readonly bytes: number;
+  readonly source: string;
+}
+
+/** One line of the doctor. */
+export interface DeviceCheck {
+  readonly id: string;
+  readonly title: string;
+  readonly state: "ok" | "info" | "warning" | "missing";
+  readonly sentence: string;
+  readonly hint: string | null;
+  readonly details?: string[];
+}
+
+export interface DeviceProvider<Source = unknown, Decoder extends DeviceDecoder = DeviceDecoder> {
+  /** Lower case letters, digits and hyphens. */
+  readonly id: string;
+  readonly title: string;
+  readonly capabilities: DeviceCapabilities;
+  /** Element types of weights that it runs, as a file has them. */
+  readonly weightTypes: readonly ElementType[];
+  /** It only stands in for another device and is in no list. */
+  readonly hidden?: boolean;
+  /** Decoders stay with their model for the next job, and keep keys and values in this type unless told otherwise. */
+  readonly kept?: { readonly cacheType: CacheType };
+  /** What does the same work where this device is missing: an id, to be offered. */
+  readonly instead?: string;
+  /** Whether it is here; what it is, or what is missing. Asked often, so it remembers. */
+  probe(): Probe;
+  /** The id of the device that runs in its place now, of itself. */
+  standIn?(): string | undefined;
+  /** Why a model of so many parameters does not run here. */
+  refuses?(parameters: number): WorkbenchError | undefined;
+  /** What to say beforehand of a run: it is slow, and how slow. */
+  notice?(parameters: number): {
+    readonly sentence: string;
+    readonly secondsPerToken: { readonly low: number; readonly high: number };
+  };
+  facts(threads: number): DeviceFacts;
+  /** With the capability `graphs`. Throws what `probe` tells where the device is missing. */
+  device?(options: { readonly threads: number; readonly weights?: WeightFiles }): Device;
+  openDecoder(request: DecoderRequest<Source>): Promise<Decoder>;
+  /** In bytes, where it has a memory of its own. */
+  memory?(): readonly MemoryFigure[];
+  checks?(): Promise<readonly DeviceCheck[]>;
+}
+
+/** A decoder that was compiled from the graph, for its device. */
+export const compiledDecoder = (model: DecoderModel, cacheType: CacheType): DeviceDecoder => ({
+  cacheType,
+  context: model.architecture.context,
+  steps: model.compiled.steps,
+  open: (settings) => model.open(settings),
+  dispose: () => model.dispose(),
+});
+
+/** How a device's decoders are compiled. */
+export interface DecoderCompile {
+  readonly dispatch: DispatchPolicy;
+  readonly watch?: CompileWatch;
+}
+
+/** Passes and legalisation of a decoder's graph for a backend. */
+export const prepareDecoder =
+  (backend: Backend, { dispatch, watch }: DecoderCompile) =>
+  (graph: Graph): Graph => {
+    const compiled = compile(graph, { backend, dispatch, verify: watch?.verify ?? false });
+    watch?.tell({ backend, what: "decoder", records: compiled.records, legal: compiled });
+    return compiled.graph;
+  };

@@ -1,0 +1,37 @@
+// The list of packed types. To add one: a header beside this one, its include, and its line in RLX_PACKED_TYPES. Each header says
+// what a block is (kElements, Block) and how it unpacks, in ggml's order of operations, so that the values have ggml's bits.
+// The order is that of main/quant/registry.ts: a plan names a type by its place.
+#pragma once
+
+#include "q4_0.h"
+#include "q4_1.h"
+#include "q5_0.h"
+#include "q5_1.h"
+#include "q8_0.h"
+#include "q2_k.h"
+#include "q3_k.h"
+#include "q4_k.h"
+#include "q5_k.h"
+#include "q6_k.h"
+#include "q8_k.h"
+#include "iq4_nl.h"
+#include "iq4_xs.h"
+#include "mxfp4.h"
+#include "tq2_0.h"
+
+#define RLX_PACKED_TYPES(X) \
+  X(q4_0)                   \
+  X(q4_1)                   \
+  X(q5_0)                   \
+  X(q5_1)                   \
+  X(q8_0)                   \
+  X(q2_k)                   \
+  X(q3_k)                   \
+  X(q4_k)                   \
+  X(q5_k)                   \
+  X(q6_k)                   \
+  X(q8_k)                   \
+  X(iq4_nl)                 \
+  X(iq4_xs)                 \
+  X(mxfp4)                  \
+  X(tq2_0)

@@ -1,0 +1,30 @@
+// MXFP4: 32 values of 4 bits (sign, 2 bits of exponent, 1 of mantissa) times a power of two.
+#pragma once
+
+#include "block.h"
+
+namespace rlx::formats::mxfp4 {
+
+inline constexpr size_t kElements = 32;
+struct Block {
+  uint8_t exponent;
+  uint8_t qs[16];
+};
+
+// Twice the values of the codes, which makes them whole; the factor is half the power of two.
+inline constexpr int8_t kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// 2^(exponent - 128); the two smallest are subnormal.
+RLX_INLINE float factor_of(uint8_t exponent) {
+  return bits_to_f32(exponent < 2 ? 0x00200000u << exponent : static_cast<uint32_t>(exponent - 1) << 23);
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  const float factor = factor_of(x.exponent);
+  for (int i = 0; i < 16; ++i) {
+    y[i] = static_cast<float>(kValues[x.qs[i] & 15]) * factor;
+    y[i + 16] = static_cast<float>(kValues[x.qs[i] >> 4]) * factor;
+  }
+}
+
+}  // namespace rlx::formats::mxfp4

@@ -1,0 +1,20 @@
+// Q8_K: value = d * code with an f32 scale, codes of 8 bits. ggml packs activations so; files rarely carry it.
+#pragma once
+
+#include "block.h"
+
+namespace rlx::formats::q8_k {
+
+inline constexpr size_t kElements = 256;
+struct Block {
+  uint8_t d[4];
+  int8_t qs[256];
+  uint8_t sums[32];  // i16 sums of 16 codes each: not needed to unpack
+};
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  const float d = bits_to_f32(load_u32(x.d));
+  for (int i = 0; i < 256; ++i) y[i] = d * static_cast<float>(x.qs[i]);
+}
+
+}  // namespace rlx::formats::q8_k

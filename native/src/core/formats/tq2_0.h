@@ -1,0 +1,24 @@
+// TQ2_0: value = (code - 1) * d, codes of 2 bits: -1, 0 or 1 in models trained for it.
+#pragma once
+
+#include "block.h"
+
+namespace rlx::formats::tq2_0 {
+
+inline constexpr size_t kElements = 256;
+struct Block {
+  uint8_t qs[64];
+  uint8_t d[2];
+};
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  const float d = load_half(x.d);
+  for (int half = 0; half < 2; ++half) {
+    const uint8_t* q = x.qs + 32 * half;
+    for (int j = 0; j < 4; ++j, y += 32) {
+      for (int i = 0; i < 32; ++i) y[i] = static_cast<float>(((q[i] >> (2 * j)) & 3) - 1) * d;
+    }
+  }
+}
+
+}  // namespace rlx::formats::tq2_0

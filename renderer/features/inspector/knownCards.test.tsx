@@ -1,0 +1,41 @@
+// The first look at an op does not wait for the engine: name, type and device are in the window already.
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, it } from "vitest";
+import { createStore } from "zustand/vanilla";
+import { decoderGraph, QWEN_SHAPE } from "../../engine/fake/decoder.ts";
+import { M4 } from "../../engine/fake/overview.ts";
+import { fakeRoute } from "../../engine/fake/route.ts";
+import { createGraphModel, opName } from "../../graph/graphModel.ts";
+import { IDLE, loading, ready } from "../../session/async.ts";
+import { StoreProvider } from "../../session/context.tsx";
+import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
+import { Inspector } from "./Inspector.tsx";
+
+const key = { model: "m", stage: { backend: "coreml", step: "legal", target: M4 }, phase: "decode" } as const;
+const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 2, oddLayers: [] }, key));
+const node = model.view.nodes.op.findIndex((_, n) => opName(model.view, n) === "linear");
+const none = (): null => null;
+
+it("shows what the window knows until the engine has answered", () => {
+  const route = fakeRoute(model.view, M4, "decode", "");
+  const state = {
+    ...INITIAL_SESSION,
+    routes: { prefill: IDLE, decode: ready(route) },
+    selection: { kind: "node", key: model.view.key, node },
+    node: loading(IDLE),
+  } as const;
+  const links = {
+    ...{ onNode: none, onMil: none, onPass: none, isPass: () => false, onTensor: none, onSource: none },
+    ...{ model, noteOf: () => "", routeOfNode: none, routeOfSegment: none },
+  };
+  const text = renderToStaticMarkup(
+    <StoreProvider store={createStore(() => state as never)}>
+      <Inspector {...links} />
+    </StoreProvider>,
+  ).replace(/<[^>]+>/g, " ");
+  expect(text).toMatch(/block 0 · attention · \S+/);
+  expect(text).toMatch(/Shapes and types\s+linear/);
+  expect(text).toMatch(/result\s+f\d+\[/);
+  expect(text).toMatch(/Neural Engine|GPU|CPU/);
+  expect(text).not.toMatch(/^\s*…\s*$/);
+});

@@ -1,0 +1,17 @@
+/** Benchmarks of prefill and decode. */
+import type { ReactNode } from "react";
+import { BenchInspector } from "../features/bench/BenchInspector.tsx";
+import { BenchTab } from "../features/bench/BenchTab.tsx";
+import { useCanRun } from "../session/useCanRun.ts";
+import type { WorkbenchTab } from "../shell/tabs.ts";
+
+function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
+  return useCanRun() ? <BenchInspector /> : children;
+}
+
+export const tab: WorkbenchTab = {
+  isShown: ({ kind }) => kind !== "demo-graph",
+  View: BenchTab,
+  Inspector,
+  work: { isBusy: ({ benchRunning }) => benchRunning !== null, stop: ({ stopBench }) => stopBench() },
+};

@@ -1,0 +1,30 @@
+/** A conversation or a completion; for a demo graph, one run through its segments. */
+import type { ReactNode } from "react";
+import { WhereCard } from "../features/profile/WhereCard.tsx";
+import { RunInspector } from "../features/run/RunInspector.tsx";
+import { RunTab } from "../features/run/RunTab.tsx";
+import { useCanRun } from "../session/useCanRun.ts";
+import type { WorkbenchTab } from "../shell/tabs.ts";
+
+function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
+  return useCanRun() ? (
+    <RunInspector>
+      <WhereCard />
+    </RunInspector>
+  ) : (
+    children
+  );
+}
+
+export const tab: WorkbenchTab = {
+  isShown: () => true,
+  View: RunTab,
+  Inspector,
+  work: {
+    isBusy: ({ running, hybrid }) => running !== null || hybrid.kind === "loading",
+    stop(state) {
+      state.stop();
+      state.stopHybrid();
+    },
+  },
+};

@@ -1,0 +1,98 @@
+// Which device there is, is known to the list of devices and to the file of each. Everybody else asks for a capability
+// (main/runtime/devices/provider.ts), because a comparison of ids is one more place that a new device would have to change.
+//
+// "mlx", "coreml", "coreml-sim" and "webgpu" are allowed nowhere outside the rooms below, but as the backend that the compiler is
+// asked for. "cpu" and "reference" mean other things too (a place on a chip, a word): they must not be compared with a device.
+
+/** Where ids belong: devices, their lists, backends, rules of ops for backends, and the window's false engine. */
+const rooms = [
+  "main/runtime/devices",
+  "main/node/devices",
+  "main/backends",
+  "main/ops",
+  "main/testing",
+  "renderer/engine/fake",
+  "renderer/devices/testDevices.ts",
+];
+const watched = ["main", "renderer", "app", "bin"];
+const IDS = new Set(["mlx", "coreml", "coreml-sim", "webgpu"]);
+const WORDS = new Set(["cpu", "reference"]);
+/** What a part, a rule or a compile names: the compiler's own parameter. */
+const backendNames = new Set(["backend", "side"]);
+const deviceName = /^id$|device/i;
+const fromCompiler = /\/(compiler|passes)\//;
+const quick = /["'`](mlx|coreml|coreml-sim|webgpu|cpu|reference)["'`]/;
+
+const inside = (folder, path) => path === folder || path.startsWith(`${folder}/`);
+
+/** The name that an expression ends in: `input.device` is "device". */
+function nameOf(node) {
+  if (node?.type === "Identifier") return node.name;
+  if (node?.type === "MemberExpression") return node.computed ? "" : nameOf(node.property);
+  if (node?.type === "ChainExpression") return nameOf(node.expression);
+  return "";
+}
+
+const keyOf = ({ key }) => key?.name ?? key?.value ?? "";
+
+function textOf(node) {
+  if (node.type === "Literal" && typeof node.value === "string") return node.value;
+  if (node.type === "TemplateLiteral" && node.expressions.length === 0) return node.quasis[0].value.cooked;
+  return undefined;
+}
+
+/** The other side of a comparison, or what a `case` belongs to. */
+function comparedWith(node, parents) {
+  const parent = parents.at(-1);
+  if (parent?.type === "BinaryExpression" && /^[!=]==?$/.test(parent.operator))
+    return parent.left === node ? parent.right : parent.left;
+  if (parent?.type === "SwitchCase" && parent.test === node) return parents.at(-2).discriminant;
+  return undefined;
+}
+
+function isBackend(node, parents, compilerNames) {
+  const parent = parents.at(-1);
+  if (parent?.type === "Property" && parent.value === node) return backendNames.has(keyOf(parent));
+  if (parent?.type === "CallExpression") return compilerNames.has(nameOf(parent.callee));
+  const other = comparedWith(node, parents);
+  return other !== undefined && backendNames.has(nameOf(other));
+}
+
+function isDevice(node, parents) {
+  const parent = parents.at(-1);
+  const other = comparedWith(node, parents);
+  if (other !== undefined) return deviceName.test(nameOf(other));
+  if (parent?.type === "Property" && parent.value === node) return keyOf(parent) === "device";
+  return parent?.type === "CallExpression" && nameOf(parent.callee) === "default";
+}
+
+function* textsOf(node, parents = []) {
+  if (typeof node !== "object" || node === null) return;
+  const isNode = typeof node.type === "string";
+  if (isNode && textOf(node) !== undefined) yield { node, parents };
+  const below = isNode ? [...parents, node] : parents;
+  for (const value of Object.values(node)) yield* textsOf(value, below);
+}
+
+function compilerNamesOf({ staticImports }) {
+  const found = staticImports.filter(({ moduleRequest }) => fromCompiler.test(moduleRequest.value));
+  return new Set(found.flatMap(({ entries }) => entries.map(({ localName }) => localName.value)));
+}
+
+/** Ids of devices in a parsed file that does not own them: where, and what to do instead. */
+export function deviceNameFaults(path, text, { module, program }) {
+  if (!quick.test(text) || !watched.some((folder) => inside(folder, path))) return [];
+  if (/\.test\.tsx?$/.test(path) || rooms.some((room) => inside(room, path))) return [];
+  const compilerNames = compilerNamesOf(module);
+  const faults = [];
+  for (const { node, parents } of textsOf(program)) {
+    const id = textOf(node);
+    const named = IDS.has(id) ? !isBackend(node, parents, compilerNames) : WORDS.has(id) && isDevice(node, parents);
+    if (named)
+      faults.push({
+        line: text.slice(0, node.start).split("\n").length,
+        fault: `names the device "${id}": ask the list of devices for a capability (main/runtime/devices/provider.ts)`,
+      });
+  }
+  return faults;
+}
